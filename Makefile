@@ -1,0 +1,95 @@
+# Every target works from an empty clone with Python 3.11 or newer and make; `make lock` also needs uv.
+#   make demo [ARGS=--once]      start the gateway on its built-in table
+#   make test [ARGS="-k name"]   run the tests
+
+VENV ?= .venv
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+# Written by `make generate`, committed, and compared by .ci/run.
+GENERATED := config/schema.json
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format bench coverage generate generated-files lock venv clean
+
+help:
+	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
+	@echo "make test [ARGS=...]       run the tests; ARGS go to pytest"
+	@echo "make lint                  ruff, formatting and mypy"
+	@echo "make format                apply the formatting and the safe fixes"
+	@echo "make bench [ARGS=...]      measure; prints figures"
+	@echo "make coverage              run the tests and show the lines they miss"
+	@echo "make generate              rewrite the generated files: $(GENERATED)"
+	@echo "make lock                  choose versions anew and write the lock files (needs uv)"
+	@echo "make venv                  only install what the tests need into $(VENV)"
+	@echo "make clean                 remove $(VENV), caches and build output"
+
+demo: $(VENV)/.runtime
+	@$(BIN)/dragoman demo $(ARGS)
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+coverage: $(VENV)/.dev
+	$(BIN)/coverage run -m pytest -q $(ARGS)
+	$(BIN)/coverage report
+
+# Through a temporary file, so that a failing command leaves the committed one as it was.
+generate: $(VENV)/.dev
+	@mkdir -p build
+	$(BIN)/dragoman schema > build/schema.json
+	@mv build/schema.json config/schema.json
+
+generated-files:
+	@echo $(GENERATED)
+
+# Hashed, and resolved for every supported Python and platform at once.
+COMPILE := uv pip compile pyproject.toml --group build --universal --python-version 3.11 --generate-hashes --upgrade \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --quiet
+lock:
+	@command -v uv >/dev/null || { echo "make lock needs uv"; exit 1; }
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --constraint requirements.lock --extra fast --extra dev --extra engine --output-file requirements-dev.lock
+
+venv: $(VENV)/.dev
+
+# Stamps, so that a second call is instant. Both installations share one environment: the development lock is
+# resolved under the runtime lock, so neither moves a version of the other.
+$(VENV)/.created:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=/path/to/python"; exit 1; }
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "that is older than 3.11"; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: requirements.lock pyproject.toml $(VENV)/.created
+	@echo "Installing the gateway and what it needs into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock pyproject.toml $(VENV)/.created
+	@echo "Installing the gateway and what its tests need into $(VENV) (a minute or two, once)"
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

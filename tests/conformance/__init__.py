@@ -1,0 +1,1 @@
+"""One claim, checked over every dialect, profile or surface."""

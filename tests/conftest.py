@@ -1,0 +1,1 @@
+"""Fixtures for every test. Never one that only a single folder needs."""

@@ -1,0 +1,1 @@
+"""Tests of providers, one file for each of its modules."""
