@@ -1,0 +1,202 @@
+"""The rules on source text: pure functions from a file's text, or from paths, to complaints. Never reads the tree."""
+
+import ast
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TypeAlias
+
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One dotted name that a file imports or reads, aliases resolved: `asyncio.create_task` however it was imported."""
+
+    name: str
+    line: int
+    imported: bool
+
+
+def within(name: str, prefix: str) -> bool:
+    """Whether a dotted name is `prefix` or lives below it: `aiohttp.web` is within `aiohttp`, `aiohttp_x` is not."""
+    return name == prefix or name.startswith(prefix + ".")
+
+
+def uses(text: str) -> Iterator[Use]:
+    """Every import, and every attribute chain that starts at an imported name."""
+    tree = ast.parse(text)
+    bound: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Use(alias.name, node.lineno, imported=True)
+                top = alias.name.partition(".")[0]
+                bound[alias.asname or top] = alias.name if alias.asname else top
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                yield Use(f"{module}.{alias.name}", node.lineno, imported=True)
+                bound[alias.asname or alias.name] = f"{module}.{alias.name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (name := _chain(node, bound)):
+            yield Use(name, node.lineno, imported=False)
+
+
+def _chain(node: ast.expr, bound: Mapping[str, str]) -> str | None:
+    match node:
+        case ast.Name(id=name):
+            return bound.get(name)
+        case ast.Attribute(value=value, attr=attr):
+            base = _chain(value, bound)
+            return f"{base}.{attr}" if base else None
+        case ast.Call(func=func):
+            base = _chain(func, bound)
+            return f"{base}()" if base else None
+        case _:
+            return None
+
+
+def foreign_imports(text: str, allowed: Collection[str]) -> list[str]:
+    """Imports whose top-level package is neither the standard library nor in `allowed`, and relative imports."""
+    return [
+        f"{use.line}: imports {use.name}"
+        for use in uses(text)
+        if use.imported and (top := use.name.partition(".")[0]) not in allowed and top not in sys.stdlib_module_names
+    ]
+
+
+def forbidden_uses(text: str, forbidden: Collection[str]) -> list[str]:
+    """Uses of a dotted name in `forbidden` or below it, imported or read."""
+    return sorted(
+        {f"{use.line}: uses {name}" for use in uses(text) for name in forbidden if within(use.name, name)},
+    )
+
+
+def clock_reads(text: str) -> list[str]:
+    """Calls that ask a date type for the present moment."""
+    return [
+        f"{node.lineno}: reads the clock with {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and node.attr in {"now", "utcnow", "today"}
+    ]
+
+
+def loop_tasks(text: str) -> list[str]:
+    """Tasks started on an event loop object, which no import reveals. Task groups are fine: they own their tasks."""
+    return [
+        f"{node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and node.attr == "create_task" and "loop" in ast.unparse(node.value).lower()
+    ]
+
+
+def secret_reads(text: str) -> list[str]:
+    """The function around each place that takes the value out of a secret, or `<module>`."""
+    tree = ast.parse(text)
+    owners: dict[int, str] = {}
+    for function in functions(tree):
+        for node in ast.walk(function):
+            owners[id(node)] = function.name
+    return [
+        owners.get(id(node), "<module>")
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Attribute) and node.attr in {"get_secret_value", "_secret_value"})
+        or (isinstance(node, ast.Constant) and node.value in {"get_secret_value", "_secret_value"})
+    ]
+
+
+def broad_excepts(text: str) -> list[str]:
+    """Handlers, and `suppress` calls, that stop every exception. One whose last statement re-raises stops none."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.ExceptHandler(type=None, body=[*_, last]) if not _reraises(last):
+                found.append(f"{node.lineno}: bare except")
+            case ast.ExceptHandler(type=ast.expr() as caught, body=[*_, last]) if not _reraises(last):
+                found += [f"{node.lineno}: except {name}" for name in _broad_names(caught)]
+            case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=args):
+                found += [f"{node.lineno}: suppress({name})" for arg in args for name in _broad_names(arg)]
+            case _:
+                pass
+    return found
+
+
+def _reraises(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Raise) and statement.exc is None
+
+
+def _broad_names(caught: ast.expr) -> Iterator[str]:
+    for node in ast.walk(caught):
+        if isinstance(node, ast.Name) and node.id in {"Exception", "BaseException"}:
+            yield node.id
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    """Every function and method, outer ones before the ones inside them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def too_long(text: str) -> list[str]:
+    """The file over its budget, and each function over its own; a function's docstring is free, decorators too."""
+    found = []
+    if (lines := len(text.splitlines())) > MAX_FILE_LINES:
+        found.append(f"1: {lines} lines, {MAX_FILE_LINES} allowed")
+    for function in functions(ast.parse(text)):
+        length = (function.end_lineno or function.lineno) - function.lineno + 1 - _docstring_lines(function)
+        if length > MAX_FUNCTION_LINES:
+            found.append(f"{function.lineno}: {function.name} has {length} lines, {MAX_FUNCTION_LINES} allowed")
+    return found
+
+
+def _docstring_lines(node: Function) -> int:
+    first = node.body[0]
+    return (first.end_lineno or first.lineno) - first.lineno + 1 if ast.get_docstring(node, clean=False) else 0
+
+
+def lacks_docstring(text: str) -> bool:
+    """Whether the module opens without a sentence about itself."""
+    return not (ast.get_docstring(ast.parse(text)) or "").strip()
+
+
+def has_code(text: str) -> bool:
+    """Whether a module holds anything but its docstring."""
+    tree = ast.parse(text)
+    return len(tree.body) > (1 if ast.get_docstring(tree) is not None else 0)
+
+
+def has_functions(text: str) -> bool:
+    """Whether a test could call anything here. The `...` bodies of a protocol are no functions."""
+    return any(not _is_stub(function) for function in functions(ast.parse(text)))
+
+
+def _is_stub(function: Function) -> bool:
+    return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in function.body)
+
+
+def mirror_of(source: str) -> str:
+    """The test file of a source file: `proxy/surfaces/scale.py` has `tests/proxy/surfaces/test_scale.py`."""
+    path = PurePosixPath(source)
+    return str("tests" / path.parent / f"test_{path.stem.strip('_')}.py")
+
+
+def missing_mirrors(sources: Mapping[str, str], tests: Collection[str]) -> list[str]:
+    """Source files with functions, by path and text, whose mirror is not among the test paths."""
+    return [
+        f"{path}: has no {mirror_of(path)}"
+        for path, text in sources.items()
+        if has_functions(text) and mirror_of(path) not in tests
+    ]
+
+
+def folders_without_init(paths: Iterable[str]) -> list[str]:
+    """Folders that hold Python files, directly or further down, but no `__init__.py`."""
+    present = set(paths)
+    folders = {parent for path in present for parent in PurePosixPath(path).parents if parent != PurePosixPath(".")}
+    return sorted(str(folder) for folder in folders if str(folder / "__init__.py") not in present)

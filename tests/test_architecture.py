@@ -1,0 +1,133 @@
+"""The shape of the tree: who may import what, where each thing lives, how long it may get. Never behaviour."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support import source_rules as rules
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("config", "providers", "proxy")
+
+# Besides the standard library. multidict and yarl are part of aiohttp's own interface.
+MAY_IMPORT: Mapping[str, frozenset[str]] = {
+    "config": frozenset({"config", "pydantic", "yaml"}),
+    "providers": frozenset({"providers", "pydantic", "yaml", "orjson"}),
+    "proxy": frozenset(
+        {"proxy", "config", "providers"}
+        | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
+    ),
+}
+
+# A dialect that neither waits, nor looks at the clock, nor draws can be tested with values alone.
+IMPURE = frozenset(
+    {"asyncio", "concurrent", "multiprocessing", "subprocess", "threading"}
+    | {"http.client", "select", "selectors", "socket", "ssl", "urllib.request"}
+    | {"os", "random", "secrets", "time", "uuid.uuid1", "uuid.uuid4"}
+)
+
+# The files of proxy that take time and chance as arguments and wait for nothing.
+PURE_PROXY = frozenset({"proxy/snapshot.py", "proxy/routing.py", "proxy/policies.py", "proxy/health.py"})
+PURE_PROXY_FOLDER = "proxy/surfaces/"
+
+# Names with one home.
+HOMES: Mapping[str, str] = {
+    "aiohttp.ClientSession": "proxy/upstream.py",
+    "aiohttp.TCPConnector": "proxy/upstream.py",
+    "aiohttp.UnixConnector": "proxy/upstream.py",
+    "aiohttp.client": "proxy/upstream.py",
+    "aiohttp.connector": "proxy/upstream.py",
+    "aiohttp.request": "proxy/upstream.py",
+    "asyncio.create_task": "proxy/background.py",
+    "asyncio.ensure_future": "proxy/background.py",
+    "prometheus_client": "proxy/metrics.py",
+    "tenacity": "proxy/dispatch.py",
+}
+
+# One each: the outermost middleware, the supervisor of background tasks, the reload loop.
+MAY_CATCH_ALL = frozenset({"proxy/app.py", "proxy/background.py", "proxy/reload.py"})
+
+
+def texts(*folders: str) -> dict[str, str]:
+    """Path from the root, with slashes, to text, of every Python file under the folders."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+
+def complaints(files: Mapping[str, str], rule: Callable[[str], list[str]]) -> list[str]:
+    """What a rule says of each file, as `path:line: complaint`."""
+    return [f"{path}:{complaint}" for path, text in files.items() for complaint in rule(text)]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_package_imports_only_what_its_place_allows(package: str) -> None:
+    files = texts(package)
+    assert files
+    assert complaints(files, lambda text: rules.foreign_imports(text, MAY_IMPORT[package])) == []
+
+
+def test_nothing_is_imported_by_a_computed_name() -> None:
+    assert complaints(texts(*PACKAGES), lambda text: rules.forbidden_uses(text, {"importlib.import_module"})) == []
+
+
+def test_providers_have_no_sockets_no_clock_and_no_randomness() -> None:
+    files = texts("providers")
+    assert complaints(files, lambda text: rules.forbidden_uses(text, IMPURE)) == []
+    assert complaints(files, rules.clock_reads) == []
+
+
+def test_the_deciding_parts_of_proxy_wait_for_nothing() -> None:
+    pure = {
+        path: text for path, text in texts("proxy").items() if path in PURE_PROXY or path.startswith(PURE_PROXY_FOLDER)
+    }
+    assert pure
+    assert complaints(pure, lambda text: rules.forbidden_uses(text, {"asyncio", "aiohttp"})) == []
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_a_name_with_one_home_is_used_only_there(name: str) -> None:
+    elsewhere = {path: text for path, text in texts(*PACKAGES).items() if path != HOMES[name]}
+    assert complaints(elsewhere, lambda text: rules.forbidden_uses(text, {name})) == []
+
+
+def test_tasks_are_started_on_a_loop_only_by_their_owner() -> None:
+    elsewhere = {path: text for path, text in texts(*PACKAGES).items() if path != HOMES["asyncio.create_task"]}
+    assert complaints(elsewhere, rules.loop_tasks) == []
+
+
+def test_secrets_are_opened_in_exactly_one_function() -> None:
+    opened = [(path, function) for path, text in texts(*PACKAGES).items() for function in rules.secret_reads(text)]
+    assert len(set(opened)) == 1, opened
+    assert opened[0][0] == "providers/auth.py"
+
+
+def test_only_three_handlers_catch_everything() -> None:
+    found = {path: rules.broad_excepts(text) for path, text in texts(*PACKAGES).items()}
+    assert {path: broad for path, broad in found.items() if broad and path not in MAY_CATCH_ALL} == {}
+    assert {path: broad for path, broad in found.items() if len(broad) > 1} == {}
+
+
+def test_files_and_functions_keep_their_budgets() -> None:
+    assert complaints(texts(*PACKAGES, "tests", ".ci"), rules.too_long) == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    files = texts(*PACKAGES, "tests", ".ci")
+    assert [path for path, text in files.items() if rules.lacks_docstring(text)] == []
+
+
+def test_init_files_hold_nothing_but_their_sentence() -> None:
+    files = {path: text for path, text in texts(*PACKAGES).items() if path.endswith("__init__.py")}
+    assert [path for path, text in files.items() if rules.has_code(text)] == []
+
+
+def test_every_source_file_with_functions_has_its_test_file() -> None:
+    assert rules.missing_mirrors(texts(*PACKAGES), texts("tests")) == []
+
+
+def test_every_folder_of_python_files_has_an_init_file() -> None:
+    assert rules.folders_without_init([*texts(*PACKAGES), *texts("tests")]) == []
