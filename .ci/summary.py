@@ -1,0 +1,40 @@
+"""Reads pytest's XML report, refuses skips nobody agreed to, and prints the count. Never runs a test.
+
+Usage: summary.py REPORT.xml [ALLOWED SKIP REASON]...
+"""
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from xml.etree import ElementTree
+
+FAILED_OUTCOMES = ("failure", "error")
+
+
+def refused_skips(report: ElementTree.Element, allowed: Collection[str]) -> list[str]:
+    """Skipped tests, as `test: reason`, whose reason holds no allowed text; expected failures are no skips."""
+    skips = (
+        (f"{case.get('classname')}::{case.get('name')}", skip.get("message") or "no reason given")
+        for case in report.iter("testcase")
+        for skip in case.iter("skipped")
+        if skip.get("type") != "pytest.xfail"
+    )
+    return [f"{test}: {reason}" for test, reason in skips if not any(text in reason for text in allowed)]
+
+
+def main(arguments: list[str]) -> int:
+    """0 when every test passed, was expected to fail, or was skipped for an allowed reason; otherwise 1."""
+    path, *allowed = arguments
+    report = ElementTree.parse(Path(path)).getroot()  # noqa: S314 - pytest wrote this file a moment ago
+    cases = list(report.iter("testcase"))
+    failed = sum(any(case.find(outcome) is not None for outcome in FAILED_OUTCOMES) for case in cases)
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    refused = refused_skips(report, allowed)
+    for line in refused:
+        print(f"ci: skipped without an agreed reason: {line}")
+    print(f"ci: {len(cases) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or refused or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

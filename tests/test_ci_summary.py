@@ -1,0 +1,46 @@
+"""What the last step of .ci/run accepts and refuses in a test report."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+SUMMARY = Path(__file__).resolve().parent.parent / ".ci" / "summary.py"
+PASSED = '<testcase classname="tests.a" name="passes"/>'
+FAILED = '<testcase classname="tests.a" name="fails"><failure message="no"/></testcase>'
+BROKEN = '<testcase classname="tests.a" name="breaks"><error message="no fixture"/></testcase>'
+SKIPPED = '<testcase classname="tests.a" name="waits"><skipped type="pytest.skip" message="no moon"/></testcase>'
+XFAILED = '<testcase classname="tests.a" name="known"><skipped type="pytest.xfail" message="bug"/></testcase>'
+
+
+def summary(tmp_path: Path, cases: str, *allowed: str) -> tuple[int, str]:
+    """Exit status and output for a report with these cases."""
+    report = tmp_path / "report.xml"
+    report.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(SUMMARY), str(report), *allowed], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def test_a_clean_report_passes_and_is_counted(tmp_path: Path) -> None:
+    assert summary(tmp_path, PASSED * 3 + XFAILED) == (0, "ci: 3 passed, 0 failed, 1 skipped\n")
+
+
+def test_failures_and_errors_are_counted_and_fail(tmp_path: Path) -> None:
+    assert summary(tmp_path, PASSED + FAILED + BROKEN) == (1, "ci: 1 passed, 2 failed, 0 skipped\n")
+
+
+def test_a_skip_nobody_agreed_to_fails_with_its_reason(tmp_path: Path) -> None:
+    code, output = summary(tmp_path, PASSED + SKIPPED)
+    assert code == 1
+    assert "tests.a::waits: no moon" in output
+    assert summary(tmp_path, PASSED + SKIPPED, "no sun")[0] == 1
+
+
+def test_an_agreed_skip_passes(tmp_path: Path) -> None:
+    assert summary(tmp_path, PASSED + SKIPPED, "no sun", "no moon") == (0, "ci: 1 passed, 0 failed, 1 skipped\n")
+
+
+def test_a_report_without_tests_fails(tmp_path: Path) -> None:
+    assert summary(tmp_path, "") == (1, "ci: 0 passed, 0 failed, 0 skipped\n")

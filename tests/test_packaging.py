@@ -1,0 +1,136 @@
+"""What is installed and shipped: the dependencies, the locks, the wheel, and who owns the three import names."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("config", "providers", "proxy")
+RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson"}
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+
+
+def project() -> dict[str, Any]:  # Any: TOML, as it is written
+    """pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def name_of(requirement: str) -> str:
+    """The distribution a requirement names, in its normal form: `PyYAML>=6` is `pyyaml`."""
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert found is not None, requirement
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+def locked(lock: str) -> dict[str, set[str]]:
+    """Distribution to its versions in a lock; more than one where they differ by Python or platform."""
+    versions: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([a-z0-9._-]+)==([^ ;\\]+)", (ROOT / lock).read_text("utf-8"), re.MULTILINE):
+        versions.setdefault(name, set()).add(version)
+    return versions
+
+
+def strangers(owners: list[str]) -> list[str]:
+    """The owners of an import name that are not this project."""
+    return [owner for owner in owners if owner != "dragoman"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_other_distribution_owns_the_import_name(package: str) -> None:
+    # An editable install lists no owner at all, so the claim is "no other", not "we".
+    assert strangers(metadata.packages_distributions().get(package, [])) == []
+
+
+def test_another_owner_would_be_named() -> None:
+    assert strangers(["dragoman", "proxy-py"]) == ["proxy-py"]
+
+
+def test_the_runtime_needs_exactly_six_distributions() -> None:
+    declared = project()["project"]["dependencies"]
+    assert {name_of(requirement) for requirement in declared} == RUNTIME
+    assert len(declared) == len(RUNTIME)
+
+
+def test_the_installed_metadata_is_that_of_this_checkout() -> None:
+    declared = project()["project"]
+    assert metadata.version("dragoman") == declared["version"]
+    installed = [name_of(line) for line in metadata.requires("dragoman") or [] if "extra ==" not in line]
+    assert set(installed) == RUNTIME
+
+
+def test_what_builds_the_wheel_is_locked() -> None:
+    declared = project()
+    assert declared["dependency-groups"]["build"] == declared["build-system"]["requires"]
+    assert {name_of(requirement) for requirement in declared["build-system"]["requires"]} <= locked(LOCKS[0]).keys()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_holds_what_is_declared_with_hashes_and_names_no_host(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    pins = re.findall(r"^[a-z0-9._-]+==.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)*", text, re.MULTILINE)
+    assert pins
+    assert [pin.splitlines()[0] for pin in pins if "--hash=" not in pin] == []
+    assert locked(lock).keys() >= RUNTIME
+    assert re.findall(r"://|^\s*-(?!-hash)|@ ", text, re.MULTILINE) == []
+
+
+def test_the_development_lock_holds_every_extra() -> None:
+    extras = project()["project"]["optional-dependencies"]
+    wanted = {name_of(requirement) for requirements in extras.values() for requirement in requirements}
+    assert wanted - locked(LOCKS[1]).keys() == set()
+
+
+def test_both_locks_agree_so_that_one_environment_serves_both() -> None:
+    runtime, development = (locked(lock) for lock in LOCKS)
+    assert {name: development.get(name) for name in runtime} == runtime
+
+
+def test_the_runtime_lock_stays_within_twenty_five_distributions() -> None:
+    assert len(locked(LOCKS[0])) <= 25
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The paths inside a wheel that was built from this checkout, without a network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    built = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        return set(archive.namelist())
+
+
+def test_the_wheel_holds_every_module_and_data_file(wheel: set[str]) -> None:
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in {".py", ".yaml", ".json"}
+    }
+    assert files - wheel == set()
+    assert {"config/default.yaml", "config/schema.json", "providers/profiles.yaml"} <= wheel
+
+
+def test_the_wheel_holds_nothing_outside_the_three_packages(wheel: set[str]) -> None:
+    version = project()["project"]["version"]
+    tops = {PurePosixPath(name).parts[0] for name in wheel}
+    assert tops == {*PACKAGES, f"dragoman-{version}.dist-info"}
+    assert [name for name in wheel if name.endswith(".pyc") or "/tests/" in name] == []
+
+
+def test_the_wheel_carries_the_licence_and_the_command(wheel: set[str]) -> None:
+    info = f"dragoman-{project()['project']['version']}.dist-info"
+    assert {f"{info}/licenses/LICENSE", f"{info}/entry_points.txt"} <= wheel
