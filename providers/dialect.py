@@ -1,0 +1,116 @@
+"""The contract between the gateway and a vendor's wire format: values in, bytes out, and back.
+
+Never holds an implementation, a vendor's name, or I/O.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from providers.auth import Credential
+from providers.completion import Completion, StreamEvent
+from providers.failure import Failure
+from providers.profiles import Profile
+from providers.unified import Operation, UnifiedRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Deadlines of one attempt in seconds: to connect, to the first content, between pieces, and for the whole request."""
+
+    connect: float
+    first_event: float
+    idle: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A deployment ready to call.
+
+    `vendor`, `model` and `deployment` are the table's names; `upstream_model` is what the vendor is told. `base_url` has
+    every placeholder filled in and no trailing slash; `row` is the key of `models` it comes from. `completions` overrides the profile's answer to whether this model
+    takes raw prompts (None = ask the profile).
+    """
+
+    vendor: str
+    model: str
+    deployment: str
+    upstream_model: str
+    profile: Profile
+    dialect: "Dialect"
+    base_url: str
+    credential: Credential
+    timeouts: Timeouts
+    weight: int = 1
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    api_version: str | None = None
+    completions: bool | None = None
+    allow_private: bool = False
+    row: str = ""
+
+    @property
+    def label(self) -> str:
+        """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
+        client can add a label value."""
+        return f"{self.row}/{self.deployment}"
+
+    @property
+    def name(self) -> str:
+        """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
+        return f"{self.vendor}/{self.model}/{self.deployment}"
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamRequest:
+    """One call as it goes on the wire, without the credential, and what decoding its answer needs to know.
+
+    `operation` is what the upstream was asked, which differs from the client's when a prompt was wrapped into a chat.
+    `emulated` names the unified fields whose effect the gateway makes itself. `tool_names` maps a tool's name on the wire
+    to the client's where it had to change. `unwrap_choice` says that the text is a JSON object whose `choice` member is
+    the answer.
+    """
+
+    target: Target
+    operation: Operation
+    url: str
+    body: bytes
+    stream: bool
+    headers: Mapping[str, str] = field(default_factory=dict)
+    method: str = "POST"
+    emulated: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    tool_names: Mapping[str, str] = field(default_factory=dict)
+    unwrap_choice: bool = False
+
+
+class StreamDecoder(Protocol):
+    """Turns a vendor's stream into events; fed pieces of any size, gives the same events whatever the cuts."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stream has proved that it ended well; nothing after that is read."""
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """Decode one piece. Raises UpstreamError at the point of an in-band error or of bytes that make no sense; events
+        before that point have been yielded."""
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """The body ended. Yields what was held back; raises UpstreamError(TRUNCATED) unless the stream proved its end."""
+
+
+class Dialect(Protocol):
+    """One wire format. Stateless: one instance serves every target that speaks it."""
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """The exact upstream call. Raises Refusal when the target cannot honour a field; never edits its input."""
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """A whole 2xx body. Raises UpstreamError when it is an error in disguise or makes no sense."""
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """A fresh decoder for a 2xx streamed answer."""
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """What an answer with another status means. `headers` has lower-case names."""

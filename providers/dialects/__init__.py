@@ -1,0 +1,1 @@
+"""The wire formats that vendors speak, one file each."""

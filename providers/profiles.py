@@ -1,0 +1,1 @@
+"""placeholder contract: the profile helper replaces this file"""

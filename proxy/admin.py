@@ -1,0 +1,114 @@
+"""The operator's listener: health, metrics, status, reload.
+
+Never serves a completion, and never shares the public port.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable
+from html import escape
+
+import orjson
+from aiohttp import web
+from pydantic import SecretStr
+
+from providers.auth import Credential
+from proxy.gateway import Gateway
+from proxy.live import Live
+from proxy.metrics import Metrics
+from proxy.reload import Reloader
+from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, health
+from proxy.version import VERSION
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Admin:
+    """The admin application's handlers. With a token, everything but health asks for it as a Bearer key."""
+
+    def __init__(
+        self, gateway: Gateway, live: Live, metrics: Metrics, reloader: Reloader, token: SecretStr | None
+    ) -> None:
+        self._gateway = gateway
+        self._live = live
+        self._metrics = metrics
+        self._reloader = reloader
+        self._expected = None if token is None else Credential("bearer", key=token).headers()["Authorization"].encode()
+
+    def application(self) -> web.Application:
+        """The application to serve on the admin listener."""
+        app = web.Application(middlewares=[self._guard])
+        app.router.add_get("/metrics", self._scrape)
+        app.router.add_get("/status", self._status)
+        app.router.add_post("/-/reload", self._reload)
+        for path in HEALTH_PATHS:
+            app.router.add_get(path, self._health)
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            if request.path not in HEALTH_PATHS and not self._permitted(request):
+                return answer({"error": "The admin token is missing or wrong."}, 401)
+            return await handler(request)
+        except web.HTTPException as error:
+            return answer({"error": error.reason}, error.status)
+
+    def _permitted(self, request: web.Request) -> bool:
+        if self._expected is None:
+            return True
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        return hmac.compare_digest(given, self._expected)
+
+    async def _health(self, request: web.Request) -> web.StreamResponse:
+        return health(self._gateway.ready or request.path == "/health/live", BASE_HEADERS)
+
+    async def _scrape(self, request: web.Request) -> web.StreamResponse:
+        text = await asyncio.to_thread(self._metrics.render)
+        return web.Response(body=text, headers={**BASE_HEADERS, "Content-Type": self._metrics.content_type})
+
+    async def _reload(self, request: web.Request) -> web.StreamResponse:
+        result = await self._reloader.reload()
+        if result.problems:
+            problems = [str(problem) for problem in result.problems]
+            return answer({"result": "refused", "digest": result.digest, "problems": problems}, 400)
+        return answer({"result": "reloaded", "digest": result.digest}, 200)
+
+    async def _status(self, request: web.Request) -> web.StreamResponse:
+        facts = self._facts()
+        if "text/html" not in request.headers.get("Accept", ""):
+            return answer(facts, 200)
+        page = _page(facts)
+        return web.Response(body=page.encode(), headers={**BASE_HEADERS, "Content-Type": "text/html; charset=utf-8"})
+
+    def _facts(self) -> dict[str, object]:
+        snapshot = self._live.snapshot
+        return {
+            "version": VERSION,
+            "table": snapshot.digest,
+            "ready": self._gateway.ready,
+            "in_flight": self._gateway.in_flight,
+            "teams": sorted(snapshot.teams),
+            "routes": sorted(snapshot.routes),
+            "deployments": sorted(target.label for target in snapshot.targets()),
+        }
+
+
+def answer(value: dict[str, object], status: int) -> web.Response:
+    """A JSON answer of the admin listener."""
+    return web.Response(body=orjson.dumps(value), status=status, headers={**BASE_HEADERS, "Content-Type": JSON})
+
+
+def _page(facts: dict[str, object]) -> str:
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{_cell(value)}</td></tr>" for name, value in facts.items())
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Dragoman</title>"
+        "<style>body{font:16px system-ui;margin:2rem}th{text-align:left;vertical-align:top;padding-right:2rem}</style>"
+        f"<h1>Dragoman</h1><table>{rows}</table></html>"
+    )
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return "<br>".join(escape(str(item)) for item in value) or "none"
+    return escape(str(value))

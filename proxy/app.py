@@ -1,0 +1,162 @@
+"""The composition root: every long-lived part is made here, in order, and closed here, in reverse.
+
+Never holds request logic.
+"""
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from aiohttp import web
+
+from proxy.admin import Admin
+from proxy.deadlines import Phase
+from proxy.dispatch import Dispatcher
+from proxy.gateway import Gateway
+from proxy.live import Live
+from proxy.logs import LineWriter, request_line, set_up
+from proxy.metrics import Metrics
+from proxy.record import RequestRecord
+from proxy.reload import Reloader, Source, Table
+from proxy.server import PublicServer
+from proxy.upstream import HttpTransport
+
+BACKLOG = 1024
+
+SETTLE = 1.0
+"""Seconds between closing the listener and asking whether anything is still running."""
+
+POLL = 0.05
+"""Seconds between those questions."""
+
+LAST_WORDS = 2.0
+"""Seconds that streams cut at the drain limit have to tell their clients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where to listen. Port 0 lets the system choose."""
+
+    host: str
+    port: int
+    admin_host: str
+    admin_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A gateway that is up. `url` and `admin_url` have the real ports; `listener` accepts the public connections."""
+
+    gateway: Gateway
+    reloader: Reloader
+    public: PublicServer
+    listener: asyncio.Server
+    url: str
+    admin_url: str
+
+
+@asynccontextmanager
+async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -> AsyncIterator[Running]:
+    """Bring the gateway up, and take it down at once on leaving; `drain` before that loses nothing.
+
+    `log` receives one line per request. Raises OSError when a port cannot be had.
+    """
+    server = table.loaded.config.server
+    async with AsyncExitStack() as stack:
+        metrics = Metrics()
+        metrics.config(table.snapshot.digest)
+        lines = LineWriter(log)
+        stack.callback(lines.close)
+
+        def emit(record: RequestRecord) -> None:
+            metrics.observe(record)
+            lines.write(request_line(record))
+
+        http = HttpTransport()
+        stack.push_async_callback(http.aclose)
+        live = Live(table.snapshot, int(time.time()))
+        gateway = Gateway(live, Dispatcher(http, metrics), metrics, emit)
+        reloader = Reloader(source, table, live, metrics)
+        public = PublicServer(gateway.handle, server.max_body)
+        listener = await asyncio.get_running_loop().create_server(public, listen.host, listen.port, backlog=BACKLOG)
+        stack.push_async_callback(public.shutdown, LAST_WORDS)
+        stack.callback(listener.close)
+        admin = Admin(gateway, live, metrics, reloader, server.admin.token)
+        runner = web.AppRunner(admin.application(), access_log=None, shutdown_timeout=LAST_WORDS)
+        stack.push_async_callback(runner.cleanup)
+        await runner.setup()
+        await web.TCPSite(runner, listen.admin_host, listen.admin_port).start()
+        async with _background(reloader, server.watch):
+            url = _url(listen.host, listener.sockets[0].getsockname()[1])
+            yield Running(gateway, reloader, public, listener, url, _url(listen.admin_host, runner.addresses[0][1]))
+
+
+@asynccontextmanager
+async def _background(reloader: Reloader, watch: bool) -> AsyncIterator[None]:
+    """The owner of every task that outlives a request; a crash in one takes the process down, loudly."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(reloader.run(), name="reloader")]
+        if watch:
+            tasks.append(group.create_task(reloader.watch(), name="file watcher"))
+        yield
+        for task in tasks:
+            task.cancel()
+
+
+def _url(host: str, port: int) -> str:
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - shown
+    return f"http://{shown}:{port}"
+
+
+async def drain(app: Running, limit: float) -> None:
+    """End well: not ready, no new connections, `Connection: close` on every answer, then wait for what is running.
+
+    After `limit` seconds the streams that are left get an in-band error. The second of patience lets clients on idle
+    keep-alive connections learn that theirs closes: without it a deploy fails about one request per client.
+    """
+    gateway = app.gateway
+    gateway.ready = False
+    gateway.draining = True
+    app.listener.close()
+    loop = asyncio.get_running_loop()
+    until = loop.time() + limit
+    await asyncio.sleep(min(SETTLE, limit))
+    while gateway.in_flight and loop.time() < until:
+        await asyncio.sleep(POLL)
+    for clock in tuple(gateway.streams):
+        clock.expire(Phase.DRAIN)
+    app.public.pre_shutdown()
+    until = loop.time() + LAST_WORDS
+    while gateway.in_flight and loop.time() < until:
+        await asyncio.sleep(POLL)
+
+
+async def serve(source: Source, table: Table, listen: Listen) -> None:
+    """Run until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
+    log = set_up()
+    limit = table.loaded.config.server.drain_timeout
+    loop = asyncio.get_running_loop()
+    async with running(source, table, listen, sys.stdout.buffer) as app:
+        first, second = asyncio.Event(), asyncio.Event()
+
+        def stop() -> None:
+            (second if first.is_set() else first).set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(signal.SIGHUP, app.reloader.request)
+        log.info("listening on %s, admin on %s", app.url, app.admin_url)
+        await first.wait()
+        log.info("draining, at most %g s; a second signal ends at once", limit)
+        async with asyncio.TaskGroup() as group:
+            draining = group.create_task(drain(app, limit), name="drain")
+            impatient = group.create_task(second.wait(), name="second signal")
+            await asyncio.wait((draining, impatient), return_when=asyncio.FIRST_COMPLETED)
+            draining.cancel()
+            impatient.cancel()
+    log.info("stopped")

@@ -1,0 +1,139 @@
+"""What a client may be told: the one exception whose text reaches callers.
+
+Never holds a vendor's unvetted words or an internal exception's text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from providers.failure import VERDICTS, Failure, FailureKind, Refusal
+
+MAX_RETRY_AFTER = 60
+"""Seconds; the Stainless SDKs ignore a longer Retry-After (openai 1.x, scale-gp, fireworks) or do not retry at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a request body. `loc` is the path within the body, field names and list indices."""
+
+    loc: tuple[str | int, ...]
+    message: str
+    code: str = "invalid_value"
+
+    @property
+    def param(self) -> str | None:
+        """The field's name, dotted below the first level; None when the body itself is at fault."""
+        return ".".join(str(part) for part in self.loc) or None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFacts:
+    """Status, type, code, message and param of an OpenAI-shaped error, and the headers that go with it.
+
+    `problems` is what a `detail` list is made of; surfaces without one show the first only, which the other members
+    repeat. `validation` marks a fault of the request body, whose status is the surface's own (400 or 422).
+    """
+
+    status: int
+    type: str
+    code: str
+    message: str
+    param: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    validation: bool = False
+
+
+class GatewayError(Exception):
+    """An answer that is not a completion. Carries the `ErrorFacts` that a surface renders."""
+
+    def __init__(self, facts: ErrorFacts) -> None:
+        super().__init__(facts.status, facts.code)
+        self.facts = facts
+
+
+NO_RETRY = {"x-should-retry": "false"}
+
+
+def invalid_request(problems: tuple[Problem, ...]) -> GatewayError:
+    """A body that breaks the rules; the first problem leads."""
+    first = problems[0]
+    facts = ErrorFacts(
+        400,
+        "invalid_request_error",
+        first.code,
+        first.message,
+        first.param,
+        problems=problems,
+        validation=True,
+    )
+    return GatewayError(facts)
+
+
+def refused(refusal: Refusal) -> GatewayError:
+    """No deployment can honour a field."""
+    return invalid_request((Problem((refusal.param,), refusal.message, refusal.code),))
+
+
+def invalid_key() -> GatewayError:
+    """No key, or one that no team has."""
+    message = "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY', 'x-api-key' or 'api-key'."
+    return GatewayError(ErrorFacts(401, "invalid_request_error", "invalid_api_key", message, headers=NO_RETRY))
+
+
+def model_not_allowed(model: str) -> GatewayError:
+    """The key's team may not ask for this name."""
+    message = f"This key is not allowed to use the model '{model}'."
+    return GatewayError(ErrorFacts(403, "permission_error", "model_not_allowed", message, "model"))
+
+
+def model_not_found(model: str, nearest: tuple[str, ...]) -> GatewayError:
+    """Nothing in the table resolves the name."""
+    hint = f" Did you mean {' or '.join(repr(name) for name in nearest)}?" if nearest else ""
+    message = f"The model '{model}' does not exist.{hint}"
+    return GatewayError(ErrorFacts(404, "invalid_request_error", "model_not_found", message, "model"))
+
+
+def not_found(path: str) -> GatewayError:
+    """No such route."""
+    message = f"Unknown path '{path}'."
+    return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", message))
+
+
+def method_not_allowed(method: str, allowed: str) -> GatewayError:
+    """The path exists, the method does not."""
+    message = f"Method {method} is not allowed here; use {allowed}."
+    headers = {"allow": allowed}
+    return GatewayError(ErrorFacts(405, "invalid_request_error", "method_not_allowed", message, headers=headers))
+
+
+def bad_http(message: str, status: int = 400) -> GatewayError:
+    """The bytes were not a request that can be read, or did not come."""
+    return GatewayError(ErrorFacts(status, "invalid_request_error", "bad_request", message))
+
+
+def too_large(limit: int) -> GatewayError:
+    """The body passed the limit, in bytes."""
+    message = f"The request body is larger than {limit} bytes."
+    return GatewayError(ErrorFacts(413, "invalid_request_error", "request_too_large", message))
+
+
+def internal() -> GatewayError:
+    """A fault of ours; the log has the rest."""
+    return GatewayError(ErrorFacts(500, "server_error", "internal_error", "The gateway failed to handle the request."))
+
+
+def upstream_failed(failure: Failure) -> GatewayError:
+    """An attempt's failure as the client sees it.
+
+    A fault of the request keeps the upstream's status (400 to 422 only); a bad credential of ours is never a 401.
+    """
+    verdict = VERDICTS[failure.kind]
+    status, code = verdict.status, verdict.code
+    if failure.kind is FailureKind.INVALID_REQUEST:
+        status = failure.status if failure.status in (400, 409, 413, 422) else status
+        code = failure.code or code
+    headers = {} if verdict.retry_same else dict(NO_RETRY)
+    if failure.retry_after is not None and verdict.retry_same:
+        headers["retry-after"] = str(max(1, min(MAX_RETRY_AFTER, round(failure.retry_after))))
+    return GatewayError(ErrorFacts(status, verdict.type, code, failure.message, failure.param, headers))

@@ -1,0 +1,283 @@
+"""One client request from its first byte to its last: access, parse, plan, dispatch, relay, record.
+
+Never knows a surface's or a vendor's particulars, and never chooses a target a second time.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from providers.dialect import UpstreamRequest
+from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.unified import Operation, UnifiedRequest
+from proxy.access import identify
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from proxy.dispatch import Dispatcher, OpenStream, choose
+from proxy.errors import GatewayError, internal, upstream_failed
+from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, health, read_body, request_id
+from proxy.live import Live
+from proxy.metrics import Metrics
+from proxy.record import Outcome, RequestRecord
+from proxy.relay import Relay, drain
+from proxy.router import Route, Router
+from proxy.routing import Plan, plan, visible
+from proxy.snapshot import Snapshot, Team
+from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import AnswerFacts, ModelCard, Renderer, Surface
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, parsed and planned: what the answering half needs."""
+
+    request: UnifiedRequest
+    plan: Plan
+    sent: UpstreamRequest
+    surface: Surface
+    record: RequestRecord
+    http: web.BaseRequest
+
+    @property
+    def total(self) -> float:
+        """Seconds the whole request may take: the client's `inference_timeout` may shorten the operator's limit."""
+        limit = self.sent.target.timeouts.total
+        return limit if self.request.timeout is None else min(limit, self.request.timeout)
+
+    def renderer(self) -> Renderer:
+        """A fresh renderer for this answer."""
+        facts = AnswerFacts(os.urandom(12).hex(), int(time.time()), self.plan.served_name(self.sent.target))
+        return self.surface.renderer(self.request, facts)
+
+    def headers(self) -> dict[str, str]:
+        """The answer's own headers: who answered, and what became of the fields."""
+        sent = self.sent
+        headers = {"x-dragoman-deployment": sent.target.name, "x-dragoman-attempts": str(len(self.record.attempts))}
+        if sent.emulated:
+            headers["x-dragoman-emulated"] = ", ".join(sent.emulated)
+        if sent.dropped:
+            headers["x-dragoman-dropped"] = ", ".join(sent.dropped)
+        return headers
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a stream has come; `response` is set at the commit point."""
+
+    response: web.StreamResponse | None = None
+    stream: OpenStream | None = None
+    relay: Relay | None = None
+
+
+class Gateway:
+    """The public listener's handler. `emit` receives each finished record once.
+
+    `streams` are the deadlines of committed streams, for whoever must end them; `draining` makes every answer say that
+    its connection closes.
+    """
+
+    def __init__(
+        self, live: Live, dispatcher: Dispatcher, metrics: Metrics, emit: Callable[[RequestRecord], None]
+    ) -> None:
+        self._live = live
+        self._dispatcher = dispatcher
+        self._metrics = metrics
+        self._emit = emit
+        self._clock = asyncio.get_running_loop().time
+        self._log = logging.getLogger("dragoman")
+        self._router = Router(SURFACES)
+        self._draw = random.Random().random  # noqa: S311 - spreads load, guards nothing
+        self.streams: set[Deadlines] = set()
+        self.ready = True
+        self.draining = False
+        self.in_flight = 0
+
+    async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request; whatever happens, one record leaves and the client gets the surface's envelope."""
+        started = self._clock()
+        path = http.path
+        if path in HEALTH_PATHS:
+            return self._health(path)
+        route = self._router.resolve(path)
+        record = RequestRecord(request_id(http.headers), started, route.surface.name, path, http.remote or "")
+        self.in_flight += 1
+        try:
+            return await self._answer(http, route, record)
+        except GatewayError as error:
+            return self._refusal(route.surface, error, record)
+        except asyncio.CancelledError:
+            if not record.finished:
+                record.outcome, record.status = "client_gone", 499
+            raise
+        except Exception:  # the outermost handler: a fault of ours must not become a traceback on the wire
+            self._log.exception("request %s failed", record.request_id)
+            return self._refusal(route.surface, internal(), record)
+        finally:
+            self.in_flight -= 1
+            record.finished = record.finished or self._clock()
+            self._emit(record)
+
+    async def _answer(self, http: web.BaseRequest, route: Route, record: RequestRecord) -> web.StreamResponse:
+        surface = route.surface
+        action = route.action(http.method)
+        snapshot = self._live.snapshot
+        team = identify(snapshot, http.headers, surface.key_headers)
+        record.team = team.name
+        if not isinstance(action, Operation):
+            return self._models(snapshot, team, route, record)
+        body = await read_body(http)
+        request = surface.parse(action, body, snapshot.default_models.get(surface.name))
+        record.asked, record.stream = request.model, request.stream
+        planned = plan(snapshot, team, request.model, surface.name, self._draw)
+        record.model = planned.label
+        sent = choose(planned, request)
+        record.emulated, record.dropped = sent.emulated, sent.dropped
+        call = Call(request, planned, sent, surface, record, http)
+        if request.stream:
+            return await self._streamed(call)
+        return await self._whole(call)
+
+    async def _whole(self, call: Call) -> web.Response:
+        sent, record = call.sent, call.record
+        try:
+            with Deadlines(call.total), self._dispatcher.attempt(sent, record):
+                completion = await self._dispatcher.whole(sent, record)
+        except (UpstreamError, DeadlinePassed) as error:
+            raise upstream_failed(settle(record, error)) from None
+        record.usage = completion.usage
+        return self._response(200, call.renderer().completion(completion), record, call.headers())
+
+    async def _streamed(self, call: Call) -> web.StreamResponse:
+        record, renderer, progress = call.record, call.renderer(), Progress()
+        clock = Deadlines(call.total)
+        self.streams.add(clock)
+        try:
+            try:
+                await self._pump(call, clock, renderer, progress)
+            except DeadlinePassed as passed:
+                if passed.phase is not Phase.TAIL or progress.relay is None:
+                    raise
+                await progress.relay.conclude()
+            if progress.response is None or progress.stream is None:
+                raise RuntimeError("a stream ended well without having begun")
+            await progress.response.write_eof(renderer.end())
+            record.finished = self._clock()
+            await drain(progress.stream.response)
+        except (UpstreamError, DeadlinePassed) as error:
+            failure = settle(record, error)
+            if progress.response is None:
+                raise upstream_failed(failure) from None
+            await self._break(call, progress.response, renderer, failure)
+        except ConnectionError:
+            record.outcome = "client_gone"
+            self._metrics.abort("client", "disconnect")
+            if progress.response is None:
+                raise
+        finally:
+            self.streams.discard(clock)
+            if progress.stream is not None:
+                progress.stream.response.close()
+        return progress.response
+
+    async def _pump(self, call: Call, clock: Deadlines, renderer: Renderer, progress: Progress) -> None:
+        sent, record = call.sent, call.record
+        with clock, self._dispatcher.attempt(sent, record):
+            stream = progress.stream = await self._dispatcher.streamed(sent, record, clock)
+            record.first_content = self._clock()
+            record.status = 200
+            clock.lift_total()
+            response = progress.response = self._stream_response(record, call.headers())
+            await response.prepare(call.http)
+            relay = progress.relay = Relay(stream, renderer, response.write, record, call.request.choices)
+            await relay.run(clock, sent.target.timeouts.idle)
+
+    async def _break(self, call: Call, response: web.StreamResponse, renderer: Renderer, failure: Failure) -> None:
+        """End a committed stream so that nobody takes it for whole: the surface's error frame, then a body without its end."""
+        call.record.code = VERDICTS[failure.kind].code
+        self._metrics.abort("upstream", failure.kind.value)
+        try:
+            await response.write(renderer.error(upstream_failed(failure).facts))
+        except ConnectionError:
+            call.record.outcome = "client_gone"
+        if call.http.transport is not None:
+            call.http.transport.close()
+
+    def _models(self, snapshot: Snapshot, team: Team, route: Route, record: RequestRecord) -> web.Response:
+        if route.tail is None:
+            names = visible(snapshot, team)
+            cards = [self._card(snapshot, team, route, name) for name in names]
+            return self._response(200, route.surface.models(cards), record, {})
+        card = self._card(snapshot, team, route, route.tail)
+        return self._response(200, route.surface.model(card), record, {})
+
+    def _card(self, snapshot: Snapshot, team: Team, route: Route, name: str) -> ModelCard:
+        planned = plan(snapshot, team, name, route.surface.name, self._draw)
+        windows = [target.context_window for target in planned.targets]
+        known = [window for window in windows if window is not None]
+        window = min(known) if len(known) == len(windows) else None
+        owner = "dragoman" if planned.by_route else planned.targets[0].vendor
+        return ModelCard(name, self._live.since, owner, window)
+
+    def _refusal(self, surface: Surface, error: GatewayError, record: RequestRecord) -> web.Response:
+        facts = error.facts
+        status, body = surface.error(facts)
+        record.code = facts.code
+        if record.outcome == "ok":
+            record.outcome = outcome_of(status)
+        return self._response(status, body, record, facts.headers)
+
+    def _response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> web.Response:
+        record.status = status
+        headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": record.request_id, **extra}
+        response = web.Response(status=status, body=body, headers=headers)
+        if self.draining:
+            response.force_close()
+        return response
+
+    def _stream_response(self, record: RequestRecord, extra: Mapping[str, str]) -> web.StreamResponse:
+        headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
+        response = web.StreamResponse(status=200, headers=headers)
+        if self.draining:
+            response.force_close()
+        return response
+
+    def _health(self, path: str) -> web.Response:
+        return health(self.ready or path == "/health/live", BASE_HEADERS)
+
+
+def settle(record: RequestRecord, error: UpstreamError | DeadlinePassed) -> Failure:
+    """Write the end of the last attempt into the record and say it as a failure."""
+    if isinstance(error, UpstreamError):
+        failure = error.failure
+    else:
+        failure = Failure(FailureKind.TIMEOUT, _PASSED[error.phase].format(limit=error.limit))
+        record.attempts[-1].outcome = failure.kind.value
+        record.attempts[-1].message = failure.message
+    committed = record.first_content is not None
+    record.outcome = (
+        "timeout" if failure.kind is FailureKind.TIMEOUT else "truncated" if committed else "upstream_error"
+    )
+    return failure
+
+
+_PASSED = {
+    Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
+    Phase.FIRST_EVENT: "The upstream sent no content within {limit:g} s.",
+    Phase.IDLE: "The upstream sent nothing for {limit:g} s.",
+    Phase.TAIL: "The upstream did not end its answer within {limit:g} s.",
+    Phase.DRAIN: "The gateway is shutting down.",
+}
+
+
+def outcome_of(status: int) -> Outcome:
+    """The record's outcome for an answer that is an error."""
+    if status in (401, 403):
+        return "denied"
+    if status < 500:
+        return "client_error"
+    return "error" if status == 500 else "upstream_error"

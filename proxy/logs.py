@@ -1,0 +1,136 @@
+"""One JSON line per request, and the process's own messages in the same form.
+
+Never writes a prompt, an answer or a key; never blocks the event loop on a slow reader.
+"""
+
+import logging
+import queue
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from typing import BinaryIO, override
+
+import orjson
+
+from proxy.record import RequestRecord
+
+MAX_LINE = 4096
+MAX_QUEUED = 10_000
+"""Lines waiting for a slow reader; the ones after that are dropped and counted."""
+
+FLUSH_EVERY = 0.05
+"""Seconds the writer collects lines for, so that a busy gateway pays one system call for many lines."""
+
+
+class LineWriter:
+    """Hands lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.dropped = 0
+        self._thread = threading.Thread(target=self._run, name="log writer", daemon=True)
+        self._thread.start()
+
+    def write(self, line: bytes) -> None:
+        """Queue one line, without its newline."""
+        if self._lines.qsize() >= MAX_QUEUED:
+            self.dropped += 1
+            return
+        self._lines.put(line if len(line) <= MAX_LINE else _shorten(line))
+
+    def close(self, timeout: float = 2.0) -> None:
+        """Write what is queued and stop; gives up after `timeout` seconds on a reader that does not read."""
+        self._lines.put(None)
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while True:
+            batch = [self._lines.get()]
+            if batch[0] is not None:
+                time.sleep(FLUSH_EVERY)
+            while not self._lines.empty():
+                batch.append(self._lines.get())
+            lines = [line for line in batch if line is not None]
+            if lines:
+                try:
+                    self._stream.write(b"\n".join(lines) + b"\n")
+                    self._stream.flush()
+                except (OSError, ValueError):
+                    # The reader is gone; nobody is left to tell.
+                    self.dropped += len(lines)
+            if len(lines) < len(batch):
+                return
+
+
+def _shorten(line: bytes) -> bytes:
+    note = {"level": "warning", "message": "log line too long, cut", "start": line[:1024].decode("utf-8", "replace")}
+    return orjson.dumps(note)
+
+
+def request_line(record: RequestRecord) -> bytes:
+    """The access log's line: times in milliseconds, names of the table, no content."""
+    fields: dict[str, object] = {
+        "time": timestamp(),
+        "level": "info",
+        "message": "request",
+        "request_id": record.request_id,
+        "team": record.team,
+        "surface": record.surface,
+        "path": record.path[:256],
+        "client": record.client,
+        "model": record.asked[:256],
+        "deployment": record.deployment,
+        "stream": record.stream,
+        "status": record.status,
+        "outcome": record.outcome,
+        "duration_ms": round(record.duration * 1000, 2),
+        "upstream_ms": round(record.waited * 1000, 2),
+    }
+    if record.code is not None:
+        fields["code"] = record.code
+    if record.first_content is not None:
+        fields["first_content_ms"] = round((record.first_content - record.started) * 1000, 2)
+    if record.usage is not None:
+        fields["prompt_tokens"] = record.usage.prompt_tokens
+        fields["completion_tokens"] = record.usage.completion_tokens
+    failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
+    if failed:
+        fields["attempts"] = [
+            {"deployment": a.deployment, "outcome": a.outcome, "status": a.status, "message": a.message} for a in failed
+        ]
+    return orjson.dumps(fields)
+
+
+def timestamp() -> str:
+    """Now, in UTC, RFC 3339 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class JsonFormatter(logging.Formatter):
+    """The process's own messages as JSON lines; a traceback stays within its line."""
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, object] = {
+            "time": timestamp(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)[-2000:]
+        return orjson.dumps(fields).decode()
+
+
+def set_up() -> logging.Logger:
+    """The gateway's logger, writing JSON lines to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logger = logging.getLogger("dragoman")
+    logger.setLevel(logging.INFO)
+    return logger

@@ -1,0 +1,60 @@
+"""What happened to one request: filled as its steps finish, emitted once.
+
+Never formats, never holds a prompt, an answer's text or a key.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from providers.completion import Usage
+
+Outcome = Literal["ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "error"]
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One call of a target. `outcome` is `ok` or a failure kind; times are seconds of the loop's clock."""
+
+    deployment: str
+    started: float
+    finished: float = 0.0
+    outcome: str = "ok"
+    status: int | None = None
+    message: str | None = None
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """One logical request. Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's
+    string, for the log. `waited` is the time spent waiting for the upstream, `first_content` when content began."""
+
+    request_id: str
+    started: float
+    surface: str
+    path: str
+    client: str = ""
+    team: str = "unknown"
+    asked: str = ""
+    model: str = "other"
+    stream: bool = False
+    status: int = 0
+    code: str | None = None
+    outcome: Outcome = "ok"
+    attempts: list[Attempt] = field(default_factory=list)
+    usage: Usage | None = None
+    waited: float = 0.0
+    first_content: float | None = None
+    finished: float = 0.0
+    chunks: int = 0
+    emulated: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def deployment(self) -> str | None:
+        """The deployment of the last attempt."""
+        return self.attempts[-1].deployment if self.attempts else None
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first byte read to the last one written."""
+        return self.finished - self.started

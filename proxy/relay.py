@@ -1,0 +1,105 @@
+"""Pumping a committed stream to the client: upstream pieces in, surface frames out, in one write per piece.
+
+Never chooses a target, and never makes a broken stream look whole.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from providers.completion import Chunk, StreamEvent
+from providers.failure import UpstreamError
+from proxy.deadlines import Deadlines, Phase
+from proxy.dispatch import OpenStream
+from proxy.record import RequestRecord
+from proxy.surfaces.surface import Renderer
+from proxy.upstream import UpstreamResponse
+
+TAIL_WAIT = 2.0
+"""Seconds a finished answer's terminator is waited for; some servers keep the connection open instead of sending it."""
+
+DRAIN_WAIT = 0.25
+"""Seconds that are spent on reaching the body's end, so that the connection can serve another request."""
+
+MAX_DRAIN = 64 * 1024
+"""Bytes read for the same purpose."""
+
+Write = Callable[[bytes], Awaitable[None]]
+
+
+class Relay:
+    """One stream on its way. `expected` is how many choices must finish before the answer is whole."""
+
+    __slots__ = ("_expected", "_finished", "_record", "_renderer", "_stream", "_write")
+
+    def __init__(
+        self, stream: OpenStream, renderer: Renderer, write: Write, record: RequestRecord, expected: int
+    ) -> None:
+        self._stream = stream
+        self._renderer = renderer
+        self._write = write
+        self._record = record
+        self._expected = expected
+        self._finished = 0
+
+    async def run(self, clock: Deadlines, idle: float) -> None:
+        """Write every frame up to the renderer's end, which is the caller's to write.
+
+        Returns when the stream proved that it ended well. Raises UpstreamError when it broke; everything decoded before
+        that has been written. Raises ConnectionError when the client is gone.
+        """
+        stream, record = self._stream, self._record
+        now = asyncio.get_running_loop().time
+        await self._emit(stream.events)
+        clock.enter(Phase.IDLE, idle)
+        while not (stream.ended or stream.decoder.complete):
+            if self._finished == self._expected:
+                clock.enter(Phase.TAIL, TAIL_WAIT)
+            before = now()
+            piece = await stream.response.read()
+            clock.pause()
+            record.waited += now() - before
+            stream.ended = not piece
+            await self._decode(piece)
+            clock.touch()
+
+    async def conclude(self) -> None:
+        """The terminator did not come in time: accept the stream if its choices have all finished. Raises UpstreamError."""
+        await self._decode(b"")
+
+    async def _decode(self, piece: bytes) -> None:
+        events: list[StreamEvent] = []
+        broken: UpstreamError | None = None
+        try:
+            # Not list(): events before the point where the stream breaks must reach the client.
+            for event in self._stream.decoder.feed(piece) if piece else self._stream.decoder.finish():
+                events.append(event)  # noqa: PERF402
+        except UpstreamError as error:
+            broken = error
+        await self._emit(events)
+        if broken is not None:
+            raise broken
+
+    async def _emit(self, events: list[StreamEvent]) -> None:
+        frames: list[bytes] = []
+        for event in events:
+            if isinstance(event, Chunk):
+                frames.append(self._renderer.chunk(event))
+                self._finished += event.finish_reason is not None
+            else:
+                self._record.usage = event
+                frames.append(self._renderer.usage(event))
+        self._record.chunks += len(frames)
+        if data := b"".join(frames):
+            await self._write(data)
+
+
+async def drain(response: UpstreamResponse) -> None:
+    """Read what is left after a good end, so that the connection is kept; a server that has more to say loses it."""
+    size = 0
+    try:
+        async with asyncio.timeout(DRAIN_WAIT):
+            while size < MAX_DRAIN and (piece := await response.read()):
+                size += len(piece)
+    except (TimeoutError, UpstreamError):
+        response.close()
+    response.release()

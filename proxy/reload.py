@@ -1,0 +1,124 @@
+"""When the table is loaded again, and the order of steps: load whole, build whole, swap once.
+
+Never swaps half a table; a bad one changes nothing, is logged with its position and counted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.loader import Loaded, load_default, load_file
+from config.problems import ConfigError, Problem
+from config.schema import Server
+from config.semantics import exposure_problems
+from proxy.live import Live
+from proxy.metrics import Metrics
+from proxy.snapshot import Snapshot, build_snapshot
+
+WATCH_EVERY = 5.0
+"""Seconds between looks at the files; polling sees the symlink swaps of Kubernetes volumes, which file events miss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A loaded table: what was written and what it compiled to."""
+
+    loaded: Loaded
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the table comes from: a file, or the embedded default without one. `insecure_open` permits an open table
+    beyond loopback; `host` is the command line's word, which beats the file's."""
+
+    path: Path | None
+    env: Mapping[str, str]
+    insecure_open: bool = False
+    host: str | None = None
+
+    def load(self) -> Table:
+        """Load and build. Raises ConfigError with every problem."""
+        loaded = load_default(self.env) if self.path is None else load_file(self.path, self.env)
+        if problems := exposure_problems(loaded, self.host, self.insecure_open):
+            raise ConfigError(problems)
+        return Table(loaded, build_snapshot(loaded))
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """The result of one reload: the digest in force, and why the new table was refused."""
+
+    digest: str
+    problems: tuple[Problem, ...] = ()
+
+
+class Reloader:
+    """Reloads on request; one at a time, off the event loop."""
+
+    def __init__(self, source: Source, table: Table, live: Live, metrics: Metrics) -> None:
+        self._source = source
+        self._table = table
+        self._live = live
+        self._metrics = metrics
+        self._lock = asyncio.Lock()
+        self._wanted = asyncio.Event()
+        self._log = logging.getLogger("dragoman")
+
+    def request(self) -> None:
+        """Ask for a reload, as a signal handler does."""
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Serve requests for reloads, for ever."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            await self.reload()
+
+    async def watch(self) -> None:
+        """Look at the files for ever and reload when their contents change."""
+        seen = await asyncio.to_thread(_contents, self._table.loaded.files)
+        while True:
+            await asyncio.sleep(WATCH_EVERY)
+            now = await asyncio.to_thread(_contents, self._table.loaded.files)
+            if now != seen:
+                await self.reload()
+                seen = await asyncio.to_thread(_contents, self._table.loaded.files)
+
+    async def reload(self) -> Reloaded:
+        """Load and build the table again and swap it in; on any problem the old one stays."""
+        async with self._lock:
+            try:
+                table = await asyncio.to_thread(self._source.load)
+            except ConfigError as error:
+                self._metrics.reload_failed()
+                for problem in error.problems:
+                    self._log.error("reload refused: %s", problem)
+                return Reloaded(self._live.snapshot.digest, error.problems)
+            if changed := _needs_restart(self._table.loaded.config.server, table.loaded.config.server):
+                self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
+            self._table = table
+            self._live.swap(table.snapshot)
+            self._metrics.reloaded(table.snapshot.digest)
+            self._log.info("table %s in force", table.snapshot.digest[:12])
+            return Reloaded(table.snapshot.digest)
+
+
+def _contents(files: tuple[Path, ...]) -> tuple[bytes | None, ...]:
+    """What the files hold; None for one that cannot be read, which counts as a change when it could before."""
+    return tuple(_read(file) for file in files)
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
+def _needs_restart(old: Server, new: Server) -> tuple[str, ...]:
+    fixed = ("host", "port", "admin", "max_body", "watch", "drain_timeout")
+    return tuple(f"server.{name}" for name in fixed if getattr(old, name) != getattr(new, name))

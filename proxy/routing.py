@@ -1,0 +1,171 @@
+"""From a model string to the ordered targets that may answer it.
+
+Never awaits, reads a clock or draws by itself; live state and the draw are arguments.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from providers.dialect import Target
+from proxy.errors import GatewayError, model_not_allowed, model_not_found
+from proxy.policies import POLICIES, Draw
+from proxy.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
+
+NEAREST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How a name was resolved, for `explain` and for people: which rule matched and what it gave."""
+
+    rule: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where a request may go, best first.
+
+    `asked` is the client's string, `label` the table's name for it (bounded, for metrics), `by_route` whether a route
+    chose the model, so that the answer must name the one that served.
+    """
+
+    asked: str
+    label: str
+    targets: tuple[Target, ...]
+    by_route: bool
+    steps: tuple[Step, ...]
+
+    def served_name(self, target: Target) -> str:
+        """The `model` of the answer: the client's own string when it names that model, else `vendor/model_name`."""
+        return f"{target.vendor}/{target.model}" if self.by_route else self.asked
+
+
+def plan(snapshot: Snapshot, team: Team, name: str, surface: str, draw: Draw) -> Plan:
+    """Resolve `name` as the team may use it.
+
+    Order: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor. Raises
+    GatewayError: 404 for a name the table does not know, 403 for one the team may not ask for.
+    """
+    route = team.routes.get(name)
+    if route is not None:
+        return _route_plan(snapshot, team, route, name, "team route", draw)
+    route = snapshot.routes.get(name)
+    if route is not None:
+        _permit(team, name, name)
+        return _route_plan(snapshot, team, route, name, "route", draw)
+    found = _find(snapshot, name)
+    canonical = name
+    steps: tuple[Step, ...] = ()
+    if found is None and (vendor := snapshot.default_vendors.get(surface)) is not None:
+        canonical = f"{vendor}/{name}"
+        found = _find(snapshot, canonical)
+        steps = (Step("default vendor", vendor),)
+    if found is None:
+        raise model_not_found(name, nearest(snapshot, team, name))
+    _permit(team, canonical, name)
+    targets = tuple(_ordered(found, draw))
+    return Plan(name, found.label, targets, False, (*steps, Step(found.rule, canonical)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    model: Model
+    label: str
+    rule: str
+    deployment: str | None = None
+
+
+def _find(snapshot: Snapshot, name: str) -> _Found | None:
+    model = snapshot.models.get(name)
+    if model is not None:
+        return _Found(model, model.name, "model")
+    # Model names may hold slashes and the longest key wins, so only the last segment can be a deployment.
+    head, _, tail = name.rpartition("/")
+    model = snapshot.models.get(head)
+    if model is not None and any(target.deployment == tail for target in model.targets):
+        return _Found(model, model.name, "deployment", tail)
+    vendor, _, rest = name.partition("/")
+    row = snapshot.wildcards.get(vendor)
+    if row is None or not rest:
+        return None
+    inner, _, pinned = rest.rpartition("/")
+    if inner and any(target.deployment == pinned for target in row.targets):
+        return _Found(expand(row, inner), row.name, "vendor/* deployment", pinned)
+    return _Found(expand(row, rest), row.name, "vendor/*")
+
+
+def _ordered(found: _Found, draw: Draw) -> Iterator[Target]:
+    targets = found.model.targets
+    if found.deployment is not None:
+        return (target for target in targets if target.deployment == found.deployment)
+    if len(targets) == 1:
+        return iter(targets)
+    order = POLICIES[found.model.policy]([target.weight for target in targets], draw)
+    return (targets[position] for position in order)
+
+
+def _route_plan(snapshot: Snapshot, team: Team, route: Route, name: str, rule: str, draw: Draw) -> Plan:
+    steps = [Step(rule, route.name)]
+    targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, draw, steps)))
+    return Plan(name, route.name, targets, True, tuple(steps))
+
+
+def _expand_route(snapshot: Snapshot, team: Team, route: Route, draw: Draw, steps: list[Step]) -> Iterator[Target]:
+    """Depth first, so that a member's own deployments are tried before the next member.
+
+    The loader refuses cycles, so this ends. What a granted route expands to is the operator's word: the allow list is
+    not asked again.
+    """
+    for position in POLICIES[route.policy]([member.weight for member in route.members], draw):
+        member = route.members[position]
+        inner = snapshot.routes.get(member.name)
+        if inner is not None and inner is not route:
+            steps.append(Step("route", inner.name))
+            yield from _expand_route(snapshot, team, inner, draw, steps)
+            continue
+        found = _find(snapshot, member.name)
+        if found is not None:
+            steps.append(Step(found.rule, member.name))
+            yield from _ordered(found, draw)
+
+
+def _permit(team: Team, canonical: str, asked: str) -> None:
+    if not allowed(team, canonical):
+        raise model_not_allowed(asked)
+
+
+def allowed(team: Team, name: str) -> bool:
+    """Whether the team's allow list covers a name; `vendor/model` covers its deployments too."""
+    return any(covers(pattern, name) for pattern in team.allow)
+
+
+def covers(pattern: str, name: str) -> bool:
+    """Whether one pattern of an allow list covers a name."""
+    if pattern in (WILDCARD, name):
+        return True
+    if pattern.endswith("/*"):
+        return name.startswith(pattern[:-1])
+    return name.startswith(pattern + "/")
+
+
+def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
+    """Every name the team may ask for, as the models list shows them: routes first, wildcard rows left out."""
+    names = dict.fromkeys(team.routes)
+    names.update(dict.fromkeys(name for name in snapshot.routes if allowed(team, name)))
+    for model in snapshot.models.values():
+        whole = allowed(team, model.name)
+        if whole:
+            names[model.name] = None
+        if len(model.targets) > 1 or not whole:
+            names.update(dict.fromkeys(target.name for target in model.targets if allowed(team, target.name)))
+    return tuple(names)
+
+
+def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:
+    """Up to three names the team may ask for that look like `name`; a name's tail counts, since some clients cut its head."""
+    names = visible(snapshot, team)
+    tails = [candidate for candidate in names if candidate.partition("/")[2] == name]
+    close = get_close_matches(name, names, NEAREST, 0.6)
+    return tuple(dict.fromkeys([*tails, *close]))[:NEAREST]

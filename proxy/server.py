@@ -1,0 +1,128 @@
+"""The HTTP below the surfaces: header sets, request ids, bodies, health answers, and faults of the parser.
+
+Never knows a surface's envelope beyond asking for it.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, override
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from proxy.errors import GatewayError, bad_http, internal, too_large
+from proxy.surfaces.registry import surface_for_path
+
+JSON = "application/json"
+BASE_HEADERS: Mapping[str, str] = {
+    "Server": "dragoman",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+}
+STREAM_HEADERS: Mapping[str, str] = {
+    "Server": "dragoman",
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    # nginx delays every event by one without it.
+    "x-accel-buffering": "no",
+    "x-content-type-options": "nosniff",
+}
+HEALTH_PATHS = frozenset({"/health", "/health/live", "/health/ready"})
+
+BODY_WAIT = 60.0
+"""Seconds a request body may take to arrive."""
+
+KEEP_ALIVE = 75.0
+"""Seconds an idle client connection is kept; longer than the 60 s of common balancers, so that they close first."""
+
+LINGER = 2.0
+"""Seconds an unread body is listened to after its answer."""
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+def request_id(headers: Mapping[str, str]) -> str:
+    """The client's id when it is one that may be echoed and logged, else a fresh one."""
+    given = headers.get("x-request-id")
+    if given is not None and _REQUEST_ID.fullmatch(given):
+        return given
+    return os.urandom(12).hex()
+
+
+async def read_body(http: web.BaseRequest) -> bytes:
+    """The request body. Raises GatewayError 413 when it is too large, from the declared length where there is one, and
+    408 when it does not arrive."""
+    limit = http.client_max_size
+    if (http.content_length or 0) > limit:
+        raise too_large(limit)
+    try:
+        if http.content.is_eof():
+            return await http.read()
+        async with asyncio.timeout(BODY_WAIT):
+            return await http.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large(limit) from None
+    except TimeoutError:
+        raise bad_http(f"The request body did not arrive within {BODY_WAIT:g} s.", 408) from None
+    except web.RequestPayloadError:
+        raise bad_http("The request body could not be read.") from None
+
+
+def health(ok: bool, headers: Mapping[str, str]) -> web.Response:
+    """The answer of a health path."""
+    body = b'{"status":"ok"}' if ok else b'{"status":"unavailable"}'
+    return web.Response(status=200 if ok else 503, body=body, headers={**headers, "Content-Type": JSON})
+
+
+class PublicHandler(RequestHandler):
+    """aiohttp's protocol, with faults below the application answered in a surface's envelope.
+
+    The stock handler answers in plain text, echoes the offending bytes and names its version.
+    """
+
+    __slots__ = ()
+
+    @override
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if request.writer.output_size > 0:
+            raise ConnectionError("part of the answer has been sent")
+        error: GatewayError = (
+            internal() if status >= 500 else bad_http("The request could not be read as HTTP.", status)
+        )
+        code, body = surface_for_path(request.path).error(error.facts)
+        headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": os.urandom(12).hex()}
+        response = web.Response(status=code, body=body, headers=headers)
+        response.force_close()
+        return response
+
+
+class PublicServer(web.Server):
+    """Makes our handler for each connection, and requests with the body limit in bytes."""
+
+    def __init__(self, handler: Any, max_body: int) -> None:  # Any: aiohttp does not export the handler's type
+        super().__init__(
+            handler,
+            request_factory=self._request,
+            handler_cancellation=True,
+            keepalive_timeout=KEEP_ALIVE,
+            lingering_time=LINGER,
+            access_log=None,
+        )
+        self._max_body = max_body
+
+    @override
+    def __call__(self) -> RequestHandler:
+        return PublicHandler(self, loop=self._loop, **self._kwargs)
+
+    def _request(
+        self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
+    ) -> web.BaseRequest:  # as above
+        return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=self._max_body)

@@ -1,0 +1,230 @@
+"""The door to the vendors: the only outbound sockets, behind `Transport.open`.
+
+Never holds retries, translation, or a decision about what a status means.
+
+Settings follow what probing aiohttp 3.14 showed: its connector queues silently beyond 100 connections (`limit=0`), a peer's
+idle close races with a POST (`keepalive_timeout` below any vendor's), parse faults surface as `ClientResponseError` with
+status 400 (mapped by phase, the status never copied).
+"""
+
+import asyncio
+import ipaddress
+import socket
+import sys
+from collections.abc import Mapping
+from typing import Protocol
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from providers.dialect import UpstreamRequest
+from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.version import USER_AGENT
+
+POOL_IDLE = 15.0
+"""Seconds an idle connection is kept; below the idle limit of every vendor seen, so that the vendor never closes first."""
+
+MAX_ERROR_BODY = 64 * 1024
+"""Bytes of an error body that are read; the rest goes with the connection."""
+
+ERROR_BODY_WAIT = 2.0
+"""Seconds an error body may take."""
+
+MAX_BODY = 32 * 1024 * 1024
+"""Bytes of an answer that is not streamed."""
+
+
+class UpstreamResponse(Protocol):
+    """An answer whose body is still coming. `headers` has lower-case names."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The response headers; the last of repeated ones."""
+
+    async def read(self) -> bytes:
+        """The next piece of the body, empty at its end. Raises UpstreamError when the body broke off."""
+
+    def release(self) -> None:
+        """Done with it: the connection may serve another request if the body was read to its end, else it is closed."""
+
+    def close(self) -> None:
+        """Give the answer up; the vendor sees the connection close at once."""
+
+
+class Transport(Protocol):
+    """Something that carries an upstream request and brings the beginning of its answer."""
+
+    async def open(self, request: UpstreamRequest) -> UpstreamResponse:
+        """Send and wait for the head of the answer. Raises UpstreamError."""
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+
+
+def fail(kind: FailureKind, message: str) -> UpstreamError:
+    """An UpstreamError in our own words."""
+    return UpstreamError(Failure(kind, message))
+
+
+async def read_whole(response: UpstreamResponse, limit: int = MAX_BODY) -> bytes:
+    """The whole body. Raises UpstreamError when it is longer than `limit` bytes or breaks off."""
+    piece = await response.read()
+    pieces = [piece]
+    size = len(piece)
+    while piece:
+        piece = await response.read()
+        size += len(piece)
+        if size > limit:
+            raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {limit} bytes.")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def read_error(response: UpstreamResponse) -> bytes:
+    """As much of an error body as is worth reading; what the vendor sent before breaking off is kept."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(ERROR_BODY_WAIT):
+            while size < MAX_ERROR_BODY and (piece := await response.read()):
+                pieces.append(piece)
+                size += len(piece)
+    except (TimeoutError, UpstreamError):
+        # The status alone already says that the attempt failed; a broken body adds nothing to it.
+        response.close()
+    return b"".join(pieces)[:MAX_ERROR_BODY]
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names and withholds addresses that a public base URL has no business with.
+
+    A vendor's name that resolves to a private or metadata address would send the operator's key inside; link-local
+    (cloud metadata) is refused even where private addresses are allowed.
+    """
+
+    def __init__(self, allow_private: bool) -> None:
+        self._inner = aiohttp.ThreadedResolver()
+        self._allow_private = allow_private
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The permitted addresses. Raises OSError when there is none."""
+        found = await self._inner.resolve(host, port, family)
+        allowed = [entry for entry in found if address_allowed(entry["host"], self._allow_private)]
+        if found and not allowed:
+            raise OSError(None, "the name resolves to a private address and allow_private is not set")
+        return allowed
+
+    async def close(self) -> None:
+        """Release the inner resolver."""
+        await self._inner.close()
+
+
+def address_allowed(address: str, allow_private: bool) -> bool:
+    """Whether a deployment may be reached at an IP address."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if ip.is_link_local or ip.is_multicast or ip.is_unspecified:
+        return False
+    return allow_private or ip.is_global
+
+
+class HttpResponse:
+    """aiohttp's response behind the `UpstreamResponse` protocol."""
+
+    __slots__ = ("_content", "_inner", "headers", "status")
+
+    def __init__(self, inner: aiohttp.ClientResponse) -> None:
+        self._inner = inner
+        self._content = inner.content
+        self.status = inner.status
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in inner.headers.items()}
+
+    async def read(self) -> bytes:
+        """See UpstreamResponse."""
+        try:
+            return await self._content.readany()
+        except aiohttp.ClientPayloadError:
+            raise fail(FailureKind.TRUNCATED, "The upstream's answer broke off.") from None
+        except (aiohttp.ClientError, OSError):
+            raise fail(FailureKind.TRUNCATED, "The connection to the upstream was lost during its answer.") from None
+
+    def release(self) -> None:
+        """See UpstreamResponse."""
+        if self._content.at_eof():
+            self._inner.release()
+        else:
+            self._inner.close()
+
+    def close(self) -> None:
+        """See UpstreamResponse."""
+        self._inner.close()
+
+
+class HttpTransport:
+    """HTTP over aiohttp's client: one session for public hosts, one for hosts that may be private."""
+
+    def __init__(self) -> None:
+        self._public = _session(allow_private=False)
+        self._private = _session(allow_private=True)
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
+
+    async def open(self, request: UpstreamRequest) -> UpstreamResponse:
+        """See Transport. Redirects are never followed: they would carry the operator's key to another host."""
+        target = request.target
+        session = self._private if target.allow_private else self._public
+        headers = target.credential.headers()
+        headers.update(request.headers)
+        headers["Content-Type"] = "application/json"
+        try:
+            response = await session.request(
+                request.method,
+                request.url,
+                data=request.body,
+                headers=headers,
+                timeout=self._timeout(target.timeouts.connect),
+                allow_redirects=False,
+            )
+        except aiohttp.ConnectionTimeoutError:
+            raise fail(FailureKind.TIMEOUT, "Connecting to the upstream took too long.") from None
+        except aiohttp.ClientConnectorError:
+            raise fail(FailureKind.CONNECT, "The upstream could not be reached.") from None
+        except aiohttp.ClientResponseError:
+            raise fail(FailureKind.MALFORMED, "The upstream's answer was not valid HTTP.") from None
+        except (aiohttp.ClientError, OSError):
+            raise fail(FailureKind.SERVER, "The upstream closed the connection without answering.") from None
+        return HttpResponse(response)
+
+    async def aclose(self) -> None:
+        """See Transport."""
+        await self._public.close()
+        await self._private.close()
+
+    def _timeout(self, connect: float) -> aiohttp.ClientTimeout:
+        timeout = self._timeouts.get(connect)
+        if timeout is None:
+            timeout = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=connect)
+            self._timeouts[connect] = timeout
+        return timeout
+
+
+def _session(*, allow_private: bool) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(
+        limit=0,
+        keepalive_timeout=POOL_IDLE,
+        resolver=GuardedResolver(allow_private),
+        # Below 3.12.7 CPython leaks TLS transports that never finish their shutdown.
+        enable_cleanup_closed=sys.version_info < (3, 12, 7),
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        # Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
+        headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"},
+        skip_auto_headers=("Content-Type",),
+    )
