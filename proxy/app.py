@@ -31,9 +31,6 @@ BACKLOG = 1024
 SETTLE = 1.0
 """Seconds between closing the listener and asking whether anything is still running."""
 
-POLL = 0.05
-"""Seconds between those questions."""
-
 LAST_WORDS = 2.0
 """Seconds that streams cut at the drain limit have to tell their clients."""
 
@@ -113,8 +110,8 @@ def _url(host: str, port: int) -> str:
     return f"http://{shown}:{port}"
 
 
-async def drain(app: Running, limit: float) -> None:
-    """End well: not ready, no new connections, `Connection: close` on every answer, then wait for what is running.
+async def drain(app: Running, grace: float, limit: float) -> None:
+    """End well: not ready and `Connection: close` on every answer, after `grace` seconds no new connections, then wait.
 
     After `limit` seconds the streams that are left get an in-band error. The second of patience lets clients on idle
     keep-alive connections learn that theirs closes: without it a deploy fails about one request per client.
@@ -122,24 +119,31 @@ async def drain(app: Running, limit: float) -> None:
     gateway = app.gateway
     gateway.ready = False
     gateway.draining = True
+    await asyncio.sleep(grace)
     app.listener.close()
-    loop = asyncio.get_running_loop()
-    until = loop.time() + limit
     await asyncio.sleep(min(SETTLE, limit))
-    while gateway.in_flight and loop.time() < until:
-        await asyncio.sleep(POLL)
+    await _until_idle(gateway, limit)
     for clock in tuple(gateway.streams):
         clock.expire(Phase.DRAIN)
     app.public.pre_shutdown()
-    until = loop.time() + LAST_WORDS
-    while gateway.in_flight and loop.time() < until:
-        await asyncio.sleep(POLL)
+    await _until_idle(gateway, LAST_WORDS)
+
+
+async def _until_idle(gateway: Gateway, limit: float) -> None:
+    """Returns when nothing is running, or after `limit` seconds."""
+    waiting = asyncio.timeout(limit)
+    try:
+        async with waiting:
+            await gateway.idle.wait()
+    except TimeoutError:
+        if not waiting.expired():
+            raise
 
 
 async def serve(source: Source, table: Table, listen: Listen) -> None:
     """Run until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
     log = set_up()
-    limit = table.loaded.config.server.drain_timeout
+    server = table.loaded.config.server
     loop = asyncio.get_running_loop()
     async with running(source, table, listen, sys.stdout.buffer) as app:
         first, second = asyncio.Event(), asyncio.Event()
@@ -152,9 +156,9 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
         loop.add_signal_handler(signal.SIGHUP, app.reloader.request)
         log.info("listening on %s, admin on %s", app.url, app.admin_url)
         await first.wait()
-        log.info("draining, at most %g s; a second signal ends at once", limit)
+        log.info("draining, at most %g s; a second signal ends at once", server.drain_timeout)
         async with asyncio.TaskGroup() as group:
-            draining = group.create_task(drain(app, limit), name="drain")
+            draining = group.create_task(drain(app, server.drain_grace, server.drain_timeout), name="drain")
             impatient = group.create_task(second.wait(), name="second signal")
             await asyncio.wait((draining, impatient), return_when=asyncio.FIRST_COMPLETED)
             draining.cancel()

@@ -34,7 +34,7 @@ class DeadlinePassed(Exception):
 class Deadlines:
     """Context manager around the work of one request; raises DeadlinePassed inside it.
 
-    Built on task cancellation as `asyncio.timeout` is: a cancellation from elsewhere passes through untouched. Used once.
+    Built on task cancellation as `asyncio.timeout` is: a cancellation from elsewhere passes through. Used once.
     """
 
     __slots__ = (

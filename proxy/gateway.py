@@ -20,13 +20,13 @@ from proxy.access import identify
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch import Dispatcher, OpenStream, choose
 from proxy.errors import GatewayError, internal, upstream_failed
-from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, health, read_body, request_id
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.record import Outcome, RequestRecord
 from proxy.relay import Relay, drain
 from proxy.router import Route, Router
 from proxy.routing import Plan, plan, visible
+from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, health, read_body, request_id
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import AnswerFacts, ModelCard, Renderer, Surface
@@ -77,8 +77,8 @@ class Progress:
 class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
-    `streams` are the deadlines of committed streams, for whoever must end them; `draining` makes every answer say that
-    its connection closes.
+    `streams` are the deadlines of running streams, for whoever must end them; `draining` makes every answer say that its
+    connection closes; `idle` is set while nothing is in flight.
     """
 
     def __init__(
@@ -96,6 +96,8 @@ class Gateway:
         self.ready = True
         self.draining = False
         self.in_flight = 0
+        self.idle = asyncio.Event()
+        self.idle.set()
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; whatever happens, one record leaves and the client gets the surface's envelope."""
@@ -106,6 +108,7 @@ class Gateway:
         route = self._router.resolve(path)
         record = RequestRecord(request_id(http.headers), started, route.surface.name, path, http.remote or "")
         self.in_flight += 1
+        self.idle.clear()
         try:
             return await self._answer(http, route, record)
         except GatewayError as error:
@@ -119,6 +122,8 @@ class Gateway:
             return self._refusal(route.surface, internal(), record)
         finally:
             self.in_flight -= 1
+            if not self.in_flight:
+                self.idle.set()
             record.finished = record.finished or self._clock()
             self._emit(record)
 
@@ -197,7 +202,7 @@ class Gateway:
             await relay.run(clock, sent.target.timeouts.idle)
 
     async def _break(self, call: Call, response: web.StreamResponse, renderer: Renderer, failure: Failure) -> None:
-        """End a committed stream so that nobody takes it for whole: the surface's error frame, then a body without its end."""
+        """End a committed stream so that nobody takes it for whole: an error frame, then a body without its end."""
         call.record.code = VERDICTS[failure.kind].code
         self._metrics.abort("upstream", failure.kind.value)
         try:

@@ -63,7 +63,7 @@ class Relay:
             clock.touch()
 
     async def conclude(self) -> None:
-        """The terminator did not come in time: accept the stream if its choices have all finished. Raises UpstreamError."""
+        """The terminator did not come in time: accept the stream if its choices have finished. Raises UpstreamError."""
         await self._decode(b"")
 
     async def _decode(self, piece: bytes) -> None:
@@ -72,7 +72,7 @@ class Relay:
         try:
             # Not list(): events before the point where the stream breaks must reach the client.
             for event in self._stream.decoder.feed(piece) if piece else self._stream.decoder.finish():
-                events.append(event)  # noqa: PERF402
+                events.append(event)
         except UpstreamError as error:
             broken = error
         await self._emit(events)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from providers.dialect import Target
-from proxy.errors import GatewayError, model_not_allowed, model_not_found
+from proxy.errors import model_not_allowed, model_not_found
 from proxy.policies import POLICIES, Draw
 from proxy.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
 
@@ -115,13 +115,13 @@ def _route_plan(snapshot: Snapshot, team: Team, route: Route, name: str, rule: s
 def _expand_route(snapshot: Snapshot, team: Team, route: Route, draw: Draw, steps: list[Step]) -> Iterator[Target]:
     """Depth first, so that a member's own deployments are tried before the next member.
 
-    The loader refuses cycles, so this ends. What a granted route expands to is the operator's word: the allow list is
-    not asked again.
+    A team's own routes come before the table's. The loader refuses cycles, so this ends. What a granted route expands to
+    is the operator's word: the allow list is not asked again.
     """
     for position in POLICIES[route.policy]([member.weight for member in route.members], draw):
         member = route.members[position]
-        inner = snapshot.routes.get(member.name)
-        if inner is not None and inner is not route:
+        inner = team.routes.get(member.name) or snapshot.routes.get(member.name)
+        if inner is not None:
             steps.append(Step("route", inner.name))
             yield from _expand_route(snapshot, team, inner, draw, steps)
             continue
@@ -164,7 +164,10 @@ def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
 
 
 def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:
-    """Up to three names the team may ask for that look like `name`; a name's tail counts, since some clients cut its head."""
+    """Up to three names the team may ask for that look like `name`.
+
+    A name's tail counts, since litellm and dspy cut the first segment off.
+    """
     names = visible(snapshot, team)
     tails = [candidate for candidate in names if candidate.partition("/")[2] == name]
     close = get_close_matches(name, names, NEAREST, 0.6)

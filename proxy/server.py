@@ -6,14 +6,19 @@ Never knows a surface's envelope beyond asking for it.
 import asyncio
 import os
 import re
-from collections.abc import Mapping
-from typing import Any, override
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, override
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from proxy.errors import GatewayError, bad_http, internal, too_large
 from proxy.surfaces.registry import surface_for_path
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.http_parser import RawRequestMessage
+    from aiohttp.streams import StreamReader
 
 JSON = "application/json"
 BASE_HEADERS: Mapping[str, str] = {
@@ -107,7 +112,7 @@ class PublicHandler(RequestHandler):
 class PublicServer(web.Server):
     """Makes our handler for each connection, and requests with the body limit in bytes."""
 
-    def __init__(self, handler: Any, max_body: int) -> None:  # Any: aiohttp does not export the handler's type
+    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], max_body: int) -> None:
         super().__init__(
             handler,
             request_factory=self._request,
@@ -123,6 +128,11 @@ class PublicServer(web.Server):
         return PublicHandler(self, loop=self._loop, **self._kwargs)
 
     def _request(
-        self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
-    ) -> web.BaseRequest:  # as above
+        self,
+        message: "RawRequestMessage",
+        payload: "StreamReader",
+        protocol: RequestHandler,
+        writer: "AbstractStreamWriter",
+        task: "asyncio.Task[None]",
+    ) -> web.BaseRequest:
         return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=self._max_body)

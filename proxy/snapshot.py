@@ -3,22 +3,18 @@
 Never holds mutable state, awaits, or a configuration model below `build_snapshot`.
 """
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
-from config.loader import ConfigError, Loaded, Problem
-from config.schema import GatewayConfig
-from config.settings import Settings, effective
-from providers.auth import Credential
-from providers.dialect import Target, Timeouts
-from providers.profiles import Profile, load_profiles
-from providers.registry import DIALECTS
+from config import schema as config_schema
+from config.loader import Loaded
+from config.problems import ConfigError, Problem
+from config.schema import IMPLICIT_DEPLOYMENT, effective
+from providers.dialect import Target
+from proxy.targets import make_target
 
-DEFAULT_DEPLOYMENT = "default"
 WILDCARD = "*"
 
 
@@ -29,7 +25,6 @@ class Model:
     name: str
     policy: str
     targets: tuple[Target, ...]
-    window: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,36 +83,56 @@ ANYONE = Team("anonymous", (WILDCARD,), MappingProxyType({}))
 def build_snapshot(loaded: Loaded) -> Snapshot:
     """Join what the operator wrote with what the vendors' rows say. Raises ConfigError with every problem found."""
     config = loaded.config
-    builder = _Builder(loaded, load_profiles())
-    models: dict[str, Model] = {}
-    wildcards: dict[str, Model] = {}
-    for name in config.models:
-        model = builder.model(name)
-        vendor, _, rest = name.partition("/")
-        if rest == WILDCARD:
-            wildcards[vendor] = model
-        else:
-            models[name] = model
-    if builder.problems:
-        raise ConfigError(tuple(builder.problems))
-    routes = {name: _route(name, route.policy, route.targets) for name, route in config.routes.items()}
-    teams = {name: _team(config, name) for name in config.teams}
-    keys = {key.removeprefix("sha256:"): teams[name] for name, team in config.teams.items() for key in team.keys}
+    problems: list[Problem] = []
+    compiled = {name: _model(loaded, name, problems) for name in config.models}
+    if problems:
+        raise ConfigError(tuple(sorted(problems)))
+    teams = {name: _team(name, team) for name, team in config.teams.items()}
     surfaces = config.server.surfaces
     return Snapshot(
         digest=loaded.digest,
-        models=MappingProxyType(models),
-        wildcards=MappingProxyType(wildcards),
-        routes=MappingProxyType(routes),
+        models=MappingProxyType({name: model for name, model in compiled.items() if not _is_wildcard(name)}),
+        wildcards=MappingProxyType({_vendor(name): model for name, model in compiled.items() if _is_wildcard(name)}),
+        routes=MappingProxyType(_routes(config.routes)),
         teams=MappingProxyType(teams),
-        keys=MappingProxyType(keys),
+        keys=MappingProxyType(
+            {key.removeprefix("sha256:"): teams[name] for name, team in config.teams.items() for key in team.keys}
+        ),
         default_vendors=MappingProxyType({k: s.default_vendor for k, s in surfaces.items() if s.default_vendor}),
         default_models=MappingProxyType({k: s.default_model for k, s in surfaces.items() if s.default_model}),
     )
 
 
-def _route(name: str, policy: str, targets: Mapping[str, int]) -> Route:
-    return Route(name, policy, tuple(RouteMember(target, weight) for target, weight in targets.items()))
+def _vendor(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _is_wildcard(name: str) -> bool:
+    return name.partition("/")[2] == WILDCARD
+
+
+def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
+    model = loaded.config.models[name]
+    targets: list[Target] = []
+    for deployment in model.deployments or (IMPLICIT_DEPLOYMENT,):
+        settings = effective(loaded.config, _vendor(name), name, deployment)
+        made = make_target(name, deployment, settings, loaded)
+        if isinstance(made, Target):
+            targets.append(made)
+        else:
+            problems.extend(problem for problem in made if problem not in problems)
+    return Model(name, model.policy, tuple(targets))
+
+
+def _team(name: str, team: config_schema.Team) -> Team:
+    return Team(name, tuple(team.models), MappingProxyType(_routes(team.routes)))
+
+
+def _routes(routes: Mapping[str, config_schema.Route]) -> dict[str, Route]:
+    return {
+        name: Route(name, route.policy, tuple(RouteMember(member.target, member.weight) for member in route.targets))
+        for name, route in routes.items()
+    }
 
 
 @lru_cache(maxsize=4096)
@@ -127,4 +142,4 @@ def expand(model: Model, name: str) -> Model:
     Cached, because dialects compile a target once and clients repeat names; bounded, because clients choose them.
     """
     targets = tuple(replace(target, model=name, upstream_model=name) for target in model.targets)
-    return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets, model.window)
+    return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets)

@@ -2,13 +2,12 @@
 
 Never holds retries, translation, or a decision about what a status means.
 
-Settings follow what probing aiohttp 3.14 showed: its connector queues silently beyond 100 connections (`limit=0`), a peer's
-idle close races with a POST (`keepalive_timeout` below any vendor's), parse faults surface as `ClientResponseError` with
-status 400 (mapped by phase, the status never copied).
+Settings follow what probing aiohttp 3.14 showed: its connector queues silently beyond 100 connections (`limit=0`), a
+peer's idle close races with a POST (`keepalive_timeout` below any vendor's), parse faults surface as
+`ClientResponseError` with status 400 (mapped by phase, the status never copied).
 """
 
 import asyncio
-import ipaddress
 import socket
 import sys
 from collections.abc import Mapping
@@ -17,12 +16,13 @@ from typing import Protocol
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from config.addresses import reach
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.version import USER_AGENT
 
 POOL_IDLE = 15.0
-"""Seconds an idle connection is kept; below the idle limit of every vendor seen, so that the vendor never closes first."""
+"""Seconds an idle connection is kept; below every vendor's own limit, so that the vendor never closes first."""
 
 MAX_ERROR_BODY = 64 * 1024
 """Bytes of an error body that are read; the rest goes with the connection."""
@@ -127,10 +127,8 @@ class GuardedResolver(AbstractResolver):
 
 def address_allowed(address: str, allow_private: bool) -> bool:
     """Whether a deployment may be reached at an IP address."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if ip.is_link_local or ip.is_multicast or ip.is_unspecified:
-        return False
-    return allow_private or ip.is_global
+    where = reach(address.partition("%")[0])
+    return where == "public" or (allow_private and where in ("private", "loopback"))
 
 
 class HttpResponse:

@@ -23,7 +23,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """What the gateway decides of an answer: its id's random part, unix seconds, and the model's name for the client."""
+    """What the gateway decides of an answer: its id's random part, unix seconds, the model's name for the client."""
 
     unique: str
     created: int
@@ -86,7 +86,7 @@ class Surface(Protocol):
         """The vendor of a model name that names none."""
 
     def parse(self, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
-        """A checked request. Raises GatewayError with every problem found; `default_model` stands in for a missing model."""
+        """A checked request; `default_model` stands in for a missing model. Raises GatewayError with every problem."""
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
         """How this request's answer is written."""

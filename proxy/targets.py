@@ -1,0 +1,92 @@
+"""One deployment's settings and its vendor's row, made into a target.
+
+Never decides which deployment serves a request.
+"""
+
+from urllib.parse import urlsplit
+
+from config.addresses import address_fault
+from config.loader import Loaded
+from config.problems import Path, Problem, did_you_mean
+from config.schema import Settings
+from providers.auth import Credential
+from providers.dialect import Target, Timeouts
+from providers.profiles import Profile, load_profiles
+from providers.registry import DIALECTS
+
+
+def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -> Target | tuple[Problem, ...]:
+    """The target of one deployment of the row `vendor/model` (or `vendor/*`), or what is wrong with it."""
+    vendor, _, model = row.partition("/")
+    report = _Report(loaded, vendor, row, settings)
+    profile = load_profiles().get(settings.profile)
+    if profile is None:
+        message = f"no profile is called {settings.profile!r}{did_you_mean(settings.profile, load_profiles())}"
+        return (report.problem("profile", ("vendors", vendor), message),)
+    base_url = _base_url(profile, settings, report)
+    if profile.key_required and settings.api_key is None:
+        report.add("api_key", ("vendors", vendor), f"the profile {profile.name!r} needs an api_key")
+    if report.problems:
+        return tuple(report.problems)
+    timeouts = settings.timeouts
+    return Target(
+        vendor=vendor,
+        model=model,
+        deployment=deployment,
+        upstream_model=settings.upstream_model or model,
+        profile=profile,
+        dialect=DIALECTS[profile.dialect],
+        base_url=base_url,
+        credential=Credential(profile.auth.style, profile.auth.header, settings.api_key, settings.headers),
+        timeouts=Timeouts(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
+        weight=settings.weight,
+        context_window=settings.context_window,
+        max_output_tokens=settings.max_output_tokens,
+        api_version=settings.api_version,
+        completions=settings.completions,
+        allow_private=settings.allow_private,
+        row=row,
+    )
+
+
+class _Report:
+    """Problems of one deployment, each at the place the operator would change."""
+
+    def __init__(self, loaded: Loaded, vendor: str, row: str, settings: Settings) -> None:
+        self._loaded = loaded
+        self._settings = settings
+        self.vendor = vendor
+        self.row = row
+        self.problems: list[Problem] = []
+
+    def add(self, key: str, fallback: Path, message: str) -> None:
+        """Report at the key's origin, or at `fallback` when it was not written."""
+        self.problems.append(self.problem(key, fallback, message))
+
+    def problem(self, key: str, fallback: Path, message: str) -> Problem:
+        """One problem."""
+        path = self._settings.origins.get(key, fallback)
+        return Problem.at(self._loaded.locate(path), path, message)
+
+
+def _base_url(profile: Profile, settings: Settings, report: _Report) -> str:
+    """The address with every placeholder filled in and no trailing slash; empty when that failed."""
+    here: Path = ("vendors", report.vendor)
+    template = settings.base_url or profile.base_url
+    if template is None:
+        report.add("base_url", here, f"the profile {profile.name!r} has no address of its own: set base_url")
+        return ""
+    if settings.base_url is None:
+        missing = [name for name in profile.placeholders if name not in settings.url_params]
+        if missing:
+            names = ", ".join(f"url_params.{name}" for name in missing)
+            report.add("url_params", here, f"the address of profile {profile.name!r} needs {names} (or set base_url)")
+            return ""
+        for name in profile.placeholders:
+            template = template.replace("{" + name + "}", settings.url_params[name])
+    url = template.rstrip("/")
+    if urlsplit(url).scheme in ("http", "https") and (
+        fault := address_fault(url, allow_private=settings.allow_private)
+    ):
+        report.add("base_url", here, fault)
+    return url
