@@ -19,7 +19,7 @@ from proxy.deadlines import Phase
 from proxy.dispatch import Dispatcher
 from proxy.gateway import Gateway
 from proxy.live import Live
-from proxy.logs import LineWriter, request_line, set_up
+from proxy.logs import LINES, LineWriter, set_up
 from proxy.metrics import Metrics
 from proxy.record import RequestRecord
 from proxy.reload import Reloader, Source, Table
@@ -70,9 +70,11 @@ async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -
         lines = LineWriter(log)
         stack.callback(lines.close)
 
+        line = LINES[server.log]
+
         def emit(record: RequestRecord) -> None:
             metrics.observe(record)
-            lines.write(request_line(record))
+            lines.write(line(record))
 
         http = HttpTransport()
         stack.push_async_callback(http.aclose)
@@ -142,8 +144,8 @@ async def _until_idle(gateway: Gateway, limit: float) -> None:
 
 async def serve(source: Source, table: Table, listen: Listen) -> None:
     """Run until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
-    log = set_up()
     server = table.loaded.config.server
+    log = set_up(server.log)
     loop = asyncio.get_running_loop()
     async with running(source, table, listen, sys.stdout.buffer) as app:
         first, second = asyncio.Event(), asyncio.Event()

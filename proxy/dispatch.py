@@ -79,7 +79,7 @@ class Dispatcher:
     async def whole(self, sent: UpstreamRequest, record: RequestRecord) -> Completion:
         """The answer of a call that is not streamed. Raises UpstreamError."""
         started = self._clock()
-        response = await self._open(sent)
+        response = await self._open(sent, record)
         try:
             body = await read_whole(response)
         finally:
@@ -96,7 +96,7 @@ class Dispatcher:
         clock.enter(Phase.FIRST_EVENT, sent.target.timeouts.first_event)
         started = self._clock()
         try:
-            response = await self._open(sent)
+            response = await self._open(sent, record)
         except BaseException:
             record.waited += self._clock() - started
             raise
@@ -110,9 +110,9 @@ class Dispatcher:
             record.waited += self._clock() - started
         return OpenStream(response, decoder, events, ended)
 
-    async def _open(self, sent: UpstreamRequest) -> UpstreamResponse:
+    async def _open(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
         transport = self._mock if sent.url.startswith(SCHEME) else self._http
-        response = await transport.open(sent)
+        response = await transport.open(sent, record.request_id)
         if 200 <= response.status < 300:
             return response
         try:

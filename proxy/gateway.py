@@ -77,7 +77,7 @@ class Progress:
 class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
-    `streams` are the deadlines of running streams, for whoever must end them; `draining` makes every answer say that its
+    `streams` are the deadlines of running streams, for whoever must end them; `draining` makes each answer say that the
     connection closes; `idle` is set while nothing is in flight.
     """
 

@@ -8,6 +8,7 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import BinaryIO, override
 
@@ -103,6 +104,22 @@ def request_line(record: RequestRecord) -> bytes:
     return orjson.dumps(fields)
 
 
+def request_text(record: RequestRecord) -> bytes:
+    """The same line for people: time, status, what was asked, who answered, how long it took."""
+    code = f" {record.code}" if record.code else ""
+    where = f" -> {record.deployment}" if record.deployment else ""
+    asked = ascii(record.asked[:256])[1:-1] or "-"
+    line = (
+        f"{timestamp()} {record.status}{code} {record.surface} {record.team} {asked}{where} "
+        f"{record.outcome} {record.duration * 1000:.1f} ms {record.request_id}"
+    )
+    return line.encode()
+
+
+LINES: Mapping[str, Callable[[RequestRecord], bytes]] = {"json": request_line, "text": request_text}
+"""The access log's forms, by the table's `server.log`."""
+
+
 def timestamp() -> str:
     """Now, in UTC, RFC 3339 with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -124,10 +141,12 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(fields).decode()
 
 
-def set_up() -> logging.Logger:
-    """The gateway's logger, writing JSON lines to standard error."""
+def set_up(form: str) -> logging.Logger:
+    """The gateway's logger, writing lines of the form `json` or `text` to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter())
+    handler.setFormatter(
+        JsonFormatter() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

@@ -48,7 +48,7 @@ class MockResponse:
 class MockTransport:
     """Answers `mock://` URLs inside the process."""
 
-    async def open(self, request: UpstreamRequest) -> UpstreamResponse:
+    async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
         """See Transport."""
         path = request.url.removeprefix(request.target.base_url).partition("?")[0]
         return MockResponse(mock.answer(path, request.body))

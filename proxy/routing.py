@@ -115,8 +115,8 @@ def _route_plan(snapshot: Snapshot, team: Team, route: Route, name: str, rule: s
 def _expand_route(snapshot: Snapshot, team: Team, route: Route, draw: Draw, steps: list[Step]) -> Iterator[Target]:
     """Depth first, so that a member's own deployments are tried before the next member.
 
-    A team's own routes come before the table's. The loader refuses cycles, so this ends. What a granted route expands to
-    is the operator's word: the allow list is not asked again.
+    A team's own routes come before the table's. The loader refuses cycles, so this ends. What a granted route expands
+    to is the operator's word: the allow list is not asked again.
     """
     for position in POLICIES[route.policy]([member.weight for member in route.members], draw):
         member = route.members[position]

@@ -58,8 +58,8 @@ class UpstreamResponse(Protocol):
 class Transport(Protocol):
     """Something that carries an upstream request and brings the beginning of its answer."""
 
-    async def open(self, request: UpstreamRequest) -> UpstreamResponse:
-        """Send and wait for the head of the answer. Raises UpstreamError."""
+    async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
+        """Send and wait for the head of the answer; `request_id` travels as `x-request-id`. Raises UpstreamError."""
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -171,13 +171,14 @@ class HttpTransport:
         self._private = _session(allow_private=True)
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
-    async def open(self, request: UpstreamRequest) -> UpstreamResponse:
+    async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
         """See Transport. Redirects are never followed: they would carry the operator's key to another host."""
         target = request.target
         session = self._private if target.allow_private else self._public
         headers = target.credential.headers()
         headers.update(request.headers)
         headers["Content-Type"] = "application/json"
+        headers["X-Request-Id"] = request_id
         try:
             response = await session.request(
                 request.method,
