@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import BinaryIO, override
+from typing import BinaryIO
 
 import orjson
 
@@ -128,7 +128,6 @@ def timestamp() -> str:
 class JsonFormatter(logging.Formatter):
     """The process's own messages as JSON lines; a traceback stays within its line."""
 
-    @override
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, object] = {
             "time": timestamp(),

@@ -7,7 +7,7 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, override
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -89,7 +89,6 @@ class PublicHandler(RequestHandler):
 
     __slots__ = ()
 
-    @override
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -123,7 +122,6 @@ class PublicServer(web.Server):
         )
         self._max_body = max_body
 
-    @override
     def __call__(self) -> RequestHandler:
         return PublicHandler(self, loop=self._loop, **self._kwargs)
 
