@@ -18,7 +18,6 @@ class Phase(StrEnum):
     TOTAL = "total"
     FIRST_EVENT = "first_event"
     IDLE = "idle"
-    TAIL = "tail"
     DRAIN = "drain"
 
 

@@ -76,8 +76,8 @@ class Dispatcher:
             attempt.finished = self._clock()
             self._metrics.inflight(attempt.deployment, -1)
 
-    async def whole(self, sent: UpstreamRequest, record: RequestRecord) -> Completion:
-        """The answer of a call that is not streamed. Raises UpstreamError."""
+    async def whole(self, sent: UpstreamRequest, record: RequestRecord, expected: int) -> Completion:
+        """The answer of a call that is not streamed, with `expected` choices. Raises UpstreamError."""
         started = self._clock()
         response = await self._open(sent, record)
         try:
@@ -85,7 +85,11 @@ class Dispatcher:
         finally:
             response.release()
             record.waited += self._clock() - started
-        return sent.target.dialect.decode(sent, body)
+        completion = sent.target.dialect.decode(sent, body)
+        if len(completion.choices) != expected:
+            message = f"The upstream answered with {len(completion.choices)} of {expected} choices."
+            raise fail(FailureKind.MALFORMED, message)
+        return completion
 
     async def streamed(self, sent: UpstreamRequest, record: RequestRecord, clock: Deadlines) -> OpenStream:
         """The answer of a streamed call, read up to its first content. Raises UpstreamError.

@@ -65,15 +65,6 @@ class Call:
         return headers
 
 
-@dataclass(slots=True)
-class Progress:
-    """How far a stream has come; `response` is set at the commit point."""
-
-    response: web.StreamResponse | None = None
-    stream: OpenStream | None = None
-    relay: Relay | None = None
-
-
 class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
@@ -151,55 +142,54 @@ class Gateway:
         sent, record = call.sent, call.record
         try:
             with Deadlines(call.total), self._dispatcher.attempt(sent, record):
-                completion = await self._dispatcher.whole(sent, record)
+                completion = await self._dispatcher.whole(sent, record, call.request.choices)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(settle(record, error)) from None
         record.usage = completion.usage
         return self._response(200, call.renderer().completion(completion), record, call.headers())
 
     async def _streamed(self, call: Call) -> web.StreamResponse:
-        record, renderer, progress = call.record, call.renderer(), Progress()
+        sent, record, renderer = call.sent, call.record, call.renderer()
+        response: web.StreamResponse | None = None
+        stream: OpenStream | None = None
         clock = Deadlines(call.total)
         self.streams.add(clock)
         try:
-            try:
-                await self._pump(call, clock, renderer, progress)
-            except DeadlinePassed as passed:
-                if passed.phase is not Phase.TAIL or progress.relay is None:
-                    raise
-                await progress.relay.conclude()
-            if progress.response is None or progress.stream is None:
-                raise RuntimeError("a stream ended well without having begun")
-            await progress.response.write_eof(renderer.end())
+            with clock, self._dispatcher.attempt(sent, record):
+                stream = await self._dispatcher.streamed(sent, record, clock)
+                clock.lift_total()
+                response = await self._commit(call)
+                relay = Relay(stream, renderer, response.write, clock, record, call.request.choices)
+                await relay.run(sent.target.timeouts.idle)
+            await response.write_eof(renderer.end())
             record.finished = self._clock()
-            await drain(progress.stream.response)
+            await drain(stream.response)
         except (UpstreamError, DeadlinePassed) as error:
             failure = settle(record, error)
-            if progress.response is None:
+            if response is None:
                 raise upstream_failed(failure) from None
-            await self._break(call, progress.response, renderer, failure)
+            await self._break(call, response, renderer, failure)
         except ConnectionError:
             record.outcome = "client_gone"
             self._metrics.abort("client", "disconnect")
-            if progress.response is None:
-                raise
         finally:
             self.streams.discard(clock)
-            if progress.stream is not None:
-                progress.stream.response.close()
-        return progress.response
+            if stream is not None:
+                stream.response.close()
+        # Without a response the client left before its head could be written; nobody reads what is returned.
+        return response or web.Response(status=499)
 
-    async def _pump(self, call: Call, clock: Deadlines, renderer: Renderer, progress: Progress) -> None:
-        sent, record = call.sent, call.record
-        with clock, self._dispatcher.attempt(sent, record):
-            stream = progress.stream = await self._dispatcher.streamed(sent, record, clock)
-            record.first_content = self._clock()
-            record.status = 200
-            clock.lift_total()
-            response = progress.response = self._stream_response(record, call.headers())
-            await response.prepare(call.http)
-            relay = progress.relay = Relay(stream, renderer, response.write, record, call.request.choices)
-            await relay.run(clock, sent.target.timeouts.idle)
+    async def _commit(self, call: Call) -> web.StreamResponse:
+        """The commit point: from here on no other target can answer."""
+        record = call.record
+        record.first_content = self._clock()
+        record.status = 200
+        headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **call.headers()}
+        response = web.StreamResponse(status=200, headers=headers)
+        if self.draining:
+            response.force_close()
+        await response.prepare(call.http)
+        return response
 
     async def _break(self, call: Call, response: web.StreamResponse, renderer: Renderer, failure: Failure) -> None:
         """End a committed stream so that nobody takes it for whole: an error frame, then a body without its end."""
@@ -244,13 +234,6 @@ class Gateway:
             response.force_close()
         return response
 
-    def _stream_response(self, record: RequestRecord, extra: Mapping[str, str]) -> web.StreamResponse:
-        headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
-        response = web.StreamResponse(status=200, headers=headers)
-        if self.draining:
-            response.force_close()
-        return response
-
     def _health(self, path: str) -> web.Response:
         return health(self.ready or path == "/health/live", BASE_HEADERS)
 
@@ -260,7 +243,8 @@ def settle(record: RequestRecord, error: UpstreamError | DeadlinePassed) -> Fail
     if isinstance(error, UpstreamError):
         failure = error.failure
     else:
-        failure = Failure(FailureKind.TIMEOUT, _PASSED[error.phase].format(limit=error.limit))
+        kind = FailureKind.OVERLOADED if error.phase is Phase.DRAIN else FailureKind.TIMEOUT
+        failure = Failure(kind, _PASSED[error.phase].format(limit=error.limit))
         record.attempts[-1].outcome = failure.kind.value
         record.attempts[-1].message = failure.message
     committed = record.first_content is not None
@@ -274,7 +258,6 @@ _PASSED = {
     Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
     Phase.FIRST_EVENT: "The upstream sent no content within {limit:g} s.",
     Phase.IDLE: "The upstream sent nothing for {limit:g} s.",
-    Phase.TAIL: "The upstream did not end its answer within {limit:g} s.",
     Phase.DRAIN: "The gateway is shutting down.",
 }
 

@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from providers.completion import Chunk, StreamEvent
-from providers.failure import UpstreamError
+from providers.failure import FailureKind, UpstreamError
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch import OpenStream
 from proxy.record import RequestRecord
 from proxy.surfaces.surface import Renderer
-from proxy.upstream import UpstreamResponse
+from proxy.upstream import UpstreamResponse, fail
 
 TAIL_WAIT = 2.0
 """Seconds a finished answer's terminator is waited for; some servers keep the connection open instead of sending it."""
@@ -29,42 +29,63 @@ Write = Callable[[bytes], Awaitable[None]]
 class Relay:
     """One stream on its way. `expected` is how many choices must finish before the answer is whole."""
 
-    __slots__ = ("_expected", "_finished", "_record", "_renderer", "_stream", "_write")
+    __slots__ = ("_clock", "_expected", "_finished", "_now", "_record", "_renderer", "_stream", "_write")
 
     def __init__(
-        self, stream: OpenStream, renderer: Renderer, write: Write, record: RequestRecord, expected: int
+        self,
+        stream: OpenStream,
+        renderer: Renderer,
+        write: Write,
+        clock: Deadlines,
+        record: RequestRecord,
+        expected: int,
     ) -> None:
+        self._clock = clock
         self._stream = stream
         self._renderer = renderer
         self._write = write
         self._record = record
         self._expected = expected
         self._finished = 0
+        self._now = asyncio.get_running_loop().time
 
-    async def run(self, clock: Deadlines, idle: float) -> None:
+    async def run(self, idle: float) -> None:
         """Write every frame up to the renderer's end, which is the caller's to write.
 
         Returns when the stream proved that it ended well. Raises UpstreamError when it broke; everything decoded before
         that has been written. Raises ConnectionError when the client is gone.
         """
-        stream, record = self._stream, self._record
-        now = asyncio.get_running_loop().time
-        await self._emit(stream.events)
-        clock.enter(Phase.IDLE, idle)
-        while not (stream.ended or stream.decoder.complete):
-            if self._finished == self._expected:
-                clock.enter(Phase.TAIL, TAIL_WAIT)
-            before = now()
-            piece = await stream.response.read()
-            clock.pause()
-            record.waited += now() - before
-            stream.ended = not piece
-            await self._decode(piece)
-            clock.touch()
+        await self._emit(self._stream.events)
+        self._clock.enter(Phase.IDLE, idle)
+        while not self._over and self._finished < self._expected:
+            await self._step()
+        if not self._over:
+            await self._tail()
+        if self._finished < self._expected:
+            message = f"The upstream finished {self._finished} of {self._expected} choices."
+            raise fail(FailureKind.TRUNCATED, message)
 
-    async def conclude(self) -> None:
-        """The terminator did not come in time: accept the stream if its choices have finished. Raises UpstreamError."""
-        await self._decode(b"")
+    @property
+    def _over(self) -> bool:
+        return self._stream.ended or self._stream.decoder.complete
+
+    async def _tail(self) -> None:
+        """Every choice has finished; what may follow is usage and the terminator."""
+        try:
+            async with asyncio.timeout(TAIL_WAIT):
+                while not self._over:
+                    await self._step()
+        except TimeoutError:
+            await self._decode(b"")
+
+    async def _step(self) -> None:
+        before = self._now()
+        piece = await self._stream.response.read()
+        self._record.waited += self._now() - before
+        self._stream.ended = not piece
+        self._clock.pause()
+        await self._decode(piece)
+        self._clock.touch()
 
     async def _decode(self, piece: bytes) -> None:
         events: list[StreamEvent] = []
