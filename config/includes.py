@@ -1,0 +1,135 @@
+"""`include:` — the vendors, models, routes and teams of other files put into the tree of the one that includes them.
+
+Never what those maps mean. Two files that write the same name are a mistake, named with both places.
+"""
+
+import glob
+import os
+import pathlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from config.files import UnreadableError
+from config.problems import Path, Problem
+from config.tree import Entry, ListNode, MapNode, Node, ScalarNode, parse
+from config.values import Expander
+
+INCLUDE: Final = "include"
+MERGED: Final = ("vendors", "models", "routes", "teams")
+"""What an included file may hold, besides `version: 1` and includes of its own."""
+
+_MOST_FILES: Final = 1000
+_DEEPEST: Final = 10
+
+
+def matching_files(pattern: str) -> list[pathlib.Path]:
+    """The files of a path or glob pattern, sorted; a path without wildcards is itself, whether it exists or not."""
+    if not glob.has_magic(pattern):
+        return [pathlib.Path(pattern)]
+    return [path for path in map(pathlib.Path, sorted(glob.glob(pattern, recursive=True))) if os.path.isfile(path)]
+
+
+@dataclass(slots=True)
+class Includer:
+    """Puts one table together. `complete` turns false when a file is missing from it: then names may be missing too."""
+
+    expander: Expander
+    problems: list[Problem] = field(default_factory=list)
+    patterns: list[str] = field(default_factory=list)
+    complete: bool = True
+    _seen: set[str] = field(default_factory=set)
+
+    def merged(self, root: MapNode) -> MapNode:
+        """The table of a main file with everything it includes; the key `include` itself is gone from it."""
+        main = pathlib.Path(root.at.file)
+        self._seen.add(os.path.realpath(main))
+        return self._merged(root, (main,))
+
+    def _merged(self, root: MapNode, chain: tuple[pathlib.Path, ...]) -> MapNode:
+        entries = {key: entry for key, entry in root.entries.items() if key != INCLUDE}
+        for path, node in self._named_files(root, chain[-1].parent):
+            included = self._read(path, node, chain)
+            if included is not None:
+                self._add(entries, included)
+        return MapNode(root.at, entries, root.size, root.height)
+
+    def _named_files(self, root: MapNode, folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, ScalarNode]]:
+        entry = root.entries.get(INCLUDE)
+        items = entry.node.items if entry and isinstance(entry.node, ListNode) else ()
+        if entry and not isinstance(entry.node, ListNode):
+            self._refuse(entry.node, (INCLUDE,), "expected a list of paths")
+        for index, node in enumerate(items):
+            if not isinstance(node, ScalarNode) or node.kind != "text":
+                self._refuse(node, (INCLUDE, index), "expected a path")
+                continue
+            name = self.expander.text(node, (INCLUDE, index))
+            if name is None:
+                self.complete = False
+                continue
+            if not name or not name.isprintable():
+                self._refuse(node, (INCLUDE, index), "expected a path")
+                continue
+            pattern = str(folder / name)
+            self.patterns.append(pattern)
+            yield from ((path, node) for path in matching_files(pattern))
+
+    def _read(self, path: pathlib.Path, node: ScalarNode, chain: tuple[pathlib.Path, ...]) -> MapNode | None:
+        """The tree of an included file; None when there is none, or when its content is in the table already."""
+        where = os.path.realpath(path)
+        if where in map(os.path.realpath, chain):
+            self._refuse(node, (INCLUDE,), f"a circle of includes: {' -> '.join(map(str, (*chain, path)))}")
+            return None
+        if where in self._seen:
+            return None
+        if len(chain) > _DEEPEST or len(self._seen) > _MOST_FILES:
+            self._refuse(node, (INCLUDE,), f"more than {_DEEPEST} levels or {_MOST_FILES} files of includes")
+            return None
+        self._seen.add(where)
+        try:
+            text = self.expander.files.read_table(path)
+        except UnreadableError as error:
+            self._refuse(node, (INCLUDE,), f"cannot read the file {path}: {error}")
+            return None
+        parsed = parse(text, str(path))
+        self.problems.extend(parsed.problems)
+        if not isinstance(parsed.root, MapNode):
+            if parsed.root is not None:
+                self._refuse(parsed.root, (), "expected a mapping")
+            self.complete = self.complete and not parsed.problems
+            return None
+        return self._merged(self._allowed(parsed.root), (*chain, path))
+
+    def _allowed(self, root: MapNode) -> MapNode:
+        entries = {}
+        for key, entry in root.entries.items():
+            if key in (*MERGED, INCLUDE):
+                entries[key] = entry
+            elif key == "version":
+                if not (isinstance(entry.node, ScalarNode) and entry.node.kind == "int" and entry.node.text == "1"):
+                    self.problems.append(Problem.at(entry.node.at, (key,), "must be 1"))
+            else:
+                message = f"an included file holds {', '.join(MERGED)}, version and include only"
+                self.problems.append(Problem.at(entry.key_at, (key,), message))
+        return MapNode(root.at, entries, root.size, root.height)
+
+    def _add(self, entries: dict[str, Entry], included: MapNode) -> None:
+        for section, entry in included.entries.items():
+            present = entries.get(section)
+            if present is None or not isinstance(present.node, MapNode):
+                entries[section] = present or entry
+            elif isinstance(entry.node, MapNode):
+                entries[section] = Entry(present.key_at, self._joined(section, present.node, entry.node))
+            else:
+                self._refuse(entry.node, (section,), "expected a mapping")
+
+    def _joined(self, section: str, present: MapNode, added: MapNode) -> MapNode:
+        for name in present.entries.keys() & added.entries.keys():
+            message = f"written in two files; first at {present.entries[name].key_at}"
+            self.problems.append(Problem.at(added.entries[name].key_at, (section, name), message))
+        entries = {**added.entries, **present.entries}
+        return MapNode(present.at, entries, present.size + added.size, max(present.height, added.height))
+
+    def _refuse(self, node: Node, path: Path, message: str) -> None:
+        self.complete = False
+        self.problems.append(Problem.at(node.at, path, message))

@@ -1,0 +1,118 @@
+"""Files or text to a checked table: the steps of a load, in order, and what it found. Never the rules of a step.
+
+parse (`tree`) -> include (`includes`) -> expand (`values`) -> shape (`validate`) -> names (`semantics`). Every step
+runs on what the one before could save, so that one run reports everything.
+"""
+
+import hashlib
+import pathlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import resources
+from typing import Final
+
+from config.files import SourceFiles, UnreadableError, current_hashes, digest
+from config.includes import Includer, matching_files
+from config.problems import ConfigError, Locate, Position, Problem
+from config.schema import GatewayConfig
+from config.semantics import Table, semantic_problems, semantic_warnings
+from config.tree import MapNode, Node, ScalarNode, parse, value_position
+from config.validate import validate
+from config.values import Expander
+
+DEFAULT_TABLE: Final = "config/default.yaml"
+"""The name positions in the embedded default table carry."""
+
+_EMPTY: Final = "the table is empty; it needs `version: 1`, vendors and models"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A sound table and what it was made of.
+
+    `files` are all files read, included tables and secret files too. `digest` changes when any content does. `locate`
+    gives the place of a value; of one that is not written, the place of the section it would stand in. `warnings` are
+    for the operator to see, and errors under `--strict`.
+    """
+
+    config: GatewayConfig
+    files: tuple[pathlib.Path, ...]
+    digest: str
+    warnings: tuple[Problem, ...]
+    locate: Locate = field(repr=False)
+    hashes: Mapping[pathlib.Path, str] = field(repr=False)
+    patterns: tuple[str, ...] = field(repr=False)
+
+
+def load_file(path: pathlib.Path, env: Mapping[str, str]) -> Loaded:
+    """The table in a YAML file; raises `ConfigError` with everything that is wrong."""
+    files = SourceFiles()
+    try:
+        text = files.read_table(path)
+    except UnreadableError as error:
+        raise _error(str(path), f"cannot read the file: {error}") from None
+    return _load(text, str(path), env, files)
+
+
+def load_text(text: str, name: str, env: Mapping[str, str]) -> Loaded:
+    """The table in a text; `name` is the file name of its positions, and what relative paths in it are relative to."""
+    return _load(text, name, env, SourceFiles())
+
+
+def load_default(env: Mapping[str, str]) -> Loaded:
+    """The embedded table: the mock vendor on loopback."""
+    text = resources.files("config").joinpath("default.yaml").read_text(encoding="utf-8")
+    return load_text(text, DEFAULT_TABLE, env)
+
+
+def has_changed(loaded: Loaded) -> bool:
+    """Whether a file of the table has other content now, is gone, or a new one matches an `include`."""
+    present = {path for pattern in loaded.patterns for path in matching_files(pattern)}
+    return current_hashes({*loaded.files, *present}) != loaded.hashes
+
+
+def _error(name: str, message: str) -> ConfigError:
+    return ConfigError([Problem.at(Position(name, 1, 1), (), message)])
+
+
+def _load(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Loaded:
+    parsed = parse(text, name)
+    if not isinstance(parsed.root, MapNode):
+        raise ConfigError(parsed.problems or [_no_table(parsed.root, name)])
+    expander = Expander(env, files)
+    includer = Includer(expander)
+    root = includer.merged(parsed.root)
+    values = expander.value(root)
+    problems = [*parsed.problems, *includer.problems, *expander.problems]
+    validated = validate(values, root)
+    problems.extend(_elsewhere(validated.problems, problems))
+    warnings = list(expander.warnings)
+    if validated.config is not None and includer.complete:
+        table = Table(validated.config, root, expander.referenced)
+        problems.extend(_elsewhere(semantic_problems(table), problems))
+        warnings.extend(semantic_warnings(table))
+    if problems or validated.config is None:
+        raise ConfigError(problems)
+    own = {pathlib.Path(name): hashlib.sha256(text.encode()).hexdigest()}
+    return Loaded(
+        config=validated.config,
+        files=files.paths,
+        digest=digest({**own, **files.hashes}),
+        warnings=tuple(sorted(set(warnings))),
+        locate=partial(value_position, root),
+        hashes=files.hashes,
+        patterns=tuple(includer.patterns),
+    )
+
+
+def _no_table(root: Node | None, name: str) -> Problem:
+    if root is None or (isinstance(root, ScalarNode) and root.kind == "null"):
+        return Problem.at(Position(name, 1, 1), (), _EMPTY)
+    return Problem.at(root.at, (), "expected a mapping with `version: 1`, vendors and models")
+
+
+def _elsewhere(found: tuple[Problem, ...], earlier: list[Problem]) -> list[Problem]:
+    """The problems at places without one yet: what a later step says there is only the echo of the first."""
+    taken = {(each.file, each.line, each.column) for each in earlier}
+    return [each for each in found if (each.file, each.line, each.column) not in taken]

@@ -1,0 +1,373 @@
+"""The shape of a table as frozen models, and the settings a deployment ends up with.
+
+Never vendor knowledge, names that point to other names, or files. Only what the gateway does is accepted here: a
+key without behaviour is an unknown key. Descriptions are the operator's reference: editors and the README show them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, SecretStr, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from config.problems import Path
+from config.types import (
+    AllowedName,
+    BaseUrl,
+    Credential,
+    DeploymentName,
+    Duration,
+    HeaderName,
+    HeaderValue,
+    Host,
+    KeyDigest,
+    LogFormat,
+    ModelKey,
+    NamedVendor,
+    OptionalSwitch,
+    Policy,
+    Port,
+    ProfileName,
+    RouteName,
+    Size,
+    Switch,
+    TargetName,
+    TeamName,
+    Text,
+    Timeout,
+    Tokens,
+    UrlParam,
+    UrlParamName,
+    VendorName,
+    Weight,
+    refuse,
+)
+
+SurfaceName = Literal["openai", "scale", "fireworks", "pais"]
+
+
+class Section(BaseModel):
+    """A mapping of the table: no unknown keys, no silent conversions, no input in error texts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class Shorthand(Section):
+    """A section that may also be written as one name."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        section = handler.resolve_ref_schema(handler(schema))
+        return {"anyOf": [{"type": "string"}, section]}
+
+
+class Timeouts(Section):
+    """Deadlines of one attempt. Each is inherited by itself."""
+
+    connect: Timeout = Field(default=None, description="Until the connection stands, TLS included. Built in: 5s.")
+    first_event: Timeout = Field(
+        default=None, description="From there to the first content of the answer. Built in: 60s."
+    )
+    idle: Timeout = Field(default=None, description="Longest silence between two pieces of an answer. Built in: 120s.")
+    total: Timeout = Field(
+        default=None,
+        description="The whole request; for a stream it ends at the first content. A client's inference_timeout may "
+        "shorten it. Built in: 600s.",
+    )
+
+
+def _distinct_names(headers: object) -> object:
+    names = [str(name).lower() for name in headers] if isinstance(headers, dict) else []
+    if len(set(names)) < len(names):
+        raise refuse("two header names differ only in case")
+    return headers
+
+
+def _credential_or_none(value: object) -> object:
+    return None if value == "" else value
+
+
+Headers = Annotated[dict[HeaderName, HeaderValue], BeforeValidator(_distinct_names)]
+OptionalToken = Annotated[Credential | None, BeforeValidator(_credential_or_none)]
+
+
+class DeploymentSettings(Section):
+    """What a deployment can be told. Deployment beats model beats vendor beats defaults, key by key."""
+
+    api_key: Credential | None = Field(
+        default=None,
+        description='The credential for the upstream, best as "${VAR}" or "${file:PATH}". Empty: send none.',
+    )
+    base_url: BaseUrl | None = Field(
+        default=None,
+        description="The upstream's address, instead of its profile's. Plain http only into the own network.",
+    )
+    allow_private: OptionalSwitch = Field(
+        default=None, description="Whether base_url may lie in the own network or on this machine. Built in: false."
+    )
+    url_params: dict[UrlParamName, UrlParam] = Field(
+        default={}, description="Values for the placeholders of the profile's address, such as resource or account_id."
+    )
+    api_version: Text | None = Field(
+        default=None,
+        description="The vendor's API version, where it has one (api-version, anthropic-version).",
+    )
+    headers: Headers = Field(
+        default={},
+        description="Further headers of every upstream request. Merged by name, ignoring case; values are secrets.",
+    )
+    timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines of one attempt.")
+    context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
+    max_output_tokens: Tokens = Field(default=None, description="Most tokens of an answer.")
+    completions: OptionalSwitch = Field(
+        default=None, description="Whether the model takes raw prompts. Built in: what its profile says."
+    )
+
+
+class Vendor(DeploymentSettings):
+    """A vendor, or one account at a vendor."""
+
+    profile: ProfileName | None = Field(
+        default=None,
+        description="The profile: which dialect the vendor speaks, and how. Built in: the vendor's name.",
+    )
+
+
+class Deployment(DeploymentSettings):
+    """One place where a model runs."""
+
+    upstream_model: Text | None = Field(
+        default=None, description="The model's name at the upstream. Built in: the model's."
+    )
+    weight: Weight = Field(default=1, description="Share of the requests under policy weighted; 0 takes none.")
+
+
+class Model(DeploymentSettings):
+    """A model of a vendor, or with the key vendor/* every model of that vendor."""
+
+    upstream_model: Text | None = Field(
+        default=None,
+        description="The model's name at the upstream. Built in: what follows the vendor in the model string.",
+    )
+    policy: Policy = Field(
+        default="priority", description="priority: deployments in the order written. weighted: drawn by their weights."
+    )
+    deployments: dict[DeploymentName, Deployment] = Field(
+        default={}, description="Where the model runs, by name. None listed: one deployment named default."
+    )
+
+
+class RouteTarget(Shorthand):
+    """One target of a route; a bare name is a target of weight 1."""
+
+    target: TargetName = Field(description="A model, a model's deployment, or another route.")
+    weight: Weight = Field(default=1, description="Share of the requests under policy weighted; 0 takes none.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: object) -> object:
+        return {"target": value} if isinstance(value, str) else value
+
+
+class Route(Shorthand):
+    """A name of our own over models; a bare name is a route with one target."""
+
+    targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
+    policy: Policy = Field(
+        default="priority", description="priority: targets in the order written. weighted: drawn by weight."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: object) -> object:
+        return {"targets": [value]} if isinstance(value, str) else value
+
+
+class Team(Section):
+    """Who may call, and which names they may ask for."""
+
+    keys: list[KeyDigest] = Field(
+        min_length=1, description="SHA-256 digests of the team's keys, as `dragoman key new` prints them."
+    )
+    models: list[AllowedName] = Field(
+        default=[],
+        description="Names the team may ask for: *, vendor/*, a model, a deployment or a route. None unless listed.",
+    )
+    routes: dict[RouteName, Route] = Field(
+        default={},
+        description="The team's own meaning of names, granted by being written; its targets are looked up here first.",
+    )
+
+
+class SurfaceSettings(Section):
+    """What a surface assumes for its clients."""
+
+    default_vendor: NamedVendor | None = Field(default=None, description="The vendor of a model name that has none.")
+    default_model: TargetName | None = Field(default=None, description="The model of a request that names none.")
+
+
+class Admin(Section):
+    """The listener for metrics, health, status and reload."""
+
+    host: Host = Field(default="127.0.0.1", description="Address to listen on. Another than loopback needs a token.")
+    port: Port = Field(default=9091, description="Port to listen on; 0 takes a free one.")
+    token: OptionalToken = Field(default=None, description="Bearer token that callers must send. Empty: none.")
+
+
+class Server(Section):
+    """The gateway's own process."""
+
+    host: Host = Field(
+        default="127.0.0.1", description="Address to listen on. Without teams only loopback is accepted."
+    )
+    port: Port = Field(default=8080, description="Port to listen on; 0 takes a free one.")
+    admin: Admin = Field(default=Admin(), description="The admin listener.")
+    max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")
+    drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
+    drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")
+    watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")
+    log: LogFormat = Field(default="json", description="Form of the log lines.")
+    surfaces: dict[SurfaceName, SurfaceSettings] = Field(default={}, description="Settings of single surfaces.")
+
+
+class GatewayConfig(Section):
+    """A routing table."""
+
+    version: Literal[1] = Field(description="Version of the table's format.")
+    server: Server = Field(default=Server(), description="The gateway's own process.")
+    defaults: DeploymentSettings = Field(default=DeploymentSettings(), description="Settings of every deployment.")
+    vendors: dict[VendorName, Vendor] = Field(
+        default={}, description="The vendors, by the name that starts a model string."
+    )
+    models: dict[ModelKey, Model] = Field(default={}, description="The models, by vendor/model or vendor/*.")
+    routes: dict[RouteName, Route] = Field(default={}, description="Names of our own, over models.")
+    teams: dict[TeamName, Team] = Field(
+        default={}, description="Who may call. Without teams everybody may, and the gateway listens on loopback only."
+    )
+
+
+# Effective settings -------------------------------------------------------------------------------------------------
+
+IMPLICIT_DEPLOYMENT = "default"
+"""The deployment of a model that lists none."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeoutSeconds:
+    """The deadlines of one attempt in seconds; the defaults are the built-in ones."""
+
+    connect: float = 5.0
+    first_event: float = 60.0
+    idle: float = 120.0
+    total: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything one deployment inherits, resolved.
+
+    `origins` holds where each value was written, by key (`base_url`, `timeouts.connect`, `headers.X-Team`), as a path
+    that `Loaded.locate` turns into a position; a built-in value has no entry.
+    """
+
+    profile: str
+    upstream_model: str | None
+    api_key: SecretStr | None
+    base_url: str | None
+    allow_private: bool
+    url_params: Mapping[str, str]
+    api_version: str | None
+    headers: Mapping[str, SecretStr]
+    timeouts: TimeoutSeconds
+    context_window: int | None
+    max_output_tokens: int | None
+    completions: bool | None
+    weight: int
+    origins: Mapping[str, Path]
+
+
+@dataclass(slots=True)
+class Inheritance:
+    """The levels one deployment takes its settings from, the deepest first, and where each value came from."""
+
+    levels: list[tuple[Path, DeploymentSettings]]
+    origins: dict[str, Path] = field(default_factory=dict)
+
+    def first(self, key: str, read: Callable[[DeploymentSettings], _T | None]) -> _T | None:
+        """The value of the deepest level that has one."""
+        for path, level in self.levels:
+            value = read(level)
+            if value is not None:
+                self.origins[key] = (*path, *key.split("."))
+                return value
+        return None
+
+    def merged(self, key: str, read: Callable[[DeploymentSettings], Mapping[str, _T]]) -> Mapping[str, _T]:
+        """The entries of all levels; of names that differ only in case the deepest stays."""
+        found: dict[str, tuple[str, _T]] = {}
+        for path, level in reversed(self.levels):
+            for name, value in read(level).items():
+                found[name.lower()] = (name, value)
+                self.origins[f"{key}.{name}"] = (*path, key, name)
+        return MappingProxyType(dict(found.values()))
+
+
+def vendor_inheritance(config: GatewayConfig, vendor: str) -> Inheritance:
+    """What every model of a vendor of the table starts from."""
+    return Inheritance([(("vendors", vendor), config.vendors[vendor]), (("defaults",), config.defaults)])
+
+
+def deployment_named(model: Model, deployment: str) -> Deployment:
+    """A model's deployment by name, the implicit one included; raises KeyError for others."""
+    if not model.deployments and deployment == IMPLICIT_DEPLOYMENT:
+        return Deployment()
+    return model.deployments[deployment]
+
+
+def deployment_inheritance(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Inheritance:
+    """What one deployment takes its settings from; names are the table's keys."""
+    above, found = vendor_inheritance(config, vendor), config.models[model]
+    path: Path = ("models", model)
+    own = deployment_named(found, deployment)
+    return Inheritance([((*path, "deployments", deployment), own), (path, found), *above.levels])
+
+
+def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Settings:
+    """The settings of one deployment; raises KeyError for names the table does not hold.
+
+    `model` is the table's key, `vendor/model` or `vendor/*`; `deployment` may be the implicit one.
+    """
+    found = config.models[model]
+    own = deployment_named(found, deployment)
+    level = deployment_inheritance(config, vendor, model, deployment)
+    return Settings(
+        profile=config.vendors[vendor].profile or vendor,
+        upstream_model=own.upstream_model or found.upstream_model,
+        api_key=level.first("api_key", lambda s: s.api_key) or None,
+        base_url=level.first("base_url", lambda s: s.base_url),
+        allow_private=level.first("allow_private", lambda s: s.allow_private) or False,
+        url_params=level.merged("url_params", lambda s: s.url_params),
+        api_version=level.first("api_version", lambda s: s.api_version),
+        headers=level.merged("headers", lambda s: s.headers),
+        timeouts=_timeouts(level),
+        context_window=level.first("context_window", lambda s: s.context_window),
+        max_output_tokens=level.first("max_output_tokens", lambda s: s.max_output_tokens),
+        completions=level.first("completions", lambda s: s.completions),
+        weight=own.weight,
+        origins=MappingProxyType(level.origins),
+    )
+
+
+def _timeouts(level: Inheritance) -> TimeoutSeconds:
+    built_in = TimeoutSeconds()
+    return TimeoutSeconds(
+        connect=level.first("timeouts.connect", lambda s: s.timeouts.connect) or built_in.connect,
+        first_event=level.first("timeouts.first_event", lambda s: s.timeouts.first_event) or built_in.first_event,
+        idle=level.first("timeouts.idle", lambda s: s.timeouts.idle) or built_in.idle,
+        total=level.first("timeouts.total", lambda s: s.timeouts.total) or built_in.total,
+    )

@@ -1,0 +1,340 @@
+"""What only the whole table can tell: names that lead nowhere, circles, weights of zero, doubled keys, open doors.
+
+Never vendor knowledge: whether a profile exists or a base_url is needed is checked where profiles are known. A name
+that came out of a reference is never repeated in a message.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from config.addresses import address_fault, listens_on_loopback
+from config.problems import Locate, Path, Problem, did_you_mean, shown
+from config.schema import (
+    IMPLICIT_DEPLOYMENT,
+    DeploymentSettings,
+    GatewayConfig,
+    Inheritance,
+    Route,
+    deployment_inheritance,
+    vendor_inheritance,
+)
+from config.tree import MapNode, Node, find, key_position, value_position
+
+_MOST_HINTS: Final = 50
+"""Nearest names are sought for this many problems: a search over thousands of names takes milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Every name written in the table, those of refused entries included, so that one mistake is not reported twice."""
+
+    vendors: Set[str]
+    models: Mapping[str, Set[str]]
+    routes: Set[str]
+
+    @classmethod
+    def of(cls, root: Node) -> "Names":
+        models = {name: _keys(root, ("models", name, "deployments")) for name in _keys(root, ("models",))}
+        return cls(_keys(root, ("vendors",)), models, _keys(root, ("routes",)))
+
+    def knows(self, name: str) -> bool:
+        """Whether a request for this name would find a route, a model, one of its deployments or a `vendor/*`."""
+        return name in self.routes or name in self.models or self._is_deployment(name) or self._is_wild(name)
+
+    def _is_deployment(self, name: str) -> bool:
+        model, _, deployment = name.rpartition("/")
+        return model in self.models and deployment in (self.models[model] or {IMPLICIT_DEPLOYMENT})
+
+    def _is_wild(self, name: str) -> bool:
+        vendor, slash, rest = name.partition("/")
+        return bool(slash and rest) and f"{vendor}/*" in self.models
+
+    def all(self) -> Iterator[str]:
+        yield from self.routes
+        for model, deployments in self.models.items():
+            yield model
+            yield from (f"{model}/{deployment}" for deployment in deployments)
+
+
+def _keys(root: Node, path: Path) -> Set[str]:
+    node, _, depth = find(root, path)
+    return node.entries.keys() if isinstance(node, MapNode) and depth == len(path) else frozenset()
+
+
+@dataclass(slots=True)
+class Table:
+    """What the checks look at. `referenced`: paths of values that came out of references."""
+
+    config: GatewayConfig
+    root: Node
+    referenced: Set[Path]
+    names: Names = field(init=False)
+    hints: int = 0
+
+    def __post_init__(self) -> None:
+        self.names = Names.of(self.root)
+
+    def at_key(self, path: Path, message: str) -> Problem:
+        return Problem.at(key_position(self.root, path), path, message)
+
+    def at_value(self, path: Path, message: str) -> Problem:
+        written = path[: find(self.root, path)[2]]
+        return Problem.at(value_position(self.root, path), written, message)
+
+    def no_such(self, kind: str, name: str, path: Path, known: Iterable[str]) -> str:
+        """`no vendor named x; did you mean y?`, without the name when it came out of a reference."""
+        if any(path[:length] in self.referenced for length in range(1, len(path) + 1)):
+            return f"the value of this reference is no {kind}"
+        self.hints += 1
+        return f"no {kind} named {shown(name)}{did_you_mean(name, known) if self.hints <= _MOST_HINTS else ''}"
+
+
+Check = Callable[[Table], Iterable[Problem]]
+
+
+def semantic_problems(table: Table) -> tuple[Problem, ...]:
+    """Everything that makes the table unusable."""
+    return tuple(problem for check in _CHECKS for problem in check(table))
+
+
+def semantic_warnings(table: Table) -> tuple[Problem, ...]:
+    """Everything that works but is hardly meant."""
+    return tuple(problem for check in _WARNINGS for problem in check(table))
+
+
+class Placed(Protocol):
+    """A table whose values can be found in its files."""
+
+    @property
+    def config(self) -> GatewayConfig: ...
+    @property
+    def locate(self) -> Locate: ...
+
+
+def exposure_problems(loaded: Placed, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
+    """The problem of a gateway that anybody on the network could use, unless the operator insists on it.
+
+    Apart from the other checks because the command line may name another host than the table, and may insist.
+    """
+    if insecure_open or loaded.config.teams or listens_on_loopback(host or loaded.config.server.host):
+        return ()
+    path: Path = ("server", "host")
+    message = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
+    return (Problem.at(loaded.locate(path), path, message),)
+
+
+# Models and vendors -------------------------------------------------------------------------------------------------
+
+
+def _vendors_of_models(table: Table) -> Iterator[Problem]:
+    for key in table.config.models:
+        vendor = key.partition("/")[0]
+        if vendor not in table.names.vendors:
+            path: Path = ("models", key)
+            yield table.at_key(path, table.no_such("vendor", vendor, (), table.names.vendors))
+
+
+def _hidden_deployments(table: Table) -> Iterator[Problem]:
+    for key, model in table.config.models.items():
+        for name in model.deployments:
+            if f"{key}/{name}" in table.names.models:
+                path: Path = ("models", key, "deployments", name)
+                yield table.at_key(path, "cannot be reached: the model of that very name is found first")
+
+
+def _levels(config: GatewayConfig) -> Iterator[tuple[Path, DeploymentSettings]]:
+    """Every section that holds deployment settings."""
+    yield ("defaults",), config.defaults
+    for vendor_name, vendor in config.vendors.items():
+        yield ("vendors", vendor_name), vendor
+    for key, model in config.models.items():
+        yield ("models", key), model
+        for name, deployment in model.deployments.items():
+            yield ("models", key, "deployments", name), deployment
+
+
+def _inheritances(config: GatewayConfig) -> Iterator[Inheritance]:
+    """What every deployment inherits; for a vendor without models, what they would."""
+    used = set()
+    for key, model in config.models.items():
+        vendor = key.partition("/")[0]
+        if vendor in config.vendors:
+            used.add(vendor)
+            for name in model.deployments or (IMPLICIT_DEPLOYMENT,):
+                yield deployment_inheritance(config, vendor, key, name)
+    yield from (vendor_inheritance(config, vendor) for vendor in config.vendors if vendor not in used)
+
+
+def _addresses(table: Table) -> Iterator[Problem]:
+    seen = set()
+    for inheritance in _inheritances(table.config):
+        url = inheritance.first("base_url", lambda s: s.base_url)
+        allow_private = inheritance.first("allow_private", lambda s: s.allow_private) or False
+        fault = address_fault(url, allow_private=allow_private) if url else None
+        path = inheritance.origins.get("base_url", ())
+        if fault and path not in seen:
+            seen.add(path)
+            yield table.at_value(path, fault)
+
+
+# Routes -------------------------------------------------------------------------------------------------------------
+
+
+def _route_maps(config: GatewayConfig) -> Iterator[tuple[Path, Mapping[str, Route]]]:
+    yield ("routes",), config.routes
+    for name, team in config.teams.items():
+        yield ("teams", name, "routes"), team.routes
+
+
+def _targets(table: Table) -> Iterator[Problem]:
+    for path, routes in _route_maps(table.config):
+        own = _keys(table.root, path)
+        for name, route in routes.items():
+            for index, target in enumerate(route.targets):
+                if target.target not in own and not table.names.knows(target.target):
+                    here: Path = (*path, name, "targets", index, "target")
+                    known = [*own, *table.names.all()]
+                    yield table.at_value(here, table.no_such("model or route", target.target, here, known))
+
+
+def _circles(table: Table) -> Iterator[Problem]:
+    for path, routes in _route_maps(table.config):
+        for name, index, circle in _closing_steps(routes):
+            here: Path = (*path, name, "targets", index, "target")
+            yield table.at_value(here, f"a circle of routes: {' -> '.join(circle)}")
+
+
+def _closing_steps(routes: Mapping[str, Route]) -> Iterator[tuple[str, int, list[str]]]:
+    """Each step that leads back to a route it came from: the route, the index of its target, the circle's names."""
+    done: set[str] = set()
+    for start in routes:
+        # Walked with a stack of its own: a chain of routes may be longer than the interpreter's.
+        trail = [(start, iter(enumerate(routes[start].targets)))] if start not in done else []
+        while trail:
+            name, steps = trail[-1]
+            index, target = next(steps, (None, None))
+            if index is None or target is None:
+                done.add(name)
+                trail.pop()
+                continue
+            names = [each for each, _ in trail]
+            if target.target in names:
+                yield name, index, [*map(shown, names[names.index(target.target) :]), shown(target.target)]
+            elif target.target in routes and target.target not in done:
+                trail.append((target.target, iter(enumerate(routes[target.target].targets))))
+
+
+def _zero_weights(table: Table) -> Iterator[Problem]:
+    message = "the weights sum to zero: nothing could be chosen"
+    for key, model in table.config.models.items():
+        weights = [deployment.weight for deployment in model.deployments.values()]
+        if model.policy == "weighted" and weights and not sum(weights):
+            yield table.at_key(("models", key, "deployments"), message)
+    for path, routes in _route_maps(table.config):
+        for name, route in routes.items():
+            if route.policy == "weighted" and not sum(target.weight for target in route.targets):
+                yield table.at_key((*path, name, "targets"), message)
+
+
+# Teams, surfaces, listeners -----------------------------------------------------------------------------------------
+
+
+def _allowed_names(table: Table) -> Iterator[Problem]:
+    for team_name, team in table.config.teams.items():
+        own = _keys(table.root, ("teams", team_name, "routes"))
+        for index, allowed in enumerate(team.models):
+            path: Path = ("teams", team_name, "models", index)
+            if allowed.endswith("/*"):
+                if not any(model.startswith(allowed[:-1]) for model in table.names.models):
+                    vendors = {f"{model.partition('/')[0]}/*" for model in table.names.models}
+                    yield table.at_value(path, table.no_such("vendor with models", allowed, path, vendors))
+            elif allowed != "*" and allowed not in own and not table.names.knows(allowed):
+                yield table.at_value(path, table.no_such("model or route", allowed, path, table.names.all()))
+
+
+def _doubled_keys(table: Table) -> Iterator[Problem]:
+    first: dict[str, tuple[str, Path]] = {}
+    for team_name, team in table.config.teams.items():
+        for index, digest in enumerate(team.keys):
+            path: Path = ("teams", team_name, "keys", index)
+            if digest in first:
+                owner, at = first[digest]
+                place = value_position(table.root, at)
+                yield table.at_value(path, f"the same key belongs to team {owner} already, at {place}")
+            first.setdefault(digest, (team_name, path))
+
+
+def _surface_defaults(table: Table) -> Iterator[Problem]:
+    names = table.names
+    for surface, settings in table.config.server.surfaces.items():
+        path: Path = ("server", "surfaces", surface)
+        vendor, model = settings.default_vendor, settings.default_model
+        if vendor and vendor not in names.vendors:
+            here = (*path, "default_vendor")
+            yield table.at_value(here, table.no_such("vendor", vendor, here, names.vendors))
+        if model and not names.knows(model) and not (vendor and names.knows(f"{vendor}/{model}")):
+            here = (*path, "default_model")
+            yield table.at_value(here, table.no_such("model or route", model, here, names.all()))
+
+
+def _open_admin(table: Table) -> Iterator[Problem]:
+    admin = table.config.server.admin
+    if admin.token is None and not listens_on_loopback(admin.host):
+        message = "the admin listener needs a token to listen on another address than loopback"
+        yield table.at_value(("server", "admin", "host"), message)
+
+
+# Warnings -----------------------------------------------------------------------------------------------------------
+
+
+def _literal_secrets(table: Table) -> Iterator[Problem]:
+    written = [((*path, "api_key"), level.api_key) for path, level in _levels(table.config)]
+    written.append((("server", "admin", "token"), table.config.server.admin.token))
+    for path, secret in written:
+        if secret and path not in table.referenced:
+            yield table.at_value(path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"')
+
+
+def _shared_key(table: Table) -> Iterator[Problem]:
+    without = [name for name, vendor in table.config.vendors.items() if vendor.api_key is None]
+    if table.config.defaults.api_key and len(without) > 1:
+        yield table.at_value(
+            ("defaults", "api_key"), f"this key is sent to {len(without)} vendors: {', '.join(without)}"
+        )
+
+
+def _idle_weights(table: Table) -> Iterator[Problem]:
+    message = "has no effect under policy priority"
+    for key, model in table.config.models.items():
+        for name, deployment in model.deployments.items() if model.policy == "priority" else ():
+            if "weight" in deployment.model_fields_set:
+                yield table.at_key(("models", key, "deployments", name, "weight"), message)
+    for path, routes in _route_maps(table.config):
+        for name, route in routes.items():
+            for index, target in enumerate(route.targets if route.policy == "priority" else ()):
+                if "weight" in target.model_fields_set:
+                    yield table.at_key((*path, name, "targets", index, "weight"), message)
+
+
+def _nothing_to_ask_for(table: Table) -> Iterator[Problem]:
+    if not table.names.models:
+        yield table.at_key(("models",), "no models: every request would be answered with 404")
+    for name, team in table.config.teams.items():
+        if not team.models and not team.routes:
+            yield table.at_key(("teams", name), "this team may ask for nothing: list models, or write routes")
+
+
+_CHECKS: Final[tuple[Check, ...]] = (
+    _vendors_of_models,
+    _hidden_deployments,
+    _addresses,
+    _targets,
+    _circles,
+    _zero_weights,
+    _allowed_names,
+    _doubled_keys,
+    _surface_defaults,
+    _open_admin,
+)
+_WARNINGS: Final[tuple[Check, ...]] = (_literal_secrets, _shared_key, _idle_weights, _nothing_to_ask_for)

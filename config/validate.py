@@ -1,0 +1,195 @@
+"""Values to a `GatewayConfig`, with every complaint of the models said in the operator's words at its place.
+
+Never references between names: those are checked on what this returns.
+"""
+
+import typing
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Final, Union
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from config.problems import Path, Problem, did_you_mean
+from config.schema import GatewayConfig, Section, Shorthand
+from config.tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
+from config.values import Value
+
+_PLANNED: Final = frozenset(
+    {"retries", "on_unsupported", "limits", "budget", "price", "context_length_exceeded_behavior"}
+)
+_PLANNED_POLICIES: Final = frozenset({"round_robin", "least_busy", "fastest"})
+_NOT_YET: Final = "; not supported by this version"
+
+_WANTED: Final = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+_BOUNDS: Final = {
+    "greater_than": ("more than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than_equal": ("at most", "le"),
+}
+_SENTENCES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
+_STAND_IN: Final = f"sha256:{'0' * 64}"
+"""Takes the place of a refused element, so that its list is not empty: it has the form of a key's digest and of a name.
+
+Whatever is then said about it, is said at the place of the refusal, and dropped as its echo.
+"""
+_KEY_STEP: Final = "[key]"
+"""What pydantic puts at the end of a location when the key itself is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """The table as far as it is sound: with problems, what is left without the refused parts, or None if nothing is."""
+
+    config: GatewayConfig | None
+    problems: tuple[Problem, ...]
+
+
+def validate(values: Value, root: Node) -> Validated:
+    """Checks the shape of a table; `root` is the tree the values came from and tells where they stand."""
+    try:
+        return Validated(GatewayConfig.model_validate(values), ())
+    except ValidationError as error:
+        errors = _details(error)
+    return Validated(_salvage(values, root, errors), tuple(_problem(each, root) for each in errors))
+
+
+def _details(error: ValidationError) -> list[ErrorDetails]:
+    return error.errors(include_url=False, include_input=False)
+
+
+# What is left without the refused parts -------------------------------------------------------------------------------
+
+
+def _salvage(values: Value, root: Node, errors: list[ErrorDetails]) -> GatewayConfig | None:
+    if not isinstance(values, dict):
+        return None
+    refused: set[Path] = set()
+    # Leaving out a required value makes its section incomplete, then the section goes too: once for each level.
+    for _ in range(8):
+        refused.update(_refused_path(each, root) for each in errors)
+        left = _without(values, refused, ())
+        try:
+            return GatewayConfig.model_validate({**left, "version": 1} if isinstance(left, dict) else left)
+        except ValidationError as error:
+            errors = _details(error)
+    return None
+
+
+def _refused_path(error: ErrorDetails, root: Node) -> Path:
+    path = _path(error)[:-1] if error["type"] == "missing" else _path(error)
+    return path[: find(root, path)[2]]
+
+
+def _without(value: Value, refused: set[Path], path: Path) -> Value:
+    if isinstance(value, dict):
+        kept = {key: (*path, key) for key in value if (*path, key) not in refused}
+        return {key: _without(value[key], refused, deeper) for key, deeper in kept.items()}
+    if isinstance(value, list):
+        deeper = [(*path, i) for i in range(len(value))]
+        return [_STAND_IN if at in refused else _without(value[i], refused, at) for i, at in enumerate(deeper)]
+    return value
+
+
+# Messages -----------------------------------------------------------------------------------------------------------
+
+
+def _path(error: ErrorDetails) -> Path:
+    location = error["loc"]
+    return location[:-1] if location and location[-1] == _KEY_STEP else location
+
+
+def _problem(error: ErrorDetails, root: Node) -> Problem:
+    path, message = _path(error), _message(error, root)
+    if error["type"] == "missing":
+        return Problem.at(key_position(root, path), path, message)
+    node, _, depth = find(root, path)
+    about_key = error["type"] == "extra_forbidden" or error["loc"][-1:] == (_KEY_STEP,)
+    place = key_position if about_key else value_position
+    return Problem.at(place(root, path), path[:depth] if isinstance(node, ScalarNode) else path, message)
+
+
+def _message(error: ErrorDetails, root: Node) -> str:
+    kind, path = error["type"], _path(error)
+    if kind == "extra_forbidden":
+        return _unknown_key(path)
+    if kind in _WANTED:
+        return _wrong_type(kind, path, root)
+    if kind in _BOUNDS:
+        word, key = _BOUNDS[kind]
+        return f"must be {word} {error['ctx'][key]:g}"
+    if kind == "literal_error":
+        return _not_an_option(error["ctx"]["expected"], find(root, path)[0])
+    return _SENTENCES.get(kind, error["msg"])
+
+
+def _unknown_key(path: Path) -> str:
+    name, section = str(path[-1]), _section_at(path[:-1])
+    if name in _PLANNED:
+        return f"unknown key{_NOT_YET}"
+    return f"unknown key{did_you_mean(name, section.model_fields if section else ())}"
+
+
+def _wrong_type(kind: str, path: Path, root: Node) -> str:
+    section = _section_at(path)
+    wanted = "a name or a mapping" if section and issubclass(section, Shorthand) else _WANTED[kind]
+    found = _found(find(root, path)[0])
+    if wanted == "text" and found in ("true or false", "a number"):
+        return f"expected text; YAML reads this unquoted word as {found}: put it in quotes"
+    hint = "; write {} for an empty one" if wanted == "a mapping" and found == "nothing" else ""
+    return f"expected {wanted}, found {found}{hint}"
+
+
+def _found(node: Node) -> str:
+    if isinstance(node, MapNode):
+        return "a mapping"
+    if isinstance(node, ListNode):
+        return "a list"
+    words = {"null": "nothing", "bool": "true or false", "int": "a number", "float": "a number"}
+    return words.get(node.kind, "text")
+
+
+def _not_an_option(expected: str, node: Node) -> str:
+    # pydantic lists the options as "'json' or 'text'"; the word found is only compared, never repeated.
+    options = expected.replace("'", "")
+    word = node.text if isinstance(node, ScalarNode) else ""
+    if word in _PLANNED_POLICIES:
+        return f"must be {options}{_NOT_YET}"
+    return f"must be {options}{did_you_mean(word, options.replace(' or ', ', ').split(', '))}"
+
+
+# Which section a path leads to --------------------------------------------------------------------------------------
+
+
+def _section_at(path: Path) -> type[Section] | None:
+    annotation: object = GatewayConfig
+    for step in path:
+        annotation = _child(annotation, step)
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
+
+
+def _child(annotation: object, step: str | int) -> object:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        known = annotation.model_fields.get(str(step))
+        return _bare(known.annotation) if known else None
+    if typing.get_origin(annotation) in (dict, list):
+        return _bare(typing.get_args(annotation)[-1])
+    return None
+
+
+def _bare(annotation: object) -> object:
+    """The annotation without what pydantic reads beside it, and without its `| None`."""
+    while typing.get_origin(annotation) in (Annotated, Union, UnionType):
+        options: Iterable[object] = typing.get_args(annotation)
+        annotation = next(each for each in options if each is not type(None))
+    return annotation
