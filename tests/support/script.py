@@ -1,6 +1,6 @@
 """What a fake vendor is told to do, step by step, and what it heard. Never sockets, and never a ready-made answer.
 
-The steps are the vocabulary of the project's failure model: bytes and delays, then FIN, RST, silence or an endless loop.
+The steps are the vocabulary of the failure model: bytes and delays, then FIN, RST, silence or an endless loop.
 """
 
 import asyncio
