@@ -1,0 +1,96 @@
+"""The two forms of log probabilities and the way between them: chat's `content` list and completion's four arrays.
+
+Never writes JSON and never decides which form a client gets.
+
+Sources: OpenAI OpenAPI 2.3.0 (`ChatCompletionTokenLogprob`, `CreateCompletionResponse.choices.logprobs`); the offsets
+of the arrays count code points from the start of prompt and completion together, as a recorded OpenAI stream shows.
+"""
+
+import codecs
+from collections.abc import Iterable, Mapping
+
+from providers.completion import FLOOR_LOGPROB, ContentLogprobs, LegacyLogprobs, TokenLogprob
+
+_UTF8 = codecs.getincrementaldecoder("utf-8")
+
+
+class Offsets:
+    """Where each token of one choice begins, in code points; runs on across the pieces of a stream.
+
+    `base` is where the text begins: the prompt's length, or 0 where the prompt is repeated in the text or its text is
+    unknown. A token that begins within a character begins where that character does.
+    """
+
+    __slots__ = ("_decoder", "_position")
+
+    def __init__(self, base: int = 0) -> None:
+        self._position = base
+        # A broken sequence counts as the replacement characters that a reader would see.
+        self._decoder = _UTF8("replace")
+
+    def of_tokens(self, tokens: Iterable[TokenLogprob]) -> tuple[int, ...]:
+        """The offsets of the next tokens, from their bytes where the vendor gave them."""
+        return tuple([self._next(token_bytes(token)) for token in tokens])
+
+    def of_texts(self, texts: Iterable[str]) -> tuple[int, ...]:
+        """The same for tokens known by their text alone."""
+        return tuple([self._next(text.encode(errors="replace")) for text in texts])
+
+    def _next(self, data: bytes) -> int:
+        start = self._position
+        self._position += len(self._decoder.decode(data))
+        return start
+
+
+def token_bytes(token: TokenLogprob) -> bytes:
+    """The token's bytes; a token whose bytes nobody gave is its text."""
+    return token.token.encode(errors="replace") if token.bytes is None else bytes(token.bytes)
+
+
+def floored(logprob: float) -> float:
+    """-inf, NaN and anything below the floor become the floor, since JSON carries neither."""
+    return logprob if logprob > FLOOR_LOGPROB else FLOOR_LOGPROB
+
+
+def to_legacy(logprobs: ContentLogprobs, offsets: Offsets) -> LegacyLogprobs:
+    """The four arrays of a `content` list, or of the refusal's where the text came from that.
+
+    Each map lists the alternatives and the sampled token, so up to one more than was asked for, or fewer where two
+    tokens have the same text; then the likelier one stays.
+    """
+    tokens = logprobs.content or logprobs.refusal
+    return LegacyLogprobs(
+        tuple([token.token for token in tokens]),
+        tuple([floored(token.logprob) for token in tokens]),
+        tuple([_alternatives(token) for token in tokens]),
+        offsets.of_tokens(tokens),
+    )
+
+
+def _alternatives(token: TokenLogprob) -> Mapping[str, float]:
+    listed: dict[str, float] = {}
+    for entry in (*token.top, token):
+        logprob = floored(entry.logprob)
+        if logprob >= listed.get(entry.token, FLOOR_LOGPROB):
+            listed[entry.token] = logprob
+    return listed
+
+
+def to_content(logprobs: LegacyLogprobs) -> ContentLogprobs:
+    """The `content` list of four arrays. The first token of a repeated prompt has no log probability; the list cannot
+    say so and leaves it out."""
+    tops = logprobs.top_logprobs or (None,) * len(logprobs.tokens)
+    rows = zip(logprobs.tokens, logprobs.token_logprobs, tops, strict=True)
+    return ContentLogprobs(
+        tuple([_entry(token, logprob, _ranked(top)) for token, logprob, top in rows if logprob is not None])
+    )
+
+
+def _ranked(top: Mapping[str, float] | None) -> tuple[TokenLogprob, ...]:
+    if not top:
+        return ()
+    return tuple([_entry(token, top[token], ()) for token in sorted(top, key=lambda name: -floored(top[name]))])
+
+
+def _entry(token: str, logprob: float, top: tuple[TokenLogprob, ...]) -> TokenLogprob:
+    return TokenLogprob(token, floored(logprob), tuple(token.encode(errors="replace")), top)

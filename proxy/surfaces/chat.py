@@ -1,0 +1,114 @@
+"""Chat completions as JSON: OpenAI's `chat.completion` object and its chunks. Never knows a text completion.
+
+Shapes: OpenAI OpenAPI 2.3.0 `CreateChatCompletionResponse`, `CreateChatCompletionStreamResponse`. Reasoning goes out
+under both names in use, `reasoning_content` (DeepSeek, SGLang, llama.cpp, Fireworks) and `reasoning` (vLLM,
+OpenRouter, Groq), since clients read one or the other.
+"""
+
+from providers.completion import Choice, Chunk, Completion
+from providers.unified import UnifiedRequest
+from proxy.surfaces.answer import AnswerRenderer, delta_json, finish_members, tool_call_json
+from proxy.surfaces.frames import Style, ascii_json
+from proxy.surfaces.logprobs import chat_logprobs
+from proxy.surfaces.surface import AnswerFacts
+
+WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
+
+
+class ChatRenderer(AnswerRenderer):
+    """Renders one chat completion."""
+
+    __slots__ = ("_begun", "_request")
+
+    def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: Style) -> None:
+        super().__init__(request, facts, style, "chatcmpl-", PIECE)
+        self._request = request
+        self._begun: set[int] = set()
+
+    def completion(self, completion: Completion) -> bytes:
+        """The body of an answer that is not streamed."""
+        return self._whole(WHOLE, completion, [self._choice(choice) for choice in completion.choices])
+
+    def _choice(self, choice: Choice) -> dict[str, object]:
+        return {
+            "index": choice.index,
+            "message": _message(choice),
+            "logprobs": chat_logprobs(self._request, choice.logprobs),
+            **finish_members(choice, "tool_calls"),
+        }
+
+    def chunk(self, chunk: Chunk) -> bytes:
+        """Frames for what the choice gained, then one with an empty delta when it ended."""
+        if chunk.system_fingerprint is not None:
+            self._sign(chunk.system_fingerprint)
+        if _only_text(chunk) and chunk.index in self._begun:
+            if not chunk.text:
+                return b""
+            # Written by hand, because nearly every token comes this way.
+            return self._frames.frame(
+                b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
+                % (chunk.index, ascii_json(chunk.text))
+            )
+        frames = self._gain(chunk)
+        if chunk.finish_reason is None:
+            return frames
+        body = {
+            "index": chunk.index,
+            "delta": {},
+            "logprobs": None,
+            **finish_members(chunk, "tool_calls"),
+        }
+        return frames + self._frames.finish(ascii_json(body))
+
+    def _gain(self, chunk: Chunk) -> bytes:
+        delta = _delta(chunk)
+        logprobs = chat_logprobs(self._request, chunk.logprobs)
+        if chunk.index not in self._begun:
+            if chunk.finish_reason is not None and not delta:
+                delta = {"content": ""}
+            if delta or logprobs:
+                self._begun.add(chunk.index)
+                delta = {"role": "assistant", **delta}
+        if not (delta or logprobs):
+            return b""
+        body = {"index": chunk.index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
+        return self._frames.frame(ascii_json(body))
+
+
+def _only_text(chunk: Chunk) -> bool:
+    return (
+        chunk.finish_reason is None
+        and chunk.logprobs is None
+        and chunk.reasoning is None
+        and chunk.refusal is None
+        and not chunk.tool_calls
+    )
+
+
+def _delta(chunk: Chunk) -> dict[str, object]:
+    delta: dict[str, object] = {}
+    if chunk.text and chunk.text != chunk.refusal:
+        delta["content"] = chunk.text
+    if chunk.reasoning:
+        delta |= {"reasoning_content": chunk.reasoning, "reasoning": chunk.reasoning}
+    if chunk.refusal is not None:
+        delta["refusal"] = chunk.refusal
+    if chunk.tool_calls:
+        delta["tool_calls"] = [delta_json(call) for call in chunk.tool_calls]
+    return delta
+
+
+def _message(choice: Choice) -> dict[str, object]:
+    """The text is null when there is a refusal or a tool call instead of one."""
+    instead = choice.refusal is not None or choice.tool_calls
+    text = "" if choice.text == choice.refusal else choice.text
+    message: dict[str, object] = {
+        "role": "assistant",
+        "content": text or (None if instead else ""),
+        "refusal": choice.refusal,
+    }
+    if choice.reasoning is not None:
+        message |= {"reasoning_content": choice.reasoning, "reasoning": choice.reasoning}
+    if choice.tool_calls:
+        message["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
+    return message

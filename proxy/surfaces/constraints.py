@@ -1,0 +1,67 @@
+"""The values that constrain the generated text: response formats and guided decoding. Never enforces one.
+
+Shapes: OpenAI OpenAPI 2.3.0 `ResponseFormat*`, `scale-gp` 0.1.0a58 `guided_*`, `fireworks-ai` 1.2.28 `response_format`.
+"""
+
+from providers.unified import JsonObject, JsonValue
+from proxy.surfaces.body import Malformed, decode
+from proxy.surfaces.checks import Invalid, boolean, check_at, json_object, string, text
+
+
+def schema(value: JsonValue) -> JsonObject:
+    """A JSON Schema object, or a JSON string of one. References must stay within the document: nothing is fetched."""
+    if isinstance(value, str):
+        try:
+            value = decode(value.encode())
+        except Malformed as error:
+            raise Invalid(f"must be a JSON Schema object or a JSON string of one; the string {error}") from None
+    if not isinstance(value, dict):
+        raise Invalid("must be a JSON Schema object, or a JSON string of one")
+    _refuse_remote(value)
+    return value
+
+
+def _refuse_remote(document: JsonObject) -> None:
+    rest: list[JsonValue] = [document]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, dict):
+            reference = item.get("$ref")
+            if isinstance(reference, str) and not reference.startswith("#"):
+                raise Invalid("must not refer to another document with '$ref'")
+            rest.extend(item.values())
+        elif isinstance(item, list):
+            rest.extend(item)
+
+
+def choice(value: JsonValue) -> tuple[str, ...]:
+    """At least one string, none twice, none empty."""
+    if not isinstance(value, list) or not value:
+        raise Invalid("must be a non-empty list of strings")
+    words = tuple([check_at(text, item, index) for index, item in enumerate(value)])
+    if len(set(words)) != len(words):
+        raise Invalid("must not list a string twice")
+    return words
+
+
+def response_format(value: JsonValue) -> JsonObject:
+    """An object with a `type`; schemas given as JSON strings (Fireworks allows them) come out as objects."""
+    wanted = json_object(value)
+    kind = check_at(text, wanted.get("type"), "type")
+    if kind == "json_schema":
+        return {**wanted, "json_schema": check_at(_named_schema, wanted.get("json_schema"), "json_schema")}
+    if kind == "json_object" and wanted.get("schema") is not None:
+        return {**wanted, "schema": check_at(schema, wanted["schema"], "schema")}
+    if kind == "grammar":
+        check_at(text, wanted.get("grammar"), "grammar")
+    return wanted
+
+
+def _named_schema(value: JsonValue) -> JsonObject:
+    named = json_object(value)
+    for name, check in (("name", text), ("description", string), ("strict", boolean)):
+        if named.get(name) is not None:
+            check_at(check, named[name], name)
+    if named.get("schema") is None:
+        return named
+    return {**named, "schema": check_at(schema, named["schema"], "schema")}

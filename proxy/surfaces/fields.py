@@ -1,0 +1,182 @@
+"""The field table: every field of the unified request with the rule its value is held to.
+
+Never knows how fields bear on each other; `resolve` does. Ranges are the union of the four APIs': OpenAI OpenAPI 2.3.0,
+`scale-gp` 0.1.0a58, `fireworks-ai` 1.2.28, VMware Private AI Services 9.1.1, read in November 2026.
+"""
+
+from collections.abc import Mapping
+
+from providers.unified import JsonValue, Operation, StreamOptions
+from proxy.surfaces import constraints, extras
+from proxy.surfaces.checks import (
+    Check,
+    Invalid,
+    any_number,
+    anything,
+    belongs,
+    boolean,
+    check_at,
+    integer,
+    json_object,
+    number,
+    one_of,
+    string,
+    text,
+    texts,
+)
+from proxy.surfaces.messages import messages
+from proxy.surfaces.prompt import images, prompt
+from proxy.surfaces.tools import tool_choice, tools
+
+MAX_MODEL_LENGTH = 256
+"""Characters; the longest public model name seen has about 100."""
+
+STREAM_OPTIONS = ("include_usage", "include_obfuscation", "continuous_usage_stats")
+
+
+def model(value: JsonValue) -> str:
+    """A model's name; it is looked up as it is, so surrounding space is refused rather than stripped."""
+    if not isinstance(value, str) or not value:
+        raise Invalid("must be a non-empty string")
+    if value != value.strip():
+        raise Invalid("must not begin or end with white space")
+    if len(value) > MAX_MODEL_LENGTH or not value.isprintable():
+        raise Invalid(f"must be at most {MAX_MODEL_LENGTH} printable characters")
+    return value
+
+
+def stream_options(value: JsonValue) -> StreamOptions:
+    """The three switches; a member outside them is refused, since nothing would act on it."""
+    given: dict[str, bool] = {}
+    for name, member in json_object(value).items():
+        if name not in STREAM_OPTIONS:
+            raise Invalid(f"is not one of {', '.join(STREAM_OPTIONS)}", name)
+        if member is not None:
+            given[name] = check_at(boolean, member, name)
+    return StreamOptions(**given)
+
+
+def stop(value: JsonValue) -> tuple[str, ...]:
+    """One string or a list of them, none empty."""
+    return (text(value),) if isinstance(value, str) else texts(value)
+
+
+def some_stop(value: JsonValue) -> tuple[str, ...]:
+    """The same where the list may not be empty either (Private AI Services: minItems 1)."""
+    listed = stop(value)
+    if not listed:
+        raise Invalid("must hold at least one string")
+    return listed
+
+
+_count = integer(0, 5)
+_bias = number(-100, 100)
+
+
+def logprobs(value: JsonValue) -> bool | int:
+    """Fireworks' and Scale's true or false, or OpenAI's count."""
+    return value if isinstance(value, bool) else _count(value)
+
+
+def logit_bias(value: JsonValue) -> dict[str, float]:
+    """Token ids as decimal strings to a bias."""
+    biases: dict[str, float] = {}
+    for token, bias in json_object(value).items():
+        if not (token.isascii() and token.isdigit()):
+            raise Invalid("must map token ids, written as decimal strings, to numbers")
+        biases[token] = check_at(_bias, bias, token)
+    return biases
+
+
+def modalities(value: JsonValue) -> list[str]:
+    """Only text: a completion has no place for sound."""
+    if value != ["text"]:
+        raise Invalid("must be the list of 'text' alone; no answer carries sound")
+    return ["text"]
+
+
+def reasoning_effort(value: JsonValue) -> str | int | bool:
+    """A word, a token budget, or a switch (Fireworks takes all three)."""
+    if isinstance(value, bool) or type(value) is int or (isinstance(value, str) and value):
+        return value
+    raise Invalid("must be a non-empty string, an integer or a boolean")
+
+
+_EVERYWHERE: Mapping[str, Check] = {
+    "model": model,
+    "max_completion_tokens": integer(1),
+    "max_tokens": integer(0),
+    "max_new_tokens": integer(1),
+    "temperature": number(0, 2),
+    "top_p": number(0, 1),
+    "top_k": integer(-1),
+    "min_p": number(0, 1),
+    "typical_p": number(0, 1),
+    "repetition_penalty": number(0, 2),
+    "presence_penalty": number(-2, 2),
+    "frequency_penalty": number(-2, 2),
+    "mirostat_lr": any_number,
+    "mirostat_target": any_number,
+    "ignore_eos": boolean,
+    "n": integer(1, 128),
+    "best_of": integer(0, 20),
+    "stop": stop,
+    "stop_sequences": texts,
+    "include_stop_str_in_output": boolean,
+    "logprobs": logprobs,
+    "top_logprobs": integer(0, 20),
+    "return_token_log_probs": boolean,
+    "echo": boolean,
+    "echo_last": integer(0),
+    "suffix": string,
+    "stream": boolean,
+    "stream_options": stream_options,
+    "logit_bias": logit_bias,
+    "seed": integer(-(2**63)),
+    "user": string,
+    "images": images,
+    "context_length_exceeded_behavior": one_of("truncate", "error"),
+    "response_format": constraints.response_format,
+    "guided_json": constraints.schema,
+    "guided_regex": text,
+    "guided_choice": constraints.choice,
+    "guided_grammar": text,
+    "tools": tools,
+    "tool_choice": tool_choice,
+    "parallel_tool_calls": boolean,
+    "audio": json_object,
+    "modalities": modalities,
+    "prediction": json_object,
+    "prompt_cache_key": string,
+    "prompt_cache_isolation_key": string,
+    "metadata": json_object,
+    "service_tier": string,
+    "reasoning_effort": reasoning_effort,
+    "reasoning_history": string,
+    "thinking": json_object,
+    "raw_output": boolean,
+    "return_token_ids": boolean,
+    "perf_metrics_in_response": boolean,
+    "speculation": anything,
+    "inference_timeout": extras.timeout,
+    "inference_extra_params": extras.params,
+    "inference_extra_headers": extras.headers,
+}
+
+FIELDS: Mapping[Operation, Mapping[str, Check]] = {
+    Operation.COMPLETIONS: {
+        **_EVERYWHERE,
+        "prompt": prompt,
+        "messages": belongs("belongs to chat completions; send 'prompt' here"),
+    },
+    Operation.CHAT: {
+        **_EVERYWHERE,
+        "messages": messages,
+        "prompt": belongs("belongs to text completions; send 'messages' here"),
+    },
+}
+
+
+def table(changes: Mapping[str, Check]) -> Mapping[Operation, Mapping[str, Check]]:
+    """The table with the rules that one surface holds differently."""
+    return {operation: {**fields, **changes} for operation, fields in FIELDS.items()}
