@@ -1,0 +1,1 @@
+"""The vendors' own SDKs, unmodified, as callers of the gateway. Never installed into the gateway's environment."""

@@ -1,0 +1,189 @@
+"""Runs one SDK in a process of its own: a JSON line in, the SDK called, a JSON line out what it returned or raised.
+
+    PYTHONPATH=DIRECTORY python -S -m tests.e2e.clients.driver SDK
+
+Never imported by a test, and imports nothing but the standard library and the SDK: the SDKs' dependencies conflict with
+each other and with the gateway's. `tests/support/clients.py` starts it and describes both lines.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+Foreign: TypeAlias = Any  # an object of an SDK, none of which is installed where this file is checked
+Wire: TypeAlias = Any  # JSON of whatever shape
+
+T = TypeVar("T")
+
+TIMEOUT = 30.0
+ACCOUNT = "account"
+"""scale-gp-beta refuses to start without one; scale-gp sends it when it is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to connect; `url` includes the prefix."""
+
+    url: str
+    api_key: str
+    max_retries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sdk:
+    """The resources of a connected SDK; `models` is None where it cannot list models of the gateway."""
+
+    completions: Foreign
+    chat: Foreign
+    models: Foreign = None
+
+
+def openai(options: Options) -> Sdk:
+    """openai 2.x and 3.x."""
+    from openai import OpenAI  # type: ignore[import-not-found]
+
+    client = OpenAI(base_url=options.url, api_key=options.api_key, max_retries=options.max_retries, timeout=TIMEOUT)
+    return Sdk(client.completions, client.chat.completions, client.models)
+
+
+def scale_gp(options: Options) -> Sdk:
+    """scale-gp: the two beta resources, which are the ones that speak to /v4/beta."""
+    from scale_gp import SGPClient  # type: ignore[import-not-found]
+
+    client = SGPClient(
+        base_url=options.url,
+        api_key=options.api_key,
+        account_id=ACCOUNT,
+        max_retries=options.max_retries,
+        timeout=TIMEOUT,
+    )
+    return Sdk(client.beta.completions, client.beta.chat.completions)
+
+
+def scale_gp_beta(options: Options) -> Sdk:
+    """scale-gp-beta: /v5."""
+    from scale_gp_beta import SGPClient  # type: ignore[import-not-found]
+
+    client = SGPClient(
+        base_url=options.url,
+        api_key=options.api_key,
+        account_id=ACCOUNT,
+        max_retries=options.max_retries,
+        timeout=TIMEOUT,
+    )
+    return Sdk(client.completions, client.chat.completions, client.models)
+
+
+def fireworks0(options: Options) -> Sdk:
+    """fireworks-ai 0.x, which never tries again by itself."""
+    from fireworks.client import Fireworks  # type: ignore[import-not-found]
+
+    client = Fireworks(base_url=options.url, api_key=options.api_key, timeout=TIMEOUT)
+    return Sdk(client.completions, client.chat.completions)
+
+
+def fireworks1(options: Options) -> Sdk:
+    """fireworks-ai 1.x."""
+    from fireworks import Fireworks  # type: ignore[import-not-found]
+
+    client = Fireworks(base_url=options.url, api_key=options.api_key, max_retries=options.max_retries, timeout=TIMEOUT)
+    return Sdk(client.completions, client.chat.completions)
+
+
+SDKS: Mapping[str, Callable[[Options], Sdk]] = {
+    function.__name__: function for function in (openai, scale_gp, scale_gp_beta, fireworks0, fireworks1)
+}
+
+
+class Heard:
+    """What the SDK handed to its caller, filled while it happens, so that a failure half-way keeps what came before."""
+
+    def __init__(self) -> None:
+        self.result: object = None
+        self.chunks: list[object] = []
+        self.request_id: str | None = None
+
+    def whole(self, answer: Foreign) -> None:
+        """An answer that is no stream."""
+        self.request_id = getattr(answer, "_request_id", None)
+        self.result = plain(answer)
+
+    def stream(self, stream: Foreign, leave_after: int | None) -> None:
+        """A streamed answer, to its end or until the caller has enough."""
+        for chunk in stream:
+            self.chunks.append(plain(chunk))
+            if len(self.chunks) == leave_after:
+                stream.close()
+                return
+
+    def line(self, error: Exception | None) -> dict[str, object]:
+        """The line that goes out."""
+        answers = [answer for answer in (self.chunks or [self.result]) if isinstance(answer, dict)]
+        choices = [choice for answer in answers for choice in answer.get("choices") or []]
+        firsts = [choice for choice in choices if choice.get("index", 0) == 0]
+        return {
+            "result": self.result,
+            "chunks": self.chunks,
+            "text": "".join(text_of(choice) for choice in firsts),
+            "finish_reason": last(choice.get("finish_reason") for choice in firsts),
+            "usage": last(answer.get("usage") for answer in answers),
+            "request_id": self.request_id,
+            "error": None if error is None else described(error),
+        }
+
+
+def plain(value: object) -> object:
+    """What the SDK parsed, without the fields it made up for lack of an answer."""
+    return value.model_dump(mode="json", exclude_unset=True) if hasattr(value, "model_dump") else value
+
+
+def text_of(choice: Mapping[str, Wire]) -> str:
+    """The text of a choice, whichever of the three shapes it has."""
+    holder = choice.get("delta") or choice.get("message") or {}
+    return choice.get("text") or holder.get("content") or ""
+
+
+def last(values: Iterable[T | None]) -> T | None:
+    """The last value that is not None."""
+    return next((value for value in reversed(list(values)) if value is not None), None)
+
+
+def described(error: Exception) -> dict[str, object]:
+    """An exception as its catcher would look at it; what it does not carry is None."""
+    carried = {name: getattr(error, name, None) for name in ("status_code", "code", "param", "type", "body")}
+    return {"kind": type(error).__name__, "message": str(error), **carried}
+
+
+def run(connect: Callable[[Options], Sdk], order: Mapping[str, Wire]) -> dict[str, object]:
+    """Carry out one order. What the SDK raises is its answer; what is wrong with the order itself ends the process."""
+    heard = Heard()
+    sdk = connect(Options(order["url"], order["api_key"], order["max_retries"]))
+    fields, leave_after = order["fields"], order["leave_after"]
+    calls: dict[str, Callable[[], None]] = {
+        "completion": lambda: heard.whole(sdk.completions.create(**fields)),
+        "completion_stream": lambda: heard.stream(sdk.completions.create(stream=True, **fields), leave_after),
+        "chat": lambda: heard.whole(sdk.chat.create(**fields)),
+        "chat_stream": lambda: heard.stream(sdk.chat.create(stream=True, **fields), leave_after),
+    }
+    if sdk.models is not None:
+        calls["models"] = lambda: heard.whole(sdk.models.list())
+        calls["model"] = lambda: heard.whole(sdk.models.retrieve(fields["model"]))
+    call = calls[order["scenario"]]
+    try:
+        call()
+    except Exception as error:
+        return heard.line(error)
+    return heard.line(None)
+
+
+def main() -> None:
+    """One order a line until standard input ends."""
+    connect = SDKS[sys.argv[1]]
+    for line in sys.stdin:
+        print(json.dumps(run(connect, json.loads(line)), default=str), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Installs the vendors' own SDKs, each from its hashed lock into a directory of its own, and runs them.
+
+    python -m tests.support.clients        install all of them
+    python -m tests.support.clients lock   choose their dependencies anew (needs uv)
+
+Never one in the gateway's environment, and never an SDK that was changed.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self, TypedDict
+
+import orjson
+import pytest
+
+from providers.unified import JsonValue
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ROOT / "tests" / "e2e" / "clients"
+CACHE = ROOT / ".cache" / "clients"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One SDK: what to install, how the driver connects it, and what to append to a server's root for it.
+
+    The prefix is the SDK's own habit: fireworks-ai 1.x appends `/v1/completions` to any base it is given, 0.x appends
+    `/completions`; both Scale SDKs append `/v4/beta/...` and `/v5/...` (tried in November 2026).
+    """
+
+    requirement: str
+    sdk: str
+    prefix: str
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "openai2": Recipe("openai==2.54.0", "openai", "/v1"),
+    "openai3": Recipe("openai==3.54.0", "openai", "/v1"),
+    "scale_gp_a58": Recipe("scale-gp==0.1.0a58", "scale_gp", ""),
+    "scale_gp": Recipe("scale-gp==0.1.0a62", "scale_gp", ""),
+    "scale_gp_beta": Recipe("scale-gp-beta==0.7.0", "scale_gp_beta", ""),
+    "fireworks0": Recipe("fireworks-ai==0.19.20", "fireworks0", "/inference/v1"),
+    "fireworks1": Recipe("fireworks-ai==1.2.28", "fireworks1", "/inference"),
+}
+"""a58 is the last scale-gp with the first request schema; 1.2.28 the newest fireworks-ai that resolved."""
+
+
+class Raised(TypedDict):
+    """An exception of an SDK: its class's name and what it carries, None where it carries no such thing."""
+
+    kind: str
+    message: str
+    status_code: int | None
+    code: str | int | None
+    param: str | None
+    type: str | None
+    body: Any  # whatever the SDK made of the error's body
+
+
+class Outcome(TypedDict):
+    """What an SDK handed to its caller; fields that the server did not send are absent, not None.
+
+    `text` and `finish_reason` are those of choice 0, whole or put together; `chunks` also holds what came before an
+    error.
+    """
+
+    result: Any  # an SDK's own shape
+    chunks: list[Any]  # the same
+    text: str
+    finish_reason: str | None
+    usage: dict[str, Any] | None  # the same
+    request_id: str | None
+    error: Raised | None
+
+
+def directory_of(name: str) -> Path:
+    """Where an SDK belongs: a new lock, or another Python, is another directory."""
+    digest = hashlib.sha256((LOCKS / f"{name}.lock").read_bytes()).hexdigest()[:16]
+    return CACHE / f"{name}-{sys.implementation.cache_tag}-{digest}"
+
+
+def install(name: str) -> Path:
+    """The directory of an SDK, filled first if need be; raises `RuntimeError` with pip's words when that fails.
+
+    It is filled under another name and renamed when it is whole, so an interrupted installation never counts; a lock on
+    a file keeps two test runs from doing it at once.
+    """
+    target = directory_of(name)
+    if target.is_dir():
+        return target
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (CACHE / ".gitignore").write_text("*\n", encoding="utf-8")
+    with (CACHE / f"{name}.flock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.is_dir():
+            unfinished = CACHE / f"{name}.unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            _pip_install(name, unfinished)
+            unfinished.rename(target)
+    return target
+
+
+def _pip_install(name: str, target: Path) -> None:
+    print(f"installing the {RECIPES[name].requirement} SDK into {target.parent} (once)", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command += ["--require-hashes", "--no-deps", "--only-binary", ":all:"]
+    command += ["--target", str(target), "--requirement", str(LOCKS / f"{name}.lock")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"could not install {RECIPES[name].requirement}:\n{done.stderr.strip()[-2000:]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an SDK is set up for one call.
+
+    `prefix` replaces the usual one after the server's root; a stream is closed after `leave_after` chunks.
+    """
+
+    api_key: str = "sk-test"
+    prefix: str | None = None
+    max_retries: int = 0
+    leave_after: int | None = None
+
+
+USUAL = Options()
+
+
+class Client:
+    """An SDK in a process of its own, which serves one order after the other. Safe to use from several event loops."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._turn = threading.Lock()
+        # Without site-packages (-S) and without this process's environment: no dependency, key or proxy of ours.
+        environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(install(name))}
+        command = [sys.executable, "-S", "-m", "tests.e2e.clients.driver", RECIPES[name].sdk]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    async def run(
+        self, scenario: str, server: str, fields: Mapping[str, JsonValue], options: Options = USUAL
+    ) -> Outcome:
+        """Let the SDK do one thing: `completion`, `completion_stream`, `chat`, `chat_stream`, `models` or `model`.
+
+        `server` is the root, such as `http://127.0.0.1:8080`; `fields` are the arguments of the SDK's method (all but
+        fireworks-ai 0.x take what they do not know in `extra_body`). Raises `RuntimeError` when the driver broke.
+        """
+        prefix = RECIPES[self.name].prefix if options.prefix is None else options.prefix
+        order = {"scenario": scenario, "url": server + prefix, "fields": dict(fields), **asdict(options)}
+        line = orjson.dumps(order).decode()
+        answer = await asyncio.to_thread(self._exchange, line)
+        outcome: Outcome = orjson.loads(answer)
+        return outcome
+
+    def _exchange(self, line: str) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._turn:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the driver of {self.name} ended with status {self._process.wait()} on {line}")
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._process:  # closes the pipes, at which the driver ends, and waits for it
+            pass
+
+
+@contextmanager
+def running_clients() -> Iterator[Callable[[str], Client]]:
+    """A function from name to client that starts each at its first use; all end with the block."""
+    started: dict[str, Client] = {}
+    with ExitStack() as stack:
+
+        def client(name: str) -> Client:
+            if name not in started:
+                started[name] = stack.enter_context(Client(name))
+            return started[name]
+
+        yield client
+
+
+@pytest.fixture(scope="session")
+def clients() -> Iterator[Callable[[str], Client]]:
+    """One process per SDK for the whole run. A folder that wants it imports this name in its conftest.py.
+
+    Tests with it are marked `clients`, and get time for the first installation: `timeout(300)`.
+    """
+    with running_clients() as client:
+        yield client
+
+
+def write_lock(name: str) -> None:
+    """Resolve an SDK's dependencies for every supported Python and platform, with hashes; needs uv."""
+    command = ["uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]
+    command += ["--no-emit-index-url", "--no-emit-find-links", "--output-file", str(LOCKS / f"{name}.lock")]
+    command += ["--custom-compile-command", "python -m tests.support.clients lock"]
+    subprocess.run(command, input=RECIPES[name].requirement, text=True, cwd=ROOT, check=True)
+
+
+def main() -> None:
+    """Install or lock every SDK."""
+    step = {"install": install, "lock": write_lock}[sys.argv[1] if sys.argv[1:] else "install"]
+    for name in RECIPES:
+        step(name)
+
+
+if __name__ == "__main__":
+    main()
