@@ -3,7 +3,7 @@
 Never holds mutable state, awaits, or a configuration model below `build_snapshot`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -13,9 +13,13 @@ from config.loader import Loaded
 from config.problems import ConfigError, Problem
 from config.schema import IMPLICIT_DEPLOYMENT, effective
 from providers.dialect import Target
+from proxy.surfaces.registry import SURFACES
 from proxy.targets import make_target
 
 WILDCARD = "*"
+
+BUILT_IN_VENDORS: dict[str, str] = {row.name: row.default_vendor for row in SURFACES if row.default_vendor}
+"""Whose a bare model name is on a surface, when the table does not say."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,9 +102,15 @@ def build_snapshot(loaded: Loaded) -> Snapshot:
         keys=MappingProxyType(
             {key.removeprefix("sha256:"): teams[name] for name, team in config.teams.items() for key in team.keys}
         ),
-        default_vendors=MappingProxyType({k: s.default_vendor for k, s in surfaces.items() if s.default_vendor}),
-        default_models=MappingProxyType({k: s.default_model for k, s in surfaces.items() if s.default_model}),
+        default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
+        default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),
     )
+
+
+def _given(
+    surfaces: Mapping[str, config_schema.SurfaceSettings], read: Callable[[config_schema.SurfaceSettings], str | None]
+) -> dict[str, str]:
+    return {name: value for name, settings in surfaces.items() if (value := read(settings))}
 
 
 def _vendor(name: str) -> str:
