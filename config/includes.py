@@ -127,7 +127,7 @@ class Includer:
         for name in present.entries.keys() & added.entries.keys():
             message = f"written in two files; first at {present.entries[name].key_at}"
             self.problems.append(Problem.at(added.entries[name].key_at, (section, name), message))
-        entries = {**added.entries, **present.entries}
+        entries = {**present.entries, **added.entries, **present.entries}
         return MapNode(present.at, entries, present.size + added.size, max(present.height, added.height))
 
     def _refuse(self, node: Node, path: Path, message: str) -> None:

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    SecretStr,
+    TypeAdapter,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -61,7 +70,7 @@ class Shorthand(Section):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         section = handler.resolve_ref_schema(handler(schema))
-        return {"anyOf": [{"type": "string"}, section]}
+        return {"anyOf": [TypeAdapter(TargetName).json_schema(), section]}
 
 
 class Timeouts(Section):
@@ -198,7 +207,7 @@ class Team(Section):
     )
     routes: dict[RouteName, Route] = Field(
         default={},
-        description="The team's own meaning of names, granted by being written; its targets are looked up here first.",
+        description="The team's own meaning of names, granted by being written; first inside other routes too.",
     )
 
 
@@ -237,7 +246,7 @@ class GatewayConfig(Section):
     """A routing table."""
 
     version: Literal[1] = Field(description="Version of the table's format.")
-    server: Server = Field(default=Server(), description="The gateway's own process.")
+    server: Server = Field(default=Server(), description="Where the gateway listens, and how it starts and stops.")
     defaults: DeploymentSettings = Field(default=DeploymentSettings(), description="Settings of every deployment.")
     vendors: dict[VendorName, Vendor] = Field(
         default={}, description="The vendors, by the name that starts a model string."

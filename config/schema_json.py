@@ -1,4 +1,4 @@
-"""The JSON Schema of a table, for editors and for `dragoman schema`. Never the checks themselves: the models make those."""
+"""The JSON Schema of a table, for editors and for `dragoman schema`. Never the checks themselves."""
 
 import json
 from typing import Final

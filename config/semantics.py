@@ -6,6 +6,7 @@ that came out of a reference is never repeated in a message.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, Protocol
 
 from config.addresses import address_fault, listens_on_loopback
@@ -199,30 +200,39 @@ def _targets(table: Table) -> Iterator[Problem]:
 
 
 def _circles(table: Table) -> Iterator[Problem]:
-    for path, routes in _route_maps(table.config):
-        for name, index, circle in _closing_steps(routes):
-            here: Path = (*path, name, "targets", index, "target")
-            yield table.at_value(here, f"a circle of routes: {' -> '.join(circle)}")
+    # Inside any route a team asks for, the team's own names come first, so a circle may run through both. It is told
+    # where it leaves the map under test for the last time; one that never enters it is another map's.
+    shared = table.config.routes
+    for path, own in _route_maps(table.config):
+        routes = {**shared, **own}
+        for circle in _circles_from(own, routes):
+            for name, following in [step for step in pairwise(circle) if step[0] in own][-1:]:
+                index = [target.target for target in own[name].targets].index(following)
+                here: Path = (*path, name, "targets", index, "target")
+                yield table.at_value(here, f"a circle of routes: {' -> '.join(map(shown, circle))}")
 
 
-def _closing_steps(routes: Mapping[str, Route]) -> Iterator[tuple[str, int, list[str]]]:
-    """Each step that leads back to a route it came from: the route, the index of its target, the circle's names."""
+def _circles_from(starts: Iterable[str], routes: Mapping[str, Route]) -> Iterator[list[str]]:
+    """Every circle first met on the way down from the starts, as its names, the first of them again at the end."""
     done: set[str] = set()
-    for start in routes:
+    for start in starts:
         # Walked with a stack of its own: a chain of routes may be longer than the interpreter's.
-        trail = [(start, iter(enumerate(routes[start].targets)))] if start not in done else []
+        trail = {start: _steps(start, routes)} if start not in done else {}
         while trail:
-            name, steps = trail[-1]
-            index, target = next(steps, (None, None))
-            if index is None or target is None:
+            name = next(reversed(trail))
+            following = next(trail[name], None)
+            if following is None:
                 done.add(name)
-                trail.pop()
-                continue
-            names = [each for each, _ in trail]
-            if target.target in names:
-                yield name, index, [*map(shown, names[names.index(target.target) :]), shown(target.target)]
-            elif target.target in routes and target.target not in done:
-                trail.append((target.target, iter(enumerate(routes[target.target].targets))))
+                del trail[name]
+            elif following in trail:
+                names = list(trail)
+                yield [*names[names.index(following) :], following]
+            elif following not in done:
+                trail[following] = _steps(following, routes)
+
+
+def _steps(name: str, routes: Mapping[str, Route]) -> Iterator[str]:
+    return (target.target for target in routes[name].targets if target.target in routes)
 
 
 def _zero_weights(table: Table) -> Iterator[Problem]:

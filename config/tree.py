@@ -33,6 +33,7 @@ MAX_NODES: Final = 200_000
 
 _LOADER: Final[type[yaml.SafeLoader | yaml.CSafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE: Final = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+_LINE_BREAK: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _PLAIN_TAGS: Final = {
     "tag:yaml.org,2002:seq": "list",
     "tag:yaml.org,2002:map": "mapping",
@@ -102,7 +103,7 @@ def parse(text: str, file: str) -> Parsed:
         for event in _events(text):
             builder.take(event)
     except yaml.MarkedYAMLError as error:
-        builder.problems.append(_syntax_problem(error, file))
+        builder.problems.append(_syntax_problem(error, file, text))
         return Parsed(None, tuple(builder.problems))
     except _Stop as stop:
         builder.problems.append(stop.problem)
@@ -151,18 +152,26 @@ def _position(file: str, mark: Mark | CMark | None) -> Position:
 
 
 def _line_and_column(text: str, offset: int) -> tuple[int, int]:
-    before = re.split("\r\n|[\r\n\x85\u2028\u2029]", text[:offset])
+    before = _LINE_BREAK.split(text[:offset])
     return len(before), len(before[-1]) + 1
 
 
-def _syntax_problem(error: yaml.MarkedYAMLError, file: str) -> Problem:
+def _syntax_problem(error: yaml.MarkedYAMLError, file: str, text: str) -> Problem:
     # PyYAML's own wording names at most a token kind or one character, never a piece of the line; its str() would.
     mark = error.problem_mark or error.context_mark
     at = _position(file, mark)
     opened = error.context_mark
     since = f" {error.context} that starts at {opened.line + 1}:{opened.column + 1}" if error.context and opened else ""
-    hint = "; YAML is indented with spaces, never tabs" if "cannot start any token" in (error.problem or "") else ""
-    return Problem.at(at, (), f"not YAML: {error.problem or 'cannot be read'}{since}{hint}")
+    return Problem.at(at, (), f"not YAML: {error.problem or 'cannot be read'}{since}{_hint(text, at)}")
+
+
+def _hint(text: str, at: Position) -> str:
+    """What the two commonest slips look like to the parser."""
+    lines = _LINE_BREAK.split(text)
+    before = lines[at.line - 1][: at.column] if at.line <= len(lines) else ""
+    if before.endswith("\t"):
+        return "; YAML is indented with spaces, never tabs"
+    return '; inside { } and [ ] a reference needs quotes: "${VAR}"' if before.endswith("${") else ""
 
 
 class _Stop(Exception):

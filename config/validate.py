@@ -129,7 +129,9 @@ def _message(error: ErrorDetails, root: Node) -> str:
         word, key = _BOUNDS[kind]
         return f"must be {word} {error['ctx'][key]:g}"
     if kind == "literal_error":
-        return _not_an_option(error["ctx"]["expected"], find(root, path)[0])
+        node = find(root, path)[0]
+        word = str(path[-1]) if error["loc"][-1] == _KEY_STEP else node.text if isinstance(node, ScalarNode) else ""
+        return _not_an_option(error["ctx"]["expected"], word)
     return _SENTENCES.get(kind, error["msg"])
 
 
@@ -159,13 +161,13 @@ def _found(node: Node) -> str:
     return words.get(node.kind, "text")
 
 
-def _not_an_option(expected: str, node: Node) -> str:
+def _not_an_option(expected: str, word: str) -> str:
     # pydantic lists the options as "'json' or 'text'"; the word found is only compared, never repeated.
-    options = expected.replace("'", "")
-    word = node.text if isinstance(node, ScalarNode) else ""
-    if word in _PLANNED_POLICIES:
-        return f"must be {options}{_NOT_YET}"
-    return f"must be {options}{did_you_mean(word, options.replace(' or ', ', ').split(', '))}"
+    sentence = expected.replace("'", "")
+    options = sentence.replace(" or ", ", ").split(", ")
+    if word in options:
+        return f"must be {sentence}, without quotes"
+    return f"must be {sentence}{_NOT_YET if word in _PLANNED_POLICIES else did_you_mean(word, options)}"
 
 
 # Which section a path leads to --------------------------------------------------------------------------------------

@@ -1,0 +1,91 @@
+"""The tables of keys in `config/README.md`, written from the models. Never a sentence that is not a description there.
+
+`python -m config.reference` rewrites the README between its marks.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from pydantic.json_schema import JsonSchemaValue
+
+from config.schema import DeploymentSettings
+from config.schema_json import json_schema
+
+README: Final = Path(__file__).parent / "README.md"
+BEGIN: Final = "<!-- keys: written by `python -m config.reference` -->"
+END: Final = "<!-- end of keys -->"
+
+# Section, and the prefix of its keys in the table; a name in <> is the operator's.
+_SECTIONS: Final = {
+    "": "The table",
+    "Server": "`server`",
+    "Admin": "`server.admin`",
+    "SurfaceSettings": "`server.surfaces.<surface>`",
+    "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
+    "Timeouts": "`timeouts`",
+    "Vendor": "`vendors.<vendor>`",
+    "Model": "`models.<vendor/model>`",
+    "Deployment": "`models.<vendor/model>.deployments.<deployment>`",
+    "Route": "`routes.<name>`, `teams.<team>.routes.<name>`",
+    "RouteTarget": "An element of `targets`",
+    "Team": "`teams.<team>`",
+}
+_INHERITING: Final = ("Vendor", "Model", "Deployment")
+
+
+def reference() -> str:
+    """The tables as Markdown, one for each section."""
+    schema = json_schema()
+    return "\n".join(_section(name, heading, schema) for name, heading in _SECTIONS.items())
+
+
+def updated(readme: str) -> str:
+    """The README with the tables between its marks; raises ValueError when a mark is missing."""
+    before, found_begin, rest = readme.partition(BEGIN)
+    _, found_end, after = rest.partition(END)
+    if not (found_begin and found_end):
+        raise ValueError("the README has lost a mark of the tables of keys")
+    return f"{before}{BEGIN}\n{reference()}\n{END}{after}"
+
+
+def _section(name: str, heading: str, schema: JsonSchemaValue) -> str:
+    section = schema["$defs"][name] if name else schema
+    mapping = next((option for option in section.get("anyOf", ()) if "properties" in option), section)
+    shared = set(DeploymentSettings.model_fields) if name in _INHERITING else set()
+    required = mapping.get("required", ())
+    rows = [_row(key, value, key in required) for key, value in mapping["properties"].items() if key not in shared]
+    note = "\nAnd every key of `defaults`.\n" if shared else ""
+    description = mapping["description"]
+    return "\n".join(
+        [f"\n### {heading}\n", description, note, "| key | value | default | |", "|---|---|---|---|", *rows]
+    )
+
+
+def _row(key: str, value: JsonSchemaValue, required: bool) -> str:
+    cells = [f"`{key}`", _kind(value), "required" if required else _default(value), value.get("description", "")]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _kind(value: JsonSchemaValue) -> str:
+    if "title" in value:
+        return str(value["title"])
+    if value.get("format") == "password":
+        return "secret"
+    options = [option for option in value.get("anyOf", ()) if option.get("type") != "null"]
+    if options:
+        return _kind(options[0])
+    if "enum" in value:
+        return " or ".join(f"`{option}`" for option in value["enum"])
+    words = {"string": "text", "integer": "number", "boolean": "`true` or `false`", "array": "list"}
+    return f"`{value['const']}`" if "const" in value else words.get(value.get("type", ""), "mapping")
+
+
+def _default(value: JsonSchemaValue) -> str:
+    default = value.get("default")
+    if default in (None, [], {}):
+        return ""
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+if __name__ == "__main__":
+    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,33 @@
+"""Short ways to load a table in a test. Never assertions."""
+
+from collections.abc import Mapping
+from textwrap import dedent
+
+from config.loader import Loaded, load_text
+from config.problems import ConfigError, Problem
+
+NAME = "t.yaml"
+
+
+def load(text: str, env: Mapping[str, str] | None = None) -> Loaded:
+    """The table of an indented text."""
+    return load_text(dedent(text), NAME, env or {})
+
+
+def problems(text: str, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
+    """What is wrong with the table of an indented text; empty when nothing is."""
+    try:
+        load(text, env)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+def complaints(text: str, env: Mapping[str, str] | None = None) -> list[str]:
+    """The same as `LINE:COL path: message`."""
+    return [str(problem).removeprefix(f"{NAME}:") for problem in problems(text, env)]
+
+
+def warnings(text: str, env: Mapping[str, str] | None = None) -> list[str]:
+    """What the table warns of, in the same form."""
+    return [str(problem).removeprefix(f"{NAME}:") for problem in load(text, env).warnings]

@@ -1,0 +1,133 @@
+"""Kinds of addresses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.addresses import Reach, address_fault, listens_on_loopback, reach, url_fault
+
+
+@pytest.mark.parametrize(
+    ("host", "where"),
+    [
+        ("127.0.0.1", "loopback"),
+        ("127.8.9.1", "loopback"),
+        ("::1", "loopback"),
+        ("::ffff:127.0.0.1", "loopback"),
+        ("localhost", "loopback"),
+        ("LOCALHOST.", "loopback"),
+        ("api.localhost", "loopback"),
+        ("10.1.2.3", "private"),
+        ("172.16.0.1", "private"),
+        ("192.168.1.1", "private"),
+        ("100.64.0.1", "private"),
+        ("::ffff:10.0.0.1", "private"),
+        ("fd12::1", "private"),
+        ("8.8.8.8", "public"),
+        ("2606:4700::1111", "public"),
+        ("169.254.169.254", "forbidden"),
+        ("::ffff:169.254.169.254", "forbidden"),
+        ("fe80::1", "forbidden"),
+        ("fd00:ec2::254", "forbidden"),
+        ("0.0.0.0", "forbidden"),
+        ("::", "forbidden"),
+        ("224.0.0.1", "forbidden"),
+        ("127.1", "forbidden"),
+        ("2130706433", "forbidden"),
+        ("0x7f000001", "forbidden"),
+        ("0177.0.0.1", "forbidden"),
+        ("a..b", "forbidden"),
+        ("", "forbidden"),
+        ("a b", "forbidden"),
+        ("x" * 300, "forbidden"),
+        ("api.openai.com", "unknown"),
+        ("vllm", "unknown"),
+        ("my_service-1", "unknown"),
+    ],
+)
+def test_a_host_lies_where_its_text_says(host: str, where: Reach) -> None:
+    assert reach(host) == where
+
+
+def test_only_loopback_listens_on_loopback() -> None:
+    hosts = ["127.0.0.1", "localhost", "::1", "0.0.0.0", "::", "10.0.0.1", "gateway"]
+    assert [listens_on_loopback(host) for host in hosts] == [True, True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://api.example.com/v1", "http://127.0.0.1:8081/v1", "HTTPS://h", "http://[::1]:80/", "https://a/b%20c"],
+)
+def test_a_plain_address_is_one(url: str) -> None:
+    assert url_fault(url) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("", "absolute"),
+        ("api.example.com", "absolute"),
+        ("ftp://a", "absolute"),
+        ("file:///etc/passwd", "absolute"),
+        ("https:///v1", "absolute"),
+        ("https://a b", "spaces"),
+        ("https://a\n.example", "spaces"),
+        ("https://ä.example", "spaces"),
+        ("https://a:b", "well-formed"),
+        ("https://[::1", "well-formed"),
+        ("https://a:99999", "well-formed"),
+        ("https://a:", "port"),
+        ("https://a:0", "port"),
+        ("https://user@a", "user name"),
+        ("https://user:secret@a", "user name"),
+        ("https://a?b", "query"),
+        ("https://a?", "query"),
+        ("https://a#b", "fragment"),
+        ("https://{resource}.example.com", "placeholders"),
+        ("https://a/../b", "steps"),
+        ("https://a\\b", "backslashes"),
+        ("http://169.254.169.254/latest", "no host"),
+        ("http://0.0.0.0:8000", "no host"),
+        ("http://2130706433/", "no host"),
+        ("http://[::ffff:169.254.169.254]/", "no host"),
+    ],
+)
+def test_anything_else_is_refused_without_repeating_it(url: str, fault: str) -> None:
+    told = url_fault(url)
+    assert told is not None
+    assert fault in told
+    assert "secret" not in told
+
+
+@pytest.mark.parametrize(
+    ("url", "without", "with_leave"),
+    [
+        ("https://api.example.com", None, None),
+        ("https://8.8.8.8", None, None),
+        ("http://8.8.8.8", "https required", "https required"),
+        ("http://vllm:8000", "https required", None),
+        ("http://127.0.0.1:1", "is a loopback address", None),
+        ("https://localhost", "is a loopback address", None),
+        ("http://10.0.0.1", "is a private address", None),
+        ("https://[fd12::1]/v1", "is a private address", None),
+    ],
+)
+def test_the_own_network_needs_leave_and_the_public_one_https(
+    url: str, without: str | None, with_leave: str | None
+) -> None:
+    for allow_private, expected in ((False, without), (True, with_leave)):
+        fault = address_fault(url, allow_private=allow_private)
+        assert (fault or "").startswith(expected or "")
+        assert bool(fault) == bool(expected)
+
+
+@given(st.text())
+def test_any_text_is_judged(text: str) -> None:
+    assert reach(text) in ("loopback", "private", "public", "unknown", "forbidden")
+    fault = url_fault(text)
+    assert fault is None or fault
+
+
+@given(st.ip_addresses())
+def test_every_address_lies_somewhere_and_a_mapped_one_where_it_maps(address: object) -> None:
+    assert reach(str(address)) != "unknown"

@@ -1,0 +1,169 @@
+"""Tables made of several files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from config.loader import Loaded, has_changed, load_file
+from config.problems import ConfigError
+
+MAIN = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\n"
+
+
+def written(folder: Path, files: Mapping[str, str]) -> Path:
+    """Writes the files and gives the path of the first."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder / next(iter(files))
+
+
+def load(folder: Path, files: Mapping[str, str], env: Mapping[str, str] | None = None) -> Loaded:
+    return load_file(written(folder, files), env or {})
+
+
+def complaints(folder: Path, files: Mapping[str, str], env: Mapping[str, str] | None = None) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(folder, files, env)
+    return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
+
+
+def test_the_maps_of_included_files_are_added(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path,
+        {
+            "main.yaml": MAIN + "include: [more/*.yaml, '${NAME}.yaml']\nroutes: {r: w/n}\n",
+            "more/b.yaml": "version: 1\nmodels: {w/n: {}}\n",
+            "more/a.yaml": "vendors: {w: {}}\nroutes: {s: r}\n",
+            "extra.yaml": "include: [deep/d.yaml]\n",
+            "deep/d.yaml": "vendors: {d: {}}\n",
+            "empty.yaml": "# nothing yet\n",
+        },
+        {"NAME": "extra"},
+    )
+    assert list(loaded.config.vendors) == ["v", "w", "d"] or set(loaded.config.vendors) == {"v", "w", "d"}
+    assert set(loaded.config.models) == {"v/m", "w/n"}
+    assert set(loaded.config.routes) == {"r", "s"}
+    names = [str(path.relative_to(tmp_path)) for path in loaded.files]
+    assert names == ["main.yaml", "more/a.yaml", "more/b.yaml", "extra.yaml", "deep/d.yaml"]
+
+
+def test_the_order_of_the_files_is_the_order_of_the_names(tmp_path: Path) -> None:
+    files = {"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": "models: {v/a: {}, v/b: {}}\n"}
+    assert list(load(tmp_path, files).config.models) == ["v/m", "v/a", "v/b"]
+
+
+def test_a_place_in_an_included_file_is_found(tmp_path: Path) -> None:
+    files = {"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": "vendors:\n  w: {profile: x}\n"}
+    position = load(tmp_path, files).locate(("vendors", "w", "profile"))
+    assert str(position) == f"{tmp_path}/a.yaml:2:16"
+
+
+def test_a_mistake_in_an_included_file_is_told_there(tmp_path: Path) -> None:
+    files = {
+        "main.yaml": MAIN + "include: [a.yaml]\nroutes: {r: v/x}\n",
+        "a.yaml": "models:\n  v/n: {wieght: 1}\n  w/n: {}\nmodels: {}\n",
+    }
+    assert complaints(tmp_path, files) == [
+        "a.yaml:2:9 models.v/n.wieght: unknown key",
+        "a.yaml:3:3 models.w/n: no vendor named w",
+        "a.yaml:4:1 models: key written twice; first at a.yaml:1:1",
+        "main.yaml:5:13 routes.r: no model or route named v/x; did you mean v/n or v/m?",
+    ]
+
+
+def test_a_name_in_two_files_is_refused_with_both_places(tmp_path: Path) -> None:
+    files = {
+        "main.yaml": MAIN + "include: [a.yaml, b.yaml]\n",
+        "a.yaml": "models: {v/m: {}}\nroutes: {r: v/m}\n",
+        "b.yaml": "routes:\n  r: v/m\n",
+    }
+    assert complaints(tmp_path, files) == [
+        "a.yaml:1:10 models.v/m: written in two files; first at main.yaml:3:10",
+        "b.yaml:2:3 routes.r: written in two files; first at a.yaml:2:10",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({"main.yaml": MAIN + "include: [main.yaml]\n"}, "main.yaml:4:11"),
+        ({"main.yaml": MAIN + "include: ['*.yaml']\n"}, "main.yaml:4:11"),
+        (
+            {"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": "include: [b.yaml]", "b.yaml": "include: [a.yaml]"},
+            "b.yaml:1:11",
+        ),
+        ({"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": "include: [x/../main.yaml]", "x/y": ""}, "a.yaml:1:11"),
+    ],
+)
+def test_a_circle_of_includes_is_refused(tmp_path: Path, files: Mapping[str, str], place: str) -> None:
+    (told,) = complaints(tmp_path, files)
+    assert told.startswith(f"{place} include: a circle of includes: ")
+
+
+def test_a_file_reached_twice_is_read_once(tmp_path: Path) -> None:
+    files = {
+        "main.yaml": MAIN + "include: [a.yaml, '*/*.yaml', b/b.yaml]\n",
+        "a.yaml": "include: [b/b.yaml]\n",
+        "b/b.yaml": "vendors: {w: {}}\n",
+    }
+    assert set(load(tmp_path, files).config.vendors) == {"v", "w"}
+
+
+def test_a_chain_of_includes_has_an_end(tmp_path: Path) -> None:
+    files = {"main.yaml": MAIN + "include: [0.yaml]\n"}
+    files |= {f"{i}.yaml": f"include: [{i + 1}.yaml]\n" for i in range(30)}
+    (told,) = complaints(tmp_path, files)
+    assert "more than 10 levels" in told
+
+
+@pytest.mark.parametrize(
+    ("include", "expected"),
+    [
+        ("[missing.yaml]", "4:11 include: cannot read the file missing.yaml: No such file or directory"),
+        ("['${X}.yaml']", "4:11 include.0: the environment variable X is not set"),
+        ("a.yaml", "4:10 include: expected a list of paths"),
+        ("[1]", "4:11 include.0: expected a path"),
+        ('["", "a\\0b"]', "4:11 include.0: expected a path"),
+        ("[{}]", "4:11 include.0: expected a path"),
+        ("[more]", "4:11 include: cannot read the file more: not a regular file"),
+    ],
+)
+def test_an_include_that_leads_nowhere_is_refused_and_names_are_not_judged(
+    tmp_path: Path, include: str, expected: str
+) -> None:
+    files = {"main.yaml": MAIN + f"include: {include}\nroutes: {{r: elsewhere/x}}\n", "more/x": ""}
+    assert complaints(tmp_path, files)[0] == f"main.yaml:{expected}"
+    assert not any("elsewhere" in told for told in complaints(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "server: {port: 1}\n",
+            "1:1 server: an included file holds vendors, models, routes, teams, version and include only",
+        ),
+        ("defaults: {}\n", "1:1 defaults: an included file holds vendors"),
+        ("version: 2\n", "1:10 version: must be 1"),
+        ("[a]\n", "1:1 expected a mapping"),
+        ("models: [a]\n", "1:9 models: expected a mapping"),
+        ("a: [\n", "2:1 not YAML: "),
+    ],
+)
+def test_an_included_file_holds_names_only(tmp_path: Path, text: str, expected: str) -> None:
+    (told,) = complaints(tmp_path, {"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": text})
+    assert told.startswith(f"a.yaml:{expected}")
+
+
+def test_a_map_only_an_included_file_writes_wrongly_is_refused_too(tmp_path: Path) -> None:
+    (told,) = complaints(tmp_path, {"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": "routes: [a]\n"})
+    assert told == "a.yaml:1:9 routes: expected a mapping, found a list"
+
+
+def test_a_glob_that_matches_nothing_adds_nothing_until_it_does(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"main.yaml": MAIN + "include: ['teams/*.yaml']\n"})
+    assert not has_changed(loaded)
+    written(tmp_path, {"teams/a.yaml": "vendors: {w: {}}\n"})
+    assert has_changed(loaded)

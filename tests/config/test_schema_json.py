@@ -1,0 +1,134 @@
+"""The JSON Schema: committed, valid, and of one mind with the models."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from config.schema_json import json_schema, schema_text
+from tests.config.tables import complaints
+
+ROOT = Path(__file__).parent.parent.parent / "config"
+TABLES = [ROOT / "default.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]
+VALIDATOR = Draft202012Validator(json_schema())
+
+
+class EditorLoader(yaml.SafeLoader):
+    """Reads YAML as editors do, where a date is text."""
+
+
+EditorLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in rules if not tag.endswith(":timestamp")]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def passes(text: str) -> bool:
+    return bool(VALIDATOR.is_valid(yaml.load(text, EditorLoader)))  # noqa: S506 -- a safe loader
+
+
+def test_the_committed_schema_is_the_generated_one() -> None:
+    assert (ROOT / "schema.json").read_text(encoding="utf-8") == schema_text()
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(json_schema())
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_every_table_we_ship_passes(path: Path) -> None:
+    assert passes(path.read_text(encoding="utf-8"))
+
+
+HEAD = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\n"
+KEY = "sha256:" + "a" * 64
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "server: {port: 80, max_body: 32MiB, drain_timeout: 10m, drain_grace: 0, watch: false, log: text}",
+        "server: {admin: {host: '::1', port: 0, token: ''}, surfaces: {scale: {default_vendor: v, default_model: m}}}",
+        "defaults: {timeouts: {connect: 5, idle: 500ms}, headers: {X-A: b}, context_window: 1, completions: true}",
+        "defaults: {url_params: {resource: a, account: 17}, api_version: 2024-10-21, api_key: ''}",
+        "routes: {a: v/m, b: {targets: [v/m, {target: v/m/default, weight: 2}], policy: weighted}}",
+        f"teams: {{t: {{keys: ['{KEY}'], models: ['*', v/*, v/m], routes: {{x: v/m}}}}}}",
+        "include: []",
+    ],
+)
+def test_what_the_models_take_the_schema_takes(line: str) -> None:
+    assert complaints(HEAD + line) == []
+    assert passes(HEAD + line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "server: {prot: 80}",
+        "server: {port: '80'}",
+        "server: {port: 65536}",
+        "server: {port: 1.5}",
+        "server: {max_body: 32mb}",
+        "server: {max_body: 10}",
+        "server: {drain_timeout: soon}",
+        "server: {drain_timeout: -1}",
+        "server: {watch: 'yes'}",
+        "server: {log: xml}",
+        "server: {surfaces: {opnai: {}}}",
+        "defaults: {retries: {}}",
+        "defaults: {timeouts: {idle: 0}}",
+        "defaults: {api_key: 1}",
+        "defaults: {base_url: ftp://a}",
+        "defaults: {url_params: {Bad Name: a}}",
+        "defaults: {context_window: 0}",
+        "routes: {r: {targets: []}}",
+        "routes: {r: {}}",
+        "routes: {'a b': v/m}",
+        "routes: {r: 'a b'}",
+        "teams: {t: {keys: [sk-plain]}}",
+        "teams: {t: {keys: []}}",
+        "teams: {'a/b': {keys: []}}",
+    ],
+)
+def test_what_the_models_refuse_the_schema_refuses(line: str) -> None:
+    assert complaints(HEAD + line)
+    assert not passes(HEAD + line)
+
+
+@pytest.mark.parametrize("key", ["gpt", "v/", "v//m", "v/m*", "v/.."])
+def test_a_model_key_is_checked_in_the_editor_too(key: str) -> None:
+    text = f"version: 1\nvendors: {{v: {{}}}}\nmodels: {{'{key}': {{}}}}\n"
+    assert complaints(text)
+    assert not passes(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "server: {host: '${X}', port: '${X:-80}', max_body: '${X}', drain_timeout: '${X}', watch: '${X}', log: '${X}'}",
+        "server: {surfaces: {scale: {default_vendor: '${X}', default_model: '${X}'}}}",
+        "defaults: {timeouts: {idle: '${X}'}, base_url: '${X}/v1', context_window: '${X}', allow_private: '${X}'}",
+        "defaults: {url_params: {resource: '${X}'}, api_version: '${X}', api_key: '${file:/x}', headers: {A: '${X}'}}",
+        "vendors: {v: {profile: '${X}'}}",
+        "models: {v/m: {policy: '${X}', deployments: {a: {weight: '${X}', upstream_model: '${X}'}}}}",
+        "routes: {r: '${X}', s: {targets: ['${X}', {target: '${X}', weight: '${X}'}]}}",
+        "teams: {t: {keys: ['${X}'], models: ['${X}']}}",
+        "include: ['${X}.yaml']",
+    ],
+)
+def test_a_reference_passes_wherever_a_value_may_stand(line: str) -> None:
+    assert passes(f"version: 1\n{line}")
+
+
+def test_every_key_has_a_description() -> None:
+    schema = json_schema()
+    sections = [schema, *schema["$defs"].values()]
+    sections += [option for section in sections for option in section.get("anyOf", ())]
+    bare = [
+        name
+        for section in sections
+        for name, value in section.get("properties", {}).items()
+        if not value.get("description")
+    ]
+    assert bare == []

@@ -1,0 +1,124 @@
+"""The complaints of the models in the operator's words, each at its place."""
+
+import pytest
+
+from config.tree import parse
+from config.validate import validate
+from config.values import Value
+from tests.config.tables import complaints
+
+QUOTE_BOOL = "expected text; YAML reads this unquoted word as true or false: put it in quotes"
+QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it in quotes"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("server: {prot: 1}", "2:10 server.prot: unknown key; did you mean port?"),
+        ("serverr: {}", "2:1 serverr: unknown key; did you mean server?"),
+        ("xyzzy: 1", "2:1 xyzzy: unknown key"),
+        (
+            "models: {v/m: {deployments: {a: {wieght: 1}}}}",
+            "2:34 models.v/m.deployments.a.wieght: unknown key; did you mean weight?",
+        ),
+        (
+            "defaults: {timeouts: {first_token: 1s}}",
+            "2:23 defaults.timeouts.first_token: unknown key; did you mean first_event?",
+        ),
+        ("teams: {t: {key: []}}", "2:13 teams.t.key: unknown key; did you mean keys?"),
+        ("defaults: {retries: {attempts: 3}}", "2:12 defaults.retries: unknown key; not supported by this version"),
+        (
+            "defaults: {on_unsupported: drop}",
+            "2:12 defaults.on_unsupported: unknown key; not supported by this version",
+        ),
+        ("models: {v/m: {price: {input: 1}}}", "2:16 models.v/m.price: unknown key; not supported by this version"),
+        (
+            "models: {v/m: {policy: fastest}}",
+            "2:24 models.v/m.policy: must be priority or weighted; not supported by this version",
+        ),
+        (
+            "models: {v/m: {policy: wieghted}}",
+            "2:24 models.v/m.policy: must be priority or weighted; did you mean weighted?",
+        ),
+        ("server: {log: xml}", "2:15 server.log: must be json or text"),
+        ("server: {port: lots}", "2:16 server.port: expected a whole number, found text"),
+        ("server: {port: 1.5}", "2:16 server.port: expected a whole number, found a number"),
+        ("server: {port: 65536}", "2:16 server.port: must be at most 65535"),
+        ("server: {port: -1}", "2:16 server.port: must be at least 0"),
+        ("server: {watch: 1}", "2:17 server.watch: expected true or false, found a number"),
+        ("server: {admin: }", "2:17 server.admin: expected a mapping, found nothing; write {} for an empty one"),
+        ("server: [a]", "2:9 server: expected a mapping, found a list"),
+        ("vendors: {v: {profile: no}}", f"2:24 vendors.v.profile: {QUOTE_BOOL}"),
+        ("vendors: {v: {api_key: 12345}}", f"2:24 vendors.v.api_key: {QUOTE_NUMBER}"),
+        ("vendors: {v: {api_version: 1.5}}", f"2:28 vendors.v.api_version: {QUOTE_NUMBER}"),
+        ("vendors: {v: {headers: {X-A: on}}}", f"2:30 vendors.v.headers.X-A: {QUOTE_BOOL}"),
+        ("vendors: {v: {headers: {Host: a}}}", "2:25 vendors.v.headers.Host: this header is set by the gateway"),
+        ("vendors: {v: {headers: {X-A: a, x-a: b}}}", "2:24 vendors.v.headers: two header names differ only in case"),
+        ("vendors: {v: {timeouts: {idle: 0s}}}", "2:32 vendors.v.timeouts.idle: must be more than 0"),
+        ("vendors: {v: {timeouts: {idle: 2d}}}", "2:32 vendors.v.timeouts.idle: must be at most 86400"),
+        ("vendors: {v: {timeouts: {idle: soon}}}", "2:32 vendors.v.timeouts.idle: must be a duration with its unit"),
+        ("vendors: {a b: {}}", "2:11 vendors.a b: a vendor name must be"),
+        ("models: {gpt: {}}", "2:10 models.gpt: a model key is vendor/model or vendor/*"),
+        (
+            "server: {surfaces: {opnai: {}}}",
+            "2:21 server.surfaces.opnai: must be openai, scale, fireworks or pais; did you mean openai or pais?",
+        ),
+        ("routes: {r: {}}", "2:10 routes.r.targets: required key is missing"),
+        ("routes: {r: {targets: []}}", "2:23 routes.r.targets: must not be empty"),
+        ("routes: {r: [v/m]}", "2:13 routes.r: expected a name or a mapping, found a list"),
+        ("routes: {r: {targets: [1]}}", "2:24 routes.r.targets.0: expected a name or a mapping, found a number"),
+        ("routes: {r: v/*}", "2:13 routes.r: a target is one model, deployment or route"),
+        ("routes: {r: {targets: [{target: a b}]}}", "2:33 routes.r.targets.0.target: a target is one model"),
+        ("teams: {t: {keys: [sk-live-canary]}}", "2:20 teams.t.keys.0: must be sha256: and 64 hex digits"),
+        ("teams: {t: {keys: []}}", "2:19 teams.t.keys: must not be empty"),
+        ("teams: {t: {keys: sk-canary}}", "2:19 teams.t.keys: expected a list, found text"),
+    ],
+)
+def test_a_mistake_is_told_at_its_place(line: str, expected: str) -> None:
+    told = complaints(f"version: 1\n{line}\n")
+    assert any(each.startswith(expected) for each in told), told
+    assert not any("canary" in each for each in told)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("server: {}\n", "1:1 version: required key is missing"),
+        ("version: 2\n", "1:10 version: must be 1"),
+        ("version: '1'\n", "1:10 version: must be 1, without quotes"),
+    ],
+)
+def test_the_version_must_be_there_and_known(text: str, expected: str) -> None:
+    assert complaints(text) == [expected]
+
+
+def test_what_is_sound_is_kept_beside_what_is_refused() -> None:
+    text = """\
+version: 2
+server: {port: x, log: text}
+vendors: {v: {api_key: 1, profile: vllm}, w: 5}
+models: {v/m: {deployments: {a: {weight: x}, b: []}}}
+routes: {r: {targets: [1, v/m]}, s: {}}
+teams: {t: {keys: [x], models: [v/m, 3]}}
+unknown: 1
+"""
+    root = parse(text, "t").root
+    assert root is not None
+    values: Value = {
+        "version": 2,
+        "server": {"port": "x", "log": "text"},
+        "vendors": {"v": {"api_key": 1, "profile": "vllm"}, "w": 5},
+        "models": {"v/m": {"deployments": {"a": {"weight": "x"}, "b": []}}},
+        "routes": {"r": {"targets": [1, "v/m"]}, "s": {}},
+        "teams": {"t": {"keys": ["x"], "models": ["v/m", 3]}},
+        "unknown": 1,
+    }
+    validated = validate(values, root)
+    assert len(validated.problems) == 11
+    config = validated.config
+    assert config is not None
+    assert (config.server.log, config.server.port) == ("text", 8080)
+    assert (list(config.vendors), config.vendors["v"].profile) == (["v"], "vllm")
+    assert list(config.models["v/m"].deployments) == ["a"]
+    assert [target.target for target in config.routes["r"].targets][1:] == ["v/m"]
+    assert config.teams["t"].models[0] == "v/m"
