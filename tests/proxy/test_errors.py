@@ -1,0 +1,97 @@
+"""What callers are told when something goes wrong."""
+
+import pytest
+
+from providers.failure import VERDICTS, Failure, FailureKind, Refusal
+from proxy import errors
+from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, GatewayError, Problem
+
+
+@pytest.mark.parametrize(
+    ("loc", "param"), [((), None), (("model",), "model"), (("messages", 0, "content"), "messages.0.content")]
+)
+def test_a_problems_param_is_its_path(loc: tuple[str | int, ...], param: str | None) -> None:
+    assert Problem(loc, "bad").param == param
+
+
+def test_the_first_problem_leads_and_all_are_kept() -> None:
+    problems = (Problem(("n",), "n is bad", "conflicting_parameters"), Problem(("stop",), "stop is bad"))
+    assert errors.invalid_request(problems).facts == ErrorFacts(
+        400, "invalid_request_error", "conflicting_parameters", "n is bad", "n", problems=problems, validation=True
+    )
+
+
+def test_a_refusal_is_a_fault_of_the_request_that_names_the_field() -> None:
+    facts = errors.refused(Refusal("guided_regex", "mock/a does not take it")).facts
+    assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "guided_regex")
+    assert facts.message == "mock/a does not take it"
+    assert facts.validation
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "param"),
+    [
+        (errors.invalid_key(), 401, "invalid_api_key", None),
+        (errors.model_not_allowed("a/b"), 403, "model_not_allowed", "model"),
+        (errors.model_not_found("a/b", ()), 404, "model_not_found", "model"),
+        (errors.not_found("/x"), 404, "not_found", None),
+        (errors.method_not_allowed("GET", "POST"), 405, "method_not_allowed", None),
+        (errors.bad_http("Bad line."), 400, "bad_request", None),
+        (errors.bad_http("Too slow.", 408), 408, "bad_request", None),
+        (errors.too_large(10), 413, "request_too_large", None),
+        (errors.internal(), 500, "internal_error", None),
+    ],
+)
+def test_each_error_has_its_status_and_code(error: GatewayError, status: int, code: str, param: str | None) -> None:
+    facts = error.facts
+    assert (facts.status, facts.code, facts.param) == (status, code, param)
+    assert facts.message.endswith(".")
+    assert not facts.validation
+
+
+def test_an_exceptions_own_text_holds_no_message() -> None:
+    assert str(errors.model_not_found("secret-model", ())) == "(404, 'model_not_found')"
+
+
+def test_the_nearest_names_are_offered() -> None:
+    assert "Did you mean 'a/b' or 'a/c'?" in errors.model_not_found("a", ("a/b", "a/c")).facts.message
+    assert "Did you mean" not in errors.model_not_found("a", ()).facts.message
+
+
+def test_headers_say_what_a_client_can_do_about_it() -> None:
+    assert errors.invalid_key().facts.headers == {"x-should-retry": "false"}
+    assert errors.method_not_allowed("GET", "POST").facts.headers == {"allow": "POST"}
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_failures_verdict_is_what_the_client_gets(kind: FailureKind) -> None:
+    facts = errors.upstream_failed(Failure(kind, "why")).facts
+    verdict = VERDICTS[kind]
+    assert (facts.status, facts.type, facts.code) == (verdict.status, verdict.type, verdict.code)
+    assert facts.message == "why"
+    assert ("x-should-retry" in facts.headers) is not verdict.retry_same
+
+
+def test_a_bad_credential_of_ours_is_never_the_clients() -> None:
+    assert errors.upstream_failed(Failure(FailureKind.AUTH, "why", status=401)).facts.status == 502
+
+
+@pytest.mark.parametrize(
+    ("upstream", "shown"), [(400, 400), (409, 409), (413, 413), (422, 422), (404, 400), (None, 400)]
+)
+def test_a_fault_of_the_request_keeps_the_upstreams_status_and_words(upstream: int | None, shown: int) -> None:
+    failure = Failure(FailureKind.INVALID_REQUEST, "why", status=upstream, code="bad_thing", param="n")
+    facts = errors.upstream_failed(failure).facts
+    assert (facts.status, facts.code, facts.param) == (shown, "bad_thing", "n")
+    assert not facts.validation
+
+
+@pytest.mark.parametrize(("wait", "header"), [(0.2, "1"), (7.4, "7"), (3600, str(MAX_RETRY_AFTER)), (None, None)])
+def test_the_upstreams_wait_is_passed_on_within_bounds(wait: float | None, header: str | None) -> None:
+    failure = Failure(FailureKind.RATE_LIMITED, "why", retry_after=wait)
+    assert errors.upstream_failed(failure).facts.headers.get("retry-after") == header
+
+
+def test_a_wait_is_not_passed_on_where_a_retry_is_no_use() -> None:
+    facts = errors.upstream_failed(Failure(FailureKind.QUOTA, "why", retry_after=5)).facts
+    assert dict(facts.headers) == {"x-should-retry": "false"}
