@@ -33,7 +33,7 @@ class Loaded:
 
     `files` are all files read, included tables and secret files too. `digest` changes when any content does. `locate`
     gives the place of a value; of one that is not written, the place of the section it would stand in. `warnings` are
-    for the operator to see, and errors under `--strict`.
+    for the operator to see, and errors under `--strict`. `hashes` and `patterns` are what `has_changed` compares.
     """
 
     config: GatewayConfig
@@ -83,7 +83,7 @@ def _load(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> L
     expander = Expander(env, files)
     includer = Includer(expander)
     root = includer.merged(parsed.root)
-    values = expander.value(root)
+    values = expander.mapping(root)
     problems = [*parsed.problems, *includer.problems, *expander.problems]
     validated = validate(values, root)
     problems.extend(_elsewhere(validated.problems, problems))

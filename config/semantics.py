@@ -22,7 +22,7 @@ from config.schema import (
 )
 from config.tree import MapNode, Node, find, key_position, value_position
 
-_MOST_HINTS: Final = 50
+_MOST_HINTS: Final = 20
 """Nearest names are sought for this many problems: a search over thousands of names takes milliseconds."""
 
 

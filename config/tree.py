@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import yaml
-from yaml._yaml import Mark as CMark
-from yaml.error import Mark
 from yaml.events import (
     AliasEvent,
     CollectionEndEvent,
@@ -146,8 +144,17 @@ def _events(text: str) -> Iterator[Event]:
         loader.dispose()
 
 
-def _position(file: str, mark: Mark | CMark | None) -> Position:
-    # Parsers count from 0. They mark every event, though the annotations of PyYAML leave it open.
+class _Mark(Protocol):
+    """A place as either of PyYAML's parsers gives it; both count from 0."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+
+
+def _position(file: str, mark: _Mark | None) -> Position:
+    # Both parsers mark every event, though the annotations of PyYAML leave it open.
     return Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
 
 
@@ -157,9 +164,8 @@ def _line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError, file: str, text: str) -> Problem:
-    # PyYAML's own wording names at most a token kind or one character, never a piece of the line; its str() would.
-    mark = error.problem_mark or error.context_mark
-    at = _position(file, mark)
+    # PyYAML's wording names a kind of token, one character or a tag's handle; its str() would repeat the line.
+    at = _position(file, error.problem_mark or error.context_mark)
     opened = error.context_mark
     since = f" {error.context} that starts at {opened.line + 1}:{opened.column + 1}" if error.context and opened else ""
     return Problem.at(at, (), f"not YAML: {error.problem or 'cannot be read'}{since}{_hint(text, at)}")

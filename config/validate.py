@@ -4,7 +4,7 @@ Never references between names: those are checked on what this returns.
 """
 
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Final, Union
@@ -55,7 +55,7 @@ class Validated:
     problems: tuple[Problem, ...]
 
 
-def validate(values: Value, root: Node) -> Validated:
+def validate(values: Mapping[str, Value], root: Node) -> Validated:
     """Checks the shape of a table; `root` is the tree the values came from and tells where they stand."""
     try:
         return Validated(GatewayConfig.model_validate(values), ())
@@ -71,16 +71,13 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
 # What is left without the refused parts -------------------------------------------------------------------------------
 
 
-def _salvage(values: Value, root: Node, errors: list[ErrorDetails]) -> GatewayConfig | None:
-    if not isinstance(values, dict):
-        return None
+def _salvage(values: Mapping[str, Value], root: Node, errors: list[ErrorDetails]) -> GatewayConfig | None:
     refused: set[Path] = set()
     # Leaving out a required value makes its section incomplete, then the section goes too: once for each level.
-    for _ in range(8):
-        refused.update(_refused_path(each, root) for each in errors)
-        left = _without(values, refused, ())
+    while found := {_refused_path(each, root) for each in errors} - refused:
+        refused |= found
         try:
-            return GatewayConfig.model_validate({**left, "version": 1} if isinstance(left, dict) else left)
+            return GatewayConfig.model_validate({**_kept(values, refused, ()), "version": 1})
         except ValidationError as error:
             errors = _details(error)
     return None
@@ -91,13 +88,17 @@ def _refused_path(error: ErrorDetails, root: Node) -> Path:
     return path[: find(root, path)[2]]
 
 
-def _without(value: Value, refused: set[Path], path: Path) -> Value:
-    if isinstance(value, dict):
-        kept = {key: (*path, key) for key in value if (*path, key) not in refused}
-        return {key: _without(value[key], refused, deeper) for key, deeper in kept.items()}
+def _kept(values: Mapping[str, Value], refused: Set[Path], path: Path) -> dict[str, Value]:
+    inner = {key: (*path, key) for key in values}
+    return {key: _left(values[key], refused, at) for key, at in inner.items() if at not in refused}
+
+
+def _left(value: Value, refused: Set[Path], path: Path) -> Value:
+    if isinstance(value, Mapping):
+        return _kept(value, refused, path)
     if isinstance(value, list):
-        deeper = [(*path, i) for i in range(len(value))]
-        return [_STAND_IN if at in refused else _without(value[i], refused, at) for i, at in enumerate(deeper)]
+        inner = [(*path, index) for index in range(len(value))]
+        return [_STAND_IN if at in refused else _left(value[index], refused, at) for index, at in enumerate(inner)]
     return value
 
 

@@ -32,12 +32,15 @@ class Expander:
     referenced: set[Path] = field(default_factory=set)
     failed: set[Path] = field(default_factory=set)
 
-    def value(self, node: Node, path: Path = ()) -> Value:
-        """The value of a node and everything under it; recursion is bounded by the tree's depth limit."""
+    def mapping(self, node: MapNode, path: Path = ()) -> dict[str, Value]:
+        """The values of a mapping and everything under it; recursion is bounded by the tree's depth limit."""
+        return {key: self._value(entry.node, (*path, key)) for key, entry in node.entries.items()}
+
+    def _value(self, node: Node, path: Path) -> Value:
         if isinstance(node, MapNode):
-            return {key: self.value(entry.node, (*path, key)) for key, entry in node.entries.items()}
+            return self.mapping(node, path)
         if isinstance(node, ListNode):
-            return [self.value(item, (*path, index)) for index, item in enumerate(node.items)]
+            return [self._value(item, (*path, index)) for index, item in enumerate(node.items)]
         if node.kind != "text" or not has_reference(node.text):
             return scalar_value(node.kind, node.text)
         return self.text(node, path)

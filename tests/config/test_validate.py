@@ -51,6 +51,7 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("vendors: {v: {profile: no}}", f"2:24 vendors.v.profile: {QUOTE_BOOL}"),
         ("vendors: {v: {api_key: 12345}}", f"2:24 vendors.v.api_key: {QUOTE_NUMBER}"),
         ("vendors: {v: {api_version: 1.5}}", f"2:28 vendors.v.api_version: {QUOTE_NUMBER}"),
+        ("vendors: {v: {api_key: {a: 1}}}", "2:24 vendors.v.api_key: expected text, found a mapping"),
         ("vendors: {v: {headers: {X-A: on}}}", f"2:30 vendors.v.headers.X-A: {QUOTE_BOOL}"),
         ("vendors: {v: {headers: {Host: a}}}", "2:25 vendors.v.headers.Host: this header is set by the gateway"),
         ("vendors: {v: {headers: {X-A: a, x-a: b}}}", "2:24 vendors.v.headers: two header names differ only in case"),
@@ -104,7 +105,7 @@ unknown: 1
 """
     root = parse(text, "t").root
     assert root is not None
-    values: Value = {
+    values: dict[str, Value] = {
         "version": 2,
         "server": {"port": "x", "log": "text"},
         "vendors": {"v": {"api_key": 1, "profile": "vllm"}, "w": 5},

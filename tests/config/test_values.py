@@ -4,15 +4,15 @@ from pathlib import Path
 
 from config.files import SourceFiles
 from config.scalars import Unquoted
-from config.tree import parse
+from config.tree import MapNode, parse
 from config.values import Expander, Value
 
 
-def values(text: str, env: dict[str, str] | None = None, file: str = "t.yaml") -> tuple[Value, Expander]:
+def values(text: str, env: dict[str, str] | None = None, file: str = "t.yaml") -> tuple[dict[str, Value], Expander]:
     root = parse(text, file).root
-    assert root is not None
+    assert isinstance(root, MapNode)
     expander = Expander(env or {}, SourceFiles())
-    return expander.value(root), expander
+    return expander.mapping(root), expander
 
 
 def test_values_are_what_yaml_says() -> None:
@@ -28,7 +28,6 @@ def test_a_variable_cannot_change_the_structure() -> None:
 
 def test_only_an_unquoted_reference_may_become_a_number() -> None:
     found, _ = values("a: ${X}\nb: '${X}'\nc: \"${X}\"\nd: |-\n  ${X}\n", {"X": "7"})
-    assert isinstance(found, dict)
     assert [type(found[key]) for key in "abcd"] == [Unquoted, str, str, str]
 
 
