@@ -1,0 +1,157 @@
+"""Candidates as OpenAI's JSON: whole answers and stream frames. Never decides a text, and never waits.
+
+Shapes: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`, `CreateChatCompletionResponse` and its stream form; a choice's
+`stop_reason` is vLLM's word for the stop string that ended it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+import orjson
+
+from providers.simulated.generate import Candidate, Generation, Token
+from providers.simulated.request import LogprobsAsked, MockRequest
+from providers.simulated.text import Draw
+from providers.unified import JsonObject, JsonValue
+
+CREATED = 1704067200
+"""2024-01-01: the mock has no clock."""
+DONE = b"data: [DONE]\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One server-sent event; `token` marks those that carry one of the text's tokens."""
+
+    data: bytes
+    token: bool
+
+
+def frame(data: JsonValue) -> bytes:
+    """One event."""
+    return b"data: " + orjson.dumps(data) + b"\n\n"
+
+
+def whole(request: MockRequest, generation: Generation) -> bytes:
+    """The body of an answer that is not streamed."""
+    choice = _chat_choice if request.chat else _text_choice
+    body = _head(request, "chat.completion" if request.chat else "text_completion")
+    body["choices"] = [choice(request, candidate) for candidate in generation.choices]
+    body["usage"] = _usage(generation)
+    return orjson.dumps(body)
+
+
+def stream(request: MockRequest, generation: Generation) -> Iterator[Frame]:
+    """Frames up to and without `[DONE]`; the choices take turns, token by token."""
+    events = _chat_events if request.chat else _text_events
+    head = _head(request, "chat.completion.chunk" if request.chat else "text_completion")
+    if request.include_usage:
+        head["usage"] = None
+    rows = [list(events(request, candidate)) for candidate in generation.choices]
+    for event in chain.from_iterable(zip_longest(*rows)):
+        if event is not None:
+            token, choice = event
+            yield Frame(frame({**head, "choices": [choice]}), token)
+    if request.include_usage:
+        yield Frame(frame({**head, "choices": [], "usage": _usage(generation)}), token=False)
+
+
+def _head(request: MockRequest, kind: str) -> JsonObject:
+    unique = _unique(request)
+    return {
+        "id": f"{'chatcmpl' if request.chat else 'cmpl'}-{unique}",
+        "object": kind,
+        "created": CREATED,
+        "model": request.model,
+        "system_fingerprint": "fp_mock",
+    }
+
+
+def _unique(request: MockRequest, *more: int) -> str:
+    return f"{Draw(request.model, request.seed, *[prompt.text for prompt in request.prompts], *more).below(2**31):08x}"
+
+
+def _usage(generation: Generation) -> JsonObject:
+    return {
+        "prompt_tokens": generation.prompt_tokens,
+        "completion_tokens": generation.completion_tokens,
+        "total_tokens": generation.prompt_tokens + generation.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }
+
+
+def _ending(candidate: Candidate) -> JsonObject:
+    ending: JsonObject = {"finish_reason": candidate.finish}
+    if candidate.matched is not None:
+        ending["stop_reason"] = candidate.matched
+    return ending
+
+
+def _text_choice(request: MockRequest, candidate: Candidate) -> JsonObject:
+    logprobs = _logprobs(request.logprobs, candidate.tokens)
+    return {"index": candidate.index, "text": candidate.text, "logprobs": logprobs, **_ending(candidate)}
+
+
+def _text_events(request: MockRequest, candidate: Candidate) -> Iterator[tuple[bool, JsonObject]]:
+    for token in candidate.tokens:
+        logprobs = _logprobs(request.logprobs, (token,))
+        choice: JsonObject = {"index": candidate.index, "text": token.text, "logprobs": logprobs, "finish_reason": None}
+        yield True, choice
+    yield False, {"index": candidate.index, "text": "", "logprobs": None, **_ending(candidate)}
+
+
+def _chat_choice(request: MockRequest, candidate: Candidate) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": candidate.text, "refusal": None}
+    if candidate.tool is not None:
+        message["content"] = None
+        message["tool_calls"] = [_call(request, candidate, candidate.text)]
+    logprobs = _logprobs(request.logprobs, candidate.tokens)
+    return {"index": candidate.index, "message": message, "logprobs": logprobs, **_ending(candidate)}
+
+
+def _chat_events(request: MockRequest, candidate: Candidate) -> Iterator[tuple[bool, JsonObject]]:
+    first: JsonObject = {"role": "assistant", "content": ""}
+    if candidate.tool is not None:
+        first = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **_call(request, candidate, "")}]}
+    yield False, {"index": candidate.index, "delta": first, "logprobs": None, "finish_reason": None}
+    for token in candidate.tokens:
+        delta: JsonObject = {"content": token.text}
+        if candidate.tool is not None:
+            delta = {"tool_calls": [{"index": 0, "function": {"arguments": token.text}}]}
+        logprobs = _logprobs(request.logprobs, (token,))
+        yield True, {"index": candidate.index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
+    yield False, {"index": candidate.index, "delta": {}, "logprobs": None, **_ending(candidate)}
+
+
+def _call(request: MockRequest, candidate: Candidate, arguments: str) -> JsonObject:
+    function: JsonObject = {"name": candidate.tool, "arguments": arguments}
+    return {"id": f"call_{_unique(request, candidate.index)}", "type": "function", "function": function}
+
+
+def _logprobs(asked: LogprobsAsked | None, tokens: Sequence[Token]) -> JsonObject | None:
+    if asked is None:
+        return None
+    return (
+        _legacy(asked, tokens) if asked.legacy else {"content": [_content(token) for token in tokens], "refusal": None}
+    )
+
+
+def _legacy(asked: LogprobsAsked, tokens: Sequence[Token]) -> JsonObject:
+    tops: list[JsonValue] = [None if token.logprob is None else dict(token.top) for token in tokens]
+    return {
+        "tokens": [token.text for token in tokens],
+        "token_logprobs": [token.logprob for token in tokens],
+        "top_logprobs": tops if asked.top else None,
+        "text_offset": [token.offset for token in tokens],
+    }
+
+
+def _content(token: Token) -> JsonObject:
+    listed = [_entry(text, logprob) for text, logprob in token.top]
+    return {**_entry(token.text, token.logprob), "top_logprobs": [*listed]}
+
+
+def _entry(text: str, logprob: float | None) -> JsonObject:
+    return {"token": text, "logprob": logprob, "bytes": [*text.encode()]}

@@ -1,0 +1,1 @@
+"""Tests of providers.simulated, one file for each of its modules."""
