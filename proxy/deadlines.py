@@ -83,13 +83,6 @@ class Deadlines:
         if task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise self._expired from None
 
-    def shorten(self, total: float) -> None:
-        """Lower the total to `total` seconds from the beginning; never raises it."""
-        if total < self._total and self._total_at is not None:
-            self._total_at += total - self._total
-            self._total = total
-            self._arm()
-
     def enter(self, phase: Phase, limit: float) -> None:
         """Begin a phase that may go `limit` seconds without activity."""
         self._phase = phase
@@ -111,9 +104,8 @@ class Deadlines:
         self._waiting = False
 
     def expire(self, phase: Phase) -> None:
-        """Let the deadline pass now, for a reason outside the request."""
-        if self._task is not None and self._expired is None:
-            self._fire(DeadlinePassed(phase, 0.0))
+        """Let the deadline pass now, for a reason outside the request; nothing happens before or after the block."""
+        self._fire(DeadlinePassed(phase, 0.0))
 
     def _arm(self) -> None:
         if self._handle is not None:
@@ -140,6 +132,7 @@ class Deadlines:
             self._arm()
 
     def _fire(self, expired: DeadlinePassed) -> None:
-        self._expired = expired
-        if self._task is not None:
+        # Once only: a second cancellation would not be ours to take back, and the first one's error would be lost.
+        if self._task is not None and self._expired is None:
+            self._expired = expired
             self._task.cancel()

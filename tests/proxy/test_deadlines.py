@@ -1,0 +1,258 @@
+"""Every timer of a request, in virtual time: what renews it, what does not, and whom it lets through."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from tests.proxy.virtual_time import run
+
+TOTAL = 600.0
+AGES = 1e6
+
+Work = Callable[[Deadlines], Awaitable[object]]
+
+
+async def under(clock: Deadlines, work: Work) -> None:
+    """Do the work inside the block."""
+    with clock:
+        await work(clock)
+
+
+def deadline_of(work: Work) -> tuple[Phase, float, float]:
+    """Which deadline stopped the work, its limit, and the virtual second in which it did."""
+
+    async def main() -> tuple[Phase, float, float]:
+        with pytest.raises(DeadlinePassed) as caught:
+            await under(Deadlines(TOTAL), work)
+        assert cancelling() == 0
+        return caught.value.phase, caught.value.limit, asyncio.get_running_loop().time()
+
+    return run(main())
+
+
+def cancelling() -> int:
+    """How many cancellations of this task are open."""
+    task = asyncio.current_task()
+    assert task is not None
+    return task.cancelling()
+
+
+def test_the_total_passes_where_no_phase_began() -> None:
+    async def work(clock: Deadlines) -> None:
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
+
+
+@pytest.mark.parametrize("phase", [Phase.FIRST_EVENT, Phase.IDLE])
+def test_a_phase_passes_after_its_limit_of_silence(phase: Phase) -> None:
+    async def work(clock: Deadlines) -> None:
+        await asyncio.sleep(10)
+        clock.enter(phase, 60.0)
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (phase, 60.0, 70.0)
+
+
+@pytest.mark.parametrize("limit", [0.5, 60.0, 120.0])
+def test_a_later_phase_replaces_the_earlier_one(limit: float) -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.enter(Phase.FIRST_EVENT, 60.0)
+        await asyncio.sleep(59)
+        clock.enter(Phase.IDLE, limit)
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.IDLE, limit, 59.0 + limit)
+
+
+def test_a_phase_may_begin_before_the_block() -> None:
+    async def main() -> None:
+        clock = Deadlines(TOTAL)
+        clock.enter(Phase.IDLE, 5.0)
+        with pytest.raises(DeadlinePassed), clock:
+            await asyncio.sleep(AGES)
+
+    run(main())
+
+
+def test_signs_of_life_renew_a_phase_for_ever() -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.lift_total()
+        clock.enter(Phase.IDLE, 120.0)
+        for _ in range(100):
+            await asyncio.sleep(119)
+            clock.touch()
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.IDLE, 120.0, 100 * 119 + 120)
+
+
+def test_signs_of_life_never_renew_the_total() -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.enter(Phase.IDLE, 120.0)
+        while True:
+            await asyncio.sleep(7)
+            clock.touch()
+
+    assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
+
+
+@pytest.mark.parametrize("before", [0, 599])
+def test_a_lifted_total_never_passes(before: float) -> None:
+    async def work(clock: Deadlines) -> None:
+        await asyncio.sleep(before)
+        clock.lift_total()
+        await asyncio.sleep(AGES)
+
+    async def main() -> None:
+        await under(Deadlines(TOTAL), work)
+
+    run(main())
+
+
+def test_time_in_which_the_upstream_is_not_waited_for_does_not_count() -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.lift_total()
+        clock.enter(Phase.IDLE, 120.0)
+        await asyncio.sleep(100)
+        clock.pause()
+        await asyncio.sleep(10_000)
+        clock.touch()
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.IDLE, 120.0, 10_220.0)
+
+
+def test_a_paused_clock_still_keeps_the_total() -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.enter(Phase.FIRST_EVENT, 60.0)
+        clock.pause()
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
+
+
+def test_a_deadline_can_be_made_to_pass_from_outside() -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.enter(Phase.IDLE, 120.0)
+        asyncio.get_running_loop().call_later(5, clock.expire, Phase.DRAIN)
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.DRAIN, 0.0, 5.0)
+
+
+def test_expiring_outside_the_block_does_nothing() -> None:
+    async def main() -> None:
+        clock = Deadlines(TOTAL)
+        clock.expire(Phase.DRAIN)
+        with clock:
+            await asyncio.sleep(1)
+        clock.expire(Phase.DRAIN)
+        await asyncio.sleep(1)
+
+    run(main())
+
+
+def test_two_deadlines_of_one_moment_are_the_first() -> None:
+    async def work(clock: Deadlines) -> None:
+        # Both run in the same turn of the loop, before the task does.
+        asyncio.get_running_loop().call_soon(clock.expire, Phase.DRAIN)
+        clock.enter(Phase.IDLE, 0.0)
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.DRAIN, 0.0, 0.0)
+
+
+def test_an_inner_timeout_of_the_same_moment_ends_as_the_deadline() -> None:
+    async def work(clock: Deadlines) -> None:
+        async with asyncio.timeout(TOTAL):
+            await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
+
+
+def test_the_error_says_the_phase_and_its_limit() -> None:
+    assert str(DeadlinePassed(Phase.IDLE, 120.0)) == "('idle', 120.0)"
+
+
+async def hang(clock: Deadlines) -> None:
+    """Wait for the end."""
+    await asyncio.sleep(AGES)
+
+
+def test_a_cancellation_from_elsewhere_passes_through() -> None:
+    async def main() -> None:
+        task = asyncio.create_task(under(Deadlines(TOTAL), hang))
+        await asyncio.sleep(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(main())
+
+
+def test_a_cancellation_beats_a_deadline_of_the_same_moment() -> None:
+    async def main() -> None:
+        clock = Deadlines(TOTAL)
+        task = asyncio.create_task(under(clock, hang))
+        await asyncio.sleep(1)
+        clock.expire(Phase.DRAIN)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(main())
+
+
+def test_after_a_deadline_the_task_goes_on_as_if_it_had_never_been_cancelled() -> None:
+    async def main() -> None:
+        with pytest.raises(DeadlinePassed):
+            await under(Deadlines(10.0), hang)
+        async with asyncio.timeout(5):
+            await asyncio.sleep(1)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await asyncio.sleep(10)
+
+    run(main())
+
+
+def test_an_error_inside_is_not_hidden() -> None:
+    async def work(clock: Deadlines) -> None:
+        await asyncio.sleep(1)
+        raise LookupError("inside")
+
+    async def main() -> None:
+        with pytest.raises(LookupError, match="inside"):
+            await under(Deadlines(5.0), work)
+
+    run(main())
+
+
+def test_no_timer_outlives_the_block() -> None:
+    async def main() -> None:
+        with Deadlines(5.0) as clock:
+            clock.enter(Phase.IDLE, 3.0)
+            await asyncio.sleep(1)
+        await asyncio.sleep(100)
+        assert cancelling() == 0
+
+    run(main())
+
+
+def test_a_deadline_needs_a_task_to_stop() -> None:
+    async def main() -> None:
+        clock = Deadlines(5.0)
+        entered = asyncio.get_running_loop().create_future()
+
+        def enter() -> None:
+            with pytest.raises(RuntimeError, match="running task"):
+                clock.__enter__()
+            entered.set_result(None)
+
+        asyncio.get_running_loop().call_soon(enter)
+        await entered
+
+    run(main())

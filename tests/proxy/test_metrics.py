@@ -1,0 +1,159 @@
+"""What a scrape shows, read back as Prometheus reads it."""
+
+from collections.abc import Mapping
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from providers.completion import Usage
+from proxy.metrics import DURATION_BUCKETS, Metrics
+from proxy.record import Attempt, Outcome, RequestRecord
+from proxy.version import VERSION
+
+COUNTERS = {"requests", "attempts", "tokens", "stream_aborts", "config_reloads"}
+HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
+GAUGES = {"inflight_requests", "config_last_reload_successful", "config_info", "build_info"}
+
+
+def finished(team: str = "search", status: int = 200, outcome: Outcome = "ok") -> RequestRecord:
+    """A streamed request of 5 s, of which 4 were the upstream's, with its first content after 2."""
+    return RequestRecord(
+        "id",
+        100.0,
+        "scale",
+        "/v5/completions",
+        team=team,
+        asked="a name that the client made up",
+        model="vendor/model",
+        stream=True,
+        status=status,
+        outcome=outcome,
+        attempts=[Attempt("vendor/model/eu", 100.5, 104.9)],
+        usage=Usage(30, 12),
+        waited=4.0,
+        first_content=102.0,
+        finished=105.0,
+    )
+
+
+def series(metrics: Metrics) -> Mapping[str, float]:
+    """The samples of a scrape: name with sorted labels to value."""
+    return {
+        f"{sample.name}{{{','.join(f'{key}={value}' for key, value in sorted(sample.labels.items()))}}}": sample.value
+        for family in text_string_to_metric_families(metrics.render().decode())
+        for sample in family.samples
+    }
+
+
+def test_every_family_has_its_name_type_and_help() -> None:
+    metrics = Metrics()
+    metrics.observe(finished())
+    metrics.inflight("vendor/model/eu", 1)
+    metrics.abort("client", "disconnect")
+    metrics.reloaded("0" * 64)
+    families = {family.name: family for family in text_string_to_metric_families(metrics.render().decode())}
+    kinds = {name.removeprefix("dragoman_"): family.type for name, family in families.items()}
+    expected = {**dict.fromkeys(COUNTERS, "counter"), **dict.fromkeys(HISTOGRAMS, "histogram")}
+    assert kinds == {**expected, **dict.fromkeys(GAUGES, "gauge")}
+    assert all(name.startswith("dragoman_") and family.documentation for name, family in families.items())
+
+
+def test_no_series_says_when_it_was_created() -> None:
+    metrics = Metrics()
+    metrics.observe(finished())
+    assert "_created" not in metrics.render().decode()
+
+
+def test_a_request_is_counted_by_names_of_the_table() -> None:
+    metrics = Metrics()
+    metrics.observe(finished())
+    metrics.observe(finished())
+    metrics.observe(finished(status=504, outcome="timeout"))
+    found = series(metrics)
+    labels = "model=vendor/model,stream=true,surface=scale,team=search"
+    assert found[f"dragoman_requests_total{{code=200,{labels}}}"] == 2
+    assert found[f"dragoman_requests_total{{code=504,{labels}}}"] == 1
+    assert found["dragoman_attempts_total{deployment=vendor/model/eu,outcome=ok}"] == 3
+    assert "made up" not in metrics.render().decode()
+
+
+def test_tokens_are_counted_by_direction() -> None:
+    metrics = Metrics()
+    metrics.observe(finished())
+    found = series(metrics)
+    assert found["dragoman_tokens_total{direction=input,model=vendor/model,team=search}"] == 30
+    assert found["dragoman_tokens_total{direction=output,model=vendor/model,team=search}"] == 12
+
+
+def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:
+    metrics = Metrics()
+    metrics.observe(finished())
+    found = series(metrics)
+    assert found["dragoman_request_duration_seconds_sum{model=vendor/model,surface=scale}"] == 5.0
+    assert found["dragoman_overhead_seconds_sum{surface=scale}"] == 1.0
+    assert found["dragoman_time_to_first_token_seconds_sum{deployment=vendor/model/eu,model=vendor/model}"] == 2.0
+
+
+def test_clocks_that_disagree_never_make_a_negative_overhead() -> None:
+    metrics = Metrics()
+    record = finished()
+    record.waited = 5.000001
+    metrics.observe(record)
+    assert series(metrics)["dragoman_overhead_seconds_sum{surface=scale}"] == 0.0
+
+
+def test_a_request_that_got_nowhere_counts_without_attempt_tokens_or_first_token() -> None:
+    metrics = Metrics()
+    metrics.observe(RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.1))
+    found = series(metrics)
+    assert found["dragoman_requests_total{code=404,model=other,stream=false,surface=openai,team=unknown}"] == 1
+    assert not [name for name in found if name.startswith(("dragoman_tokens", "dragoman_att", "dragoman_time_to"))]
+
+
+def test_what_is_in_flight_goes_up_and_down() -> None:
+    metrics = Metrics()
+    for change in (1, 1, -1):
+        metrics.inflight("vendor/model/eu", change)
+    assert series(metrics)["dragoman_inflight_requests{deployment=vendor/model/eu}"] == 1
+
+
+def test_aborts_are_counted_by_side_and_reason() -> None:
+    metrics = Metrics()
+    metrics.abort("upstream", "truncated")
+    assert series(metrics)["dragoman_stream_aborts_total{reason=truncated,side=upstream}"] == 1
+
+
+def test_only_the_table_in_force_is_named() -> None:
+    metrics = Metrics()
+    metrics.config("a" * 64)
+    metrics.reloaded("b" * 64)
+    found = series(metrics)
+    assert [name for name in found if "config_info" in name] == [f"dragoman_config_info{{digest={'b' * 12}}}"]
+    assert found["dragoman_config_reloads_total{result=success}"] == 1
+    assert found["dragoman_config_last_reload_successful{}"] == 1
+
+
+def test_a_refused_table_shows_until_the_next_good_one() -> None:
+    metrics = Metrics()
+    assert series(metrics)["dragoman_config_last_reload_successful{}"] == 1
+    metrics.reload_failed()
+    found = series(metrics)
+    assert found["dragoman_config_last_reload_successful{}"] == 0
+    assert found["dragoman_config_reloads_total{result=failure}"] == 1
+    metrics.reloaded("c" * 64)
+    assert series(metrics)["dragoman_config_last_reload_successful{}"] == 1
+
+
+def test_the_version_is_there_from_the_start() -> None:
+    assert series(Metrics())[f"dragoman_build_info{{version={VERSION}}}"] == 1
+
+
+def test_two_gateways_in_one_process_do_not_share_a_registry() -> None:
+    one, other = Metrics(), Metrics()
+    one.observe(finished())
+    assert not [name for name in series(other) if "requests_total" in name]
+
+
+@pytest.mark.parametrize("seconds", [0.01, 300.0])
+def test_durations_from_a_mock_s_to_a_long_answer_s_fall_into_a_bucket(seconds: float) -> None:
+    assert DURATION_BUCKETS[0] <= seconds <= DURATION_BUCKETS[-1]

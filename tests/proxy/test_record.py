@@ -1,0 +1,25 @@
+"""What is told of a request follows from what was noted."""
+
+from proxy.record import Attempt, RequestRecord
+
+
+def record() -> RequestRecord:
+    """A request that began at second 10."""
+    return RequestRecord("id", 10.0, "openai", "/v1/completions")
+
+
+def test_labels_are_bounded_before_anything_is_known() -> None:
+    assert (record().team, record().model, record().outcome) == ("unknown", "other", "ok")
+
+
+def test_the_deployment_is_that_of_the_last_attempt() -> None:
+    made = record()
+    assert made.deployment is None
+    made.attempts += [Attempt("a/m/one", 11.0), Attempt("a/m/two", 12.0)]
+    assert made.deployment == "a/m/two"
+
+
+def test_the_duration_is_the_time_between_the_ends() -> None:
+    made = record()
+    made.finished = 12.5
+    assert made.duration == 2.5
