@@ -4,7 +4,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Coroutine, Mapping
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from typing_extensions import override
 
@@ -56,9 +56,8 @@ class Connection(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.set_write_buffer_limits(0)  # writing waits for the kernel, so a FIN or RST never overtakes bytes
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
+        self._transport.set_write_buffer_limits(0)  # writing waits for the kernel: no FIN or RST overtakes bytes
         self._writable.set()
         self._vendor.began(self)
         self._task = asyncio.get_running_loop().create_task(self._serve())
