@@ -3,7 +3,7 @@
 Both are read: the openai SDK takes code, type and param from `error` only, FastAPI-style clients take `detail`.
 """
 
-from proxy.errors import ErrorFacts, Problem
+from proxy.errors import ErrorFacts
 
 
 def error_object(facts: ErrorFacts) -> dict[str, object]:
@@ -32,13 +32,13 @@ def detail_body(facts: ErrorFacts, status: int) -> dict[str, object]:
 
 
 def _details(facts: ErrorFacts) -> list[dict[str, object]]:
-    at_fault = (facts.param,) if facts.param else ()
-    problems = facts.problems or (Problem(at_fault, facts.message, facts.code),)
+    if not facts.problems:
+        return [_detail((facts.param,) if facts.param else (), facts.message, facts.code)]
     return [
-        {
-            "loc": ["body", *problem.loc],
-            "msg": problem.message,
-            "type": problem.code if problem.loc else "json_invalid",
-        }
-        for problem in problems
+        _detail(problem.loc, problem.message, problem.code if problem.loc else "json_invalid")
+        for problem in facts.problems
     ]
+
+
+def _detail(loc: tuple[str | int, ...], message: str, kind: str) -> dict[str, object]:
+    return {"loc": ["body", *loc], "msg": message, "type": kind}

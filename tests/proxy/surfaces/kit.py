@@ -64,3 +64,8 @@ def objects(stream: bytes) -> list[JsonObject]:
     """The JSON of each data frame, the terminator left out."""
     lines = [line.removeprefix("data: ") for line in stream.decode("ascii").split("\n") if line.startswith("data: ")]
     return [cast(JsonObject, json.loads(line)) for line in lines if line != "[DONE]"]
+
+
+def choices(*bodies: JsonObject) -> list[JsonObject]:
+    """All choices of whole answers or frames, in order."""
+    return [choice for body in bodies for choice in cast(list[JsonObject], body["choices"])]

@@ -1,0 +1,46 @@
+"""Which surface a path belongs to."""
+
+from collections import Counter
+
+import pytest
+
+from proxy.surfaces.registry import SURFACES, surface_for_path
+from tests.proxy.surfaces.kit import ROWS
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/completions", "openai"),
+        ("/v1", "openai"),
+        ("/completions", "openai"),
+        ("/", "openai"),
+        ("/v1beta/x", "openai"),
+        ("/v4/beta/completions", "scale_v4"),
+        ("/v4/models", "scale_v4"),
+        ("/v5/nothing", "scale_v5"),
+        ("/inference/v1/v1/completions", "fireworks"),
+        ("/inference", "fireworks"),
+        ("/inferences/v1", "openai"),
+        ("/api/v1/compatibility/openai/v1/models", "pais"),
+        ("/api/v1/compatibility/openai", "pais"),
+        ("/api/v1/other", "openai"),
+    ],
+)
+def test_a_path_wears_the_errors_of_its_longest_prefix(path: str, name: str) -> None:
+    assert surface_for_path(path) is ROWS[name]
+
+
+def test_every_row_is_served() -> None:
+    assert set(map(id, SURFACES)) == set(map(id, ROWS.values()))
+
+
+def test_no_two_surfaces_claim_one_endpoint() -> None:
+    claims = Counter((endpoint.method, endpoint.path) for surface in SURFACES for endpoint in surface.endpoints)
+    assert claims.most_common(1)[0][1] == 1
+
+
+def test_every_endpoint_wears_the_errors_of_its_own_surface() -> None:
+    for surface in SURFACES:
+        for endpoint in surface.endpoints:
+            assert surface_for_path(endpoint.path) is surface
