@@ -3,6 +3,7 @@
 Never writes a prompt, an answer or a key; never blocks the event loop on a slow reader.
 """
 
+import json
 import logging
 import queue
 import sys
@@ -65,6 +66,14 @@ class LineWriter:
                 return
 
 
+def _dump(fields: Mapping[str, object]) -> bytes:
+    """One line of JSON; bytes of a client that were no UTF-8 live on as lone surrogates, which orjson refuses."""
+    try:
+        return orjson.dumps(fields)
+    except orjson.JSONEncodeError:
+        return json.dumps(fields).encode("ascii")
+
+
 def _shorten(line: bytes) -> bytes:
     note = {"level": "warning", "message": "log line too long, cut", "start": line[:1024].decode("utf-8", "replace")}
     return orjson.dumps(note)
@@ -101,7 +110,7 @@ def request_line(record: RequestRecord) -> bytes:
         fields["attempts"] = [
             {"deployment": a.deployment, "outcome": a.outcome, "status": a.status, "message": a.message} for a in failed
         ]
-    return orjson.dumps(fields)
+    return _dump(fields)
 
 
 def request_text(record: RequestRecord) -> bytes:
@@ -137,7 +146,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)[-2000:]
-        return orjson.dumps(fields).decode()
+        return _dump(fields).decode()
 
 
 def set_up(form: str) -> logging.Logger:

@@ -1,0 +1,209 @@
+"""What is written of a request and of the process, and that writing never holds the gateway up."""
+
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from io import BytesIO
+
+import orjson
+import pytest
+from typing_extensions import override
+
+from providers.completion import Usage
+from proxy import logs
+from proxy.logs import LINES, MAX_LINE, JsonFormatter, LineWriter, request_line, request_text, set_up, timestamp
+from proxy.record import Attempt, RequestRecord
+
+
+def finished(asked: str = "fast", path: str = "/v1/completions") -> RequestRecord:
+    """A whole answer that took 1.5 s, of which 1.25 were the upstream's."""
+    return RequestRecord(
+        "req-1",
+        10.0,
+        "openai",
+        path,
+        client="192.0.2.7",
+        team="search",
+        asked=asked,
+        model="fast",
+        status=200,
+        attempts=[Attempt("openai/gpt-4o-mini/default", 10.1, 11.4)],
+        usage=Usage(6, 2),
+        waited=1.25,
+        finished=11.5,
+    )
+
+
+def fields(record: RequestRecord) -> dict[str, object]:
+    """The access line of a record, read back."""
+    line = request_line(record)
+    assert b"\n" not in line
+    parsed: dict[str, object] = orjson.loads(line)
+    return parsed
+
+
+def test_a_request_is_one_line_of_json() -> None:
+    line = fields(finished())
+    assert isinstance(line.pop("time"), str)
+    assert line == {
+        "level": "info",
+        "message": "request",
+        "request_id": "req-1",
+        "team": "search",
+        "surface": "openai",
+        "path": "/v1/completions",
+        "client": "192.0.2.7",
+        "model": "fast",
+        "deployment": "openai/gpt-4o-mini/default",
+        "stream": False,
+        "status": 200,
+        "outcome": "ok",
+        "duration_ms": 1500.0,
+        "upstream_ms": 1250.0,
+        "prompt_tokens": 6,
+        "completion_tokens": 2,
+    }
+
+
+def test_a_failure_names_its_code_and_the_attempts_that_failed() -> None:
+    record = finished()
+    record.code = "upstream_error"
+    record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "server", 500, "The upstream failed."))
+    line = fields(record)
+    assert line["code"] == "upstream_error"
+    assert line["attempts"] == [
+        {"deployment": "a/m/eu", "outcome": "server", "status": 500, "message": "The upstream failed."}
+    ]
+
+
+def test_a_stream_says_when_its_content_began() -> None:
+    record = finished()
+    record.stream, record.first_content = True, 10.5
+    assert fields(record)["first_content_ms"] == 500.0
+
+
+def test_names_of_the_client_are_cut() -> None:
+    line = fields(finished("m" * 1000, "/" + "p" * 1000))
+    assert (line["model"], line["path"]) == ("m" * 256, "/" + "p" * 255)
+
+
+@pytest.mark.parametrize("form", sorted(LINES))
+@pytest.mark.parametrize("odd", ["\udcff", "a\nb", "a\x1b[31mb", 'quote"', "\u2028", "ü", "\0"])
+def test_whatever_a_client_calls_things_the_line_is_one_line(form: str, odd: str) -> None:
+    line = LINES[form](finished(odd, "/" + odd)).decode()
+    assert min(line) >= " "
+
+
+def test_people_read_who_asked_who_answered_and_how_long_it_took() -> None:
+    text = request_text(finished()).decode()
+    assert text.split(" ", 1)[1] == "200 openai search fast -> openai/gpt-4o-mini/default ok 1500.0 ms req-1"
+
+
+def test_people_read_the_code_of_a_failure_that_reached_no_deployment() -> None:
+    record = RequestRecord("req-2", 1.0, "openai", "/nowhere", status=404, code="not_found", finished=1.001)
+    assert request_text(record).decode().split(" ", 1)[1] == "404 not_found openai unknown - ok 1.0 ms req-2"
+
+
+def test_times_are_utc_with_milliseconds() -> None:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", timestamp())
+
+
+class Blocked(BytesIO):
+    """A reader that does not read until `free` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = threading.Event()
+
+    @override
+    def write(self, data: object) -> int:
+        self.free.wait()
+        return super().write(data)  # type: ignore[arg-type]  # the buffer type has no public name
+
+
+class Gone(BytesIO):
+    """A reader that left."""
+
+    @override
+    def write(self, data: object) -> int:
+        raise BrokenPipeError
+
+
+def test_lines_are_written_in_order_and_all_of_them_at_the_end() -> None:
+    stream = BytesIO()
+    writer = LineWriter(stream)
+    for number in range(1000):
+        writer.write(b"%d" % number)
+    writer.close()
+    assert stream.getvalue().split() == [b"%d" % number for number in range(1000)]
+
+
+def test_a_reader_that_stalls_costs_lines_and_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MAX_QUEUED", 10)
+    stream = Blocked()
+    writer = LineWriter(stream)
+    for _ in range(100):
+        writer.write(b"line")
+    assert writer.dropped >= 80
+    writer.close(timeout=0.01)
+    stream.free.set()
+    writer.close()
+    assert stream.getvalue().count(b"line\n") == 100 - writer.dropped
+
+
+def test_a_reader_that_left_stops_nothing() -> None:
+    writer = LineWriter(Gone())
+    writer.write(b"one")
+    writer.close()
+    assert writer.dropped == 1
+
+
+def test_a_line_too_long_is_cut_and_still_json() -> None:
+    stream = BytesIO()
+    writer = LineWriter(stream)
+    writer.write(b'{"a":"' + "ü".encode() * MAX_LINE + b'"}')
+    writer.close()
+    line = orjson.loads(stream.getvalue())
+    assert len(stream.getvalue()) <= MAX_LINE
+    assert line["message"] == "log line too long, cut"
+    assert line["start"].startswith('{"a":"ü')
+
+
+@pytest.mark.parametrize("odd", ["r", "a\nb", "\udcff"])
+def test_messages_of_the_process_are_json_and_a_traceback_stays_in_its_line(odd: str) -> None:
+    try:
+        raise LookupError("inside")
+    except LookupError:
+        record = logging.LogRecord("dragoman", logging.ERROR, "f", 1, "request %s failed", (odd,), sys.exc_info())
+    text = JsonFormatter().format(record)
+    line = json.loads(text)
+    assert "\n" not in text
+    assert (line["level"], line["logger"], line["message"]) == ("error", "dragoman", f"request {odd} failed")
+    assert line["traceback"].endswith("LookupError: inside")
+
+
+@pytest.fixture
+def root_logger() -> Iterator[logging.Logger]:
+    """The root logger, put back afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield root
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("dragoman").setLevel(logging.NOTSET)
+
+
+@pytest.mark.parametrize(("form", "is_json"), [("json", True), ("text", False)])
+def test_the_process_writes_the_form_of_the_table_to_standard_error(
+    form: str, is_json: bool, root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = set_up(form)
+    log.info("listening on %s", "here")
+    logging.getLogger("aiohttp.server").info("not ours to tell")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("{") is is_json
+    assert "listening on here" in line
+    assert log.name == "dragoman"
