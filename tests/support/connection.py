@@ -108,8 +108,10 @@ class Connection(asyncio.Protocol):
             self._vendor.failed(error)
         finally:
             self._transport.abort()
-            await self._closed.wait()
-            self._vendor.ended(self)
+            try:
+                await self._closed.wait()
+            finally:
+                self._vendor.ended(self)
 
     @property
     def _over(self) -> bool:
