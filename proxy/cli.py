@@ -1,0 +1,234 @@
+"""The command line: arguments, exit statuses, and one clear line for each mistake of the operator.
+
+Never the work of a command. Each is a function of `proxy.commands`, imported when it runs, so that `dragoman version`
+does not wait for an HTTP server to load.
+"""
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from config.problems import ConfigError
+from proxy.terminal import FAILED, CommandError
+
+INTERRUPTED = 130
+"""What shells report of a program that Ctrl-C ended."""
+
+CLOSED_PIPE = 141
+"""What shells report of a program whose reader went away, as in `dragoman routes | head`."""
+
+SURFACE_NAMES = ("openai", "scale", "fireworks", "pais")
+
+Runner = Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0 done, 1 no, 2 wrong usage. Raises SystemExit as argparse does."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    args = _parser().parse_args(arguments)
+    status = FAILED
+    try:
+        status = _run(args)
+        sys.stdout.flush()
+    # Either may come out of a task group, wrapped.
+    except* BrokenPipeError:
+        _forget_output()
+        status = CLOSED_PIPE
+    except* KeyboardInterrupt:
+        status = INTERRUPTED
+    return status
+
+
+def _run(args: argparse.Namespace) -> int:
+    run: Runner = args.run
+    try:
+        return run(args)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except CommandError as error:
+        print(f"dragoman: {error}", file=sys.stderr)
+        return error.status
+
+
+def _forget_output() -> None:
+    """Let the interpreter's last flush write to nobody: it would complain about the closed pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+# Commands -----------------------------------------------------------------------------------------------------------
+
+
+def _demo(args: argparse.Namespace) -> int:
+    from proxy.commands.demo import demo, demo_once
+
+    return demo_once(args.port) if args.once else demo(args.port)
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from proxy.commands.serve import serve
+    from proxy.reload import Source
+
+    return serve(Source(args.config, os.environ, args.insecure_open, args.host), args.port)
+
+
+def _check(args: argparse.Namespace) -> int:
+    from proxy.commands.check import FORMS, check
+    from proxy.reload import Source
+
+    return check(Source(args.config, os.environ), "error" if args.strict else "warning", FORMS[args.output])
+
+
+def _routes(args: argparse.Namespace) -> int:
+    from proxy.commands.routes import routes
+    from proxy.reload import Source
+
+    return routes(Source(args.config, os.environ), args.team)
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from proxy.commands.explain import FORMS, Asked, explain
+    from proxy.reload import Source
+
+    asked = Asked(args.request, args.team, args.surface, args.path)
+    return explain(Source(args.config, os.environ), asked, FORMS[args.output])
+
+
+def _key_new(args: argparse.Namespace) -> int:
+    from proxy.commands.key import key_new
+
+    return key_new()
+
+
+def _schema(args: argparse.Namespace) -> int:
+    from proxy.commands.schema import schema
+
+    return schema()
+
+
+def _version(args: argparse.Namespace) -> int:
+    from proxy.commands.version import version_json, version_text
+
+    return version_json() if args.json else version_text()
+
+
+# Arguments ----------------------------------------------------------------------------------------------------------
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dragoman",
+        description="One endpoint, one request language and one completion shape for any model vendor.",
+        epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 the answer is no (with the reason), "
+        "2 wrong usage.",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for add in (_add_demo, _add_serve, _add_check, _add_routes, _add_explain, _add_key, _add_schema, _add_version):
+        add(commands)
+    return parser
+
+
+def _command(
+    commands: Commands, name: str, run: Runner | None, summary: str, examples: Sequence[str]
+) -> argparse.ArgumentParser:
+    """One command whose help ends in examples; without `run` it has commands of its own."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog="\n".join(["examples:", *(f"  dragoman {example}" for example in examples)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _table_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-c", "--config", type=Path, metavar="FILE", help="the routing table; without it the embedded default table"
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535")
+    return int(text)
+
+
+def _add_demo(commands: Commands) -> None:
+    summary = "start the gateway on its embedded table, send it one request and keep serving: no key, no network"
+    parser = _command(commands, "demo", _demo, summary, ["demo", "demo --once", "demo --port 9000"])
+    parser.add_argument("--once", action="store_true", help="exit after the request: 0 when it succeeded, else 1")
+    parser.add_argument("--port", type=_port, help="listen on this port instead of 8080 or a free one")
+
+
+def _add_serve(commands: Commands) -> None:
+    examples = ["serve", "serve -c table.yaml", "serve -c table.yaml --host 0.0.0.0 --port 8000"]
+    parser = _command(commands, "serve", _serve, "run the gateway", examples)
+    _table_argument(parser)
+    parser.add_argument("--host", help="listen here instead of the table's server.host")
+    parser.add_argument("--port", type=_port, help="instead of the table's server.port; 0 takes a free one")
+    parser.add_argument(
+        "--insecure-open", action="store_true", help="listen beyond loopback although the table has no teams"
+    )
+
+
+def _add_check(commands: Commands) -> None:
+    summary = "say everything that is wrong with a table, a line each: FILE:LINE:COL path: message"
+    examples = ["check -c table.yaml", "check -c table.yaml --strict", "check -c table.yaml --output github"]
+    parser = _command(commands, "check", _check, summary, examples)
+    _table_argument(parser)
+    parser.add_argument("--strict", action="store_true", help="count warnings as errors")
+    parser.add_argument("--output", choices=("text", "json", "github"), default="text", help="form of the output")
+
+
+def _add_routes(commands: Commands) -> None:
+    summary = "show what every name of a table resolves to"
+    parser = _command(
+        commands, "routes", _routes, summary, ["routes -c table.yaml", "routes -c table.yaml --team search"]
+    )
+    _table_argument(parser)
+    parser.add_argument("--team", help="only what this team may ask for, as it may ask for it")
+
+
+def _add_explain(commands: Commands) -> None:
+    summary = "show what would be sent upstream for a request, and why, and send nothing"
+    examples = [
+        "explain request.json -c table.yaml --team search",
+        "explain request.json -c table.yaml --path /v4/beta/completions",
+        "explain - --output json < request.json",
+    ]
+    parser = _command(commands, "explain", _explain, summary, examples)
+    parser.add_argument("request", metavar="REQUEST.json|-", help="the body a client would send; - for standard input")
+    _table_argument(parser)
+    parser.add_argument("--team", help="ask as this team; without it every name may be asked for")
+    parser.add_argument("--surface", choices=SURFACE_NAMES, help="the API the client speaks; openai unless named")
+    parser.add_argument(
+        "--path", help="the path the client calls, which also names the surface; guessed from the body without it"
+    )
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the output")
+
+
+def _add_key(commands: Commands) -> None:
+    parser = _command(commands, "key", None, "make keys for teams", ["key new"])
+    inner = parser.add_subparsers(metavar="COMMAND", required=True)
+    _command(inner, "new", _key_new, "print a fresh key, once, and its line for the table", ["key new"])
+
+
+def _add_schema(commands: Commands) -> None:
+    examples = ["schema > schema.json"]
+    _command(commands, "schema", _schema, "print the JSON Schema of a table, which editors understand", examples)
+
+
+def _add_version(commands: Commands) -> None:
+    parser = _command(commands, "version", _version, "print the version", ["version", "version --json"])
+    parser.add_argument("--json", action="store_true", help="as a JSON object, with the Python and the system")

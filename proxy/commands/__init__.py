@@ -1,0 +1,1 @@
+"""What each command of `dragoman` does, one file each. Never arguments, and never what a request needs."""

@@ -1,0 +1,176 @@
+"""`dragoman demo`: the gateway on its embedded table, and one streamed completion over real HTTP to show that it works.
+
+Never a table of its own, and never an answer that did not come through the listener.
+"""
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from proxy.app import Listen, Running, drain, running
+from proxy.commands.serve import cannot_listen
+from proxy.reload import Source, Table
+from proxy.terminal import FAILED, Ink, paint
+from proxy.version import VERSION
+
+PATH = "/v1/completions"
+REQUEST = {
+    "model": "mock/echo+typed",
+    "prompt": "One endpoint, one request language, one completion shape, any vendor.",
+    "max_tokens": 64,
+    "stream": True,
+}
+EXAMPLE = {"model": "mock/echo", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
+
+SILENCE = 30.0
+"""Seconds without a byte after which the demo's own request has failed."""
+
+PATIENCE = 5.0
+"""Seconds that running requests have left once somebody pressed Ctrl-C."""
+
+
+class SmokeFailed(Exception):
+    """The demo's own request had no good end; the text says what came instead."""
+
+
+def demo(port: int | None) -> int:
+    """Serve until Ctrl-C, after one request to itself."""
+    return asyncio.run(_serving(port))
+
+
+def demo_once(port: int | None) -> int:
+    """Serve one request to itself; 0 when it was answered whole."""
+    return asyncio.run(_single(port))
+
+
+async def _serving(port: int | None) -> int:
+    async with _gateway(port) as app:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        status = await _smoke(app)
+        if status == 0:
+            _introduce(app)
+            await stop.wait()
+            await drain(app, 0.0, PATIENCE)
+    return status
+
+
+async def _single(port: int | None) -> int:
+    async with _gateway(port) as app:
+        return await _smoke(app)
+
+
+@asynccontextmanager
+async def _gateway(port: int | None) -> AsyncIterator[Running]:
+    """The gateway on the embedded table. Raises CommandError when it cannot listen."""
+    source = Source(None, os.environ)
+    table = _for_people(source.load())
+    server = table.loaded.config.server
+    chosen = _free(server.host, server.port) if port is None else port
+    admin = server.admin
+    listen = Listen(server.host, chosen, admin.host, _free(admin.host, admin.port))
+    async with AsyncExitStack() as stack:
+        try:
+            app = await stack.enter_async_context(running(source, table, listen, sys.stderr.buffer))
+        except OSError as error:
+            raise cannot_listen(error) from None
+        if port is None and chosen != server.port:
+            print(f"Port {server.port} is taken, so this one is free: {urlsplit(app.url).port}")
+        yield app
+
+
+def _for_people(table: Table) -> Table:
+    """The same table, its log lines as text."""
+    config = table.loaded.config
+    server = config.server.model_copy(update={"log": "text"})
+    return replace(table, loaded=replace(table.loaded, config=config.model_copy(update={"server": server})))
+
+
+def _free(host: str, port: int) -> int:
+    """The port, or 0, at which the system chooses one, when somebody has it."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return 0
+    return port
+
+
+async def _smoke(app: Running) -> int:
+    """Show one streamed completion as it comes; 1 when it had no good end."""
+    print(paint(f"Dragoman {VERSION} on {app.url}: embedded table, no key, no network", Ink.BOLD))
+    print(paint(f"\nPOST {PATH} {json.dumps(REQUEST)}", Ink.DIM))
+    try:
+        await asyncio.to_thread(_show, app.url)
+    except BrokenPipeError:
+        raise
+    except (SmokeFailed, OSError, http.client.HTTPException) as error:
+        print(f"\ndragoman: the gateway did not answer its own request: {error}", file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def _show(url: str) -> None:
+    for text in stream(url):
+        print(text, end="", flush=True)
+    print()
+
+
+def stream(url: str) -> Iterator[str]:
+    """The pieces of text of the demo's request. Raises SmokeFailed unless the stream proves that it is whole."""
+    address = urlsplit(url)
+    with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=SILENCE)) as connection:
+        connection.request("POST", PATH, json.dumps(REQUEST), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        if response.status != 200:
+            raise SmokeFailed(f"HTTP {response.status} {response.read(2000).decode('utf-8', 'replace')}")
+        finished = False
+        for line in response:
+            data = line.removeprefix(b"data: ").strip()
+            if data == b"[DONE]" and finished:
+                return
+            if data.startswith(b"{"):
+                choice = _choice(json.loads(data))
+                finished = finished or choice["finish_reason"] is not None
+                yield choice["text"]
+    raise SmokeFailed("the stream broke off")
+
+
+def _choice(frame: dict[str, Any]) -> dict[str, Any]:  # Any: JSON from the wire
+    """A frame's only choice."""
+    if "error" in frame:
+        raise SmokeFailed(f"the stream broke off: {frame['error']['message']}")
+    choice: dict[str, Any] = frame["choices"][0]
+    return choice
+
+
+def _introduce(app: Running) -> None:
+    print(
+        f"""
+Point a client at it:
+  {paint(f"export OPENAI_BASE_URL={app.url}/v1 OPENAI_API_KEY=any", Ink.BOLD)}
+
+Or ask by hand:
+  {paint(curl(app.url), Ink.BOLD)}
+
+Status and metrics: {app.admin_url}/status {app.admin_url}/metrics
+Ctrl-C stops it. Its log:""",
+        flush=True,
+    )
+
+
+def curl(url: str) -> str:
+    """A command for any shell that streams a chat completion from the gateway at `url`."""
+    body = json.dumps(EXAMPLE)
+    return f"curl -sN {url}/v1/chat/completions -H 'content-type: application/json' -d '{body}'"

@@ -1,0 +1,135 @@
+"""`dragoman explain`: an explanation as text or JSON. Never what is explained; that is `proxy.explain`."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from providers.dialect import UpstreamRequest
+from providers.failure import Refusal
+from proxy.commands.team import find_team
+from proxy.explain import DEFAULT_SURFACE, Explanation, Trial, default_path, explained, upstream_headers
+from proxy.reload import Source
+from proxy.terminal import FAILED, USAGE, CommandError, Ink, paint
+
+Form = Callable[[Explanation], Iterator[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line's words: the file of the body (`-` for standard input), as which team, and over which API.
+
+    `path` names the surface as well; without it the body chooses among the surface's own.
+    """
+
+    body: str
+    team: str | None
+    surface: str | None
+    path: str | None
+
+
+def explain(source: Source, asked: Asked, form: Form) -> int:
+    """Print the explanation of one request; 1 when the client would get an error."""
+    snapshot = source.load().snapshot
+    team = find_team(snapshot, asked.team)
+    body = _read(asked.body)
+    path = asked.path or default_path(asked.surface or DEFAULT_SURFACE, body)
+    explanation = explained(snapshot, team, path, body)
+    if asked.surface not in (None, explanation.surface):
+        raise CommandError(f"the path {path} belongs to the surface {explanation.surface}", USAGE)
+    for line in form(explanation):
+        print(line)
+    return 0 if explanation.error is None else FAILED
+
+
+def _read(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read the request {name}: {error.strerror or error}") from None
+
+
+# Text ---------------------------------------------------------------------------------------------------------------
+
+
+def text_lines(explanation: Explanation) -> Iterator[str]:
+    """For people: the rules, then each target with its call as it goes over the wire."""
+    yield paint(f"POST {explanation.path} on the surface {explanation.surface}, as {explanation.team}", Ink.BOLD)
+    if explanation.plan is not None:
+        yield f"{explanation.plan.asked} was found as"
+        yield from (f"  {step.rule}: {step.name}" for step in explanation.plan.steps)
+    if explanation.drawn:
+        yield "The order of the targets is drawn by weight for each request; this is one of the possible orders."
+    for number, trial in enumerate(explanation.trials, 1):
+        yield ""
+        yield from _trial_lines(number, trial, explanation.chosen)
+    if explanation.error is not None:
+        status, body = explanation.error
+        yield ""
+        yield paint(f"Nothing would be sent. The client gets {status}:", Ink.BOLD)
+        yield _pretty(body)
+
+
+def _trial_lines(number: int, trial: Trial, chosen: UpstreamRequest | None) -> Iterator[str]:
+    outcome = trial.outcome
+    name = paint(f"{number}. {trial.target.name}", Ink.BOLD)
+    if isinstance(outcome, Refusal):
+        yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
+        return
+    is_chosen = outcome is chosen
+    yield f"{name} {'gets' if is_chosen else 'would get, if those before it could not honour the request'}"
+    yield f"{outcome.method} {outcome.url}"
+    yield from (f"{field}: {value}" for field, value in upstream_headers(outcome).items())
+    yield ""
+    yield _pretty(outcome.body)
+    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped}
+    yield from (f"{note}: {', '.join(fields)}" for note, fields in notes.items() if fields)
+    yield from (f"tool {theirs} is the client's {ours}" for theirs, ours in outcome.tool_names.items())
+
+
+def _pretty(body: bytes) -> str:
+    return json.dumps(orjson.loads(body), indent=2, ensure_ascii=False)
+
+
+# JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def json_lines(explanation: Explanation) -> Iterator[str]:
+    """For programs: one object."""
+    found = explanation.plan
+    facts: dict[str, object] = {
+        "path": explanation.path,
+        "surface": explanation.surface,
+        "team": explanation.team,
+        "model": None if found is None else found.asked,
+        "steps": [] if found is None else [{"rule": step.rule, "name": step.name} for step in found.steps],
+        "order_drawn": explanation.drawn,
+        "targets": [_trial_facts(trial, explanation.chosen) for trial in explanation.trials],
+        "error": None,
+    }
+    if explanation.error is not None:
+        status, body = explanation.error
+        facts["error"] = {"status": status, "body": orjson.loads(body)}
+    yield json.dumps(facts, indent=2, ensure_ascii=False)
+
+
+def _trial_facts(trial: Trial, chosen: UpstreamRequest | None) -> dict[str, object]:
+    outcome = trial.outcome
+    facts: dict[str, object] = {"deployment": trial.target.name, "chosen": outcome is chosen}
+    if isinstance(outcome, Refusal):
+        return {**facts, "refused": {"code": outcome.code, "param": outcome.param, "message": outcome.message}}
+    request = {
+        "method": outcome.method,
+        "url": outcome.url,
+        "headers": upstream_headers(outcome),
+        "body": orjson.loads(outcome.body),
+    }
+    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "tool_names": dict(outcome.tool_names)}
+    return {**facts, "operation": outcome.operation, "request": request, **notes}
+
+
+FORMS: Mapping[str, Form] = {"text": text_lines, "json": json_lines}
+"""By the name that `--output` takes."""

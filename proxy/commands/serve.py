@@ -1,0 +1,34 @@
+"""`dragoman serve`: the gateway on a table, until a signal ends it. Never the gateway's own parts."""
+
+import asyncio
+
+from proxy.app import Listen
+from proxy.app import serve as run_gateway
+from proxy.reload import Source, Table
+from proxy.terminal import CommandError
+
+
+def serve(source: Source, port: int | None) -> int:
+    """Serve the table; `port` is the command line's word, which beats the table's."""
+    table = source.load()
+    try:
+        asyncio.run(run_gateway(source, table, addresses(source, table, port)))
+    except OSError as error:
+        raise cannot_listen(error) from None
+    return 0
+
+
+def addresses(source: Source, table: Table, port: int | None) -> Listen:
+    """Where to listen: the command line's host and port where given, else the table's."""
+    server = table.loaded.config.server
+    return Listen(
+        host=source.host or server.host,
+        port=server.port if port is None else port,
+        admin_host=server.admin.host,
+        admin_port=server.admin.port,
+    )
+
+
+def cannot_listen(error: OSError) -> CommandError:
+    """A socket that could not be opened. asyncio's text names the address; a resolver's only says what failed."""
+    return CommandError(f"cannot listen: {error.strerror or error}")

@@ -1,0 +1,133 @@
+"""What would become of a request: the rules that chose its targets, and the exact call each of them would get.
+
+Never sends, waits, reads a clock or draws: the same input gives the same explanation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from providers.dialect import Target, UpstreamRequest
+from providers.failure import Refusal
+from providers.unified import Operation, UnifiedRequest
+from proxy.errors import GatewayError, refused
+from proxy.router import Route, Router
+from proxy.routing import Plan, plan
+from proxy.snapshot import Snapshot, Team
+from proxy.surfaces.registry import SURFACES
+from proxy.terminal import USAGE, CommandError
+from proxy.version import USER_AGENT
+
+DEFAULT_SURFACE: Final = "openai"
+
+SESSION_HEADERS: Final[Mapping[str, str]] = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}
+CALL_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Type": "application/json",
+    "X-Request-Id": "(the client's, or a fresh one)",
+}
+"""These and the ones above are what `proxy.upstream` adds; a test compares with what arrives at a vendor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One target of the plan, and the call it would get or the reason why it cannot honour the request."""
+
+    target: Target
+    outcome: UpstreamRequest | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything there is to say about one request.
+
+    `drawn` says that the order of the targets is a matter of chance, of which this is one. `error` is status and body
+    of the answer when nothing would be sent; `plan` is missing when that was decided before any target was known.
+    """
+
+    path: str
+    surface: str
+    team: str
+    plan: Plan | None
+    drawn: bool
+    trials: tuple[Trial, ...]
+    error: tuple[int, bytes] | None
+
+    @property
+    def chosen(self) -> UpstreamRequest | None:
+        """The call that would be made: that of the first target which can honour the request."""
+        calls = (each.outcome for each in self.trials if isinstance(each.outcome, UpstreamRequest))
+        return next(calls, None)
+
+
+@dataclass(slots=True)
+class _Chance:
+    """A draw that always falls on the first, and knows whether it was asked."""
+
+    asked: bool = field(default=False)
+
+    def __call__(self) -> float:
+        self.asked = True
+        return 0.0
+
+
+def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:
+    """What becomes of a POST of `body` to `path` by somebody of the team. Raises CommandError for a path of another
+    kind."""
+    route = Router(SURFACES).resolve(path)
+    chance = _Chance()
+    planned: Plan | None = None
+    trials: tuple[Trial, ...] = ()
+    error: tuple[int, bytes] | None = None
+    try:
+        request = _parsed(snapshot, route, body)
+        planned = plan(snapshot, team, request.model, route.surface.name, chance)
+        trials = tuple(Trial(target, _outcome(request, target)) for target in planned.targets)
+        _require_one(trials)
+    except GatewayError as problem:
+        error = route.surface.error(problem.facts)
+    drawn = chance.asked and len(trials) > 1
+    return Explanation(path, route.surface.name, team.name, planned, drawn, trials, error)
+
+
+def _parsed(snapshot: Snapshot, route: Route, body: bytes) -> UnifiedRequest:
+    operation = route.action("POST")
+    if not isinstance(operation, Operation):
+        raise CommandError(f"the path {route.path} generates nothing", USAGE)
+    return route.surface.parse(operation, body, snapshot.default_models.get(route.surface.name))
+
+
+def _outcome(request: UnifiedRequest, target: Target) -> UpstreamRequest | Refusal:
+    try:
+        return target.dialect.encode(request, target)
+    except Refusal as refusal:
+        return refusal
+
+
+def _require_one(trials: tuple[Trial, ...]) -> None:
+    """As the gateway does: when no target can honour the request, the first reason is the answer."""
+    refusals = [each.outcome for each in trials if isinstance(each.outcome, Refusal)]
+    if len(refusals) == len(trials):
+        raise refused(refusals[0])
+
+
+def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
+    """The headers of a call, every secret hidden; a later source replaces what an earlier one says.
+
+    `Host` and `Content-Length` are left out: they follow from the URL and the body.
+    """
+    sources = (SESSION_HEADERS, sent.target.credential.masked(), sent.headers, CALL_HEADERS)
+    headers = {name.lower(): (name, value) for source in sources for name, value in source.items()}
+    return dict(headers.values())
+
+
+def default_path(surface: str, body: bytes) -> str:
+    """The first path of a surface for a body: its chat path for one with `messages`, else its path for prompts."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        value = None
+    wanted = Operation.CHAT if isinstance(value, dict) and "messages" in value else Operation.COMPLETIONS
+    endpoints = (endpoint for row in SURFACES if row.name == surface for endpoint in row.endpoints)
+    return next(endpoint.path for endpoint in endpoints if endpoint.action == wanted)
