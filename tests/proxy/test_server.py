@@ -1,0 +1,202 @@
+"""HTTP below the surfaces, over real sockets: bodies, ids, faults of the parser."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+
+from proxy import server
+from proxy.errors import GatewayError
+from proxy.server import BASE_HEADERS, PublicServer, health, read_body, request_id
+from tests.proxy.raw_client import connected, exchange, request
+
+LIMIT = 2048
+
+
+class Echo:
+    """Answers with the body it read, or with the refusal's status and message. `raised` holds what it must raise."""
+
+    def __init__(self) -> None:
+        self.reading = asyncio.Event()
+        self.raised: Exception | None = None
+
+    async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
+        self.reading.set()
+        if self.raised is not None:
+            raise self.raised
+        try:
+            return web.Response(body=await read_body(http), headers=dict(BASE_HEADERS))
+        except GatewayError as error:
+            return web.Response(status=error.facts.status, text=error.facts.message)
+
+
+@pytest.fixture
+def handler() -> Echo:
+    """The handler behind the listener."""
+    return Echo()
+
+
+@pytest.fixture
+async def port(handler: Echo) -> AsyncIterator[int]:
+    """A listener with the gateway's own protocol."""
+    public = PublicServer(handler, LIMIT)
+    listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
+    yield listener.sockets[0].getsockname()[1]
+    listener.close()
+    await public.shutdown(0.1)
+
+
+@pytest.mark.parametrize("given", ["abc", "A-1_b.c:d", "0" * 128])
+def test_a_client_s_request_id_is_kept(given: str) -> None:
+    assert request_id({"x-request-id": given}) == given
+
+
+@pytest.mark.parametrize("given", ["", " ", "a b", "0" * 129, "ü", "a\nb", "a\n", "<b>", "a;b"])
+def test_a_request_id_that_may_not_be_echoed_is_replaced(given: str) -> None:
+    made = request_id({"x-request-id": given})
+    assert made != given
+    assert request_id({"x-request-id": made}) == made
+
+
+def test_requests_without_an_id_get_different_ones() -> None:
+    assert request_id({}) != request_id({})
+
+
+async def test_a_body_is_read_whole(port: int) -> None:
+    answer = await exchange(port, request("POST", "/", b"x" * LIMIT))
+    assert (answer.status, answer.body) == (200, b"x" * LIMIT)
+
+
+async def test_no_body_is_an_empty_one(port: int) -> None:
+    answer = await exchange(port, b"POST / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (answer.status, answer.body) == (200, b"")
+
+
+async def test_a_body_is_refused_by_its_declared_length_before_it_comes(port: int) -> None:
+    async with connected(port) as client:
+        await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (LIMIT + 1))
+        answer = await client.answer()
+    assert (answer.status, answer.body) == (413, b"The request body is larger than 2048 bytes.")
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+async def test_a_chunked_body_is_refused_once_it_is_too_large(port: int) -> None:
+    async with connected(port) as client:
+        await client.send(CHUNKED + b"%x\r\n%s\r\n" % (LIMIT, b"x" * LIMIT) + b"1\r\nx\r\n")
+        assert (await client.answer()).status == 413
+
+
+async def test_a_compressed_body_counts_as_large_as_it_becomes(port: int) -> None:
+    small = gzip.compress(b"x" * 100_000)
+    assert len(small) < LIMIT
+    answer = await exchange(port, request("POST", "/", small, {"Content-Encoding": "gzip"}))
+    assert answer.status == 413
+
+
+async def test_a_body_that_is_not_what_it_says_is_a_client_error(port: int) -> None:
+    answer = await exchange(port, request("POST", "/", b"not gzip", {"Content-Encoding": "gzip"}))
+    assert (answer.status, answer.body) == (400, b"The request body could not be read.")
+
+
+async def test_broken_chunks_are_a_client_error(port: int) -> None:
+    async with connected(port) as client:
+        await client.send(CHUNKED + b"nonsense\r\n")
+        assert (await client.answer()).status == 400
+
+
+async def test_a_body_that_stalls_is_not_waited_for_for_ever(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "BODY_WAIT", 0.05)
+    async with connected(port) as client:
+        await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+        answer = await client.answer()
+    assert (answer.status, answer.body) == (408, b"The request body did not arrive within 0.05 s.")
+
+
+async def test_a_client_that_asks_first_is_told_to_go_on(port: int) -> None:
+    async with connected(port) as client:
+        await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        assert await client.head() == (100, {})
+        await client.send(b"abc")
+        assert (await client.answer()).body == b"abc"
+
+
+async def test_a_client_of_the_first_version_is_not_told_to_go_on(port: int) -> None:
+    async with connected(port) as client:
+        await client.send(b"POST / HTTP/1.0\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabc")
+        assert (await client.answer()).body == b"abc"
+
+
+async def test_a_client_that_asks_first_is_told_no_where_the_body_is_too_large(port: int) -> None:
+    async with connected(port) as client:
+        await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\nExpect: 100-continue\r\n\r\n")
+        assert (await client.answer()).status == 413
+
+
+GARBAGE = {
+    "no http": b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+    "bad version": b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+    "bad header": b"GET / HTTP/1.1\r\nHost: x\r\nbad header: 1\r\n\r\n",
+    "space before colon": b"GET / HTTP/1.1\r\nHost : x\r\n\r\n",
+    "nul": b"GET / HTTP/1.1\r\nHost: x\r\nA: \x00\r\n\r\n",
+    "both framings": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two lengths": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    "negative length": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    "long line": b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    "long header": b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 10_000 + b"\r\n\r\n",
+    "many headers": b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: 1\r\n" * 200 + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE.keys())
+async def test_what_cannot_be_read_as_http_gets_the_envelope_and_no_echo(port: int, data: bytes) -> None:
+    async with connected(port) as client:
+        await client.send(data)
+        answer = await client.answer()
+        assert await client.closed() == b""
+    assert answer.status == 400
+    assert answer.message == "The request could not be read as HTTP."
+    assert (answer.headers["server"], answer.headers["content-type"]) == ("dragoman", "application/json")
+    assert request_id({"x-request-id": answer.headers["x-request-id"]}) == answer.headers["x-request-id"]
+
+
+async def test_a_fault_that_reached_the_protocol_is_an_envelope_and_is_logged(
+    port: int, handler: Echo, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler.raised = LookupError("secret of ours")
+    answer = await exchange(port, request("GET", "/v1/models"))
+    assert (answer.status, answer.code) == (500, "internal_error")
+    assert b"secret" not in answer.body
+    assert "LookupError" in caplog.text
+
+
+async def test_a_client_that_leaves_cancels_its_handler(port: int, handler: Echo) -> None:
+    cancelled = asyncio.Event()
+
+    async def wait(http: web.BaseRequest) -> web.StreamResponse:
+        handler.reading.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        raise AssertionError("unreachable")
+
+    public = PublicServer(wait, LIMIT)
+    listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
+    async with connected(listener.sockets[0].getsockname()[1]) as client:
+        await client.send(request("GET", "/"))
+        await handler.reading.wait()
+        await client.leave()
+        await cancelled.wait()
+    listener.close()
+    await public.shutdown(0.1)
+
+
+@pytest.mark.parametrize(("ok", "status", "word"), [(True, 200, b"ok"), (False, 503, b"unavailable")])
+def test_health_is_a_status_and_a_word(ok: bool, status: int, word: bytes) -> None:
+    answer = health(ok, BASE_HEADERS)
+    assert (answer.status, answer.body, answer.content_type) == (status, b'{"status":"%b"}' % word, "application/json")
