@@ -8,6 +8,7 @@ of the arrays count code points from the start of prompt and completion together
 
 import codecs
 from collections.abc import Iterable, Mapping
+from itertools import chain, repeat
 
 from providers.completion import FLOOR_LOGPROB, ContentLogprobs, LegacyLogprobs, TokenLogprob
 
@@ -43,8 +44,11 @@ class Offsets:
 
 
 def token_bytes(token: TokenLogprob) -> bytes:
-    """The token's bytes; a token whose bytes nobody gave is its text."""
-    return token.token.encode(errors="replace") if token.bytes is None else bytes(token.bytes)
+    """The token's bytes; a token whose bytes nobody gave, or that are none, is its text."""
+    try:
+        return token.token.encode(errors="replace") if token.bytes is None else bytes(token.bytes)
+    except ValueError:  # a number beyond 255
+        return token.token.encode(errors="replace")
 
 
 def floored(logprob: float) -> float:
@@ -77,10 +81,13 @@ def _alternatives(token: TokenLogprob) -> Mapping[str, float]:
 
 
 def to_content(logprobs: LegacyLogprobs) -> ContentLogprobs:
-    """The `content` list of four arrays. The first token of a repeated prompt has no log probability; the list cannot
-    say so and leaves it out."""
-    tops = logprobs.top_logprobs or (None,) * len(logprobs.tokens)
-    rows = zip(logprobs.tokens, logprobs.token_logprobs, tops, strict=True)
+    """The `content` list of four arrays.
+
+    A token without a number is left out, since the list cannot say so: the first of a repeated prompt, or the rest
+    where a vendor's arrays are of unequal length.
+    """
+    tops = chain(logprobs.top_logprobs or (), repeat(None))
+    rows = zip(logprobs.tokens, logprobs.token_logprobs, tops, strict=False)
     return ContentLogprobs(
         tuple([_entry(token, logprob, _ranked(top)) for token, logprob, top in rows if logprob is not None])
     )

@@ -81,6 +81,7 @@ def test_bytes_nobody_gave_are_the_tokens_text() -> None:
     assert token_bytes(TokenLogprob("é", -1)) == "é".encode()
     assert token_bytes(TokenLogprob("\\xc3", -1, (0xC3,))) == b"\xc3"
     assert token_bytes(TokenLogprob("\ud800", -1)) == b"?"
+    assert token_bytes(TokenLogprob("a", -1, (256,))) == b"a"
 
 
 def test_offsets_of_texts_count_code_points() -> None:
@@ -102,6 +103,12 @@ def test_arrays_become_a_list_with_the_likeliest_first() -> None:
 def test_a_token_without_log_probability_is_left_out_of_the_list() -> None:
     arrays = LegacyLogprobs(("a", "b"), (None, -1.0), (None, {"b": -math.inf}), None)
     assert to_content(arrays) == ContentLogprobs((token("b", -1.0, None, token("b", FLOOR_LOGPROB)),))
+
+
+def test_arrays_of_unequal_length_lose_only_what_has_no_number() -> None:
+    assert to_content(LegacyLogprobs(("a", "b"), (-1.0,), None, None)) == ContentLogprobs((token("a", -1.0),))
+    assert to_content(LegacyLogprobs(("a",), (-1.0,), (), None)) == ContentLogprobs((token("a", -1.0),))
+    assert to_content(LegacyLogprobs(("a",), (), None, None)) == ContentLogprobs(())
 
 
 def test_arrays_without_alternatives_become_a_list_without_them() -> None:

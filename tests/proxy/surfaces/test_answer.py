@@ -63,7 +63,7 @@ def test_a_fingerprint_is_carried_by_every_later_frame(asked: UnifiedRequest) ->
     chunks = (
         Chunk(text="a"),
         Chunk(text="b", system_fingerprint="f1"),
-        Chunk(text="c"),
+        Chunk(text="c", system_fingerprint="f1"),
         Chunk(text="d", system_fingerprint="f2"),
     )
     stream = b"".join(map(renderer.chunk, chunks))

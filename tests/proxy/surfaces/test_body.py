@@ -86,6 +86,11 @@ def test_a_long_text_full_of_commas_is_no_bomb() -> None:
     assert load(orjson.dumps({"prompt": text}), ACTED_ON) == {"prompt": text}
 
 
+def test_a_long_text_without_any_is_no_bomb_either() -> None:
+    text = "x" * (2 * MAX_ELEMENTS)
+    assert load(orjson.dumps({"prompt": text}), ACTED_ON) == {"prompt": text}
+
+
 def test_as_many_elements_as_allowed_are_accepted() -> None:
     tokens = [1] * (MAX_ELEMENTS - 1)
     assert load(json.dumps({"prompt": tokens}).encode(), ACTED_ON) == {"prompt": tokens}
