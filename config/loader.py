@@ -33,7 +33,7 @@ class Loaded:
 
     `files` are all files read, included tables and secret files too. `digest` changes when any content does. `locate`
     gives the place of a value; of one that is not written, the place of the section it would stand in. `warnings` are
-    for the operator to see, and errors under `--strict`. `hashes` and `patterns` are what `has_changed` compares.
+    for the operator to see, and errors under `--strict`. `hashes` and `patterns` are what `fingerprint` compares with.
     """
 
     config: GatewayConfig
@@ -66,10 +66,11 @@ def load_default(env: Mapping[str, str]) -> Loaded:
     return load_text(text, DEFAULT_TABLE, env)
 
 
-def has_changed(loaded: Loaded) -> bool:
-    """Whether a file of the table has other content now, is gone, or a new one matches an `include`."""
+def fingerprint(loaded: Loaded) -> Mapping[pathlib.Path, str]:
+    """The hashes of the table's files as they are now, files that newly match an `include` among them; unequal to
+    `loaded.hashes` when something changed."""
     present = {path for pattern in loaded.patterns for path in matching_files(pattern)}
-    return current_hashes({*loaded.files, *present}) != loaded.hashes
+    return current_hashes({*loaded.files, *present})
 
 
 def _error(name: str, message: str) -> ConfigError:

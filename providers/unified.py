@@ -73,6 +73,13 @@ class Guided:
         """The unified field's name, for errors and headers."""
         return f"guided_{self.kind}"
 
+    @property
+    def value_text(self) -> str:
+        """The value of a `regex` or `grammar`. Raises TypeError for the other kinds."""
+        if not isinstance(self.value, str):
+            raise TypeError(f"{self.field} carries no text")
+        return self.value
+
 
 class Params(TypedDict, total=False):
     """Every field besides model, prompt and stream; a key is present only when the client (or the surface) set it.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from config.loader import Loaded, load_default, load_file
+from config.loader import Loaded, fingerprint, load_default, load_file
 from config.problems import ConfigError, Problem
 from config.schema import Server
 from config.semantics import exposure_problems
@@ -79,14 +79,14 @@ class Reloader:
             await self.reload()
 
     async def watch(self) -> None:
-        """Look at the files for ever and reload when their contents change."""
-        seen = await asyncio.to_thread(_contents, self._table.loaded.files)
+        """Look at the files for ever and reload when they change; what was refused is not tried again unchanged."""
+        seen = self._table.loaded.hashes
         while True:
             await asyncio.sleep(WATCH_EVERY)
-            now = await asyncio.to_thread(_contents, self._table.loaded.files)
+            now = await asyncio.to_thread(fingerprint, self._table.loaded)
             if now != seen:
-                await self.reload()
-                seen = await asyncio.to_thread(_contents, self._table.loaded.files)
+                result = await self.reload()
+                seen = now if result.problems else self._table.loaded.hashes
 
     async def reload(self) -> Reloaded:
         """Load and build the table again and swap it in; on any problem the old one stays."""
@@ -107,18 +107,6 @@ class Reloader:
             return Reloaded(table.snapshot.digest)
 
 
-def _contents(files: tuple[Path, ...]) -> tuple[bytes | None, ...]:
-    """What the files hold; None for one that cannot be read, which counts as a change when it could before."""
-    return tuple(_read(file) for file in files)
-
-
-def _read(file: Path) -> bytes | None:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return None
-
-
 def _needs_restart(old: Server, new: Server) -> tuple[str, ...]:
-    fixed = ("host", "port", "admin", "max_body", "watch", "drain_timeout")
+    fixed = ("host", "port", "admin", "max_body", "watch", "log", "drain_grace", "drain_timeout")
     return tuple(f"server.{name}" for name in fixed if getattr(old, name) != getattr(new, name))

@@ -108,7 +108,8 @@ def build_snapshot(loaded: Loaded) -> Snapshot:
 
 
 def _given(
-    surfaces: Mapping[str, config_schema.SurfaceSettings], read: Callable[[config_schema.SurfaceSettings], str | None]
+    surfaces: Mapping[config_schema.SurfaceName, config_schema.SurfaceSettings],
+    read: Callable[[config_schema.SurfaceSettings], str | None],
 ) -> dict[str, str]:
     return {name: value for name, settings in surfaces.items() if (value := read(settings))}
 

@@ -1,0 +1,65 @@
+"""Prompts on the OpenAI family's wire: as they are, or wrapped into one user message.
+
+Never the other fields of a request.
+"""
+
+from providers.dialect import Target
+from providers.failure import Refusal
+from providers.profiles import Profile, PromptForm
+from providers.unified import ChatPrompt, JsonObject, JsonValue, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+
+IMAGE_MARKER = "<image>"
+
+
+def native_prompt(target: Target, profile: Profile, prompt: Prompt) -> JsonValue:
+    """The `prompt` member. Raises Refusal for a form the vendor does not take."""
+    match prompt:
+        case TextPrompt((text,)):
+            return text
+        case TextPrompt(texts):
+            _need(target, profile, "texts", "several prompts in one request")
+            return list(texts)
+        case TokenPrompt((sequence,)):
+            _need(target, profile, "tokens", "prompts as token ids")
+            return list(sequence)
+        case TokenPrompt(sequences):
+            _need(target, profile, "token_lists", "several prompts as token ids")
+            return [list(sequence) for sequence in sequences]
+        case ChatPrompt():
+            raise TypeError("a conversation is no prompt")
+
+
+def _need(target: Target, profile: Profile, form: PromptForm, what: str) -> None:
+    if form not in profile.prompt_forms:
+        raise Refusal("prompt", f"{target.name} does not take {what}.")
+
+
+def wrapped_messages(target: Target, request: UnifiedRequest) -> list[JsonValue]:
+    """One user message that carries the prompt. Raises Refusal for prompts that cannot be said in a chat.
+
+    It is chat, not continuation: the model answers the prompt instead of going on with it. No system prompt is added.
+    """
+    prompt = request.prompt
+    if not isinstance(prompt, TextPrompt):
+        raise Refusal("prompt", f"{target.name} is asked by chat and does not take prompts as token ids.")
+    if len(prompt.texts) > 1:
+        raise Refusal("prompt", f"{target.name} is asked by chat and does not take several prompts in one request.")
+    if not prompt.texts[0]:
+        raise Refusal("prompt", f"{target.name} is asked by chat and does not take an empty prompt.", "invalid_value")
+    images = request.params.get("images", ())
+    content: JsonValue = prompt.texts[0]
+    if any(images):
+        content = image_parts(prompt.texts[0], images[0])
+    return [{"role": "user", "content": content}]
+
+
+def image_parts(text: str, images: tuple[str, ...]) -> list[JsonValue]:
+    """The text split at its `<image>` markers, each replaced by the next image; the surface made the counts agree."""
+    parts: list[JsonValue] = []
+    for position, piece in enumerate(text.split(IMAGE_MARKER)):
+        if position:
+            image: JsonObject = {"url": images[position - 1]}
+            parts.append({"type": "image_url", "image_url": image})
+        if piece:
+            parts.append({"type": "text", "text": piece})
+    return parts
