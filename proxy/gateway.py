@@ -5,7 +5,6 @@ Never knows a surface's or a vendor's particulars, and never chooses a target a 
 
 import asyncio
 import logging
-import os
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ from proxy.record import Outcome, RequestRecord
 from proxy.relay import Relay, drain
 from proxy.router import Route, Router
 from proxy.routing import Plan, plan, visible
-from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, health, read_body, request_id
+from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, fresh_id, health, read_body, request_id
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import AnswerFacts, ModelCard, Renderer, Surface
@@ -51,7 +50,7 @@ class Call:
 
     def renderer(self) -> Renderer:
         """A fresh renderer for this answer."""
-        facts = AnswerFacts(os.urandom(12).hex(), int(time.time()), self.plan.served_name(self.sent.target))
+        facts = AnswerFacts(fresh_id(), int(time.time()), self.plan.served_name(self.sent.target))
         return self.surface.renderer(self.request, facts)
 
     def headers(self) -> dict[str, str]:

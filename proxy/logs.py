@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import BinaryIO
 
 import orjson
@@ -131,7 +132,13 @@ LINES: Mapping[str, Callable[[RequestRecord], bytes]] = {"json": request_line, "
 
 def timestamp() -> str:
     """Now, in UTC, RFC 3339 with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = time.time()
+    return f"{_second(int(now))}.{int(now % 1 * 1000):03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(unix: int) -> str:
+    return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class JsonFormatter(logging.Formatter):

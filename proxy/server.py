@@ -4,7 +4,7 @@ Never knows a surface's envelope beyond asking for it.
 """
 
 import asyncio
-import os
+import random
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
@@ -53,7 +53,15 @@ def request_id(headers: Mapping[str, str]) -> str:
     given = headers.get("x-request-id")
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given
-    return os.urandom(12).hex()
+    return fresh_id()
+
+
+_bits = random.Random().getrandbits  # noqa: S311 - tells requests apart, guards nothing
+
+
+def fresh_id() -> str:
+    """24 hex digits; the system's own source would cost a system call of about 5 us."""
+    return f"{_bits(96):024x}"
 
 
 async def read_body(http: web.BaseRequest) -> bytes:
@@ -113,7 +121,7 @@ class PublicHandler(RequestHandler):
         else:
             error = bad_http("The request could not be read as HTTP.", status)
         code, body = surface_for_path(request.path).error(error.facts)
-        headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": os.urandom(12).hex()}
+        headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": fresh_id()}
         response = web.Response(status=code, body=body, headers=headers)
         response.force_close()
         return response
