@@ -22,7 +22,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
     profile = load_profiles().get(settings.profile)
     if profile is None:
         message = f"no profile is called {settings.profile!r}{did_you_mean(settings.profile, load_profiles())}"
-        return (report.problem("profile", ("vendors", vendor), message),)
+        return (report.problem("profile", ("vendors", vendor, "profile"), message),)
     base_url = _base_url(profile, settings, report)
     if profile.key_required and settings.api_key is None:
         report.add("api_key", ("vendors", vendor), f"the profile {profile.name!r} needs an api_key")

@@ -1,0 +1,144 @@
+"""One deployment's settings and its vendor's row, joined, or every reason why not, at its place."""
+
+import pytest
+
+from config.schema import IMPLICIT_DEPLOYMENT, effective
+from providers.dialect import Target, Timeouts
+from providers.profiles import load_profiles
+from proxy.targets import make_target
+from tests.proxy.tables import loaded
+
+
+def made(text: str, row: str = "v/m", deployment: str = IMPLICIT_DEPLOYMENT) -> Target | list[str]:
+    """The target of a table's deployment, or its problems as lines."""
+    table = loaded(text)
+    result = make_target(row, deployment, effective(table.config, row.partition("/")[0], row, deployment), table)
+    return result if isinstance(result, Target) else [str(problem) for problem in result]
+
+
+def target(text: str, row: str = "v/m", deployment: str = IMPLICIT_DEPLOYMENT) -> Target:
+    """The target of a table that has one."""
+    result = made(text, row, deployment)
+    assert isinstance(result, Target), result
+    return result
+
+
+def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
+    found = target("vendors: {openai: {api_key: k}}\nmodels: {openai/gpt: {}}", "openai/gpt")
+    assert (found.vendor, found.model, found.deployment) == ("openai", "gpt", "default")
+    assert (found.upstream_model, found.row) == ("gpt", "openai/gpt")
+    assert (found.name, found.label) == ("openai/gpt/default", "openai/gpt/default")
+    assert found.profile is load_profiles()["openai"]
+    assert found.base_url == "https://api.openai.com/v1"
+    assert found.credential.headers() == {"Authorization": "Bearer k"}
+    assert found.timeouts == Timeouts(5.0, 60.0, 120.0, 600.0)
+    assert (found.weight, found.allow_private, found.completions) == (1, False, None)
+
+
+EVERYTHING = """
+vendors:
+  v: {profile: openai, api_key: "${KEY}", headers: {X-Team: secret-team}, timeouts: {connect: 1s, idle: 7s}}
+models:
+  v/m:
+    deployments:
+      eu:
+        base_url: "http://10.1.2.3:8000/v1/"
+        allow_private: true
+        upstream_model: m-prod
+        api_version: 2026-01-01
+        weight: 3
+        context_window: 1000
+        max_output_tokens: 100
+        completions: true
+        timeouts: {first_event: 2s, total: 3s}
+"""
+
+
+def test_every_setting_reaches_the_target() -> None:
+    found = target(EVERYTHING, deployment="eu")
+    assert found.base_url == "http://10.1.2.3:8000/v1"
+    assert found.credential.headers() == {"X-Team": "secret-team", "Authorization": "Bearer sk-of-the-operator"}
+    assert found.timeouts == Timeouts(1.0, 2.0, 7.0, 3.0)
+    assert (found.upstream_model, found.api_version, found.weight) == ("m-prod", "2026-01-01", 3)
+    assert (found.context_window, found.max_output_tokens, found.completions) == (1000, 100, True)
+    assert found.allow_private
+
+
+def test_a_target_shows_no_secret() -> None:
+    shown = repr(target(EVERYTHING, deployment="eu"))
+    assert "sk-of" not in shown
+    assert "secret-team" not in shown
+
+
+AZURE = "vendors: {v: {profile: azure, api_key: k%s}}\nmodels: {v/m: {}}"
+
+
+def test_the_placeholders_of_an_address_are_filled_in() -> None:
+    assert target(AZURE % ", url_params: {resource: mine}").base_url == "https://mine.openai.azure.com"
+
+
+def test_an_address_of_one_s_own_needs_no_placeholders() -> None:
+    assert target(AZURE % ', base_url: "https://swe.example.com"').base_url == "https://swe.example.com"
+
+
+def test_a_key_that_its_profile_does_not_need_may_be_left_out() -> None:
+    table = (
+        'vendors: {v: {profile: vllm, base_url: "http://127.0.0.1:8000/v1", allow_private: true}}\nmodels: {v/m: {}}'
+    )
+    assert target(table).credential.headers() == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "vendors: {v: {profile: opnai, api_key: k}}\nmodels: {v/m: {}}",
+            ["table.yaml:2:24 vendors.v.profile: no profile is called 'opnai'; did you mean openai or pais?"],
+        ),
+        (
+            "vendors:\n  v: {}\nmodels: {v/m: {}}",
+            ["table.yaml:3:3 vendors.v.profile: no profile is called 'v'"],
+        ),
+        (
+            "vendors:\n  openai: {}\nmodels: {openai/m: {}}",
+            ["table.yaml:3:11 vendors.openai: the profile 'openai' needs an api_key"],
+        ),
+        (
+            AZURE % "",
+            ["table.yaml:2:14 vendors.v: the address of profile 'azure' needs url_params.resource (or set base_url)"],
+        ),
+        (
+            "vendors:\n  v: {profile: openai_compatible}\nmodels: {v/m: {}}",
+            ["table.yaml:3:6 vendors.v: the profile 'openai_compatible' has no address of its own: set base_url"],
+        ),
+        (
+            "vendors:\n  vllm: {}\nmodels: {vllm/m: {}}",
+            ["table.yaml:3:9 vendors.vllm: is a loopback address; if it is meant, add `allow_private: true` beside it"],
+        ),
+        (
+            "vendors:\n  pais: {api_key: k, url_params: {fqdn: 10.0.0.1}}\nmodels: {pais/m: {}}",
+            ["table.yaml:3:9 vendors.pais: is a private address; if it is meant, add `allow_private: true` beside it"],
+        ),
+        (
+            "vendors:\n  v: {profile: azure}\nmodels: {v/m: {}}",
+            [
+                "table.yaml:3:6 vendors.v: the address of profile 'azure' needs url_params.resource (or set base_url)",
+                "table.yaml:3:6 vendors.v: the profile 'azure' needs an api_key",
+            ],
+        ),
+    ],
+)
+def test_what_is_missing_is_told_where_it_would_be_written(text: str, expected: list[str]) -> None:
+    row = next(iter(loaded(text).config.models))
+    assert made(text, row) == expected
+
+
+@pytest.mark.parametrize("name", sorted(load_profiles()))
+def test_every_profile_can_be_used(name: str) -> None:
+    profile = load_profiles()[name]
+    url_params = ", ".join(f"{each}: x" for each in profile.placeholders)
+    address = "" if profile.base_url else ", base_url: 'https://x.example.com'"
+    settings = f"profile: {name}, api_key: k, allow_private: true, url_params: {{{url_params}}}{address}"
+    found = target(f"vendors: {{v: {{{settings}}}}}\nmodels: {{v/m: {{}}}}")
+    assert "{" not in found.base_url
+    assert found.profile is profile
