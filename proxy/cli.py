@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 done, 1 no, 2 wrong usage. Raises SystemExit as argparse does."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    args = _parser().parse_args(arguments)
+    args = argument_parser().parse_args(arguments)
     status = FAILED
     try:
         status = _run(args)
@@ -124,7 +124,8 @@ def _version(args: argparse.Namespace) -> int:
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
+    """Every command with its arguments; parsed, `run` is what does it."""
     parser = argparse.ArgumentParser(
         prog="dragoman",
         description="One endpoint, one request language and one completion shape for any model vendor.",

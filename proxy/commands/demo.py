@@ -140,19 +140,18 @@ def stream(url: str) -> Iterator[str]:
             data = line.removeprefix(b"data: ").strip()
             if data == b"[DONE]" and finished:
                 return
-            if data.startswith(b"{"):
-                choice = _choice(json.loads(data))
+            for choice in _choices(json.loads(data)) if data.startswith(b"{") else ():
                 finished = finished or choice["finish_reason"] is not None
                 yield choice["text"]
     raise SmokeFailed("the stream broke off")
 
 
-def _choice(frame: dict[str, Any]) -> dict[str, Any]:  # Any: JSON from the wire
-    """A frame's only choice."""
+def _choices(frame: dict[str, Any]) -> list[dict[str, Any]]:  # Any: JSON from the wire
+    """A frame's choices; one that only tells the usage has none."""
     if "error" in frame:
         raise SmokeFailed(f"the stream broke off: {frame['error']['message']}")
-    choice: dict[str, Any] = frame["choices"][0]
-    return choice
+    choices: list[dict[str, Any]] = frame["choices"]
+    return choices
 
 
 def _introduce(app: Running) -> None:

@@ -1,0 +1,128 @@
+"""Every problem is one line with its place, in each form, and no secret is in any."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from config.problems import Problem
+from proxy.commands.check import FORMS, Finding, check, github_lines
+from proxy.reload import Source
+from tests.proxy.commands.conftest import CANARY, TABLE
+
+Writer = Callable[[str], Source]
+Output = pytest.CaptureFixture[str]
+
+SOUND = """\
+version: 1
+vendors:
+  mock: {}
+models:
+  mock/echo: {}
+"""
+
+BAD = f"""\
+version: 1
+server:
+  prot: 80
+vendors:
+  openai: {{api_key: {CANARY}}}
+models:
+  opnai/gpt-4o: {{}}
+routes:
+  fast: openai/gpt-5
+"""
+
+
+def test_a_sound_table_is_counted_in_one_line(source: Writer, capsys: Output) -> None:
+    assert check(source(SOUND), "warning", FORMS["text"]) == 0
+    assert capsys.readouterr().out == "ok: 1 vendor, 1 model, 1 deployment, 0 routes, 0 teams\n"
+
+
+def test_every_kind_of_entry_is_counted(source: Writer, capsys: Output) -> None:
+    assert check(source(TABLE), "warning", FORMS["text"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "ok: 5 vendors, 5 models, 6 deployments, 2 routes, 2 teams"
+
+
+def test_the_embedded_table_is_sound(capsys: Output) -> None:
+    assert check(Source(None, {}), "error", FORMS["text"]) == 0
+    assert capsys.readouterr().out.startswith("ok: ")
+
+
+def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys: Output) -> None:
+    table = source(BAD)
+    assert check(table, "warning", FORMS["text"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.removeprefix(f"{table.path}:").partition(": ")[0] for line in lines] == [
+        "3:3 server.prot",
+        "7:3 models.opnai/gpt-4o",
+        "9:9 routes.fast",
+    ]
+    assert "did you mean port?" in lines[0]
+
+
+def test_what_only_the_vendors_rows_can_tell_has_its_place_too(source: Writer, capsys: Output) -> None:
+    table = source(SOUND.replace("mock: {}", "mock: {profile: moc}"))
+    assert check(table, "warning", FORMS["text"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{table.path}:3:")
+    assert "did you mean mock?" in line
+
+
+def test_a_warning_is_a_line_and_no_failure(source: Writer, capsys: Output) -> None:
+    table = source(TABLE)
+    assert check(table, "warning", FORMS["text"]) == 0
+    assert capsys.readouterr().out.startswith(f"{table.path}:3:21 vendors.openai.api_key: warning: ")
+
+
+def test_strictly_a_warning_fails(source: Writer, capsys: Output) -> None:
+    assert check(source(TABLE), "error", FORMS["text"]) == 1
+    output = capsys.readouterr().out
+    assert "warning: " not in output
+    assert "ok:" not in output
+
+
+def test_a_file_that_is_not_there_is_a_problem_of_its_first_line(capsys: Output, source: Writer) -> None:
+    missing = source(SOUND)
+    assert missing.path is not None
+    missing.path.unlink()
+    assert check(missing, "warning", FORMS["text"]) == 1
+    assert capsys.readouterr().out == f"{missing.path}:1:1 cannot read the file: No such file or directory\n"
+
+
+def test_json_is_a_list_of_objects(source: Writer, capsys: Output) -> None:
+    table = source(BAD)
+    assert check(table, "warning", FORMS["json"]) == 1
+    first, *rest = json.loads(capsys.readouterr().out)
+    assert len(rest) == 2
+    message = first.pop("message")
+    place = {"file": str(table.path), "line": 3, "column": 3, "path": "server.prot"}
+    assert first == {"severity": "error", **place}
+    assert message.startswith("unknown key")
+
+
+def test_json_of_a_sound_table_is_an_empty_list(source: Writer, capsys: Output) -> None:
+    assert check(source(SOUND), "warning", FORMS["json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_github_shows_each_problem_beside_its_line(source: Writer, capsys: Output) -> None:
+    table = source(BAD)
+    assert check(table, "warning", FORMS["github"]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"::error file={table.path},line=3,col=3::server.prot: unknown key")
+
+
+def test_github_commands_escape_what_would_end_them() -> None:
+    finding = Finding(Problem("a,b:c%.yaml", 1, 2, "models.x", "100% wrong"), "warning")
+    assert list(github_lines([finding], "fine")) == [
+        "::warning file=a%2Cb%3Ac%25.yaml,line=1,col=2::models.x: 100%25 wrong",
+        "ok: fine",
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("table", [TABLE, BAD, TABLE.replace("headers", "haeders")])
+def test_no_form_shows_a_secret(source: Writer, capsys: Output, form: str, table: str) -> None:
+    check(source(table), "error", FORMS[form])
+    assert CANARY not in "".join(capsys.readouterr())

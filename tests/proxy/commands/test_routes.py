@@ -1,0 +1,71 @@
+"""What every name resolves to, a row for each deployment, whole and as a team sees it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from proxy.commands.routes import MODEL_COLUMNS, ROUTE_COLUMNS, print_columns, routes
+from proxy.reload import Source
+from tests.proxy.commands.conftest import CANARY, TABLE
+
+Writer = Callable[[str], Source]
+Output = pytest.CaptureFixture[str]
+
+
+def rows(output: str) -> list[list[str]]:
+    """The cells of each line; no cell of these tests holds two spaces."""
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in output.splitlines()]
+
+
+def test_each_deployment_is_a_row(source: Writer, capsys: Output) -> None:
+    assert routes(source(TABLE), None) == 0
+    found = rows(capsys.readouterr().out)
+    assert found[0] == list(MODEL_COLUMNS)
+    assert found[1] == ["openai/gpt-4o-mini", "default", "-", "-", "openai", "gpt-4o-mini", "api.openai.com"]
+    assert found[2] == ["azure-eu/gpt-4o", "sweden", "weighted", "3", "azure", "gpt4o-prod", "swe.example.com"]
+    assert found[3] == ["azure-eu/gpt-4o", "france", "weighted", "1", "azure", "gpt4o-prod", "fra.example.com"]
+    assert [row[0] for row in found[4:7]] == ["anthropic/claude-haiku-4-5", "gpu/llama", "mock/*"]
+
+
+def test_routes_show_every_deployment_they_lead_to(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE), None)
+    found = rows(capsys.readouterr().out)
+    mini, haiku = "openai/gpt-4o-mini/default", "anthropic/claude-haiku-4-5/default"
+    start = found.index(list(ROUTE_COLUMNS)) + 1
+    assert found[start : start + 4] == [
+        ["fast", "-", "priority", "-", "openai/gpt-4o-mini", mini],
+        ["fast", "-", "priority", "-", "anthropic/claude-haiku-4-5", haiku],
+        ["any", "-", "weighted", "2", "fast", f"{mini}, {haiku}"],
+        ["any", "-", "weighted", "1", "gpu/llama", "gpu/llama/default"],
+    ]
+
+
+def test_the_teams_own_routes_follow_with_their_team(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE), None)
+    sweden_first = "azure-eu/gpt-4o/sweden, azure-eu/gpt-4o/france"
+    assert rows(capsys.readouterr().out)[-2:] == [
+        ["fast", "search", "priority", "-", "azure-eu/gpt-4o", sweden_first],
+        ["cheap", "search", "priority", "-", "gpu/llama", "gpu/llama/default"],
+    ]
+
+
+def test_a_team_sees_only_what_it_may_ask_for(source: Writer, capsys: Output) -> None:
+    assert routes(source(TABLE), "search") == 0
+    output = capsys.readouterr().out
+    names = [row[0] for row in rows(output) if row]
+    assert names == ["MODEL", "azure-eu/gpt-4o/sweden", "mock/echo", "ROUTE", "fast", "cheap"]
+
+
+def test_a_team_without_routes_sees_none(source: Writer, capsys: Output) -> None:
+    assert routes(source(TABLE), "data") == 0
+    assert [row[0] for row in rows(capsys.readouterr().out)] == ["MODEL", "openai/gpt-4o-mini"]
+
+
+def test_no_secret_is_shown(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE), None)
+    assert CANARY not in "".join(capsys.readouterr())
+
+
+def test_columns_are_aligned(capsys: Output) -> None:
+    print_columns(("A", "B"), [("1", "2"), ("longer", "3")])
+    assert capsys.readouterr().out == "A       B\n1       2\nlonger  3\n"

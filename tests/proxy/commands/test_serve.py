@@ -1,0 +1,84 @@
+"""The command line's addresses beat the table's, and a port that is taken is one line."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from config.problems import ConfigError
+from proxy.app import Listen
+from proxy.commands.serve import addresses, cannot_listen, serve
+from proxy.reload import Source
+from proxy.terminal import CommandError
+from tests.support.gateway import ROOT, running_gateway
+
+Writer = Callable[[str], Source]
+
+TABLE = """\
+version: 1
+server: {host: 127.0.0.2, port: 8000, admin: {port: 9000}}
+vendors: {mock: {}}
+models: {mock/*: {}}
+"""
+
+
+def listening(source: Source, port: int | None) -> Listen:
+    """Where a source would be served."""
+    return addresses(source, source.load(), port)
+
+
+def test_the_tables_addresses_are_used(source: Writer) -> None:
+    assert listening(source(TABLE), None) == Listen("127.0.0.2", 8000, "127.0.0.1", 9000)
+
+
+def test_the_command_line_beats_the_table(source: Writer) -> None:
+    written = source(TABLE)
+    chosen = Source(written.path, written.env, host="127.0.0.3")
+    assert listening(chosen, 0) == Listen("127.0.0.3", 0, "127.0.0.1", 9000)
+
+
+def test_an_open_table_is_refused_beyond_loopback_unless_insisted_on(source: Writer) -> None:
+    path = source(TABLE).path
+    with pytest.raises(ConfigError, match="without teams"):
+        Source(path, {}, host="0.0.0.0").load()
+    assert listening(Source(path, {}, True, "0.0.0.0"), None).host == "0.0.0.0"
+
+
+def test_a_taken_port_is_one_line_that_names_it(source: Writer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=rf"cannot listen: .*{port}.*in use"):
+            serve(Source(source(TABLE).path, {}, host="127.0.0.1"), port)
+
+
+def test_a_host_that_is_not_ours_is_one_line(source: Writer) -> None:
+    with pytest.raises(CommandError, match="cannot listen: "):
+        serve(Source(source(TABLE).path, {}, True, "192.0.2.1"), 0)
+
+
+def test_an_error_without_a_text_of_its_own_is_shown_whole() -> None:
+    assert str(cannot_listen(OSError("nothing to be had"))) == "cannot listen: nothing to be had"
+
+
+def test_the_program_says_one_line_and_fails_when_the_port_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = [sys.executable, "-m", "proxy", "serve", "--port", str(taken.getsockname()[1])]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("dragoman: cannot listen: ")
+
+
+async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path) -> None:
+    body = {"model": "mock/echo", "prompt": "hello"}
+    async with (
+        running_gateway("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n", tmp_path) as gateway,
+        aiohttp.ClientSession() as http,
+        http.post(f"{gateway.url}/v1/completions", json=body) as answer,
+    ):
+        assert (await answer.json())["choices"][0]["text"] == "hello"
+        assert await gateway.stop() == 0

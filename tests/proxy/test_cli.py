@@ -1,0 +1,121 @@
+"""Arguments reach their command, mistakes are one line and a status, and every help has examples."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from proxy import cli
+from proxy.cli import CLOSED_PIPE, INTERRUPTED, SURFACE_NAMES, main
+from proxy.surfaces.registry import SURFACES
+from proxy.terminal import USAGE, CommandError
+
+COMMANDS = ("demo", "serve", "check", "routes", "explain", "key", "schema", "version")
+Output = pytest.CaptureFixture[str]
+
+
+def usage_error(*arguments: str) -> int | str | None:
+    """The exit status of arguments that are refused."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    return caught.value.code
+
+
+def raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `version` raise."""
+
+    def run(_: argparse.Namespace) -> int:
+        raise error
+
+    monkeypatch.setattr(cli, "_version", run)
+
+
+def test_the_status_of_the_command_is_the_status_of_the_program(capsys: Output) -> None:
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out.startswith("dragoman ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["chekc"], ["serve", "--port", "x"], ["check", "--output", "xml"], ["key"]])
+def test_wrong_usage_is_status_2(arguments: list[str], capsys: Output) -> None:
+    assert usage_error(*arguments) == 2
+    assert "usage: dragoman" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "8080.0", "²"])
+def test_a_number_that_is_no_port_is_named(port: str, capsys: Output) -> None:
+    assert usage_error("serve", f"--port={port}") == 2
+    assert f"'{port}' is no port: 0 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_commands_help_ends_in_examples_of_it(command: str, capsys: Output) -> None:
+    assert usage_error(command, "--help") == 0
+    examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
+    assert examples
+    assert all(line.startswith(f"  dragoman {command}") for line in examples)
+
+
+def test_the_help_names_every_command(capsys: Output) -> None:
+    assert usage_error("--help") == 0
+    listed = capsys.readouterr().out
+    assert [command for command in COMMANDS if f"    {command} " not in listed] == []
+
+
+@pytest.mark.parametrize("command", ["routes", "explain", "check", "serve"])
+def test_a_bad_table_is_its_problems_and_status_1(command: str, tmp_path: Path, capsys: Output) -> None:
+    table, body = tmp_path / "t.yaml", tmp_path / "request.json"
+    table.write_text("version: 1\nvendrs: {}\nmodles: {}\n", encoding="utf-8")
+    body.write_text("{}", encoding="utf-8")
+    arguments = [command, "-c", str(table), *([str(body)] if command == "explain" else [])]
+    assert main(arguments) == 1
+    lines = "".join(capsys.readouterr()).splitlines()
+    assert [line.partition(" ")[0] for line in lines] == [f"{table}:2:1", f"{table}:3:1"]
+
+
+def test_a_mistake_is_one_line_on_standard_error(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    raising(CommandError("no such thing", USAGE), monkeypatch)
+    assert main(["version"]) == USAGE
+    assert capsys.readouterr().err == "dragoman: no such thing\n"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), BaseExceptionGroup("tasks", [KeyboardInterrupt()])])
+def test_an_interrupt_is_silent(error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    raising(error, monkeypatch)
+    assert main(["version"]) == INTERRUPTED
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), ExceptionGroup("tasks", [BrokenPipeError()])])
+def test_a_reader_that_left_is_silent(error: BaseException, monkeypatch: pytest.MonkeyPatch, capfd: Output) -> None:
+    raising(error, monkeypatch)
+    monkeypatch.setattr(cli, "_forget_output", lambda: None)
+    assert main(["version"]) == CLOSED_PIPE
+    assert capfd.readouterr().err == ""
+
+
+def test_the_surfaces_to_choose_from_are_those_there_are() -> None:
+    assert set(SURFACE_NAMES) == {surface.name for surface in SURFACES}
+
+
+def test_key_schema_and_check_are_reached(capsys: Output) -> None:
+    assert [main(["key", "new"]), main(["schema"]), main(["check", "--strict", "--output", "json"])] == [0, 0, 0]
+    assert capsys.readouterr().out.startswith("drg_")
+
+
+def test_routes_are_reached_with_their_team(capsys: Output) -> None:
+    assert main(["routes"]) == 0
+    assert "mock/echo" in capsys.readouterr().out
+    assert main(["routes", "--team", "search"]) == USAGE
+    assert "the table has no teams" in capsys.readouterr().err
+
+
+def test_explain_is_reached_with_its_form(tmp_path: Path, capsys: Output) -> None:
+    body = tmp_path / "request.json"
+    body.write_text('{"model": "mock/echo", "prompt": "hi"}', encoding="utf-8")
+    assert main(["explain", str(body), "--output", "json", "--path", "/v5/completions"]) == 0
+    assert '"surface": "scale"' in capsys.readouterr().out
+
+
+def test_one_demonstration_is_reached(capsys: Output) -> None:
+    assert main(["demo", "--once", "--port", "0"]) == 0
+    assert "any vendor." in capsys.readouterr().out.splitlines()[-1]

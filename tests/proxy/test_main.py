@@ -1,0 +1,71 @@
+"""The program starts, says one line to each mistake, and leaves no mess on a closed pipe."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = (sys.executable, "-m", "proxy")
+
+
+def run(*arguments: str, stdin: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
+    """One run of the program, to its end."""
+    return subprocess.run([*PROGRAM, *arguments], cwd=ROOT, input=stdin, capture_output=True, check=False)
+
+
+def test_the_module_is_the_program() -> None:
+    done = run("version")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"dragoman ")
+
+
+def test_the_console_script_is_the_program() -> None:
+    script = Path(sys.executable).with_name("dragoman")
+    done = subprocess.run([script, "version"], capture_output=True, check=False)
+    assert done.stdout == run("version").stdout
+
+
+def test_without_a_command_the_usage_is_shown() -> None:
+    done = run()
+    assert done.returncode == 2
+    assert b"usage: dragoman" in done.stderr
+
+
+def test_a_reader_that_went_away_is_no_traceback() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = subprocess.run(
+            [*PROGRAM, "schema"], cwd=ROOT, stdout=write_end, stderr=subprocess.PIPE, check=False, text=True
+        )
+    finally:
+        os.close(write_end)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("command", ["serve", "routes", "check"])
+def test_a_missing_table_is_one_line(command: str) -> None:
+    done = run(command, "-c", "nowhere.yaml")
+    said = (done.stdout if command == "check" else done.stderr).decode()
+    assert done.returncode == 1
+    assert said == "nowhere.yaml:1:1 cannot read the file: No such file or directory\n"
+
+
+@pytest.mark.parametrize(("arguments", "heavy"), [(("version",), "pydantic"), (("check",), "aiohttp")])
+def test_short_commands_do_not_wait_for_what_they_do_not_need(arguments: tuple[str, ...], heavy: str) -> None:
+    code = f"import sys; from proxy.cli import main; main({list(arguments)}); sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+    table = tmp_path / "t.yaml"
+    table.write_text("version: 1\nvendors: {modèle: {}}\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [*PROGRAM, "check", "-c", str(table)], cwd=ROOT, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == b""

@@ -1,0 +1,33 @@
+"""The stand-in for curl sends what it is told and shows what comes back."""
+
+import asyncio
+
+import pytest
+
+from tests.support import curl
+from tests.support.vendor import FakeVendor
+from tests.support.wire import json_answer
+
+Output = pytest.CaptureFixture[str]
+
+
+async def run(*arguments: str) -> int:
+    """Run it beside the vendor's loop."""
+    return await asyncio.to_thread(curl.main, list(arguments))
+
+
+async def test_a_body_is_posted_with_its_headers(capsys: Output) -> None:
+    async with FakeVendor(json_answer(200, {"ok": True})) as vendor:
+        assert await run("-sN", "-H", "x-one: 1", f"{vendor.base_url}/path", "-d", "{}") == 0
+    (received,) = vendor.requests
+    assert (received.method, received.target, received.body) == ("POST", "/path", b"{}")
+    assert received.header("x-one") == "1"
+    assert capsys.readouterr().out == '{"ok":true}'
+
+
+async def test_an_error_status_fails_only_when_asked(capsys: Output) -> None:
+    async with FakeVendor(json_answer(404, {"ok": False})) as vendor:
+        assert await run("-s", vendor.base_url + "/") == 0
+        assert await run("-sf", "-X", "PUT", vendor.base_url + "/") == 22
+    assert [request.method for request in vendor.requests] == ["GET", "PUT"]
+    assert capsys.readouterr().out == '{"ok":false}'

@@ -1,0 +1,259 @@
+"""What is shipped to run the gateway agrees with it: ports, paths, times, tables. Never starts a container."""
+
+import re
+import shutil
+import subprocess
+import sys
+from configparser import ConfigParser
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typing_extensions import override
+
+from config.loader import Loaded, load_text
+from config.schema import Server
+from config.semantics import exposure_problems
+from proxy.cli import argument_parser
+from proxy.server import HEALTH_PATHS
+from proxy.snapshot import build_snapshot
+from proxy.version import VERSION
+from tests.support.gateway import running_gateway
+
+ROOT = Path(__file__).resolve().parent.parent
+DEPLOY = ROOT / "deploy"
+KUBERNETES = DEPLOY / "kubernetes"
+YAML_FILES = sorted([*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")])
+
+DEFAULTS = Server()
+DIGEST = "sha256:" + "a" * 64
+"""What every secret file of these tests holds: the one kind of text that any field with a secret takes."""
+
+SLACK = 10
+"""Seconds a stop may take beyond the table's drain: settling, last words, the end of the process."""
+
+
+def load_shipped(text: str, folder: Path) -> Loaded:
+    """A shipped table, with a file in `folder` for every secret file it names. Raises ConfigError for a bad one."""
+    for name in re.findall(r"\$\{file:([^}]+)\}", text):
+        (folder / Path(name).name).write_text(DIGEST, encoding="utf-8")
+    moved = re.sub(r"\$\{file:[^}]+/", f"${{file:{folder}/", text)
+    table = load_text(moved, "table.yaml", {"TEAM_KEY_DIGEST": DIGEST})
+    build_snapshot(table)
+    assert exposure_problems(table, None, False) == ()
+    return table
+
+
+def drain_of(server: Server) -> float:
+    """The longest that a stop takes."""
+    return server.drain_grace + server.drain_timeout + SLACK
+
+
+def one(path: Path) -> Any:  # noqa: ANN401 - YAML of other tools
+    """The only document of a YAML file."""
+    (document,) = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    return document
+
+
+def test_nothing_shipped_here_is_python() -> None:
+    assert list(DEPLOY.rglob("*.py")) == []
+
+
+@pytest.mark.parametrize("path", YAML_FILES, ids=lambda path: path.name)
+def test_every_yaml_file_parses(path: Path) -> None:
+    assert all(isinstance(document, dict) for document in yaml.safe_load_all(path.read_text(encoding="utf-8")))
+
+
+# The image ----------------------------------------------------------------------------------------------------------
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Keyword and argument of each instruction of the Dockerfile's last stage."""
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    pairs = [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in lines]
+    last = max(number for number, (keyword, _) in enumerate(pairs) if keyword == "FROM")
+    return pairs[last:]
+
+
+def instruction(keyword: str) -> str:
+    """The argument of the only such instruction of the last stage."""
+    (argument,) = (argument for name, argument in instructions() if name == keyword)
+    return argument
+
+
+def copied() -> list[str]:
+    """What the build takes from the checkout."""
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    lines = re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)
+    return [name for line in lines for name in line.split()]
+
+
+def health_code() -> str:
+    """The Python that the image asks for its health."""
+    command = instruction("HEALTHCHECK").partition("CMD ")[2]
+    interpreter, option, code = yaml.safe_load(command)
+    assert (interpreter, option) == ("python", "-c")
+    return str(code)
+
+
+def test_the_image_runs_unprivileged_and_safely() -> None:
+    assert int(instruction("USER").partition(":")[0]) > 0
+    assert instruction("STOPSIGNAL") == "SIGTERM"
+    assert "PYTHONSAFEPATH=1" in instruction("ENV").split()
+    assert instruction("EXPOSE").split() == [str(DEFAULTS.port), str(DEFAULTS.admin.port)]
+
+
+def test_the_image_starts_a_command_there_is() -> None:
+    assert yaml.safe_load(instruction("ENTRYPOINT")) == ["dragoman"]
+    arguments = argument_parser().parse_args(yaml.safe_load(instruction("CMD")))
+    assert arguments.config == Path("/etc/dragoman/table.yaml")
+
+
+def test_the_image_is_built_of_what_the_builder_is_sent() -> None:
+    ignore = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    sent = {line.removeprefix("!") for line in ignore if line.startswith("!")}
+    assert set(copied()) == sent
+    assert [name for name in sent if not (ROOT / name).exists()] == []
+
+
+def test_the_wheel_can_be_built_of_that_alone(tmp_path: Path) -> None:
+    for name in copied():
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, tmp_path / name)
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert any(fnmatch(path.name, f"dragoman-{VERSION}-*.whl") for path in (tmp_path / "dist").iterdir())
+
+
+async def test_the_image_asks_the_gateway_for_its_health(tmp_path: Path) -> None:
+    code = health_code()
+    address = f"http://127.0.0.1:{DEFAULTS.port}"
+    assert code.partition(address)[2].partition("'")[0] in HEALTH_PATHS
+
+    def ask(url: str) -> int:
+        return subprocess.run(
+            [sys.executable, "-c", code.replace(address, url)], capture_output=True, check=False
+        ).returncode
+
+    async with running_gateway("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n", tmp_path) as gateway:
+        assert ask(gateway.url) == 0
+        assert await gateway.stop() == 0
+        assert ask(gateway.url) != 0
+
+
+# Compose and Prometheus ---------------------------------------------------------------------------------------------
+
+
+def test_the_tables_of_compose_and_kubernetes_are_sound(tmp_path: Path) -> None:
+    for text in ((DEPLOY / "table.yaml").read_text("utf-8"), one(KUBERNETES / "configmap.yaml")["data"]["table.yaml"]):
+        server = load_shipped(text, tmp_path).config.server
+        assert (server.port, server.admin.port) == (DEFAULTS.port, DEFAULTS.admin.port)
+
+
+def test_compose_starts_the_gateway_on_its_table(tmp_path: Path) -> None:
+    compose = one(DEPLOY / "compose.yaml")
+    service = compose["services"]["dragoman"]
+    arguments = argument_parser().parse_args(service["command"])
+    mounts = dict(reversed(mount.removesuffix(":ro").split(":")) for mount in service["volumes"])
+    assert (DEPLOY / mounts[str(arguments.config)]).is_file()
+    assert service["ports"] == [f"127.0.0.1:{DEFAULTS.port}:{DEFAULTS.port}"]
+    assert (ROOT / service["build"]["dockerfile"]).is_file()
+    server = load_shipped((DEPLOY / "table.yaml").read_text("utf-8"), tmp_path).config.server
+    assert int(service["stop_grace_period"].removesuffix("s")) > drain_of(server)
+
+
+def test_compose_hands_over_every_secret_and_variable_of_its_table() -> None:
+    table = (DEPLOY / "table.yaml").read_text(encoding="utf-8")
+    service = one(DEPLOY / "compose.yaml")["services"]["dragoman"]
+    assert set(re.findall(r"\$\{([A-Z_]+)", table)) == set(service["environment"])
+    assert set(re.findall(r"\$\{file:/run/secrets/([^}]+)\}", table)) == set(service["secrets"])
+
+
+def test_prometheus_scrapes_the_admin_listener_with_its_token() -> None:
+    compose = one(DEPLOY / "compose.yaml")
+    prometheus = compose["services"]["prometheus"]
+    mounts = dict(mount.removesuffix(":ro").split(":") for mount in prometheus["volumes"])
+    (scrape,) = one(DEPLOY / next(iter(mounts)))["scrape_configs"]
+    assert scrape["static_configs"] == [{"targets": [f"dragoman:{DEFAULTS.admin.port}"]}]
+    assert scrape["metrics_path"] == "/metrics"
+    secret = Path(scrape["authorization"]["credentials_file"])
+    assert secret.parent == Path("/run/secrets")
+    assert secret.name in prometheus["secrets"]
+    assert secret.name in compose["secrets"]
+
+
+# Kubernetes ---------------------------------------------------------------------------------------------------------
+
+
+def test_kustomize_lists_every_manifest() -> None:
+    listed = set(one(KUBERNETES / "kustomization.yaml")["resources"])
+    assert listed == {path.name for path in KUBERNETES.iterdir()} - {"kustomization.yaml"}
+
+
+def test_the_pods_listen_probe_and_drain_as_the_gateway_does(tmp_path: Path) -> None:
+    pod = one(KUBERNETES / "deployment.yaml")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"http": DEFAULTS.port, "admin": DEFAULTS.admin.port}
+    probes = {name: container[name]["httpGet"] for name in ("startupProbe", "readinessProbe", "livenessProbe")}
+    assert {probe["port"] for probe in probes.values()} == {"http"}
+    assert {probe["path"] for probe in probes.values()} <= HEALTH_PATHS
+    assert probes["readinessProbe"]["path"] == "/health/ready"
+    table = one(KUBERNETES / "configmap.yaml")["data"]["table.yaml"]
+    assert pod["terminationGracePeriodSeconds"] > drain_of(load_shipped(table, tmp_path).config.server)
+    assert container["image"] == f"dragoman:{VERSION}"
+
+
+def test_the_pods_find_their_table_and_secrets_where_they_look() -> None:
+    pod = one(KUBERNETES / "deployment.yaml")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    assert all("subPath" not in mount for mount in container["volumeMounts"])
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    table = argument_parser().parse_args(container["args"]).config
+    config = one(KUBERNETES / "configmap.yaml")
+    assert table.name in config["data"]
+    assert volumes[mounts[str(table.parent)]]["configMap"]["name"] == config["metadata"]["name"]
+    folders = {str(Path(name).parent) for name in re.findall(r"\$\{file:([^}]+)\}", config["data"][table.name])}
+    assert folders <= mounts.keys()
+
+
+def test_services_and_budget_select_the_pods_and_ports_there_are() -> None:
+    deployment = one(KUBERNETES / "deployment.yaml")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    names = {port["name"] for port in container["ports"]}
+    services = list(yaml.safe_load_all((KUBERNETES / "service.yaml").read_text(encoding="utf-8")))
+    assert [service["spec"]["selector"] for service in services] == [labels] * len(services)
+    assert {port["targetPort"] for service in services for port in service["spec"]["ports"]} == names
+    budget = one(KUBERNETES / "poddisruptionbudget.yaml")
+    assert budget["spec"]["selector"] == deployment["spec"]["selector"] == {"matchLabels": labels}
+
+
+# systemd ------------------------------------------------------------------------------------------------------------
+
+
+class UnitFile(ConfigParser):
+    """A unit file: the case of its keys counts."""
+
+    @override
+    def optionxform(self, optionstr: str) -> str:
+        return optionstr
+
+
+def test_the_unit_starts_reloads_and_stops_as_the_gateway_does() -> None:
+    unit = UnitFile(interpolation=None, strict=False)
+    unit.read(DEPLOY / "systemd" / "dragoman.service", encoding="utf-8")
+    service = unit["Service"]
+    program, *arguments = service["ExecStart"].split()
+    assert Path(program).name == "dragoman"
+    assert argument_parser().parse_args(arguments).config == Path("/etc/dragoman/table.yaml")
+    assert service["ExecReload"].split()[1:] == ["-HUP", "$MAINPID"]
+    assert int(service["TimeoutStopSec"]) > drain_of(DEFAULTS)
+    assert service["Environment"] == "PYTHONSAFEPATH=1"
