@@ -2,9 +2,9 @@
 
 Never knows JSON or a dialect.
 
-Tolerates what vendors send (LF, CRLF or CR line ends, `data:` with and without a space, comments, multi-line data, unknown
-fields) after the WHATWG HTML standard's event stream section; an event that grows past the cap is an error, because an
-endless event would otherwise be an endless buffer.
+Tolerates what vendors send (LF, CRLF or CR line ends, `data:` with and without a space, comments, multi-line data,
+unknown fields, a byte order mark at the start) after the WHATWG HTML standard's event stream section; an event that
+grows past the cap is an error, because an endless event would otherwise be an endless buffer.
 """
 
 from collections.abc import Iterator
@@ -12,19 +12,26 @@ from collections.abc import Iterator
 MAX_EVENT = 16 * 1024 * 1024
 """Bytes of one event; larger than any image or embedding answer seen, far below a worker's memory."""
 
+_BOM = b"\xef\xbb\xbf"
+
 
 class EventTooLarge(ValueError):
     """One event passed the cap."""
 
 
 class SSEParser:
-    """Incremental splitter; feed it pieces, get whole events. One per stream."""
+    """Incremental splitter; feed it pieces, get whole events. One per stream.
 
-    __slots__ = ("_cap", "_data", "_event", "_rest", "_size", "_skip_lf")
+    `_head` holds the stream's first bytes while they may still be a byte order mark, None after that. `_rest` is the
+    line whose end has not come; it only ever grows in place, so that a long line in small pieces costs linear time.
+    """
+
+    __slots__ = ("_cap", "_data", "_event", "_head", "_rest", "_size", "_skip_lf")
 
     def __init__(self, cap: int = MAX_EVENT) -> None:
         self._cap = cap
-        self._rest = b""
+        self._head: bytes | None = b""
+        self._rest = bytearray()
         self._data: list[bytes] = []
         self._event = b""
         self._size = 0
@@ -32,45 +39,64 @@ class SSEParser:
 
     def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
         """Events completed by `piece`, in order. Raises EventTooLarge."""
-        if self._skip_lf and piece[:1] == b"\n":
-            piece = piece[1:]
-        self._skip_lf = False
-        if not self._rest and not self._data and b"\r" not in piece and piece[-2:] == b"\n\n":
-            block: list[bytes] = piece.split(b"\n")
-        else:
-            buffer = self._rest + piece
-            if b"\r" in buffer:
-                self._skip_lf = buffer[-1:] == b"\r"
-                buffer = buffer.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            block = buffer.split(b"\n")
-        self._rest = block.pop()
-        for line in block:
-            if not line:
-                if self._data:
-                    yield self._take()
-                else:
-                    self._event = b""
-                continue
-            self._line(line)
-        if len(self._rest) + self._size > self._cap:
-            raise EventTooLarge(f"an event of more than {self._cap} bytes")
+        if self._head is not None:
+            piece = self._without_mark(self._head + piece)
+        lines = self._unified(piece).split(b"\n")
+        tail = lines.pop()
+        if lines and self._rest:
+            self._rest += lines[0]
+            lines[0] = bytes(self._rest)
+            self._rest.clear()
+        for line in lines:
+            if line:
+                self._line(line)
+            elif self._data:
+                yield self._take()
+            else:
+                self._event = b""
+        if tail:
+            self._rest += tail
+            self._check_cap(len(self._rest))
 
     def finish(self) -> Iterator[tuple[str, bytes]]:
         """The body ended: an event whose blank line never came still counts, since some servers omit the last one."""
         if self._rest:
-            self._line(self._rest)
-            self._rest = b""
+            self._line(bytes(self._rest))
+            self._rest.clear()
         if self._data:
             yield self._take()
+
+    def _without_mark(self, start: bytes) -> bytes:
+        if len(start) < len(_BOM) and _BOM.startswith(start):
+            self._head = start
+            return b""
+        self._head = None
+        return start.removeprefix(_BOM)
+
+    def _unified(self, piece: bytes) -> bytes:
+        """The piece with LF for every line end; a CRLF cut in two is one end."""
+        if self._skip_lf and piece:
+            self._skip_lf = False
+            piece = piece.removeprefix(b"\n")
+        if b"\r" not in piece:
+            return piece
+        self._skip_lf = piece.endswith(b"\r")
+        return piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _line(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
         if name == b"data":
             value = value[1:] if value[:1] == b" " else value
             self._data.append(value)
-            self._size += len(value)
+            # The line end counts too: empty lines of data would otherwise pile up for nothing.
+            self._size += len(value) + 1
+            self._check_cap(0)
         elif name == b"event":
             self._event = value.strip()
+
+    def _check_cap(self, unfinished: int) -> None:
+        if self._size + unfinished > self._cap:
+            raise EventTooLarge(f"an event of more than {self._cap} bytes")
 
     def _take(self) -> tuple[str, bytes]:
         data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
