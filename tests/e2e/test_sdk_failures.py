@@ -1,0 +1,288 @@
+"""What the vendors' own SDKs raise when the gateway refuses, when a vendor fails, and when a stream breaks."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+
+import orjson
+import pytest
+import pytest_asyncio
+
+from providers.unified import JsonObject
+from tests.e2e.kit import CLIENTS, choices_of, digest
+from tests.support.clients import RECIPES, Client, Options, Raised
+from tests.support.gateway import RunningGateway, running_gateway
+
+pytestmark = CLIENTS
+
+Clients = Callable[[str], Client]
+
+KEY, OTHER_KEY = "sk-of-search", "sk-of-ads"
+TABLE = f"""\
+version: 1
+vendors:
+  mock: {{}}
+  mine: {{profile: mock}}
+  pais: {{profile: mock}}
+models:
+  mock/echo: {{}}
+  mock/*: {{}}
+  mine/secret: {{}}
+teams:
+  search: {{keys: ["{digest(KEY)}"], models: [mock/*]}}
+  ads: {{keys: ["{digest(OTHER_KEY)}"], models: ["*"]}}
+"""
+
+PAIS = "/api/v1/compatibility/openai/v1"
+TEXT = "Say hi now"
+ASK: JsonObject = {"model": "mock/echo", "prompt": TEXT}
+CHAT: JsonObject = {"model": "mock/echo", "messages": [{"role": "user", "content": TEXT}]}
+
+STAINLESS: Mapping[int, str] = {
+    400: "BadRequestError",
+    401: "AuthenticationError",
+    403: "PermissionDeniedError",
+    404: "NotFoundError",
+    422: "UnprocessableEntityError",
+    429: "RateLimitError",
+    502: "InternalServerError",
+    504: "InternalServerError",
+}
+OLD_FIREWORKS: Mapping[int, str] = {
+    400: "InvalidRequestError",
+    401: "AuthenticationError",
+    403: "PermissionError",
+    404: "InvalidRequestError",
+    429: "RateLimitError",
+    502: "BadGatewayError",
+    504: "HTTPStatusError",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One SDK on its way to one surface: the status of a bad field there, and what a broken stream raises."""
+
+    sdk: str
+    bad_field: int
+    broken: str
+    prefix: str | None = None
+
+    def options(self, key: str = KEY, max_retries: int = 0) -> Options:
+        """How to connect."""
+        return Options(api_key=key, prefix=self.prefix, max_retries=max_retries)
+
+    def kind(self, status: int) -> str:
+        """The exception for a status."""
+        return (OLD_FIREWORKS if self.sdk == "fireworks0" else STAINLESS)[status]
+
+
+# Only openai reads an error frame, and scale-gp an error event; the others notice nothing but the missing end.
+WAYS = {
+    "openai2": Way("openai2", 400, "APIError"),
+    "openai3": Way("openai3", 400, "APIError"),
+    "scale_gp_a58": Way("scale_gp_a58", 422, "APIStatusError"),
+    "scale_gp": Way("scale_gp", 422, "APIStatusError"),
+    "scale_gp_beta": Way("scale_gp_beta", 422, "RemoteProtocolError"),
+    "fireworks0": Way("fireworks0", 400, "RemoteProtocolError"),
+    "fireworks1": Way("fireworks1", 400, "RemoteProtocolError"),
+    "openai3 to pais": Way("openai3", 422, "APIError", PAIS),
+}
+EVERY = pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WAYS.items()])
+RETRYING = pytest.mark.parametrize(
+    "way", [pytest.param(way, id=name) for name, way in WAYS.items() if way.sdk != "fireworks0"]
+)
+"""fireworks-ai 0.x never tries again by itself."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
+    """One gateway for the whole module; nothing here changes it."""
+    async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
+        yield running
+
+
+def facts_of(raised: Raised) -> JsonObject:
+    """The `error` object of the answer's body, wherever that SDK keeps it."""
+    if raised["body"] is None:  # fireworks-ai 0.x has the body as its message
+        return dict(orjson.loads(raised["message"])["error"])
+    return dict(raised["body"].get("error", raised["body"]))
+
+
+async def raised_by(
+    way: Way, kind: str, fields: JsonObject, options: Options, clients: Clients, gateway: RunningGateway
+) -> Raised:
+    """What the SDK raised."""
+    outcome = await clients(way.sdk).run(kind, gateway.url, fields, options)
+    assert outcome["error"] is not None, outcome
+    return outcome["error"]
+
+
+def check(way: Way, raised: Raised, status: int, code: str, param: str | None) -> None:
+    """The exception of that status, with code and param where its catcher looks for them."""
+    assert raised["kind"] == way.kind(status)
+    assert raised["status_code"] == (None if way.sdk == "fireworks0" else status)
+    facts = facts_of(raised)
+    assert (facts["code"], facts["param"]) == (code, param)
+    if way.sdk.startswith("openai"):
+        assert (raised["code"], raised["param"], raised["type"]) == (code, param, facts["type"])
+
+
+async def answered(gateway: RunningGateway) -> float:
+    """How many requests the gateway has answered."""
+    series = await gateway.metrics()
+    return sum(value for name, value in series.items() if name.startswith("dragoman_requests_total"))
+
+
+def test_every_sdk_is_driven() -> None:
+    assert {way.sdk for way in WAYS.values()} == RECIPES.keys()
+
+
+# What the gateway refuses -------------------------------------------------------------------------------------------
+
+
+@EVERY
+@pytest.mark.parametrize("kind", ["completion", "chat_stream"])
+async def test_a_wrong_key_is_an_authentication_error_that_is_not_tried_again(
+    way: Way, kind: str, clients: Clients, gateway: RunningGateway
+) -> None:
+    before = await answered(gateway)
+    fields = ASK if kind == "completion" else CHAT
+    raised = await raised_by(way, kind, fields, way.options("sk-nobody", max_retries=2), clients, gateway)
+    check(way, raised, 401, "invalid_api_key", None)
+    assert await answered(gateway) - before == 1
+    assert "sk-nobody" not in raised["message"]
+
+
+@EVERY
+async def test_a_model_of_another_team_is_forbidden_and_named(
+    way: Way, clients: Clients, gateway: RunningGateway
+) -> None:
+    fields: JsonObject = {**ASK, "model": "mine/secret"}
+    raised = await raised_by(way, "completion", fields, way.options(), clients, gateway)
+    check(way, raised, 403, "model_not_allowed", "model")
+    assert "mine/secret" in raised["message"]
+    outcome = await clients(way.sdk).run("completion", gateway.url, fields, way.options(OTHER_KEY))
+    assert outcome["error"] is None
+
+
+@EVERY
+async def test_an_unknown_model_is_not_found_and_the_nearest_ones_of_the_team_are_named(
+    way: Way, clients: Clients, gateway: RunningGateway
+) -> None:
+    fields: JsonObject = {**ASK, "model": "mocks/echo"}
+    raised = await raised_by(way, "completion", fields, way.options(), clients, gateway)
+    check(way, raised, 404, "model_not_found", "model")
+    assert "'mock/echo'" in raised["message"]
+    hidden = await raised_by(way, "completion", {**ASK, "model": "mine/secrets"}, way.options(), clients, gateway)
+    assert "'mine/secret'" not in hidden["message"]
+
+
+@EVERY
+async def test_a_bad_field_is_named_with_the_surfaces_own_status(
+    way: Way, clients: Clients, gateway: RunningGateway
+) -> None:
+    raised = await raised_by(way, "completion", {**ASK, "temperature": 9}, way.options(), clients, gateway)
+    check(way, raised, way.bad_field, "invalid_value", "temperature")
+    assert "'temperature' must be a number from 0 to 2" in raised["message"]
+
+
+@pytest.mark.parametrize("name", ["scale_gp_a58", "scale_gp", "scale_gp_beta"])
+async def test_every_bad_field_is_in_the_detail_list(name: str, clients: Clients, gateway: RunningGateway) -> None:
+    fields: JsonObject = {**ASK, "temperature": 9, "top_p": 7}
+    raised = await raised_by(WAYS[name], "completion", fields, WAYS[name].options(), clients, gateway)
+    assert [problem["loc"] for problem in raised["body"]["detail"]] == [["body", "temperature"], ["body", "top_p"]]
+
+
+# What a vendor gets wrong -------------------------------------------------------------------------------------------
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("model", "status", "code"),
+    [
+        ("error-429", 429, "rate_limit_exceeded"),
+        ("error-500", 502, "upstream_error"),
+        ("error-401", 502, "upstream_auth_failed"),
+        ("error-400", 400, "invalid_value"),
+        ("overflow", 400, "context_length_exceeded"),
+        ("malformed", 502, "malformed_upstream"),
+        ("midstream-error-1", 502, "upstream_error"),
+        ("cut-1", 502, "upstream_error"),
+    ],
+)
+async def test_a_vendors_failure_is_raised_as_what_it_means_to_the_caller(
+    way: Way, model: str, status: int, code: str, clients: Clients, gateway: RunningGateway
+) -> None:
+    fields: JsonObject = {**ASK, "model": f"mock/{model}"}
+    raised = await raised_by(way, "completion", fields, way.options(), clients, gateway)
+    assert raised["kind"] == way.kind(status)
+    assert facts_of(raised)["code"] == code
+    assert "sk-mock" not in raised["message"]
+
+
+@EVERY
+async def test_a_stream_that_fails_before_its_first_content_is_refused_like_a_whole_answer(
+    way: Way, clients: Clients, gateway: RunningGateway
+) -> None:
+    for model in ("error-429", "overflow", "midstream-error-0"):
+        fields: JsonObject = {**ASK, "model": f"mock/{model}"}
+        whole = await raised_by(way, "completion", fields, way.options(), clients, gateway)
+        streamed = await raised_by(way, "completion_stream", fields, way.options(), clients, gateway)
+        assert (streamed["kind"], facts_of(streamed)) == (whole["kind"], facts_of(whole))
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("kind", "model", "code"),
+    [
+        ("completion_stream", "midstream-error-2", "upstream_error"),
+        ("completion_stream", "eof-2", "upstream_error"),
+        ("completion_stream", "malformed", "malformed_upstream"),
+        ("chat_stream", "cut-2", "upstream_error"),
+    ],
+)
+async def test_a_stream_that_breaks_is_noticed_after_its_text_and_never_looks_finished(
+    way: Way, kind: str, model: str, code: str, clients: Clients, gateway: RunningGateway
+) -> None:
+    fields: JsonObject = {**(CHAT if kind == "chat_stream" else ASK), "model": f"mock/{model}"}
+    outcome = await clients(way.sdk).run(kind, gateway.url, fields, way.options())
+    raised = outcome["error"]
+    assert raised is not None
+    assert raised["kind"] == way.broken
+    assert (outcome["finish_reason"], outcome["usage"]) == (None, None)
+    assert len(choices_of(outcome)) == (1 if model == "malformed" else 2)
+    if way.broken != "RemoteProtocolError":
+        assert facts_of(raised)["code"] == code
+    if way.sdk in {"fireworks1", "scale_gp_beta"}:  # they hand the error over as a chunk before they raise
+        assert outcome["chunks"][-1]["error"]["code"] == code
+
+
+# Trying again -------------------------------------------------------------------------------------------------------
+
+
+@RETRYING
+@pytest.mark.parametrize(
+    ("model", "requests"),
+    [
+        ("error-500", 2),  # another try may help
+        ("error-401", 1),  # it will not: the operator's key is wrong
+        ("error-400", 1),
+        ("overflow", 1),
+    ],
+)
+async def test_an_sdk_tries_again_exactly_when_it_may_help(
+    way: Way, model: str, requests: int, clients: Clients, gateway: RunningGateway
+) -> None:
+    before = await answered(gateway)
+    fields: JsonObject = {**ASK, "model": f"mock/{model}"}
+    await raised_by(way, "completion", fields, way.options(max_retries=1), clients, gateway)
+    assert await answered(gateway) - before == requests
+
+
+async def test_an_answer_that_took_too_long_is_not_asked_for_again(clients: Clients, gateway: RunningGateway) -> None:
+    before = await answered(gateway)
+    way = WAYS["scale_gp_a58"]
+    fields: JsonObject = {**ASK, "model": "mock/hang-0", "inference_timeout": "0.05"}
+    raised = await raised_by(way, "completion", fields, way.options(max_retries=2), clients, gateway)
+    check(way, raised, 504, "upstream_timeout", None)
+    assert await answered(gateway) - before == 1
