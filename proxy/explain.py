@@ -117,7 +117,7 @@ def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
 
     `Host` and `Content-Length` are left out: they follow from the URL and the body.
     """
-    sources = (SESSION_HEADERS, sent.target.credential.masked(), sent.headers, CALL_HEADERS)
+    sources = (SESSION_HEADERS, sent.headers, sent.target.credential.masked(), CALL_HEADERS)
     headers = {name.lower(): (name, value) for source in sources for name, value in source.items()}
     return dict(headers.values())
 

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
 
 from config.addresses import reach
 from providers.dialect import UpstreamRequest
@@ -117,7 +118,7 @@ class GuardedResolver(AbstractResolver):
         found = await self._inner.resolve(host, port, family)
         allowed = [entry for entry in found if address_allowed(entry["host"], self._allow_private)]
         if found and not allowed:
-            raise OSError(None, "the name resolves to a private address and allow_private is not set")
+            raise OSError(None, "the name leads only to addresses that may not be called")
         return allowed
 
     async def close(self) -> None:
@@ -175,8 +176,9 @@ class HttpTransport:
         """See Transport. Redirects are never followed: they would carry the operator's key to another host."""
         target = request.target
         session = self._private if target.allow_private else self._public
-        headers = target.credential.headers()
-        headers.update(request.headers)
+        # Names in any case, and the operator's headers last: some of the request's come from the client.
+        headers = CIMultiDict(request.headers)
+        headers.update(target.credential.headers())
         headers["Content-Type"] = "application/json"
         headers["X-Request-Id"] = request_id
         try:
@@ -206,7 +208,7 @@ class HttpTransport:
     def _timeout(self, connect: float) -> aiohttp.ClientTimeout:
         timeout = self._timeouts.get(connect)
         if timeout is None:
-            timeout = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=connect)
+            timeout = aiohttp.ClientTimeout(total=None, connect=connect)
             self._timeouts[connect] = timeout
         return timeout
 
