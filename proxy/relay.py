@@ -55,8 +55,10 @@ class Relay:
         Returns when the stream proved that it ended well. Raises UpstreamError when it broke; everything decoded before
         that has been written. Raises ConnectionError when the client is gone.
         """
-        await self._emit(self._stream.events)
         self._clock.enter(Phase.IDLE, idle)
+        self._clock.pause()
+        await self._emit(self._stream.events)
+        self._clock.touch()
         while not self._over and self._finished < self._expected:
             await self._step()
         if not self._over:
@@ -70,22 +72,38 @@ class Relay:
         return self._stream.ended or self._stream.decoder.complete
 
     async def _tail(self) -> None:
-        """Every choice has finished; what may follow is usage and the terminator."""
+        """Every choice has finished; what may follow is usage and the terminator, and neither is worth a failure."""
+        self._clock.pause()
         try:
             async with asyncio.timeout(TAIL_WAIT):
                 while not self._over:
-                    await self._step()
+                    await self._take(await self._rest())
         except TimeoutError:
             await self._decode(b"")
 
+    async def _rest(self) -> bytes:
+        """The next piece of a finished answer; that its connection broke is no more than its end."""
+        try:
+            return await self._read()
+        except UpstreamError:
+            return b""
+
     async def _step(self) -> None:
-        before = self._now()
-        piece = await self._stream.response.read()
-        self._record.waited += self._now() - before
-        self._stream.ended = not piece
+        piece = await self._read()
         self._clock.pause()
-        await self._decode(piece)
+        await self._take(piece)
         self._clock.touch()
+
+    async def _read(self) -> bytes:
+        before = self._now()
+        try:
+            return await self._stream.response.read()
+        finally:
+            self._record.waited += self._now() - before
+
+    async def _take(self, piece: bytes) -> None:
+        self._stream.ended = not piece
+        await self._decode(piece)
 
     async def _decode(self, piece: bytes) -> None:
         events: list[StreamEvent] = []

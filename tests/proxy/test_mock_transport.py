@@ -1,0 +1,89 @@
+"""The mock vendor's answers played out, in virtual time."""
+
+import asyncio
+
+import pytest
+
+from providers.dialect import UpstreamRequest
+from providers.failure import FailureKind, UpstreamError
+from providers.mock import End, MockAnswer, MockPiece
+from providers.unified import Operation
+from proxy.mock_transport import MockResponse, MockTransport
+from proxy.upstream import read_whole
+from tests.proxy.tables import snapshot
+from tests.proxy.virtual_time import run
+
+TARGET = snapshot("vendors: {mock: {}}\nmodels: {mock/echo: {}}").models["mock/echo"].targets[0]
+
+
+def scripted(*pieces: MockPiece, end: End = "eof") -> MockResponse:
+    """An answer with these pieces."""
+    return MockResponse(MockAnswer(200, {"a": "b"}, pieces, end))
+
+
+def now() -> float:
+    """Virtual seconds since the test began."""
+    return asyncio.get_running_loop().time()
+
+
+def test_pieces_come_in_order_each_after_its_delay() -> None:
+    async def main() -> None:
+        response = scripted(MockPiece(0, b"one"), MockPiece(1.5, b"two"), MockPiece(2, b"three"))
+        assert (response.status, response.headers) == (200, {"a": "b"})
+        got = [(await response.read(), now()) for _ in range(5)]
+        assert got == [(b"one", 0), (b"two", 1.5), (b"three", 3.5), (b"", 3.5), (b"", 3.5)]
+
+    run(main())
+
+
+def test_a_piece_without_bytes_is_only_its_delay() -> None:
+    async def main() -> None:
+        response = scripted(MockPiece(1, b""), MockPiece(1, b"one"), MockPiece(1, b""))
+        assert [(await response.read(), now()) for _ in range(2)] == [(b"one", 2), (b"", 3)]
+
+    run(main())
+
+
+def test_a_cut_is_a_body_that_broke_off() -> None:
+    async def main() -> None:
+        response = scripted(MockPiece(0, b"one"), end="cut")
+        assert await response.read() == b"one"
+        with pytest.raises(UpstreamError) as caught:
+            await response.read()
+        assert caught.value.failure.kind is FailureKind.TRUNCATED
+
+    run(main())
+
+
+def test_a_hang_lasts_until_the_reader_gives_up() -> None:
+    async def main() -> None:
+        response = scripted(end="hang")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1e6):
+                await response.read()
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "expected"),
+    [
+        ("/completions", b'{"model":"echo","prompt":"hello there"}', 200, b"hello there"),
+        ("/completions?api-version=1", b'{"model":"echo","prompt":"hello there"}', 200, b"hello there"),
+        ("/chat/completions", b'{"model":"echo","messages":[{"role":"user","content":"hi"}]}', 200, b"hi"),
+        ("/completions", b'{"model":"error-503","prompt":"x"}', 503, b"error"),
+        ("/nowhere", b"{}", 404, b"error"),
+    ],
+)
+def test_a_request_is_answered_by_its_path_and_body(path: str, body: bytes, status: int, expected: bytes) -> None:
+    async def main() -> None:
+        transport = MockTransport()
+        sent = UpstreamRequest(TARGET, Operation.COMPLETIONS, TARGET.base_url + path, body, stream=False)
+        response = await transport.open(sent, "req-1")
+        assert response.status == status
+        assert expected in await read_whole(response)
+        response.release()
+        response.close()
+        await transport.aclose()
+
+    run(main())
