@@ -79,11 +79,13 @@ class Dispatcher:
     async def whole(self, sent: UpstreamRequest, record: RequestRecord, expected: int) -> Completion:
         """The answer of a call that is not streamed, with `expected` choices. Raises UpstreamError."""
         started = self._clock()
-        response = await self._open(sent, record)
         try:
-            body = await read_whole(response)
+            response = await self._open(sent, record)
+            try:
+                body = await read_whole(response)
+            finally:
+                response.release()
         finally:
-            response.release()
             record.waited += self._clock() - started
         completion = sent.target.dialect.decode(sent, body)
         if len(completion.choices) != expected:
@@ -101,15 +103,12 @@ class Dispatcher:
         started = self._clock()
         try:
             response = await self._open(sent, record)
-        except BaseException:
-            record.waited += self._clock() - started
-            raise
-        try:
-            decoder = sent.target.dialect.stream(sent)
-            events, ended = await _until_content(response, decoder)
-        except BaseException:
-            response.close()
-            raise
+            try:
+                decoder = sent.target.dialect.stream(sent)
+                events, ended = await _until_content(response, decoder)
+            except BaseException:
+                response.close()
+                raise
         finally:
             record.waited += self._clock() - started
         return OpenStream(response, decoder, events, ended)

@@ -1,101 +1,21 @@
-"""A committed stream on its way to the client, in virtual time, with a decoder and a renderer made of single marks.
-
-A body's lines are marks: `+text` is text, `.` ends choice 0 and `.1` choice 1, `#` is usage, `$` the terminator, `!` an
-error in-band, `:` a comment. The client gets `<text>`, `<.>`, `<#>`.
-"""
+"""A committed stream on its way to the client, in virtual time: marks come in, `<text>`, `<.>` and `<#>` go out."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pytest
 
 from providers.completion import Chunk, Completion, StreamEvent, Usage
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.failure import FailureKind, UpstreamError
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch import OpenStream
 from proxy.errors import ErrorFacts
 from proxy.record import RequestRecord
 from proxy.relay import DRAIN_WAIT, MAX_DRAIN, TAIL_WAIT, Relay, drain
-from proxy.upstream import fail
+from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
 from tests.proxy.virtual_time import run
 
 IDLE = 120.0
-CUT = UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's answer broke off."))
-
-Step = bytes | float | UpstreamError
-"""A piece of the body, seconds that pass, or how it breaks. After the last step the connection stays open and silent
-unless the last piece is empty, which is the end of the body."""
-
-
-def often(count: int, *steps: Step) -> list[Step]:
-    """The steps, again and again."""
-    return [*steps] * count
-
-
-class Body:
-    """A scripted upstream response."""
-
-    status = 200
-    headers: Mapping[str, str] = {}
-
-    def __init__(self, *steps: Step) -> None:
-        self._steps = list(steps)
-        self.closed = 0
-        self.released = 0
-
-    async def read(self) -> bytes:
-        """See UpstreamResponse."""
-        while self._steps:
-            step = self._steps.pop(0)
-            if isinstance(step, UpstreamError):
-                raise step
-            if isinstance(step, bytes):
-                return step
-            await asyncio.sleep(step)
-        await asyncio.Event().wait()
-        raise AssertionError("unreachable")
-
-    def release(self) -> None:
-        """See UpstreamResponse."""
-        self.released += 1
-
-    def close(self) -> None:
-        """See UpstreamResponse."""
-        self.closed += 1
-
-
-class Marks:
-    """A decoder of marks."""
-
-    def __init__(self) -> None:
-        self.complete = False
-        self._ended = False
-
-    def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        for mark in data.decode().split():
-            match mark[0], mark[1:]:
-                case "+", text:
-                    yield Chunk(text=text)
-                case ".", index:
-                    self._ended = True
-                    yield Chunk(index=int(index or 0), finish_reason="stop")
-                case "#", _:
-                    yield Usage(6, 2)
-                case "$", _:
-                    self.complete = True
-                case "!", _:
-                    raise fail(FailureKind.SERVER, "in-band")
-                case _:
-                    pass
-
-    def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        if not self._ended:
-            raise fail(FailureKind.TRUNCATED, "no end")
-        self.complete = True
-        yield from ()
 
 
 class Brackets:
@@ -181,7 +101,7 @@ class Rig:
 def test_each_piece_is_one_write_and_what_was_read_before_comes_first() -> None:
     rig = Rig(Body(b"+a +b", b"+c", b". # $", b"+never"), first=[Chunk(text="0")])
     assert rig.run() == [b"<0>", b"<a><b>", b"<c>", b"<.><#>"]
-    assert rig.record.usage == Usage(6, 2)
+    assert rig.record.usage == USAGE
 
 
 def test_after_the_terminator_nothing_is_read() -> None:
@@ -240,7 +160,7 @@ def test_a_finished_answer_waits_shortly_for_its_terminator_and_completes_withou
 def test_usage_that_follows_the_finish_is_waited_for() -> None:
     rig = Rig(Body(b"+a .", 1.0, b"#"))
     assert rig.run() == [b"<a><.>", b"<#>"]
-    assert rig.record.usage == Usage(6, 2)
+    assert rig.record.usage == USAGE
 
 
 def test_endless_comments_do_not_hold_a_finished_answer() -> None:

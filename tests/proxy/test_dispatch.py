@@ -1,0 +1,369 @@
+"""From a plan to an answer, in virtual time: who is asked, and what an answer, or its absence, means."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from typing_extensions import override
+
+from providers.completion import Choice, Chunk, Completion, StreamEvent
+from providers.dialect import StreamDecoder, Target, UpstreamRequest
+from providers.failure import Failure, FailureKind, Refusal, UpstreamError
+from providers.unified import Operation, TextPrompt, UnifiedRequest
+from proxy import upstream
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from proxy.dispatch import Dispatcher, OpenStream, choose
+from proxy.errors import GatewayError
+from proxy.metrics import Metrics
+from proxy.record import RequestRecord
+from proxy.routing import Plan
+from proxy.upstream import MAX_ERROR_BODY, UpstreamResponse
+from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
+from tests.proxy.tables import snapshot
+from tests.proxy.virtual_time import run
+
+_T = TypeVar("_T")
+
+ASKED = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {})
+MOCKED = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("hi",)), {}, stream=True)
+
+
+class Scripted:
+    """A dialect of marks: a whole body's `+` are its choices; a target named `picky` refuses `suffix`."""
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        if "picky" in target.deployment:
+            raise Refusal("suffix", f"'suffix' is not supported by {target.name}.")
+        return UpstreamRequest(target, request.operation, "http://v.example.com", b"{}", request.stream)
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        chunks = (event for event in Marks().feed(body) if isinstance(event, Chunk))
+        return Completion(tuple(Choice(index, chunk.text, "stop") for index, chunk in enumerate(chunks)), USAGE)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return Marks()
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return Failure(FailureKind.SERVER, f"{status} {headers.get('a')} {len(body)}", status)
+
+
+TABLE = snapshot(
+    "vendors: {v: {profile: openai, api_key: k}, mock: {}}\n"
+    "models: {v/m: {deployments: {picky: {}, picky2: {}, good: {}, better: {}}}, mock/echo: {}}"
+)
+TARGETS = {target.deployment: replace(target, dialect=Scripted()) for target in TABLE.models["v/m"].targets}
+GOOD = Scripted().encode(ASKED, TARGETS["good"])
+LABEL = "v/m/good"
+
+
+def plan_of(*deployments: str) -> Plan:
+    """A plan over these deployments."""
+    return Plan("v/m", "v/m", tuple(TARGETS[name] for name in deployments), False, ())
+
+
+@dataclass
+class Door:
+    """A transport with one scripted answer, which comes after `delay` seconds, or a failure instead."""
+
+    answer: Body | UpstreamError
+    delay: float = 0.0
+    seen: list[tuple[UpstreamRequest, str]] = field(default_factory=list)
+
+    async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
+        """See Transport."""
+        self.seen.append((request, request_id))
+        await asyncio.sleep(self.delay)
+        if isinstance(self.answer, UpstreamError):
+            raise self.answer
+        return self.answer
+
+    async def aclose(self) -> None:
+        """See Transport."""
+
+
+@dataclass
+class Rig:
+    """A dispatcher behind a scripted door."""
+
+    door: Door
+    sent: UpstreamRequest = GOOD
+    record: RequestRecord = field(default_factory=lambda: RequestRecord("req-1", 0.0, "openai", "/"))
+    metrics: Metrics = field(default_factory=Metrics)
+    time: float = 0.0
+
+    def whole(self, expected: int = 1) -> Completion:
+        """The whole answer."""
+        return run(self._attempt(lambda dispatcher, _: dispatcher.whole(self.sent, self.record, expected)))
+
+    def streamed(self) -> OpenStream:
+        """The stream up to its first content."""
+        return run(self._attempt(lambda dispatcher, clock: dispatcher.streamed(self.sent, self.record, clock)))
+
+    def fails(self, way: Callable[[], object]) -> Failure:
+        """How an answer fails."""
+        with pytest.raises(UpstreamError) as caught:
+            way()
+        return caught.value.failure
+
+    def in_flight(self) -> float:
+        """The gauge."""
+        families = text_string_to_metric_families(self.metrics.render().decode())
+        return next(sample.value for family in families if "inflight" in family.name for sample in family.samples)
+
+    async def _attempt(self, work: Callable[[Dispatcher, Deadlines], Awaitable[_T]]) -> _T:
+        dispatcher = Dispatcher(self.door, self.metrics)
+        try:
+            with Deadlines(600.0) as clock, dispatcher.attempt(self.sent, self.record):
+                assert self.in_flight() == 1
+                return await work(dispatcher, clock)
+        finally:
+            self.time = asyncio.get_running_loop().time()
+            assert self.in_flight() == 0
+
+
+def answers(*steps: Step, status: int = 200, delay: float = 0.0) -> Rig:
+    """A vendor that answers so."""
+    return Rig(Door(Body(*steps, status=status, headers={"a": "b"}), delay))
+
+
+def body_of(rig: Rig) -> Body:
+    """The answer behind the door."""
+    assert isinstance(rig.door.answer, Body)
+    return rig.door.answer
+
+
+# Who is asked --------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_target_is_asked() -> None:
+    assert choose(plan_of("good", "better"), ASKED).target is TARGETS["good"]
+
+
+def test_a_target_that_cannot_honour_the_request_is_passed_over() -> None:
+    assert choose(plan_of("picky", "good"), ASKED).target is TARGETS["good"]
+
+
+def test_where_no_target_can_the_first_reason_is_told() -> None:
+    with pytest.raises(GatewayError) as caught:
+        choose(plan_of("picky", "picky2"), ASKED)
+    facts = caught.value.facts
+    assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "suffix")
+    assert facts.message == "'suffix' is not supported by v/m/picky."
+
+
+def test_a_plan_without_targets_is_a_fault_of_ours() -> None:
+    with pytest.raises(RuntimeError, match="v/m"):
+        choose(plan_of(), ASKED)
+
+
+# Whole answers -------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_answer_is_read_decoded_and_its_connection_given_back() -> None:
+    rig = answers(b"+a ", b"+b", b"")
+    assert [choice.text for choice in rig.whole(2).choices] == ["a", "b"]
+    assert (body_of(rig).released, body_of(rig).closed) == (1, 0)
+    assert rig.door.seen == [(GOOD, "req-1")]
+    (attempt,) = rig.record.attempts
+    assert (attempt.deployment, attempt.outcome, attempt.status) == (LABEL, "ok", None)
+
+
+@pytest.mark.parametrize("expected", [1, 3])
+def test_an_answer_with_another_number_of_choices_is_malformed(expected: int) -> None:
+    rig = answers(b"+a +b", b"")
+    failure = rig.fails(lambda: rig.whole(expected))
+    assert (failure.kind, failure.message) == (
+        FailureKind.MALFORMED,
+        f"The upstream answered with 2 of {expected} choices.",
+    )
+
+
+def test_an_answer_that_breaks_off_gives_its_connection_back() -> None:
+    rig = answers(b"+a", CUT)
+    assert rig.fails(rig.whole).kind is FailureKind.TRUNCATED
+    assert body_of(rig).released == 1
+
+
+@pytest.mark.parametrize("status", [199, 301, 400, 429, 500, 503])
+def test_another_status_means_what_the_dialect_says(status: int) -> None:
+    rig = answers(b"some", b" words", b"", status=status)
+    assert rig.fails(rig.whole) == Failure(FailureKind.SERVER, f"{status} b 10", status)
+    assert body_of(rig).released == 1
+    (attempt,) = rig.record.attempts
+    assert (attempt.outcome, attempt.status, attempt.message) == ("server", status, f"{status} b 10")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_endless_error_body_is_read_to_its_limit(stream: bool) -> None:
+    rig = answers(*often(1000, b"x" * 1000), status=500)
+    assert rig.fails(rig.streamed if stream else rig.whole).message == f"500 b {MAX_ERROR_BODY}"
+
+
+def test_an_error_body_that_stalls_is_waited_for_shortly() -> None:
+    rig = answers(b"some", status=500)
+    assert rig.fails(rig.whole).message == "500 b 4"
+    assert rig.time == upstream.ERROR_BODY_WAIT
+
+
+def test_a_call_that_never_got_through_is_its_failure() -> None:
+    rig = Rig(Door(UpstreamError(Failure(FailureKind.CONNECT, "The upstream could not be reached."))))
+    assert rig.fails(rig.whole).kind is FailureKind.CONNECT
+    assert rig.record.attempts[0].outcome == "connect"
+
+
+def test_the_total_passes_while_the_upstream_thinks() -> None:
+    rig = answers(601.0, b"+a", b"")
+    with pytest.raises(DeadlinePassed) as caught:
+        rig.whole()
+    assert (caught.value.phase, rig.time) == (Phase.TOTAL, 600.0)
+    assert body_of(rig).released == 1
+    assert rig.record.attempts[0].outcome == "cancelled"
+
+
+SLOW: dict[str, Callable[[], Rig]] = {
+    "good": lambda: answers(3.0, b"+a", b"", delay=4.0),
+    "status": lambda: answers(3.0, b"no", b"", delay=4.0, status=500),
+    "cut": lambda: answers(3.0, CUT, delay=4.0),
+    "not opened": lambda: Rig(Door(CUT, 7.0)),
+    "deadline": lambda: answers(7.0, b"+a", delay=599.0),
+}
+
+
+@pytest.mark.parametrize("way", [Rig.whole, Rig.streamed])
+@pytest.mark.parametrize("make", SLOW.values(), ids=SLOW.keys())
+def test_all_the_time_the_upstream_took_is_waiting(make: Callable[[], Rig], way: Callable[[Rig], object]) -> None:
+    rig = make()
+    with suppress(UpstreamError, DeadlinePassed):
+        way(rig)
+    assert rig.record.waited == rig.time
+    assert rig.time > 0
+
+
+# Streams -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_handed_over_at_its_first_content() -> None:
+    rig = answers(b": :", b"#", b"+a +b", b"+c")
+    stream = rig.streamed()
+    assert (stream.events, stream.ended) == ([USAGE, Chunk(text="a"), Chunk(text="b")], False)
+    assert (body_of(rig).closed, body_of(rig).released) == (0, 0)
+
+
+def test_a_stream_that_ends_with_its_first_content_says_so() -> None:
+    class Late(Marks):
+        """Holds its text back until the end."""
+
+        @override
+        def feed(self, data: bytes) -> Iterator[StreamEvent]:
+            yield from ()
+
+        @override
+        def finish(self) -> Iterator[StreamEvent]:
+            yield Chunk(text="late", finish_reason="stop")
+
+    class Holding(Scripted):
+        """Speaks so."""
+
+        @override
+        def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+            return Late()
+
+    rig = answers(b"+a", b"")
+    rig.sent = replace(GOOD, target=replace(GOOD.target, dialect=Holding()))
+    stream = rig.streamed()
+    assert (stream.events, stream.ended) == ([Chunk(text="late", finish_reason="stop")], True)
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind"),
+    [
+        ((b"!",), FailureKind.SERVER),
+        ((b":", b"#", b"!"), FailureKind.SERVER),
+        ((b"+a !",), FailureKind.SERVER),
+        ((b":", b""), FailureKind.TRUNCATED),
+        ((b"",), FailureKind.TRUNCATED),
+        ((b"$",), FailureKind.MALFORMED),
+        ((b":", CUT), FailureKind.TRUNCATED),
+    ],
+)
+def test_what_goes_wrong_before_any_content_is_a_failure_not_a_stream(
+    steps: tuple[Step, ...], kind: FailureKind
+) -> None:
+    rig = answers(*steps)
+    assert rig.fails(rig.streamed).kind is kind
+    assert body_of(rig).closed == 1
+    assert rig.record.attempts[0].outcome == kind.value
+
+
+def test_a_stream_s_status_is_looked_at_before_its_body() -> None:
+    rig = answers(b"+a", b"", status=429)
+    assert rig.fails(rig.streamed).message == "429 b 2"
+
+
+def test_comments_do_not_renew_the_limit_of_the_first_content() -> None:
+    rig = answers(*often(100, 7.0, b": #"))
+    with pytest.raises(DeadlinePassed) as caught:
+        rig.streamed()
+    assert (caught.value.phase, caught.value.limit, rig.time) == (Phase.FIRST_EVENT, 60.0, 60.0)
+    assert body_of(rig).closed == 1
+
+
+def test_the_limit_of_the_first_content_includes_the_head_of_the_answer() -> None:
+    rig = answers(31.0, b"+a", delay=30.0)
+    with pytest.raises(DeadlinePassed):
+        rig.streamed()
+    assert rig.time == 60.0
+
+
+# The account ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_client_that_leaves_cancels_the_attempt_and_its_connection() -> None:
+    rig = answers(100.0, b"+a")
+
+    async def main() -> None:
+        dispatcher = Dispatcher(rig.door, rig.metrics)
+
+        async def work() -> None:
+            with Deadlines(600.0) as clock, dispatcher.attempt(rig.sent, rig.record):
+                await dispatcher.streamed(rig.sent, rig.record, clock)
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(5)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    run(main())
+    (attempt,) = rig.record.attempts
+    assert (attempt.outcome, attempt.finished - attempt.started) == ("cancelled", 5.0)
+    assert (rig.in_flight(), body_of(rig).closed) == (0, 1)
+
+
+def test_a_fault_of_ours_leaves_nothing_in_flight() -> None:
+    rig = answers(b"+a", b"")
+
+    async def main() -> None:
+        with Dispatcher(rig.door, rig.metrics).attempt(rig.sent, rig.record):
+            raise LookupError("ours")
+
+    with pytest.raises(LookupError):
+        run(main())
+    assert rig.in_flight() == 0
+
+
+def test_the_mock_vendor_needs_no_network() -> None:
+    (target,) = TABLE.models["mock/echo"].targets
+    rig = Rig(Door(CUT), sent=target.dialect.encode(MOCKED, target))
+    (event, *_) = rig.streamed().events
+    assert isinstance(event, Chunk)
+    assert event.text == "hi"
+    assert rig.door.seen == []
