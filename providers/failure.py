@@ -6,7 +6,9 @@ Sources: status meanings from the vendors' error pages and SDKs as of November 2
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 
@@ -30,8 +32,8 @@ class FailureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a kind means: the client's status, error type and code; whether the next deployment may be tried, whether the
-    same one may be asked again, and whether it speaks against the deployment's health."""
+    """What a kind means: the client's status, error type and code; whether the next deployment may be tried, whether
+    the same one may be asked again, and whether it speaks against the deployment's health."""
 
     status: int
     type: str
@@ -95,19 +97,56 @@ class Refusal(Exception):
         self.code = code
 
 
+OUR_WORDS: Mapping[FailureKind, str] = {
+    FailureKind.AUTH: "The upstream refused the gateway's credential.",
+    FailureKind.NOT_FOUND: "The upstream does not know this model or path; the routing table names one it lacks.",
+    FailureKind.QUOTA: "The upstream's account has no credit left.",
+}
+"""Said instead of the vendor's words where those are about the operator's account and nothing a client can change."""
+
 MAX_MESSAGE = 500
 _SECRET = re.compile(
-    r"(?i)\b(?:sk|pk|rk|key|gsk|fw|xai|hf|nvapi|org|proj)[-_][A-Za-z0-9_*-]{6,}"
-    r"|\bBearer\s+\S+|\bAKIA[A-Z0-9]{12,}|\beyJ[\w-]+\.[\w-]+\.[\w-]*"
+    r"(?i)\b(?:sk|pk|rk|xai|nvapi)[-_][\w*-]{6,}"
+    r"|\b(?:gsk|fw|hf)_[\w*-]{6,}"
+    # Ordinary words begin like these (key-holder); an id has a digit.
+    r"|\b(?:key|org|proj)[-_](?=[a-z_*-]*\d)[\w*-]{6,}"
+    r"|\bBearer\s+\S+|\bA[KS]IA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\beyJ[\w-]+\.[\w-]+\.[\w-]*"
+    # Keys without a mark of their own are long runs of letters and digits.
+    r"|\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{32,}\b"
 )
 _ADDRESS = re.compile(
-    r"(?i)\b[a-z][a-z0-9+.-]*://\S+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|(?<![\w.])/(?:[\w.-]+/)+[\w.-]+"
+    r"(?i)\b[a-z][a-z0-9+.-]*://\S+"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"
+    r"|(?<![\w:])\[?(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:(?:[0-9a-f]{1,4}:)+|:)(?::[0-9a-f]{1,4})+)(?:%\w+)?\]?(?::\d+)?\b"
+    r"|\b(?:localhost|(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]*):\d{2,5}\b"
+    r"|\b[a-z]:\\[^\s'\"]+"
+    r"|(?<![\w.])/(?:[\w.-]+/)+[\w.-]+"
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def vet(text: str) -> str:
     """A vendor's message made fit to show: one line, capped, without keys, organisation ids, addresses or paths."""
-    capped = text[: 4 * MAX_MESSAGE]
-    clean = _ADDRESS.sub("[address]", _SECRET.sub("[redacted]", _CONTROL.sub(" ", capped)))
+    if len(text) > 2 * MAX_MESSAGE:
+        # Not within a word: half a key would not be recognised as one.
+        text = text[: 2 * MAX_MESSAGE].rpartition(" ")[0] + " …"
+    clean = _ADDRESS.sub("[address]", _SECRET.sub("[redacted]", _CONTROL.sub(" ", text)))
     return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds a vendor asks to wait, from `retry-after-ms` or `retry-after`; `headers` has lower-case names.
+
+    A date is held against the answer's own `date`, so that no clock is needed and the vendor's may be wrong.
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) / unit
+        except ValueError:
+            continue
+        return seconds if 0 <= seconds < float("inf") else None
+    try:
+        wait = parsedate_to_datetime(headers.get("retry-after", "")) - parsedate_to_datetime(headers.get("date", ""))
+    except (ValueError, TypeError):
+        return None
+    return max(0.0, wait.total_seconds())
