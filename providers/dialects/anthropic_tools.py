@@ -1,0 +1,141 @@
+"""Tools on Anthropic's wire: definitions, the choice among them, and names that its pattern allows.
+
+Never the calls of a conversation or of an answer.
+
+Sources: `anthropic` 2.12.0 types `ToolParam`, `ToolChoiceParam`; "Tool use" page, November 2026.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from providers.dialects.anthropic_schema import schema_problem
+from providers.failure import Refusal
+from providers.unified import JsonObject, JsonValue, Params
+
+MAX_NAME = 128
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class ToolNames:
+    """The names of one request as the vendor takes them. `history` lists those on the wire that only the conversation
+    uses."""
+
+    __slots__ = ("_taken", "_wire", "history")
+
+    def __init__(self, offered: Iterable[str]) -> None:
+        names = list(offered)
+        # Names that fit keep themselves whatever the order, so that only a name that does not fit is ever changed.
+        self._wire = {name: name for name in names if _NAME.fullmatch(name)}
+        self._taken = set(self._wire)
+        self.history: list[str] = []
+        for name in names:
+            self._fit(name)
+
+    def __getitem__(self, name: str) -> str:
+        """The wire name of an offered tool."""
+        return self._wire[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._wire
+
+    def used(self, name: str) -> str:
+        """The wire name of a tool that the conversation has called."""
+        if name not in self._wire:
+            self.history.append(self._fit(name))
+        return self._wire[name]
+
+    def changed(self) -> Mapping[str, str]:
+        """Wire name to the client's, where they differ."""
+        return {wire: name for name, wire in self._wire.items() if wire != name}
+
+    def _fit(self, name: str) -> str:
+        if name in self._wire:
+            return self._wire[name]
+        base = _FOREIGN.sub("_", name)[:MAX_NAME] or "_"
+        fitting, number = base, 2
+        while fitting in self._taken:
+            suffix = f"_{number}"
+            fitting = base[: MAX_NAME - len(suffix)] + suffix
+            number += 1
+        self._wire[name] = fitting
+        self._taken.add(fitting)
+        return fitting
+
+
+def offered_names(params: Params) -> list[str]:
+    """The names of the request's functions. Raises Refusal for another kind of tool and for a name given twice."""
+    names: list[str] = []
+    for tool in params.get("tools", ()):
+        function = tool.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if tool.get("type") != "function" or not isinstance(name, str):
+            raise Refusal("tools", "Only tools of type 'function' can be translated.")
+        if name in names:
+            raise Refusal("tools", f"'tools' lists the function '{name}' twice.", "invalid_value")
+        names.append(name)
+    return names
+
+
+def put_tools(body: JsonObject, params: Params, names: ToolNames) -> None:
+    """Add `tools` and `tool_choice`. Raises Refusal.
+
+    A conversation with calls in it needs definitions even when the client offers no tools now: then they are stubs that
+    the model may not call.
+    """
+    tools, choice = params.get("tools"), params.get("tool_choice")
+    if not tools:
+        if choice not in (None, "none", "auto"):
+            raise Refusal("tool_choice", "'tool_choice' needs 'tools' to choose from.", "invalid_value")
+        if names.history:
+            body["tools"] = [{"name": name, "input_schema": _schema({})} for name in names.history]
+            body["tool_choice"] = {"type": "none"}
+        return
+    body["tools"] = [_definition(tool["function"], names) for tool in tools]
+    chosen = _choice(choice, names)
+    if params.get("parallel_tool_calls") is False and chosen != {"type": "none"}:
+        chosen = {**(chosen or {"type": "auto"}), "disable_parallel_tool_use": True}
+    if chosen is not None:
+        body["tool_choice"] = chosen
+
+
+def _definition(function: JsonValue, names: ToolNames) -> JsonObject:
+    if not isinstance(function, dict):
+        raise TypeError("offered_names lets only functions pass")
+    name = str(function["name"])
+    parameters = function.get("parameters") or {}
+    definition: JsonObject = {"name": names[name], "input_schema": _schema(parameters)}
+    if function.get("description"):
+        definition["description"] = function["description"]
+    if function.get("strict"):
+        if problem := schema_problem(definition["input_schema"]):
+            raise Refusal("tools", f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem}.")
+        definition["strict"] = True
+    return definition
+
+
+def _schema(parameters: JsonValue) -> JsonObject:
+    """Arguments are an object always, so a schema that leaves the type out means just that."""
+    if not isinstance(parameters, dict) or parameters.get("type", "object") != "object":
+        raise Refusal("tools", "The parameters of a function must be a schema of type 'object'.", "invalid_value")
+    if not parameters:
+        return {"type": "object", "properties": {}}
+    return parameters if "type" in parameters else {"type": "object", **parameters}
+
+
+_CHOICES: Mapping[str, JsonObject | None] = {"auto": None, "required": {"type": "any"}, "none": {"type": "none"}}
+
+
+def _choice(choice: str | JsonObject | None, names: ToolNames) -> JsonObject | None:
+    """The native choice; None where saying nothing means the same."""
+    if choice is None:
+        return None
+    if isinstance(choice, str):
+        return _CHOICES[choice]
+    function = choice.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
+    if choice.get("type") != "function" or not isinstance(name, str):
+        raise Refusal("tool_choice", "Only a choice of type 'function' can be translated.")
+    if name not in names:
+        raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
+    return {"type": "tool", "name": names[name]}
