@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import anthropic
+import httpx2
 import orjson
 import pytest
-from anthropic.types import RawMessageStreamEvent
+from anthropic.types import MessageParam, RawMessageStreamEvent
 from pydantic import TypeAdapter
 
 from providers.completion import Chunk, StreamEvent, ToolCallDelta, Usage
@@ -57,6 +59,38 @@ def test_every_event_of_a_fixture_is_one_to_the_vendors_types(name: str) -> None
     for event, data in SSEParser().feed(stream(name)):
         if event != "ping":
             assert _EVENT.validate_python(orjson.loads(data))
+
+
+def assembled_by_the_sdk(data: bytes) -> bytes:
+    """The whole message that the vendor's own client makes of a stream."""
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, content=data, headers={"content-type": "text/event-stream"})
+    )
+    question: list[MessageParam] = [{"role": "user", "content": "hi"}]
+    with (
+        httpx2.Client(transport=transport) as http,
+        anthropic.Anthropic(api_key="k", http_client=http) as client,
+        client.messages.stream(model="m", max_tokens=9, messages=question) as answered,
+    ):
+        return answered.get_final_message().to_json(use_api_names=True).encode()
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLE if name != "noise"])
+def test_a_stream_says_what_the_vendors_own_client_makes_of_it(name: str) -> None:
+    whole = DIALECT.decode(SENT, assembled_by_the_sdk(stream(name)))
+    events = decode_stream(stream(name), 4096, SENT)
+    choice, end = whole.choices[0], chunks(events)[-1]
+    arguments: dict[int, str] = {}
+    for delta in [delta for chunk in chunks(events) for delta in chunk.tool_calls]:
+        arguments[delta.index] = arguments.get(delta.index, "") + delta.arguments
+    assert text_of(events) == choice.text
+    assert "".join([chunk.reasoning or "" for chunk in chunks(events)]) == (choice.reasoning or "")
+    assert (end.finish_reason, end.native_finish_reason) == (choice.finish_reason, choice.native_finish_reason)
+    assert (end.refusal, end.matched_stop) == (choice.refusal, choice.matched_stop)
+    assert [orjson.loads(text) for text in arguments.values()] == [
+        orjson.loads(call.arguments) for call in choice.tool_calls
+    ]
+    assert last_usage(events) == whole.usage
 
 
 @pytest.mark.parametrize("name", WHOLE)
