@@ -121,7 +121,7 @@ def whole_text(sent: UpstreamRequest, text: str, finish: FinishReason, matched: 
 
     A choice that was cut off or declined is left as it came: its finish reason tells why it is none of those asked for.
     """
-    if sent.unwrap_choice and finish == "stop" and matched is None:
+    if sent.unwrap_choice and finish == "stop":
         try:
             return unwrap_choice(text)
         except ValueError:

@@ -109,9 +109,10 @@ def test_a_choice_that_was_cut_or_declined_is_left_as_it_is() -> None:
     assert DIALECT.decode(CHOOSE, answer("refusal")).choices[0].finish_reason == "content_filter"
 
 
-def test_an_answer_without_the_choice_is_malformed() -> None:
+@pytest.mark.parametrize("name", ["text", "stop_sequence"])
+def test_an_answer_without_the_choice_is_malformed(name: str) -> None:
     with pytest.raises(UpstreamError) as caught:
-        DIALECT.decode(CHOOSE, answer("text"))
+        DIALECT.decode(CHOOSE, answer(name))
     assert caught.value.failure.kind is FailureKind.MALFORMED
 
 
