@@ -159,7 +159,7 @@ def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
         if whole:
             names[model.name] = None
         if len(model.targets) > 1 or not whole:
-            names.update(dict.fromkeys(target.name for target in model.targets if allowed(team, target.name)))
+            names.update(dict.fromkeys(target.name for target in model.targets if whole or allowed(team, target.name)))
     return tuple(names)
 
 

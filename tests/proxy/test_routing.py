@@ -37,6 +37,7 @@ teams:
     models: ["openai/*", azure-eu/gpt/sweden, cheap, fw/small]
     routes: {{fast: openai/instruct, own: fast}}
   narrow: {{keys: ["{digest_of("n")}"], models: [openai/gpt]}}
+  azure: {{keys: ["{digest_of("a")}"], models: [azure-eu/gpt]}}
   none: {{keys: ["{digest_of("0")}"], routes: {{own: openai/gpt}}}}
 server: {{surfaces: {{scale: {{default_vendor: openai}}}}}}
 """
@@ -265,6 +266,7 @@ def test_a_pattern_grants_a_name_a_vendor_or_everything(pattern: str, name: str,
 def test_the_list_shows_what_may_be_asked_for_routes_first_and_no_wildcard() -> None:
     assert visible(TABLE, NARROW) == ("openai/gpt",)
     assert visible(TABLE, NONE) == ("own",)
+    assert visible(TABLE, TABLE.teams["azure"]) == ("azure-eu/gpt", "azure-eu/gpt/sweden", "azure-eu/gpt/france")
     assert visible(TABLE, SEARCH) == (
         "fast",
         "own",

@@ -1,0 +1,127 @@
+"""The gateway's public listener in this process, before a fake vendor: real sockets on both sides, records to look at.
+
+Never the admin listener or the drain; `proxy.app` has those.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from providers.unified import JsonObject, JsonValue
+from proxy.dispatch import Dispatcher
+from proxy.gateway import Gateway
+from proxy.live import Live
+from proxy.metrics import Metrics
+from proxy.record import RequestRecord
+from proxy.server import PublicServer
+from proxy.upstream import HttpTransport
+from tests.proxy.raw_client import Answer, exchange, request
+from tests.proxy.tables import digest_of, snapshot
+from tests.support.vendor import FakeVendor
+
+MAX_BODY = 100_000
+CLIENT_KEY = "dk-canary-of-the-client"
+OPERATOR_KEY = "sk-canary-of-the-operator"
+AUTH = {"Authorization": f"Bearer {CLIENT_KEY}"}
+
+TABLE = f"""
+vendors:
+  v:
+    profile: openai_compatible
+    api_key: {OPERATOR_KEY}
+    base_url: "http://127.0.0.1:PORT/v1"
+    allow_private: true
+  local: {{profile: openai_compatible, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}}
+models:
+  v/m: {{}}
+  v/hasty: {{timeouts: {{first_event: 100ms, idle: 100ms, total: 5s}}}}
+  v/short: {{timeouts: {{total: 200ms}}}}
+  v/two: {{context_window: 4096, deployments: {{eu: {{}}, us: {{context_window: 2048}}}}}}
+  local/*: {{}}
+routes:
+  fast: {{targets: [v/m, v/two]}}
+teams:
+  search:
+    keys: ["{digest_of(CLIENT_KEY)}"]
+    models: [v/m, v/hasty, v/short, v/two/eu, fast, "local/*"]
+  ads:
+    keys: ["{digest_of("ads")}"]
+    models: [v/two]
+"""
+
+
+@dataclass(slots=True)
+class Rig:
+    """A gateway that listens on `port`, its vendor, and what was told of each request."""
+
+    gateway: Gateway
+    live: Live
+    metrics: Metrics
+    vendor: FakeVendor
+    port: int = 0
+    records: list[RequestRecord] = field(default_factory=list)
+    _told: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tell(self, record: RequestRecord) -> None:
+        """Receive a finished record, as the log does."""
+        self.metrics.observe(record)
+        self.records.append(record)
+        self._told.set()
+
+    async def finished(self, count: int) -> list[RequestRecord]:
+        """Wait until that many requests were told of; all of them."""
+        while len(self.records) < count:
+            self._told.clear()
+            await self._told.wait()
+        return self.records
+
+    async def post(self, path: str, body: JsonValue | bytes, headers: Mapping[str, str] | None = None) -> Answer:
+        """The answer to a POST with the team's key."""
+        return await exchange(self.port, request("POST", path, body, {**AUTH, **(headers or {})}))
+
+    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """The answer to a GET with the team's key."""
+        return await exchange(self.port, request("GET", path, None, AUTH if headers is None else headers))
+
+    def table(self, text: str) -> None:
+        """Put another table in force."""
+        self.live.swap(snapshot(text.replace("PORT", str(self.vendor.port))))
+
+    def series(self, prefix: str) -> dict[str, float]:
+        """The samples whose name begins so: name with its sorted labels to value."""
+        return {
+            " ".join(
+                [sample.name.removeprefix("dragoman_"), *sorted(map("=".join, sample.labels.items()))]
+            ): sample.value
+            for family in text_string_to_metric_families(self.metrics.render().decode())
+            for sample in family.samples
+            if sample.name.startswith(f"dragoman_{prefix}")
+        }
+
+
+def ask(model: str = "v/m", **fields: JsonValue) -> JsonObject:
+    """A text completion's body."""
+    return {"model": model, "prompt": "hi", **fields}
+
+
+@asynccontextmanager
+async def rig(text: str = TABLE) -> AsyncIterator[Rig]:
+    """A rig for as long as the block."""
+    async with FakeVendor() as vendor:
+        live = Live(snapshot(text.replace("PORT", str(vendor.port))), 1_795_000_000)
+        metrics, http = Metrics(), HttpTransport()
+        told: list[RequestRecord] = []
+        gateway = Gateway(live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record))
+        made = Rig(gateway, live, metrics, vendor, records=told)
+        public = PublicServer(gateway.handle, MAX_BODY)
+        listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
+        made.port = listener.sockets[0].getsockname()[1]
+        try:
+            yield made
+        finally:
+            listener.close()
+            await public.shutdown(0.5)
+            await http.aclose()
