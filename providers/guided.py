@@ -2,8 +2,9 @@
 
 Never checks an answer, and never weakens a constraint: what a vendor cannot enforce is `Unenforceable`.
 
-Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, Fireworks "Structured outputs", OpenAI "Structured outputs"
-strict rules; read in November 2026.
+Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, Fireworks "Structured outputs", OpenAI "Structured
+outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
+`response_format` was tried.
 """
 
 import re
@@ -59,14 +60,22 @@ def unwrap_choice(text: str) -> str:
 
 
 def choice_regex(choices: Sequence[str]) -> str:
-    """An alternation of the literals, longest first; only ASCII punctuation is escaped, which every engine reads."""
-    escaped = (re.sub(r"([^\w\s]|_)", _escape, choice) for choice in sorted(choices, key=len, reverse=True))
+    """An alternation of the literals, longest first.
+
+    Only characters that mean something are escaped: engines differ about a backslash before the others (to Rust's, an
+    escaped angle bracket is a word's edge).
+    """
+    escaped = (_SPECIAL.sub(_escape, choice) for choice in sorted(choices, key=len, reverse=True))
     return f"({'|'.join(escaped)})"
+
+
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$\n\r\t]")
+_BY_LETTER: Mapping[str, str] = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _escape(match: re.Match[str]) -> str:
     found = match.group()
-    return f"\\{found}" if found.isascii() and found != "_" else found
+    return _BY_LETTER.get(found, f"\\{found}")
 
 
 def choice_grammar(choices: Sequence[str]) -> str:
@@ -75,8 +84,7 @@ def choice_grammar(choices: Sequence[str]) -> str:
 
 
 def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
+    return '"' + re.sub(r'[\\"\n\r\t]', _escape, text) + '"'
 
 
 def json_schema_format(schema: JsonObject, *, strict: bool) -> JsonObject:
@@ -100,24 +108,27 @@ _STRICT_REFUSED = (
 def strict_problem(schema: JsonObject) -> str | None:
     """Why OpenAI's strict mode would refuse a schema, naming the path; None when it would not.
 
-    Root must be an object and no anyOf; every object closed with all its properties required; no composition besides anyOf.
+    The root must be an object and no anyOf; every object closed, with all its properties required; no composition
+    besides anyOf.
     """
     if schema.get("type") != "object" or "anyOf" in schema:
         return "the root of the schema must have type object and no anyOf"
-    for path, node in _schemas(schema, "$"):
-        for word in _STRICT_REFUSED:
-            if word in node:
-                return f"{path}.{word} cannot be enforced"
-        if node.get("type") == "object" or "properties" in node:
-            properties = node.get("properties")
-            names = set(properties) if isinstance(properties, dict) else set()
-            required = node.get("required")
-            listed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
-            if node.get("additionalProperties") is not False:
-                return f"{path} must set additionalProperties to false"
-            if missing := sorted(names - listed):
-                return f"{path}.required must list {missing[0]!r}"
-    return None
+    return next((problem for path, node in _schemas(schema, "$") if (problem := _node_problem(path, node))), None)
+
+
+def _node_problem(path: str, node: JsonObject) -> str | None:
+    word = next((word for word in _STRICT_REFUSED if word in node), None)
+    if word is not None:
+        return f"{path}.{word} cannot be enforced"
+    types = node.get("type")
+    if types != "object" and not (isinstance(types, list) and "object" in types) and "properties" not in node:
+        return None
+    if node.get("additionalProperties") is not False:
+        return f"{path} must set additionalProperties to false"
+    properties, required = node.get("properties"), node.get("required")
+    listed = required if isinstance(required, list) else []
+    missing = next((name for name in properties if name not in listed), None) if isinstance(properties, dict) else None
+    return None if missing is None else f"{path}.required must list {missing!r}"
 
 
 def _schemas(node: JsonObject, path: str) -> Iterator[tuple[str, JsonObject]]:
@@ -167,7 +178,7 @@ def _vllm(guided: Guided, operation: Operation) -> Constraint:
     """Any version: `response_format` for a schema (0.6 and later, both routes); both spellings for the rest, since
     versions before 0.11 ignore the new one and versions from 0.12 ignore the old one, in silence."""
     if guided.kind == "json":
-        return Constraint({"response_format": json_schema_format(_schema_of(guided), strict=True)})
+        return _format(json_schema_format(_schema_of(guided), strict=True))
     value = _plain(guided)
     return Constraint({"structured_outputs": {guided.kind: value}, guided.field: value})
 
@@ -175,7 +186,7 @@ def _vllm(guided: Guided, operation: Operation) -> Constraint:
 def _sglang(guided: Guided, operation: Operation) -> Constraint:
     match guided.kind:
         case "json" if operation is Operation.CHAT:
-            return Constraint({"response_format": json_schema_format(_schema_of(guided), strict=True)})
+            return _format(json_schema_format(_schema_of(guided), strict=True))
         case "json":
             return Constraint({"json_schema": orjson.dumps(_schema_of(guided)).decode()})
         case "regex":
@@ -201,13 +212,12 @@ def _llamacpp(guided: Guided, operation: Operation) -> Constraint:
 def _fireworks(guided: Guided, operation: Operation) -> Constraint:
     match guided.kind:
         case "json":
-            schema = {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": _schema_of(guided)}}
-            return Constraint({"response_format": schema})
+            named: JsonObject = {"name": SCHEMA_NAME, "schema": _schema_of(guided)}
+            return _format({"type": "json_schema", "json_schema": named})
         case "choice":
-            grammar = choice_grammar(_choices_of(guided))
-            return Constraint({"response_format": {"type": "grammar", "grammar": grammar}}, emulated=True)
+            return _format({"type": "grammar", "grammar": choice_grammar(_choices_of(guided))}, emulated=True)
         case "grammar":
-            return Constraint({"response_format": {"type": "grammar", "grammar": guided.value_text}})
+            return _format({"type": "grammar", "grammar": guided.value_text})
         case "regex":
             raise Unenforceable("it has no regular expressions")
 
@@ -217,103 +227,105 @@ def _tgi(guided: Guided, operation: Operation) -> Constraint:
         raise Unenforceable("its completions route ignores constraints; ask by chat")
     match guided.kind:
         case "json":
-            return Constraint({"response_format": {"type": "json", "value": _schema_of(guided)}})
+            return _format({"type": "json", "value": _schema_of(guided)})
         case "regex":
-            return Constraint({"response_format": {"type": "regex", "value": guided.value_text}})
+            return _format({"type": "regex", "value": guided.value_text})
         case "choice":
-            value = choice_regex(_choices_of(guided))
-            return Constraint({"response_format": {"type": "regex", "value": value}}, emulated=True)
+            return _format({"type": "regex", "value": choice_regex(_choices_of(guided))}, emulated=True)
         case "grammar":
             raise Unenforceable("it has no grammars")
 
 
 def _openai(guided: Guided, operation: Operation) -> Constraint:
+    """OpenAI's strict subset of JSON Schema, on chat."""
     if operation is Operation.COMPLETIONS:
         raise Unenforceable("its completions endpoint has no structured output")
+    if guided.kind == "json" and (problem := strict_problem(_schema_of(guided))):
+        raise Unenforceable(f"its strict mode refuses this schema: {problem}")
+    return _any_schema(guided, operation)
+
+
+def _any_schema(guided: Guided, operation: Operation) -> Constraint:
+    """Vendors that compile any schema, not only OpenAI's strict subset, wherever their row takes constraints."""
     match guided.kind:
         case "json":
-            schema = _schema_of(guided)
-            if problem := strict_problem(schema):
-                raise Unenforceable(f"its strict mode refuses this schema: {problem}")
-            return Constraint({"response_format": json_schema_format(schema, strict=True)})
+            return _format(json_schema_format(_schema_of(guided), strict=True))
         case "choice":
             schema = choice_schema(_choices_of(guided))
-            return Constraint({"response_format": json_schema_format(schema, strict=True)}, unwrap=True, emulated=True)
+            return _format(json_schema_format(schema, strict=True), unwrap=True, emulated=True)
         case "regex" | "grammar":
             raise Unenforceable("it can only be held to a JSON Schema")
-
-
-def _schema_on_chat(guided: Guided, operation: Operation) -> Constraint:
-    """Vendors that compile any schema (not only OpenAI's strict subset), on chat."""
-    if operation is Operation.CHAT and guided.kind == "json":
-        return Constraint({"response_format": json_schema_format(_schema_of(guided), strict=True)})
-    return _openai(guided, operation)
 
 
 def _none(guided: Guided, operation: Operation) -> Constraint:
     raise Unenforceable("it cannot be held to a constraint")
 
 
-STYLES: Mapping[str, Maker] = {
-    "guided": _guided,
-    "structured_outputs": _structured_outputs,
-    "vllm_both": _vllm,
-    "sglang": _sglang,
-    "llamacpp": _llamacpp,
-    "fireworks": _fireworks,
-    "tgi": _tgi,
-    "openai": _openai,
-    "json_schema": _schema_on_chat,
-    "json_object_only": _none,
-    "none": _none,
+def _format(value: JsonObject, *, unwrap: bool = False, emulated: bool = False) -> Constraint:
+    return Constraint({"response_format": value}, unwrap, emulated)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How one kind of vendor is held to a constraint.
+
+    `guided` makes the members for a `guided_*` field. `chat` and `completions` are the types of `response_format` that
+    pass as they are on that route; `SCHEMA_MODE` stands for Fireworks' JSON mode with a schema. `object_by_schema` says
+    that the plain JSON mode, where it does not pass, is said by the schema of any object.
+    """
+
+    guided: Maker
+    chat: frozenset[str] = frozenset()
+    completions: frozenset[str] = frozenset()
+    object_by_schema: bool = False
+
+
+SCHEMA_MODE = "json_object with a schema"
+_FORMATS = frozenset({"json_object", "json_schema"})
+_VLLM_FORMATS = _FORMATS | {"structural_tag"}
+_FIREWORKS_FORMATS = _FORMATS | {"grammar", SCHEMA_MODE}
+_ANY_OBJECT: JsonObject = {"type": "object"}
+
+STYLES: Mapping[str, Style] = {
+    "guided": Style(_guided, _VLLM_FORMATS, _VLLM_FORMATS),
+    "structured_outputs": Style(_structured_outputs, _VLLM_FORMATS, _VLLM_FORMATS),
+    "vllm_both": Style(_vllm, _VLLM_FORMATS, _VLLM_FORMATS),
+    "sglang": Style(_sglang, _VLLM_FORMATS, object_by_schema=True),
+    "llamacpp": Style(_llamacpp, _FORMATS | {SCHEMA_MODE}, object_by_schema=True),
+    "fireworks": Style(_fireworks, _FIREWORKS_FORMATS, _FIREWORKS_FORMATS),
+    "tgi": Style(_tgi),
+    "openai": Style(_openai, _FORMATS),
+    "json_schema": Style(_any_schema, _FORMATS, _FORMATS),
+    "schema_only": Style(_any_schema, frozenset({"json_schema"}), frozenset({"json_schema"}), object_by_schema=True),
+    "json_object_only": Style(_none, frozenset({"json_object"}), frozenset({"json_object"})),
+    "none": Style(_none),
 }
 """What a profile's `structured` may say."""
 
 
 def constrain(style: str, guided: Guided, operation: Operation) -> Constraint:
     """Body members that hold the vendor to the constraint. Raises Unenforceable."""
-    return STYLES[style](guided, operation)
-
-
-_OBJECT_FORMATS = frozenset({"json_object", "json_schema", "grammar", "text"})
+    return STYLES[style].guided(guided, operation)
 
 
 def format_members(style: str, value: JsonObject, operation: Operation) -> Constraint:
-    """`response_format` in the vendor's form. Raises Unenforceable.
-
-    Fireworks' `json_object` with a `schema` becomes a schema elsewhere, its `grammar` a grammar.
-    """
-    kind = value.get("type")
+    """`response_format` in the vendor's form. Raises Unenforceable."""
+    kind = str(value.get("type"))
     if kind == "text":
         return Constraint({})
+    schema = value.get("schema")
+    if kind == "json_object" and isinstance(schema, dict):
+        kind = SCHEMA_MODE
+    row = STYLES[style]
+    if kind in (row.chat if operation is Operation.CHAT else row.completions):
+        return _format(value)
+    if kind == "json_object" and row.object_by_schema:
+        schema = _ANY_OBJECT
+    elif kind == "json_schema":
+        named = value.get("json_schema")
+        schema = named.get("schema") if isinstance(named, dict) else None
+    if isinstance(schema, dict):
+        return row.guided(Guided("json", schema), operation)
     if kind == "grammar":
-        return constrain(style, Guided("grammar", str(value.get("grammar"))), operation)
-    schema = _format_schema(value)
-    if style == "fireworks" or (schema is not None and operation is Operation.CHAT and style in _PASSES_FORMAT):
-        return Constraint({"response_format": value if kind == "json_schema" else _as_schema_format(schema, value)})
-    if schema is not None:
-        return constrain(style, Guided("json", schema), operation)
-    return _object_format(style, operation)
-
-
-_PASSES_FORMAT = frozenset({"openai", "json_schema", "vllm_both", "structured_outputs", "guided", "sglang", "llamacpp"})
-_NO_OBJECT_FORMAT = frozenset({"none", "tgi"})
-
-
-def _object_format(style: str, operation: Operation) -> Constraint:
-    vllm = style in ("vllm_both", "structured_outputs", "guided")
-    if style in _NO_OBJECT_FORMAT or (operation is Operation.COMPLETIONS and not vllm):
-        raise Unenforceable("it has no JSON mode here")
-    return Constraint({"response_format": {"type": "json_object"}})
-
-
-def _format_schema(value: JsonObject) -> JsonObject | None:
-    inner = value.get("json_schema")
-    schema = inner.get("schema") if isinstance(inner, dict) else value.get("schema")
-    if isinstance(schema, str):
-        schema = orjson.loads(schema)
-    return schema if isinstance(schema, dict) else None
-
-
-def _as_schema_format(schema: JsonObject | None, value: JsonObject) -> JsonObject:
-    return value if schema is None else json_schema_format(schema, strict=True)
+        return row.guided(Guided("grammar", str(value.get("grammar"))), operation)
+    raise Unenforceable(f"it has no response_format of type {kind!r} here")

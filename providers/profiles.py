@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import JsonValue as AnyJson
 
 from providers.failure import FailureKind
-from providers.unified import JsonObject, Operation
+from providers.guided import STYLES
+from providers.unified import JsonObject, JsonValue, Operation, Params
 
-LogprobsMode = Literal["bool", "int", "either", "none"]
+LogprobsMode = Literal["bool", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
+ToolChoice = Literal["auto", "none", "required", "named"]
+Overflow = Literal["native", "errors", "clamps", "cuts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +36,31 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """How an operation asks for log probabilities, and how many alternatives it lists at most.
+    """How an operation asks for log probabilities, and how many alternatives it lists at most, whole and streamed.
 
-    `bool` is chat's `logprobs: true` with `top_logprobs`, `int` the completion API's count, `either` takes both.
+    `bool` is chat's `logprobs: true` with `top_logprobs`, `int` the completion API's count, `positive` a count whose 0
+    means none at all, `either` takes `bool` and `int`.
     """
 
     mode: LogprobsMode
     most: int
+    stream_most: int
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One operation of a vendor: its path, the unified fields it honours and what they are called there."""
+    """One operation of a vendor: its path, the unified fields it honours and what they are called there.
+
+    `context` says what the vendor does when prompt and limit pass the window: it obeys the unified field (`native`),
+    refuses (`errors`), shortens the answer by itself (`clamps`), or cuts the prompt by itself (`cuts`).
+    """
 
     path: str
     accepts: frozenset[str]
     rename: Mapping[str, str]
     max_tokens_field: str
     logprobs: Logprobs
+    context: Overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,10 +68,10 @@ class Profile:
     """One vendor's row.
 
     `raw_prompts` says which models take a prompt as it is (`native`: all, `chat`: none, or a pattern over their names);
-    prompts for the others are wrapped into a chat. Models that match a pattern do not chat. `structured` names a style of
-    `providers.guided`. `context` says what the vendor does when prompt and limit pass the window: it obeys the unified field
-    (`native`), refuses (`errors`), or shortens the answer by itself (`clamps`). `errors` maps the vendor's codes and
-    statuses to failure kinds where the common reading would be wrong.
+    prompts for the others are wrapped into a chat. Models that match a pattern do not chat. `structured` names a style
+    of `providers.guided`. `top_k_off` is how the vendor is told that `top_k` is off, None where only leaving it out
+    does. The `error_*` members map the vendor's codes and statuses to failure kinds where the common reading would be
+    wrong.
     """
 
     name: str
@@ -74,10 +85,11 @@ class Profile:
     forwards_unknown: bool
     bounds: Mapping[str, tuple[float | None, float | None]]
     stop_most: int
+    top_k_off: int | None
+    tool_choices: frozenset[ToolChoice]
     structured: str
     asks_usage: bool
     prompt_forms: frozenset[PromptForm]
-    context: Literal["native", "errors", "clamps"]
     error_codes: Mapping[str, FailureKind]
     error_statuses: Mapping[int, FailureKind]
     error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
@@ -118,14 +130,16 @@ class ProfileError(ValueError):
 
 
 _COMMON = ("max_tokens", "temperature", "top_p", "n", "stop", "presence_penalty", "frequency_penalty", "seed", "user")
+_TOOLS = ("tools", "tool_choice", "parallel_tool_calls")
 _BASE: Mapping[Operation, frozenset[str]] = {
-    Operation.CHAT: frozenset(
-        (*_COMMON, "logprobs", "logit_bias", "tools", "tool_choice", "parallel_tool_calls")
-        + ("response_format", "guided", "images")
-    ),
+    Operation.CHAT: frozenset((*_COMMON, "logprobs", "logit_bias", *_TOOLS, "response_format", "guided", "images")),
     Operation.COMPLETIONS: frozenset((*_COMMON, "logprobs", "logit_bias", "echo")),
 }
 """What every OpenAI-compatible server is taken to honour unless its row says otherwise."""
+
+_FIELDS = frozenset(Params.__annotations__)
+
+OperationName = Literal["chat", "completions"]
 
 
 class _Row(BaseModel):
@@ -161,20 +175,26 @@ class _AuthRow(_Row):
 class _LogprobsRow(_Row):
     chat: LogprobsMode = "bool"
     completions: LogprobsMode = "int"
-    most: dict[Literal["chat", "completions"], int] = {}
+    most: dict[OperationName, int] = {}
+    stream_most: dict[OperationName, int] = {}
+
+
+# Enumerations and pairs are written as words and lists in YAML.
+_Kind = Annotated[FailureKind, Field(strict=False)]
+_Bounds = Annotated[tuple[float | None, float | None], Field(strict=False)]
 
 
 class _ErrorsRow(_Row):
-    codes: dict[str, str] = {}
-    statuses: dict[int, str] = {}
-    patterns: dict[str, str] = {}
+    codes: dict[str, _Kind] = {}
+    statuses: dict[int, _Kind] = {}
+    patterns: dict[str, _Kind] = {}
 
 
 class _ProfileRow(_Row):
     dialect: str = "openai"
     base_url: str | None = None
     auth: _AuthRow = _AuthRow()
-    paths: dict[Literal["chat", "completions"], str | None] = {}
+    paths: dict[OperationName, str | None] = {}
     raw_prompts: str = "native"
     model_in: Literal["body", "path"] = "body"
     api_version: str | None = None
@@ -182,16 +202,27 @@ class _ProfileRow(_Row):
     accepts: _ByOperation = _ByOperation()
     refuses: _ByOperation = _ByOperation()
     rename: _Names = _Names()
-    max_tokens_field: dict[Literal["chat", "completions"], str] = {}
-    bounds: dict[str, list[float | int | None]] = {}
+    max_tokens_field: dict[OperationName, str] = {}
+    bounds: dict[str, _Bounds] = {}
     stop_most: int = 4
+    top_k_off: int | None = None
+    tool_choices: list[ToolChoice] = ["auto", "none", "required", "named"]
     logprobs: _LogprobsRow = _LogprobsRow()
     structured: str = "openai"
     usage: Literal["ask", "always"] = "ask"
     prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]
-    context: Literal["native", "errors", "clamps"] = "errors"
+    context: dict[OperationName, Overflow] = {}
     errors: _ErrorsRow = _ErrorsRow()
-    models: list[dict[str, object]] = []
+    models: list[dict[str, AnyJson]] = []
+
+    def fields(self) -> dict[str, list[str]]:
+        """The unified fields that the row names, by the knob that names them."""
+        return {
+            **{f"accepts.{operation}": self.accepts.of(operation) for operation in Operation},
+            **{f"refuses.{operation}": self.refuses.of(operation) for operation in Operation},
+            **{f"rename.{operation}": list(self.rename.of(operation)) for operation in Operation},
+            "bounds": list(self.bounds),
+        }
 
 
 @cache
@@ -233,43 +264,73 @@ def merged(below: JsonObject, above: JsonObject) -> JsonObject:
     return result
 
 
-def _profile(name: str, row: JsonObject) -> Profile:
+def _profile(name: str, row: JsonObject, place: str = "") -> Profile:
+    read = _read(place or name, row)
+    plain = {key: value for key, value in row.items() if key != "models"}
+    overrides: list[tuple[re.Pattern[str], Profile]] = []
+    for index, entry in enumerate(read.models):
+        where = f"{name}.models.{index}"
+        changes = {key: value for key, value in entry.items() if key != "match"}
+        overrides.append(
+            (_pattern(f"{where}.match", entry.get("match")), _profile(name, merged(plain, changes), where))
+        )
+    return _built(name, read, tuple(overrides))
+
+
+def _read(place: str, row: JsonObject) -> _ProfileRow:
     try:
         read = _ProfileRow.model_validate(row)
     except ValidationError as error:
         where = ".".join(str(step) for step in error.errors()[0]["loc"])
-        raise ProfileError(f"{name}.{where}: {error.errors()[0]['msg']}") from None
-    plain = {key: value for key, value in row.items() if key != "models"}
-    overrides: list[tuple[re.Pattern[str], Profile]] = []
-    for entry in read.models:
-        changes: JsonObject = {key: value for key, value in entry.items() if key != "match"}  # type: ignore[misc]
-        overrides.append((re.compile(str(entry["match"])), _profile(name, merged(plain, changes))))
-    return _built(name, read, tuple(overrides))
+        raise ProfileError(f"{place}.{where}: {error.errors()[0]['msg']}") from None
+    for knob, names in read.fields().items():
+        if unknown := sorted(set(names) - _FIELDS):
+            raise ProfileError(f"{place}.{knob}: no unified field is called {unknown[0]!r}")
+    if read.structured not in STYLES:
+        raise ProfileError(f"{place}.structured: no style is called {read.structured!r}")
+    return read
+
+
+def _pattern(place: str, text: JsonValue, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    if not isinstance(text, str):
+        raise ProfileError(f"{place}: must be a pattern")
+    try:
+        return re.compile(text, flags)
+    except re.error as error:
+        raise ProfileError(f"{place}: is not a pattern: {error}") from None
+
+
+def _raw_prompts(name: str, text: str) -> Literal["native", "chat"] | re.Pattern[str]:
+    match text:
+        case "native" | "chat":
+            return text
+        case _:
+            return _pattern(f"{name}.raw_prompts", text)
 
 
 def _built(name: str, row: _ProfileRow, overrides: tuple[tuple[re.Pattern[str], Profile], ...]) -> Profile:
-    raw: Literal["native", "chat"] | re.Pattern[str]
-    raw = row.raw_prompts if row.raw_prompts in ("native", "chat") else re.compile(row.raw_prompts)  # type: ignore[assignment]
     return Profile(
         name=name,
         dialect=row.dialect,
         base_url=row.base_url,
         auth=Auth(row.auth.style, row.auth.header, row.auth.required),
         wires=MappingProxyType({op: wire for op in Operation if (wire := _wire(row, op)) is not None}),
-        raw_prompts=raw,
+        raw_prompts=_raw_prompts(name, row.raw_prompts),
         model_in=row.model_in,
         api_version=row.api_version,
         forwards_unknown=row.unknown_fields == "forward",
-        bounds=MappingProxyType({key: (low, high) for key, (low, high) in row.bounds.items()}),
+        bounds=MappingProxyType(dict(row.bounds)),
         stop_most=row.stop_most,
+        top_k_off=row.top_k_off,
+        tool_choices=frozenset(row.tool_choices),
         structured=row.structured,
         asks_usage=row.usage == "ask",
         prompt_forms=frozenset(row.prompt_forms),
-        context=row.context,
-        error_codes={code: FailureKind(kind) for code, kind in row.errors.codes.items()},
-        error_statuses={status: FailureKind(kind) for status, kind in row.errors.statuses.items()},
+        error_codes=MappingProxyType(dict(row.errors.codes)),
+        error_statuses=MappingProxyType(dict(row.errors.statuses)),
         error_patterns=tuple(
-            (re.compile(text, re.IGNORECASE), FailureKind(kind)) for text, kind in row.errors.patterns.items()
+            (_pattern(f"{name}.errors.patterns", text, re.IGNORECASE), kind)
+            for text, kind in row.errors.patterns.items()
         ),
         overrides=overrides,
     )
@@ -279,17 +340,18 @@ _PATHS = {Operation.CHAT: "/chat/completions", Operation.COMPLETIONS: "/completi
 
 
 def _wire(row: _ProfileRow, operation: Operation) -> Wire | None:
-    path = row.paths.get(operation.value, _PATHS[operation])
+    name: OperationName = operation.value
+    path = row.paths.get(name, _PATHS[operation])
     if path is None:
         return None
     chat = operation is Operation.CHAT
-    accepts = (_BASE[operation] | set(row.accepts.of(operation))) - set(row.refuses.of(operation))
+    most = row.logprobs.most.get(name, 20 if chat else 5)
     mode = row.logprobs.chat if chat else row.logprobs.completions
-    most = row.logprobs.most.get(operation.value, 20 if chat else 5)
     return Wire(
         path=path,
-        accepts=frozenset(accepts),
-        rename=row.rename.of(operation),
-        max_tokens_field=row.max_tokens_field.get(operation.value, "max_tokens"),
-        logprobs=Logprobs(mode, most),
+        accepts=(_BASE[operation] | set(row.accepts.of(operation))) - set(row.refuses.of(operation)),
+        rename=MappingProxyType(row.rename.of(operation)),
+        max_tokens_field=row.max_tokens_field.get(name, "max_tokens"),
+        logprobs=Logprobs(mode, most, row.logprobs.stream_most.get(name, most)),
+        context=row.context.get(name, "errors"),
     )

@@ -7,16 +7,17 @@ import orjson
 
 from providers.completion import Choice, Completion, ToolCall
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai_errors import failure_in_body
+from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import (
+    content_of,
     finish_reason,
     index_of,
     json_object,
     logprobs_of,
     malformed,
     matched_stop,
+    message_of,
     reasoning_of,
-    text_of,
     usage_of,
 )
 from providers.failure import UpstreamError
@@ -31,12 +32,12 @@ def decode_body(sent: UpstreamRequest, body: bytes) -> Completion:
 
 def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
     """The same, parsed."""
-    if body.get("error"):
+    if is_error(body):
         raise UpstreamError(failure_in_body(sent.target.profile, body))
     raw = body.get("choices")
     if not isinstance(raw, list) or not raw:
         raise malformed("has no choices")
-    choices = [_choice(sent, entry) for entry in raw if isinstance(entry, dict)]
+    choices = [_choice(sent, entry, position) for position, entry in enumerate(raw)]
     choices.sort(key=lambda choice: choice.index)
     fingerprint, tier = body.get("system_fingerprint"), body.get("service_tier")
     return Completion(
@@ -47,50 +48,65 @@ def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
     )
 
 
-def _choice(sent: UpstreamRequest, raw: JsonObject) -> Choice:
-    message = raw.get("message")
-    holder: JsonObject = message if isinstance(message, dict) else {}
-    content = holder.get("content") if isinstance(message, dict) else raw.get("text")
-    refusal = holder.get("refusal")
-    calls = tuple(_tool_calls(sent, holder.get("tool_calls")))
+def _choice(sent: UpstreamRequest, raw: JsonValue, position: int) -> Choice:
+    if not isinstance(raw, dict):
+        raise malformed("has a choice that is not an object")
+    message = message_of(raw)
+    refusal = message.get("refusal")
+    calls = _tool_calls(sent, message.get("tool_calls"))
     reason, native = finish_reason(raw.get("finish_reason"), bool(calls))
     if reason is None:
         raise malformed("has a choice without a finish reason")
-    text = text_of(content)
-    if not text and isinstance(refusal, str):
-        text = refusal
+    text = content_of(raw, message)
+    if sent.unwrap_choice and reason == "stop" and not refusal:
+        text = unwrapped(text)
     return Choice(
-        index=index_of(raw),
-        text=_unwrapped(text) if sent.unwrap_choice and reason == "stop" and not refusal else text,
+        index=index_of(raw, position),
+        text=text or (refusal if isinstance(refusal, str) else ""),
         finish_reason=reason,
         native_finish_reason=native,
-        logprobs=logprobs_of(raw.get("logprobs")),
+        logprobs=logprobs_of(raw.get("logprobs"), text),
         refusal=refusal if isinstance(refusal, str) else None,
-        reasoning=reasoning_of(holder),
+        reasoning=reasoning_of(message),
         tool_calls=calls,
         matched_stop=matched_stop(raw),
     )
 
 
-def _unwrapped(text: str) -> str:
+def unwrapped(text: str) -> str:
+    """The choice inside the object that stood for it. Raises UpstreamError(MALFORMED)."""
     try:
         return unwrap_choice(text)
     except ValueError:
         raise malformed("does not hold the choice that was asked for") from None
 
 
-def _tool_calls(sent: UpstreamRequest, raw: JsonValue) -> list[ToolCall]:
-    calls: list[ToolCall] = []
-    for position, entry in enumerate(raw if isinstance(raw, list) else []):
-        function = entry.get("function") if isinstance(entry, dict) else None
-        if not isinstance(entry, dict) or not isinstance(function, dict):
-            raise malformed("has a tool call without a function")
-        name, arguments = str(function.get("name", "")), function.get("arguments", "")
-        calls.append(
-            ToolCall(
-                str(entry.get("id") or f"call_{position}"),
-                sent.tool_names.get(name, name),
-                arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode(),
-            )
-        )
-    return calls
+def _tool_calls(sent: UpstreamRequest, raw: JsonValue) -> tuple[ToolCall, ...]:
+    if not isinstance(raw, list):
+        return ()
+    return tuple([_tool_call(sent, entry, position) for position, entry in enumerate(raw)])
+
+
+def _tool_call(sent: UpstreamRequest, entry: JsonValue, position: int) -> ToolCall:
+    function = entry.get("function") if isinstance(entry, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(entry, dict) or not isinstance(function, dict) or not isinstance(name, str):
+        raise malformed("has a tool call without a function's name")
+    identity = entry.get("id")
+    return ToolCall(
+        identity if isinstance(identity, str) and identity else call_id(position),
+        sent.tool_names.get(name, name),
+        arguments_text(function.get("arguments")),
+    )
+
+
+def call_id(position: int) -> str:
+    """The id of a call whose vendor gave none."""
+    return f"call_{position}"
+
+
+def arguments_text(raw: JsonValue) -> str:
+    """A call's arguments as JSON text; some vendors send the value itself."""
+    if isinstance(raw, str):
+        return raw
+    return "" if raw is None else orjson.dumps(raw).decode()

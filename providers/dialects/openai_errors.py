@@ -1,15 +1,16 @@
 """What an error answer of the OpenAI family means, whatever envelope it comes in.
 
-Never a retry decision. The status is believed first, then the vendor's code, then (400 and 422) the message.
+Never a retry decision. What the vendor's row says of a code or a message comes first, then the codes that mean the same
+everywhere, then a message about the context window, and the status last.
 """
 
 import re
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import orjson
 
-from providers.failure import Failure, FailureKind, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
 from providers.profiles import Profile
 from providers.unified import JsonObject, JsonValue
 
@@ -42,61 +43,79 @@ _CODES: Mapping[str, FailureKind] = {
     "invalid_api_key": FailureKind.AUTH,
     "model_not_found": FailureKind.NOT_FOUND,
     "rate_limit_exceeded": FailureKind.RATE_LIMITED,
-    "server_error": FailureKind.SERVER,
     "overloaded_error": FailureKind.OVERLOADED,
 }
 _CONTEXT = re.compile(
-    r"maximum context length|longer than the model's context length|prompt is too long"
-    r"|exceeds the available context size|exceeds the context window|exceeded model token limit"
-    r"|too large for model with \d+ maximum context|maximum prompt length is \d+"
-    r"|`inputs` tokens \+ `max_new_tokens` must be <=|`inputs` must have less than \d+ tokens"
+    r"context[_ ]length[_ ]exceeded|maximum context length|longer than the (?:model's context|maximum model) length"
+    r"|(?:longer than|exceeds|greater than) the context (?:length|window)|exceeds the available context size"
+    r"|context length of only|prompt[_ ](?:is[_ ])?too[_ ]long|prompt exceeds max length|maximum prompt length is \d+"
+    r"|exceeded model token limit|cannot be greater than max_model_len=|contains \d+ characters \(more than"
+    r"|input token count .{0,30}exceeds the maximum number of tokens|range of input length should be"
+    r"|reduce the length of the messages or completion|request body too large for .{1,80} model"
+    r"|prompt token count of \d+ exceeds the limit|`inputs` tokens \+ `max_new_tokens` must be <="
+    r"|`inputs` must have less than \d+ tokens",
+    re.IGNORECASE,
 )
-_TOO_MANY_A_MINUTE = re.compile(r"tokens per min|TPM")
-_OUR_WORDS: Mapping[FailureKind, str] = {
-    FailureKind.AUTH: "The upstream refused the gateway's credential.",
-    FailureKind.NOT_FOUND: "The upstream does not know this model or path; the routing table names one it lacks.",
-    FailureKind.QUOTA: "The upstream's account has no credit left.",
-}
-"""Where the vendor's words are the operator's business and not the client's."""
+_LIMITED = re.compile(r"rate[_ ]limit|tokens per min|\bTPM\b|quota|too many requests", re.IGNORECASE)
+"""Messages about a rate also speak of too many tokens."""
+_ABOUT_REQUEST = frozenset({None, 400, 403, 413, 422})
+"""Statuses under which a message about the window is believed; Together sends 403 for it, and None is within a 200."""
+_SHOWN_CODE = frozenset({FailureKind.INVALID_REQUEST, FailureKind.CONTEXT_LENGTH})
+_WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
+"""What a code or a field's name looks like; anything else is a text that nobody vetted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What an envelope says, in whatever place: a message, a code, a field, a status, all its machine words, and a text
+    that tells what happened but is not for the client."""
+
+    message: str
+    code: str | None = None
+    param: str | None = None
+    status: int | None = None
+    words: tuple[str, ...] = ()
+    evidence: str = ""
 
 
 def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """The failure an error answer stands for."""
-    parsed = _parse(body)
-    facts = _facts(parsed, body)
-    kind = _kind(profile, status, facts)
-    return Failure(
-        kind,
-        _OUR_WORDS.get(kind) or _message(kind, status, facts.message),
-        status,
-        facts.code if kind in _SHOWN_CODE else None,
-        facts.param if kind is FailureKind.INVALID_REQUEST else None,
-        retry_after(headers),
-    )
+    return _failure(profile, status, _facts(_parse(body), body), retry_after(headers))
 
 
 def failure_in_body(profile: Profile, body: JsonObject) -> Failure:
     """An error object inside a 200 or a stream; its own status, where it has one, takes the place of HTTP's."""
     facts = _facts(body, b"")
-    return_status = facts.status or 500
-    kind = _kind(profile, return_status, facts)
-    return Failure(kind, _OUR_WORDS.get(kind) or _message(kind, return_status, facts.message), facts.status)
+    return _failure(profile, facts.status, facts, None)
 
 
-_SHOWN_CODE = frozenset({FailureKind.INVALID_REQUEST, FailureKind.CONTEXT_LENGTH})
+def is_error(body: JsonObject) -> bool:
+    """Whether a 200's object is an error in disguise."""
+    if body.get("error") or body.get("object") == "error":
+        return True
+    groq = body.get("x_groq")
+    return isinstance(groq, dict) and bool(groq.get("error"))
 
 
-class _Facts:
-    """What an envelope says, in whatever place: a message, machine words, a field, a status."""
+def _failure(profile: Profile, status: int | None, facts: _Facts, wait: float | None) -> Failure:
+    kind = _kind(profile, status, facts)
+    return Failure(
+        kind,
+        OUR_WORDS.get(kind) or vet(facts.message).strip() or _bare_message(kind, status),
+        status,
+        _word(facts.code) if kind in _SHOWN_CODE else None,
+        _word(facts.param) if kind is FailureKind.INVALID_REQUEST else None,
+        wait,
+    )
 
-    __slots__ = ("code", "message", "param", "status", "words")
 
-    def __init__(self, message: str, code: str | None, param: str | None, status: int | None, words: list[str]) -> None:
-        self.message = message
-        self.code = code
-        self.param = param
-        self.status = status
-        self.words = words
+def _bare_message(kind: FailureKind, status: int | None) -> str:
+    where = "an error" if status is None else f"status {status}"
+    return f"The upstream answered with {where} ({kind.value.replace('_', ' ')})."
+
+
+def _word(text: str | None) -> str | None:
+    return text if text is not None and _WORD.fullmatch(text) else None
 
 
 def _parse(body: bytes) -> JsonValue:
@@ -110,19 +129,30 @@ def _parse(body: bytes) -> JsonValue:
 def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     if not isinstance(parsed, dict):
         text = body[:500].decode("utf-8", "replace")
-        return _Facts("" if "<" in text[:100] else text, None, None, None, [])
-    inner = parsed.get("error")
-    detail = parsed.get("detail")
-    if isinstance(detail, dict) and "error" in detail:
-        inner = detail["error"]
+        return _Facts("" if "<" in text[:100] else text)
+    inner = _inner(parsed)
     holder = inner if isinstance(inner, dict) else parsed
-    raw_code, raw_type, param = holder.get("code"), holder.get("type"), holder.get("param")
-    words = [
-        word for word in (raw_code, raw_type, holder.get("error_type"), holder.get("status")) if isinstance(word, str)
-    ]
-    code = raw_code if isinstance(raw_code, str) else None
-    status = next((n for n in (raw_code, parsed.get("status_code")) if isinstance(n, int) and 400 <= n < 600), None)
-    return _Facts(_text(parsed, inner), code, param if isinstance(param, str) else None, status, words)
+    raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
+    named = (raw_code, holder.get("type"), holder.get("error_type"), holder.get("error_code"), holder.get("status"))
+    statuses = (raw_code, parsed.get("status_code"))
+    evidence = metadata.get("raw") if isinstance(metadata, dict) else None
+    return _Facts(
+        _text(parsed, inner),
+        raw_code if isinstance(raw_code, str) else None,
+        param if isinstance(param, str) else None,
+        next((number for number in statuses if isinstance(number, int) and 400 <= number < 600), None),
+        tuple(word for word in named if isinstance(word, str)),
+        evidence if isinstance(evidence, str) else "",
+    )
+
+
+def _inner(parsed: JsonObject) -> JsonValue:
+    """The error itself: an object, or its text."""
+    for name in ("detail", "x_groq"):
+        holder = parsed.get(name)
+        if isinstance(holder, dict) and holder.get("error"):
+            return holder["error"]
+    return parsed.get("error")
 
 
 def _text(parsed: JsonObject, inner: JsonValue) -> str:
@@ -149,52 +179,29 @@ def _detail(entry: JsonValue) -> str:
     return f"{where}: {entry.get('msg', '')}" if where else str(entry.get("msg", ""))
 
 
-def _kind(profile: Profile, status: int, facts: _Facts) -> FailureKind:
-    for word in facts.words:
-        own = profile.error_codes.get(word)
-        if own is not None:
-            return own
-    for pattern, kind in profile.error_patterns:
-        if pattern.search(facts.message):
-            return kind
-    if status == 429 and not any(_CODES.get(word) is FailureKind.QUOTA for word in facts.words):
-        return profile.error_statuses.get(status, FailureKind.RATE_LIMITED)
-    for word in facts.words:
-        common = _CODES.get(word)
-        if common is not None:
-            return common
-    if (
-        status in (400, 403, 413, 422)
-        and _CONTEXT.search(facts.message)
-        and not _TOO_MANY_A_MINUTE.search(facts.message)
-    ):
-        return FailureKind.CONTEXT_LENGTH
-    if status in profile.error_statuses:
-        return profile.error_statuses[status]
-    if 300 <= status < 400:
-        return FailureKind.SERVER
-    return _STATUSES.get(status, FailureKind.SERVER if status >= 500 else FailureKind.INVALID_REQUEST)
+def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:
+    for reading in _readings(profile, status, facts):
+        if reading is not None:
+            return reading
+    return FailureKind.INVALID_REQUEST if status is not None and 400 <= status < 500 else FailureKind.SERVER
 
 
-def _message(kind: FailureKind, status: int, text: str) -> str:
-    shown = vet(text).strip()
-    return shown or f"The upstream answered with status {status} ({kind.value.replace('_', ' ')})."
+def _readings(profile: Profile, status: int | None, facts: _Facts) -> Iterable[FailureKind | None]:
+    """What each sign says, the most telling first; None where it says nothing."""
+    text = f"{facts.message} {facts.evidence}"
+    common = _of_words(_CODES, facts.words)
+    yield _of_words(profile.error_codes, facts.words)
+    yield next((kind for pattern, kind in profile.error_patterns if pattern.search(text)), None)
+    if status == 429:
+        # Never about the request itself, whatever else it says; only a spent account differs from a rate.
+        yield common if common is FailureKind.QUOTA else profile.error_statuses.get(429, FailureKind.RATE_LIMITED)
+    yield common
+    if status in _ABOUT_REQUEST and _CONTEXT.search(text) and not _LIMITED.search(text):
+        yield FailureKind.CONTEXT_LENGTH
+    if status is not None:
+        yield profile.error_statuses.get(status)
+        yield _STATUSES.get(status)
 
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from `retry-after-ms` or `retry-after`; a date counts from the answer's own `date`."""
-    millis = headers.get("retry-after-ms", "").strip()
-    if _NUMBER.fullmatch(millis):
-        return float(millis) / 1000
-    given = headers.get("retry-after", "").strip()
-    if _NUMBER.fullmatch(given):
-        return float(given)
-    try:
-        wait = (parsedate_to_datetime(given) - parsedate_to_datetime(headers.get("date", ""))).total_seconds()
-    except (TypeError, ValueError):
-        # Not a date, or no date to count from: the caller has a default.
-        return None
-    return max(0.0, wait)
+def _of_words(table: Mapping[str, FailureKind], words: Iterable[str]) -> FailureKind | None:
+    return next((table[word] for word in words if word in table), None)

@@ -44,6 +44,8 @@ def wrapped_messages(target: Target, request: UnifiedRequest) -> list[JsonValue]
         raise Refusal("prompt", f"{target.name} is asked by chat and does not take prompts as token ids.")
     if len(prompt.texts) > 1:
         raise Refusal("prompt", f"{target.name} is asked by chat and does not take several prompts in one request.")
+    if request.params.get("echo"):
+        raise Refusal("echo", f"'echo' is not supported by {target.name}: it is asked by chat.")
     if not prompt.texts[0]:
         raise Refusal("prompt", f"{target.name} is asked by chat and does not take an empty prompt.", "invalid_value")
     images = request.params.get("images", ())

@@ -61,22 +61,22 @@ def json_object(data: bytes) -> JsonObject:
 
 
 def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[FinishReason | None, str | None]:
-    """The unified reason and the vendor's word where it says more. Raises UpstreamError for a reason that means failure.
+    """The unified reason and the vendor's word where it says more. Raises UpstreamError for a reason that means
+    failure.
 
-    An unknown word is a clean end: vendors add values several times a year.
+    An unknown word is a clean end: vendors add values several times a year. An empty one is an end only of tool calls.
     """
     if raw is None or (raw == "" and not tool_calls):
         return None, None
-    if raw == "":
-        return "tool_calls", None
-    word = str(raw)
-    if word in _BROKEN:
+    if not isinstance(raw, str):
+        raise malformed("has a finish reason that is not a word")
+    if raw in _BROKEN:
         message = "The upstream broke the answer off with an error of its own."
         raise UpstreamError(Failure(FailureKind.SERVER, message))
-    reason = _FINISH.get(word, "stop")
+    reason = _FINISH.get(raw, "stop")
     if reason == "stop" and tool_calls:
         return "tool_calls", None
-    return reason, None if word == reason else word
+    return reason, None if raw == reason else raw
 
 
 def text_of(content: JsonValue) -> str:
@@ -84,35 +84,47 @@ def text_of(content: JsonValue) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(
-            part["text"]
-            for part in content
-            if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-        )
+        return "".join([_part(part) for part in content if isinstance(part, dict)])
     return ""
+
+
+def _part(part: JsonObject) -> str:
+    text = part.get("text") if part.get("type") == "text" else None
+    return text if isinstance(text, str) else ""
+
+
+def message_of(choice: JsonObject) -> JsonObject:
+    """Where a choice's text and calls stand: its delta, its message, or, for a text completion, the choice itself."""
+    for name in ("delta", "message"):
+        holder = choice.get(name)
+        if isinstance(holder, dict):
+            return holder
+    return choice
+
+
+def content_of(choice: JsonObject, message: JsonObject) -> str:
+    """A choice's text, given its `message_of`."""
+    return text_of(message.get("content")) or text_of(choice.get("text"))
 
 
 def reasoning_of(message: JsonObject) -> str | None:
     """Reasoning under either of its names."""
-    for name in ("reasoning_content", "reasoning"):
-        value = message.get(name)
-        if isinstance(value, str) and value:
-            return value
-    return None
+    value = message.get("reasoning_content") or message.get("reasoning")
+    return value if isinstance(value, str) and value else None
 
 
 def usage_of(body: JsonObject) -> Usage | None:
     """Usage from wherever the vendor puts it; zeros that Ollama sends with every chunk are none."""
-    for holder in (body, body.get("x_groq"), _first_choice(body)):
-        raw = holder.get("usage") if isinstance(holder, dict) else None
-        if isinstance(raw, dict) and (usage := _usage(raw)) is not None:
-            return usage
-    return None
+    raw = body.get("usage")
+    if raw is None:
+        raw = _usage_elsewhere(body)
+    return _usage(raw) if isinstance(raw, dict) else None
 
 
-def _first_choice(body: JsonObject) -> JsonValue:
-    choices = body.get("choices")
-    return choices[0] if isinstance(choices, list) and choices else None
+def _usage_elsewhere(body: JsonObject) -> JsonValue:
+    groq, choices = body.get("x_groq"), body.get("choices")
+    holder = groq if groq is not None else choices[0] if isinstance(choices, list) and choices else None
+    return holder.get("usage") if isinstance(holder, dict) else None
 
 
 def _usage(raw: JsonObject) -> Usage | None:
@@ -131,6 +143,9 @@ def _usage(raw: JsonObject) -> Usage | None:
     reasoning = _count(raw, "reasoning_tokens")
     if reasoning is not None:
         completion_details.setdefault("reasoning_tokens", reasoning)
+    if total == prompt + completion + completion_details.get("reasoning_tokens", 0):
+        # xAI counts reasoning in the total alone.
+        completion = total - prompt
     return Usage(prompt, completion, prompt_details or None, completion_details or None)
 
 
@@ -147,31 +162,34 @@ def _details(raw: JsonObject, names: Sequence[str]) -> dict[str, int]:
     return {}
 
 
-def logprobs_of(raw: JsonValue) -> Logprobs | None:
-    """Log probabilities in either shape, wherever they stand; llama.cpp answers in chat's on both routes."""
-    if not isinstance(raw, dict):
-        return None
-    content, refusal = raw.get("content"), raw.get("refusal")
-    if isinstance(content, list) or isinstance(refusal, list):
-        return ContentLogprobs(_tokens(content), _tokens(refusal))
-    tokens = raw.get("tokens")
-    if isinstance(tokens, list):
-        return _legacy(raw, tokens)
+def logprobs_of(raw: JsonValue, text: str) -> Logprobs | None:
+    """Log probabilities in any shape, None for none at all.
+
+    llama.cpp answers in chat's shape on both routes. Together's streams give one number, which is that of `text`.
+    """
+    if isinstance(raw, dict):
+        content, refusal = _tokens(raw.get("content")), _tokens(raw.get("refusal"))
+        if content or refusal:
+            return ContentLogprobs(content, refusal)
+        tokens = raw.get("tokens")
+        return _legacy(raw, tokens) if isinstance(tokens, list) and tokens else None
+    if isinstance(raw, int | float) and not isinstance(raw, bool):
+        return LegacyLogprobs((text,), (logprob(raw),), None, None)
     return None
 
 
 def _tokens(raw: JsonValue) -> tuple[TokenLogprob, ...]:
     if not isinstance(raw, list):
         return ()
-    return tuple(_token(entry) for entry in raw if isinstance(entry, dict))
+    return tuple([_token(entry) for entry in raw if isinstance(entry, dict)])
 
 
 def _token(entry: JsonObject) -> TokenLogprob:
     raw_bytes = entry.get("bytes")
     return TokenLogprob(
-        str(entry.get("token", "")),
+        text_of(entry.get("token")),
         logprob(entry.get("logprob")),
-        tuple(byte for byte in raw_bytes if isinstance(byte, int)) if isinstance(raw_bytes, list) else None,
+        tuple([byte for byte in raw_bytes if isinstance(byte, int)]) if isinstance(raw_bytes, list) else None,
         _tokens(entry.get("top_logprobs")),
     )
 
@@ -211,7 +229,7 @@ def matched_stop(choice: JsonObject) -> str | int | None:
     return None
 
 
-def index_of(choice: JsonObject) -> int:
-    """A choice's index; 0 where the vendor leaves it out."""
+def index_of(choice: JsonObject, position: int) -> int:
+    """A choice's index; its position where the vendor leaves it out."""
     value = choice.get("index")
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else position

@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from providers.completion import Chunk, FinishReason, StreamEvent, ToolCallDelta, Usage
+from providers.completion import Chunk, FinishReason, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai_answer import decode_object
-from providers.dialects.openai_errors import failure_in_body
+from providers.dialects.openai_answer import arguments_text, call_id, decode_object, unwrapped
+from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import (
+    content_of,
     finish_reason,
     index_of,
     json_object,
     logprobs_of,
     malformed,
     matched_stop,
+    message_of,
     reasoning_of,
-    text_of,
     usage_of,
 )
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.guided import unwrap_choice
 from providers.sse import EventTooLarge, SSEParser
 from providers.unified import JsonObject, JsonValue
 
@@ -33,12 +33,23 @@ MAX_BODY = 32 * 1024 * 1024
 
 
 @dataclass(slots=True)
+class _Call:
+    """A tool call in work: its dense number and the vendor's id, empty where it gave none."""
+
+    number: int
+    identity: str
+
+
+@dataclass(slots=True)
 class _ChoiceState:
-    """What is known of one choice: whether it has finished, its tool calls by the vendor's index, held text."""
+    """What is known of one choice: whether it has finished or refused, held text, and how many tool calls there are,
+    the latest of each of the vendor's indices among them."""
 
     finished: bool = False
-    calls: dict[int, int] = field(default_factory=dict)
+    refused: bool = False
     held: list[str] = field(default_factory=list)
+    count: int = 0
+    calls: dict[int, _Call] = field(default_factory=dict)
 
 
 class OpenAIStream:
@@ -81,7 +92,8 @@ class OpenAIStream:
             for _, frame in self._sse.feed(data):
                 if self._done:
                     return
-                yield from self._frame(frame)
+                if frame:
+                    yield from self._frame(frame)
         except EventTooLarge:
             raise malformed("has an event that is too large") from None
 
@@ -115,109 +127,85 @@ class OpenAIStream:
                 raise _cut()
             self._done = True
             return
-        try:
-            body = orjson.loads(frame)
-        except orjson.JSONDecodeError:
-            raise malformed("has an event that is not valid JSON") from None
-        if not isinstance(body, dict):
-            raise malformed("has an event that is not a JSON object")
-        if body.get("error"):
+        body = _event(frame)
+        if is_error(body):
             raise UpstreamError(failure_in_body(self._sent.target.profile, body))
         choices = body.get("choices")
         if choices:
+            if not isinstance(choices, list):
+                raise malformed("has choices that are not a list")
             fingerprint = body.get("system_fingerprint")
             for raw in choices:
                 chunk = self._chunk(raw, fingerprint if isinstance(fingerprint, str) else None)
                 if chunk is not None:
                     yield chunk
-        if "usage" in body or "x_groq" in body:
-            usage = usage_of(body)
-            if usage is not None:
-                yield usage
+        usage = usage_of(body)
+        if usage is not None:
+            yield usage
 
-    def _chunk(self, raw: JsonObject, fingerprint: str | None) -> Chunk | None:
-        """The gain of one choice, None for a frame that carries none (a role, a filter's note, what follows the end)."""
-        index = index_of(raw)
+    def _chunk(self, raw: JsonValue, fingerprint: str | None) -> Chunk | None:
+        """The gain of one choice, None for a frame that carries none (a role, a filter's note, what follows the
+        end)."""
+        if not isinstance(raw, dict):
+            raise malformed("has a choice that is not an object")
+        index = index_of(raw, 0)
         state = self._choices.get(index)
         if state is None:
             state = self._choices[index] = _ChoiceState()
         if state.finished:
             return None
-        delta = raw.get("delta")
-        holder: JsonObject = delta if isinstance(delta, dict) else {}
-        text = text_of(holder.get("content") if "delta" in raw else raw.get("text"))
-        calls = self._calls(state, holder.get("tool_calls"))
-        reason, native = finish_reason(raw.get("finish_reason"), bool(state.calls))
-        refusal = holder.get("refusal")
-        reasoning = reasoning_of(holder) if holder else None
-        logprobs = logprobs_of(raw["logprobs"]) if raw.get("logprobs") else None
-        if not (text or calls or reason or refusal or reasoning or logprobs):
-            return None
+        message = message_of(raw)
+        refusal = message.get("refusal")
+        if not isinstance(refusal, str) or not refusal:
+            refusal = None
+        state.refused = state.refused or refusal is not None
+        text = content_of(raw, message)
+        calls = self._calls(state, message.get("tool_calls"))
+        reason, native = finish_reason(raw.get("finish_reason"), state.count > 0)
+        logprobs = logprobs_of(raw.get("logprobs"), text)
         if self._sent.unwrap_choice:
-            text = self._held(state, text, reason)
-            if not (text or reason):
-                return None
-        if isinstance(refusal, str):
-            text = text or refusal
+            text = _held(state, text, reason)
+        reasoning = reasoning_of(message)
+        if not (text or reason or refusal or reasoning or calls or logprobs):
+            return None
         state.finished = reason is not None
         return Chunk(
             index=index,
-            text=text,
+            text=text or refusal or "",
             finish_reason=reason,
             native_finish_reason=native,
             logprobs=logprobs,
-            refusal=refusal if isinstance(refusal, str) else None,
+            refusal=refusal,
             reasoning=reasoning,
             tool_calls=calls,
             matched_stop=matched_stop(raw) if reason else None,
             system_fingerprint=fingerprint,
         )
 
-    def _held(self, state: _ChoiceState, text: str, reason: FinishReason | None) -> str:
-        """A choice inside an object: nothing until its end, then the bare choice."""
-        state.held.append(text)
-        if reason is None:
-            return ""
-        whole = "".join(state.held)
-        if reason != "stop":
-            return whole
-        try:
-            return unwrap_choice(whole)
-        except ValueError:
-            raise malformed("does not hold the choice that was asked for") from None
-
     def _calls(self, state: _ChoiceState, raw: JsonValue) -> tuple[ToolCallDelta, ...]:
         if not isinstance(raw, list):
             return ()
-        deltas: list[ToolCallDelta] = []
-        for entry in raw:
-            function = entry.get("function") if isinstance(entry, dict) else None
-            if isinstance(entry, dict) and isinstance(function, dict):
-                deltas.append(self._call(state, entry, function))
-        return tuple(deltas)
+        return tuple([self._call(state, entry, position) for position, entry in enumerate(raw)])
 
-    def _call(self, state: _ChoiceState, entry: JsonObject, function: JsonObject) -> ToolCallDelta:
-        """One piece. A vendor's indices may be missing or all 0: a fresh id then begins a new call."""
-        given, identity = entry.get("index"), entry.get("id")
-        name, arguments = function.get("name"), function.get("arguments")
-        native = given if isinstance(given, int) else 0
-        fresh = isinstance(identity, str) and bool(identity) and isinstance(name, str) and bool(name)
-        if native not in state.calls or (fresh and arguments and state.calls and native == 0):
-            state.calls[native] = len(set(state.calls.values())) if native not in state.calls else self._next(state)
-        names = self._sent.tool_names
-        return ToolCallDelta(
-            index=state.calls[native],
-            id=identity if isinstance(identity, str) and identity else None,
-            name=names.get(name, name) if isinstance(name, str) and name else None,
-            arguments=arguments
-            if isinstance(arguments, str)
-            else ""
-            if arguments is None
-            else orjson.dumps(arguments).decode(),
-        )
-
-    def _next(self, state: _ChoiceState) -> int:
-        return max(state.calls.values()) + 1
+    def _call(self, state: _ChoiceState, entry: JsonValue, position: int) -> ToolCallDelta:
+        """One piece. A call begins with an index that was not seen, or with another id and a name at one that was: the
+        indices of some vendors are all 0, and old vLLM gives every piece an id of its own. A missing index is the place
+        in the list."""
+        function = entry.get("function") if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or not isinstance(function, dict):
+            raise malformed("has a tool call without a function")
+        given, identity, name = entry.get("index"), entry.get("id"), function.get("name")
+        native = given if isinstance(given, int) else position
+        identity = identity if isinstance(identity, str) else ""
+        arguments = arguments_text(function.get("arguments"))
+        call = state.calls.get(native)
+        if call is not None and (not name or not identity or identity == call.identity):
+            return ToolCallDelta(call.number, arguments=arguments)
+        if not isinstance(name, str) or not name:
+            raise malformed("has a tool call without a function's name")
+        call = state.calls[native] = _Call(state.count, identity or call_id(state.count))
+        state.count += 1
+        return ToolCallDelta(call.number, call.identity, self._sent.tool_names.get(name, name), arguments)
 
     def _whole(self, data: bytes) -> Iterator[StreamEvent]:
         """The vendor answered with a whole body: one chunk a choice."""
@@ -232,15 +220,34 @@ class OpenAIStream:
                 refusal=choice.refusal,
                 reasoning=choice.reasoning,
                 tool_calls=tuple(
-                    ToolCallDelta(position, call.id, call.name, call.arguments)
-                    for position, call in enumerate(choice.tool_calls)
+                    ToolCallDelta(number, call.id, call.name, call.arguments)
+                    for number, call in enumerate(choice.tool_calls)
                 ),
                 matched_stop=choice.matched_stop,
                 system_fingerprint=completion.system_fingerprint,
             )
-        if isinstance(completion.usage, Usage):
+        if completion.usage is not None:
             yield completion.usage
         self._done = True
+
+
+def _event(frame: bytes) -> JsonObject:
+    try:
+        body = orjson.loads(frame)
+    except orjson.JSONDecodeError:
+        raise malformed("has an event that is not valid JSON") from None
+    if not isinstance(body, dict):
+        raise malformed("has an event that is not a JSON object")
+    return body
+
+
+def _held(state: _ChoiceState, text: str, reason: FinishReason | None) -> str:
+    """A choice inside an object: nothing until its end, then the bare choice; what was cut or refused is as it is."""
+    state.held.append(text)
+    if reason is None:
+        return ""
+    whole = "".join(state.held)
+    return unwrapped(whole) if reason == "stop" and not state.refused else whole
 
 
 def _cut() -> UpstreamError:

@@ -1,0 +1,238 @@
+"""How each unified field is written on the OpenAI family's wire, compiled from a vendor's row.
+
+Never the prompt, the address or the switches of a stream, and never a vendor's name.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from providers.dialect import Target
+from providers.failure import Refusal
+from providers.guided import Unenforceable, constrain, format_members
+from providers.profiles import Profile, Wire
+from providers.unified import Guided, JsonObject, JsonValue, LogprobsWanted, Operation, Params, is_neutral
+
+
+@dataclass(slots=True)
+class Draft:
+    """A body in work, and what the answer's decoding will need to know of it."""
+
+    target: Target
+    operation: Operation
+    params: Params
+    stream: bool
+    body: JsonObject
+    emulated: list[str] = field(default_factory=list)
+    unwrap: bool = False
+
+
+Encode = Callable[[Draft, object], None]
+"""Writes one field's value into the draft. Raises Refusal, and then has written nothing."""
+
+
+def unsupported(target: Target, name: str, reason: str = "") -> Refusal:
+    """The refusal of a field, under the name the client used."""
+    because = f": {reason}" if reason else ""
+    return Refusal(name, f"'{name}' is not supported by {target.name}{because}.")
+
+
+@lru_cache(maxsize=1024)
+def encoders(profile: Profile, operation: Operation) -> Mapping[str, Encode]:
+    """The fields that the row honours, each with its writer. Cached by the row, which lives as long as the process."""
+    wire = profile.wires[operation]
+    fields: dict[str, Encode] = {name: _SPECIAL.get(name, _plain)(name, profile, wire) for name in wire.accepts}
+    fields["context_length_exceeded_behavior"] = _context(wire)
+    return fields
+
+
+def put_fields(draft: Draft, profile: Profile, injected: frozenset[str]) -> None:
+    """Write every field of the request. Raises Refusal for the first that the vendor cannot honour; a default that the
+    surface filled in is a wish and not the client's word, so it is left out instead."""
+    fields = encoders(profile, draft.operation)
+    for name, value in draft.params.items():
+        try:
+            encode = fields.get(name)
+            if encode is not None:
+                encode(draft, value)
+            elif not is_neutral(name, value):
+                raise unsupported(draft.target, value.field if isinstance(value, Guided) else name)
+        except Refusal:
+            if name not in injected:
+                raise
+    if draft.unwrap and "logprobs" in draft.params:
+        reason = "the choice is made inside an object whose tokens are not the text's"
+        raise unsupported(draft.target, "logprobs", reason)
+
+
+def _plain(name: str, profile: Profile, wire: Wire) -> Encode:
+    return _bounded(name, profile, wire.rename.get(name, name))
+
+
+def _max_tokens(name: str, profile: Profile, wire: Wire) -> Encode:
+    return _bounded(name, profile, wire.max_tokens_field)
+
+
+def _bounded(name: str, profile: Profile, to: str) -> Encode:
+    low, high = profile.bounds.get(name, (None, None))
+
+    def encode(draft: Draft, value: object) -> None:
+        draft.body[to] = value  # type: ignore[assignment]  # Params holds JSON under these names
+
+    def encode_checked(draft: Draft, value: object) -> None:
+        if not isinstance(value, int | float) or _within(value, low, high):
+            encode(draft, value)
+        elif not is_neutral(name, value):
+            message = f"'{name}' must be {_limits(low, high)} on {draft.target.name}."
+            raise Refusal(name, message, "invalid_value")
+
+    return encode if low is None and high is None else encode_checked
+
+
+def _within(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    if low == high:
+        return f"{low:g}"
+    least = "" if low is None else f"at least {low:g}"
+    most = "" if high is None else f"at most {high:g}"
+    return " and ".join(limit for limit in (least, most) if limit)
+
+
+def _unless_neutral(name: str, profile: Profile, wire: Wire) -> Encode:
+    plain = _plain(name, profile, wire)
+
+    def encode(draft: Draft, value: object) -> None:
+        if not is_neutral(name, value):
+            plain(draft, value)
+
+    return encode
+
+
+def _top_k(name: str, profile: Profile, wire: Wire) -> Encode:
+    plain = _plain(name, profile, wire)
+
+    def encode(draft: Draft, value: object) -> None:
+        if not is_neutral(name, value):
+            plain(draft, value)
+        elif profile.top_k_off is not None:
+            # Left out, it would be the server's own default, which is not "off".
+            draft.body[wire.rename.get(name, name)] = profile.top_k_off
+
+    return encode
+
+
+def _stop(name: str, profile: Profile, wire: Wire) -> Encode:
+    def encode(draft: Draft, value: object) -> None:
+        stops = list(value) if isinstance(value, tuple) else []
+        if len(stops) > profile.stop_most:
+            raise unsupported(draft.target, name, f"it takes at most {profile.stop_most} stop sequences")
+        if stops:
+            draft.body["stop"] = stops
+
+    return encode
+
+
+def _logprobs(name: str, profile: Profile, wire: Wire) -> Encode:
+    wanted = wire.logprobs
+
+    def encode(draft: Draft, value: object) -> None:
+        if not isinstance(value, LogprobsWanted) or wanted.mode == "none":
+            raise unsupported(draft.target, name)
+        most = wanted.stream_most if draft.stream else wanted.most
+        if value.top > most:
+            where = f"{draft.target.name}, when streaming" if draft.stream and most < wanted.most else draft.target.name
+            raise Refusal(name, f"'{name}' lists at most {most} tokens on {where}.", "invalid_value")
+        if wanted.mode == "positive":
+            draft.body["logprobs"] = max(value.top, 1)
+        elif wanted.mode == "int" or (wanted.mode == "either" and value.shape == "legacy" and value.top):
+            draft.body["logprobs"] = value.top
+        else:
+            draft.body["logprobs"] = True
+            if value.top:
+                draft.body["top_logprobs"] = value.top
+
+    return encode
+
+
+def _constrained(name: str, profile: Profile, wire: Wire) -> Encode:
+    def encode(draft: Draft, value: object) -> None:
+        given = name
+        try:
+            if isinstance(value, Guided):
+                given = value.field
+                constraint = constrain(profile.structured, value, draft.operation)
+            elif isinstance(value, dict):
+                constraint = format_members(profile.structured, value, draft.operation)
+            else:
+                raise TypeError(f"{name} holds {type(value).__name__}")
+        except Unenforceable as reason:
+            raise unsupported(draft.target, given, reason.reason) from None
+        draft.body.update(constraint.members)
+        draft.unwrap = draft.unwrap or constraint.unwrap
+        if constraint.emulated:
+            draft.emulated.append(given)
+
+    return encode
+
+
+def _tool_choice(name: str, profile: Profile, wire: Wire) -> Encode:
+    def encode(draft: Draft, value: object) -> None:
+        if is_neutral(name, value) and not draft.params.get("tools"):
+            return
+        form = value if isinstance(value, str) else "named"
+        if form not in profile.tool_choices:
+            raise unsupported(draft.target, name, f"it takes only {', '.join(sorted(profile.tool_choices))}")
+        draft.body[name] = value  # type: ignore[assignment]  # a string or an object
+
+    return encode
+
+
+def _images(name: str, profile: Profile, wire: Wire) -> Encode:
+    def encode(draft: Draft, value: object) -> None:
+        # On chat they have become parts of the message.
+        if draft.operation is Operation.COMPLETIONS and isinstance(value, tuple) and not is_neutral(name, value):
+            lists: list[JsonValue] = [list(images) for images in value]
+            draft.body["images"] = lists[0] if len(lists) == 1 else lists
+
+    return encode
+
+
+def _context(wire: Wire) -> Encode:
+    name = "context_length_exceeded_behavior"
+    problems: Mapping[tuple[str, object], str] = {
+        ("errors", "truncate"): "it cannot shorten the answer to what fits",
+        ("cuts", "truncate"): "it cuts the prompt by itself instead of shortening the answer",
+        ("cuts", "error"): "it cuts the prompt by itself instead of refusing",
+        ("clamps", "error"): "it shortens the answer by itself instead of refusing",
+    }
+
+    def encode(draft: Draft, value: object) -> None:
+        if wire.context == "native":
+            draft.body[name] = str(value)
+        elif (problem := problems.get((wire.context, value))) is not None:
+            raise unsupported(draft.target, name, problem)
+
+    return encode
+
+
+_SPECIAL: Mapping[str, Callable[[str, Profile, Wire], Encode]] = {
+    "max_tokens": _max_tokens,
+    "stop": _stop,
+    "top_k": _top_k,
+    "logprobs": _logprobs,
+    "guided": _constrained,
+    "response_format": _constrained,
+    "tool_choice": _tool_choice,
+    "images": _images,
+    # Not every server knows every spelling of "off".
+    "echo": _unless_neutral,
+    "echo_last": _unless_neutral,
+    "best_of": _unless_neutral,
+    "tools": _unless_neutral,
+    "suffix": _unless_neutral,
+    "logit_bias": _unless_neutral,
+    "metadata": _unless_neutral,
+}
