@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from providers.dialect import Dialect
+from providers.dialects.anthropic import AnthropicDialect
 from providers.dialects.openai import OpenAIDialect
 
-DIALECTS: Mapping[str, Dialect] = {"openai": OpenAIDialect()}
+DIALECTS: Mapping[str, Dialect] = {"anthropic": AnthropicDialect(), "openai": OpenAIDialect()}
