@@ -1,13 +1,15 @@
 """What the tests from outside share: keys, and the reading of answers. Never a test, and never the gateway's code."""
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from providers.unified import JsonValue
+from providers.unified import JsonObject, JsonValue
 from tests.support.clients import Outcome
+from tests.support.gateway import RunningGateway
 
 CLIENTS = [pytest.mark.clients, pytest.mark.timeout(300)]
 """Marks of a module that drives the vendors' SDKs; the first run installs them."""
@@ -29,3 +31,12 @@ def choices_of(outcome: Outcome) -> Sequence[dict[str, Any]]:  # Any: an SDK's o
     """Every choice that an SDK handed over, in order, whole or in pieces."""
     answers = outcome["chunks"] or [outcome["result"]]
     return [choice for answer in answers for choice in answer["choices"]]
+
+
+async def line_of(gateway: RunningGateway, request_id: str) -> JsonObject:
+    """Wait for the access log's line of a request; lines come a moment after their answers, in no order to rely on."""
+    while True:
+        for line in gateway.log():
+            if line["request_id"] == request_id:
+                return line
+        await asyncio.sleep(0.01)
