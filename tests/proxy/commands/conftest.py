@@ -18,6 +18,7 @@ vendors:
   azure-eu: {{profile: azure, api_key: {CANARY}}}
   gpu: {{profile: vllm, base_url: "http://10.0.0.1:8000/v1", allow_private: true}}
   mock: {{}}
+  fireworks: {{api_key: {CANARY}}}
 models:
   openai/gpt-4o-mini: {{context_window: 128000}}
   azure-eu/gpt-4o:
@@ -25,9 +26,10 @@ models:
     deployments:
       sweden: {{base_url: "https://swe.example.com", upstream_model: gpt4o-prod, weight: 3}}
       france: {{base_url: "https://fra.example.com", upstream_model: gpt4o-prod}}
-  anthropic/claude-haiku-4-5: {{}}
+  anthropic/claude-haiku-4-5: {{max_output_tokens: 8192}}
   gpu/llama: {{upstream_model: meta-llama/Llama-3.3-70B-Instruct}}
   mock/*: {{}}
+  fireworks/*: {{}}
 routes:
   fast: {{targets: [openai/gpt-4o-mini, anthropic/claude-haiku-4-5]}}
   any: {{policy: weighted, targets: [{{target: fast, weight: 2}}, gpu/llama]}}
