@@ -171,6 +171,7 @@ class HttpTransport:
         self._public = _session(allow_private=False)
         self._private = _session(allow_private=True)
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
+        self._bodies: dict[asyncio.Future[None], aiohttp.StreamReader] = {}
 
     async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
         """See Transport. Redirects are never followed: they would carry the operator's key to another host."""
@@ -198,12 +199,30 @@ class HttpTransport:
             raise fail(FailureKind.MALFORMED, "The upstream's answer was not valid HTTP.") from None
         except (aiohttp.ClientError, OSError):
             raise fail(FailureKind.SERVER, "The upstream closed the connection without answering.") from None
+        self._watch(response)
         return HttpResponse(response)
 
     async def aclose(self) -> None:
         """See Transport."""
         await self._public.close()
         await self._private.close()
+
+    def _watch(self, response: aiohttp.ClientResponse) -> None:
+        """aiohttp 3.14 closes a connection over chunks that make no sense and leaves the body's reader waiting: the end
+        of each connection is passed on to the last body it carried."""
+        connection = response.connection
+        protocol = None if connection is None else connection.protocol
+        closed = None if protocol is None else protocol.closed
+        if closed is not None:
+            if closed not in self._bodies:
+                closed.add_done_callback(self._closed)
+            self._bodies[closed] = response.content
+
+    def _closed(self, closed: asyncio.Future[None]) -> None:
+        closed.exception()  # looked at, or the loop complains that nobody did
+        body = self._bodies.pop(closed)
+        if not body.is_eof() and body.exception() is None:
+            body.set_exception(aiohttp.ClientPayloadError("the connection was closed"))
 
     def _timeout(self, connect: float) -> aiohttp.ClientTimeout:
         timeout = self._timeouts.get(connect)
