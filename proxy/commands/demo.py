@@ -83,7 +83,7 @@ async def _gateway(port: int | None) -> AsyncIterator[Running]:
         try:
             app = await stack.enter_async_context(running(source, table, listen, sys.stderr.buffer))
         except OSError as error:
-            raise cannot_listen(error) from None
+            raise cannot_listen(listen, error) from None
         if port is None and chosen != server.port:
             print(f"Port {server.port} is taken, so this one is free: {urlsplit(app.url).port}")
         yield app

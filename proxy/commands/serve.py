@@ -11,10 +11,11 @@ from proxy.terminal import CommandError
 def serve(source: Source, port: int | None) -> int:
     """Serve the table; `port` is the command line's word, which beats the table's."""
     table = source.load()
+    listen = addresses(source, table, port)
     try:
-        asyncio.run(run_gateway(source, table, addresses(source, table, port)))
+        asyncio.run(run_gateway(source, table, listen))
     except OSError as error:
-        raise cannot_listen(error) from None
+        raise cannot_listen(listen, error) from None
     return 0
 
 
@@ -29,6 +30,7 @@ def addresses(source: Source, table: Table, port: int | None) -> Listen:
     )
 
 
-def cannot_listen(error: OSError) -> CommandError:
-    """A socket that could not be opened. asyncio's text names the address; a resolver's only says what failed."""
-    return CommandError(f"cannot listen: {error.strerror or error}")
+def cannot_listen(listen: Listen, error: OSError) -> CommandError:
+    """A listener that could not be opened; asyncio's text says which, a resolver's only what failed."""
+    places = f"{listen.host}:{listen.port} and {listen.admin_host}:{listen.admin_port}"
+    return CommandError(f"cannot listen on {places}: {error.strerror or error}")

@@ -126,3 +126,26 @@ def test_github_commands_escape_what_would_end_them() -> None:
 def test_no_form_shows_a_secret(source: Writer, capsys: Output, form: str, table: str) -> None:
     check(source(table), "error", FORMS[form])
     assert CANARY not in "".join(capsys.readouterr())
+
+
+def test_five_planted_mistakes_are_five_lines_at_their_places(source: Writer, capsys: Output) -> None:
+    table = source("""\
+        version: 1
+        server: {prot: 8080}
+        vendors:
+          openai: {api_key: "${OPENAI_API_KEY}"}
+        models:
+          openai/gpt-4o: {context_window: many}
+          opnai/gpt-4o-mini: {}
+        routes:
+          fast: {targets: [openai/gpt-5]}
+        """)
+    assert check(table, "warning", FORMS["text"]) == 1
+    assert [line.removeprefix(f"{table.path}:") for line in capsys.readouterr().out.splitlines()] == [
+        "2:10 server.prot: unknown key; did you mean port?",
+        "4:21 vendors.openai.api_key: the environment variable OPENAI_API_KEY is not set",
+        "6:35 models.openai/gpt-4o.context_window: expected a whole number, found text",
+        "7:3 models.opnai/gpt-4o-mini: no vendor named opnai; did you mean openai?",
+        "9:20 routes.fast.targets.0: no model or route named openai/gpt-5; did you mean openai/gpt-4o or "
+        "opnai/gpt-4o-mini?",
+    ]

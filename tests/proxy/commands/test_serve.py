@@ -51,17 +51,18 @@ def test_an_open_table_is_refused_beyond_loopback_unless_insisted_on(source: Wri
 def test_a_taken_port_is_one_line_that_names_it(source: Writer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(CommandError, match=rf"cannot listen: .*{port}.*in use"):
+        with pytest.raises(CommandError, match=rf"cannot listen on 127\.0\.0\.1:{port} .*in use"):
             serve(Source(source(TABLE).path, {}, host="127.0.0.1"), port)
 
 
 def test_a_host_that_is_not_ours_is_one_line(source: Writer) -> None:
-    with pytest.raises(CommandError, match="cannot listen: "):
+    with pytest.raises(CommandError, match=r"cannot listen on 192\.0\.2\.1:0 and 127\.0\.0\.1:9000: "):
         serve(Source(source(TABLE).path, {}, True, "192.0.2.1"), 0)
 
 
 def test_an_error_without_a_text_of_its_own_is_shown_whole() -> None:
-    assert str(cannot_listen(OSError("nothing to be had"))) == "cannot listen: nothing to be had"
+    listen = Listen("h", 1, "a", 2)
+    assert str(cannot_listen(listen, OSError("no luck"))) == "cannot listen on h:1 and a:2: no luck"
 
 
 def test_the_program_says_one_line_and_fails_when_the_port_is_taken(tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_the_program_says_one_line_and_fails_when_the_port_is_taken(tmp_path: Pa
         done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("dragoman: cannot listen: ")
+    assert done.stderr.startswith("dragoman: cannot listen on 127.0.0.1:")
 
 
 async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path) -> None:
