@@ -1,0 +1,250 @@
+"""Constraints in every vendor's own form: exact members, refusals, escaping."""
+
+import re
+from collections.abc import Mapping
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.guided import (
+    STYLES,
+    Constraint,
+    Unenforceable,
+    choice_grammar,
+    choice_regex,
+    choice_schema,
+    constrain,
+    format_members,
+    json_schema_format,
+    strict_problem,
+    unwrap_choice,
+)
+from providers.unified import Guided, JsonObject, Operation
+
+CHAT, COMPLETIONS = Operation.CHAT, Operation.COMPLETIONS
+SCHEMA: JsonObject = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+LOOSE: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
+JSON, REGEX = Guided("json", SCHEMA), Guided("regex", "a+")
+CHOICE, GRAMMAR = Guided("choice", ("a", "b")), Guided("grammar", 'root ::= "a"')
+STRICT: JsonObject = {"response_format": json_schema_format(SCHEMA, strict=True)}
+WRAPPED: JsonObject = {"response_format": json_schema_format(choice_schema(("a", "b")), strict=True)}
+NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "guided_json", "schema": SCHEMA}}
+GBNF = 'root ::= "a" | "b"'
+
+# Members for json, regex, choice and grammar; None where it cannot be held.
+Row = tuple[JsonObject | None, JsonObject | None, JsonObject | None, JsonObject | None]
+SAME: Row = (
+    {"guided_json": SCHEMA},
+    {"guided_regex": "a+"},
+    {"guided_choice": ["a", "b"]},
+    {"guided_grammar": GRAMMAR.value_text},
+)
+NEWER: Row = (
+    {"structured_outputs": {"json": SCHEMA}},
+    {"structured_outputs": {"regex": "a+"}},
+    {"structured_outputs": {"choice": ["a", "b"]}},
+    {"structured_outputs": {"grammar": GRAMMAR.value_text}},
+)
+BOTH: Row = (
+    STRICT,
+    {"structured_outputs": {"regex": "a+"}, "guided_regex": "a+"},
+    {"structured_outputs": {"choice": ["a", "b"]}, "guided_choice": ["a", "b"]},
+    {"structured_outputs": {"grammar": GRAMMAR.value_text}, "guided_grammar": GRAMMAR.value_text},
+)
+LLAMACPP: Row = ({"json_schema": SCHEMA}, None, {"grammar": GBNF}, {"grammar": GRAMMAR.value_text})
+FIREWORKS: Row = (
+    {"response_format": NAMED},
+    None,
+    {"response_format": {"type": "grammar", "grammar": GBNF}},
+    {"response_format": {"type": "grammar", "grammar": GRAMMAR.value_text}},
+)
+SGLANG: Row = (STRICT, {"regex": "a+"}, {"regex": "(a|b)"}, {"ebnf": GRAMMAR.value_text})
+SGLANG_TEXT: Row = ({"json_schema": orjson.dumps(SCHEMA).decode()}, *SGLANG[1:])
+NOTHING: Row = (None, None, None, None)
+SCHEMAS: Row = (STRICT, None, WRAPPED, None)
+TGI: Row = (
+    {"response_format": {"type": "json", "value": SCHEMA}},
+    {"response_format": {"type": "regex", "value": "a+"}},
+    {"response_format": {"type": "regex", "value": "(a|b)"}},
+    None,
+)
+TABLE: Mapping[str, tuple[Row, Row]] = {
+    "guided": (SAME, SAME),
+    "structured_outputs": (NEWER, NEWER),
+    "vllm_both": (BOTH, BOTH),
+    "sglang": (SGLANG, SGLANG_TEXT),
+    "llamacpp": (LLAMACPP, LLAMACPP),
+    "fireworks": (FIREWORKS, FIREWORKS),
+    "tgi": (TGI, NOTHING),
+    "openai": (SCHEMAS, NOTHING),
+    "json_schema": (SCHEMAS, SCHEMAS),
+    "schema_only": (SCHEMAS, SCHEMAS),
+    "json_object_only": (NOTHING, NOTHING),
+    "none": (NOTHING, NOTHING),
+}
+CELLS = [
+    (style, operation, guided, members)
+    for style, rows in TABLE.items()
+    for operation, row in zip((CHAT, COMPLETIONS), rows, strict=True)
+    for guided, members in zip((JSON, REGEX, CHOICE, GRAMMAR), row, strict=True)
+]
+OBJECT: JsonObject = {"type": "json_object"}
+WITH_SCHEMA: JsonObject = {"type": "json_object", "schema": SCHEMA}
+OWN: JsonObject = {"type": "json_schema", "json_schema": {"name": "mine", "schema": LOOSE, "strict": False}}
+ANY_OBJECT: JsonObject = {"type": "object"}
+
+
+def test_the_table_has_every_style() -> None:
+    assert set(TABLE) == set(STYLES)
+
+
+@pytest.mark.parametrize(("style", "operation", "guided", "members"), CELLS)
+def test_a_constraint_has_the_styles_members_or_is_refused(
+    style: str, operation: Operation, guided: Guided, members: JsonObject | None
+) -> None:
+    if members is None:
+        with pytest.raises(Unenforceable, match=r"^it"):
+            constrain(style, guided, operation)
+    else:
+        assert constrain(style, guided, operation).members == members
+
+
+@pytest.mark.parametrize(("style", "operation", "guided", "members"), CELLS)
+def test_only_a_choice_is_ever_made_of_something_else(
+    style: str, operation: Operation, guided: Guided, members: JsonObject | None
+) -> None:
+    if members is not None:
+        made = constrain(style, guided, operation)
+        assert made.unwrap == (members == WRAPPED)
+        assert made.emulated == (guided is CHOICE and not ({"guided_choice", "structured_outputs"} & set(members)))
+
+
+def passed(value: JsonObject) -> JsonObject:
+    return {"response_format": value}
+
+
+@pytest.mark.parametrize(
+    ("style", "operation", "value", "members"),
+    [
+        *[(style, operation, {"type": "text"}, {}) for style in STYLES for operation in Operation],
+        *[(style, CHAT, OWN, passed(OWN)) for style in ("openai", "json_schema", "schema_only", "sglang", "vllm_both")],
+        *[(style, CHAT, OBJECT, passed(OBJECT)) for style in ("openai", "json_object_only", "llamacpp", "guided")],
+        ("vllm_both", COMPLETIONS, OWN, passed(OWN)),
+        ("vllm_both", COMPLETIONS, OBJECT, passed(OBJECT)),
+        ("fireworks", COMPLETIONS, OBJECT, passed(OBJECT)),
+        ("fireworks", CHAT, WITH_SCHEMA, passed(WITH_SCHEMA)),
+        ("fireworks", CHAT, {"type": "grammar", "grammar": "g"}, passed({"type": "grammar", "grammar": "g"})),
+        ("vllm_both", CHAT, {"type": "structural_tag", "x": 1}, passed({"type": "structural_tag", "x": 1})),
+        ("openai", CHAT, WITH_SCHEMA, STRICT),
+        ("json_schema", COMPLETIONS, WITH_SCHEMA, STRICT),
+        ("llamacpp", CHAT, WITH_SCHEMA, passed(WITH_SCHEMA)),
+        ("llamacpp", COMPLETIONS, OBJECT, {"json_schema": ANY_OBJECT}),
+        ("llamacpp", COMPLETIONS, OWN, {"json_schema": LOOSE}),
+        ("llamacpp", COMPLETIONS, WITH_SCHEMA, {"json_schema": SCHEMA}),
+        ("llamacpp", CHAT, {"type": "grammar", "grammar": "g"}, {"grammar": "g"}),
+        ("sglang", COMPLETIONS, OBJECT, {"json_schema": '{"type":"object"}'}),
+        ("sglang", COMPLETIONS, {"type": "grammar", "grammar": "g"}, {"ebnf": "g"}),
+        ("schema_only", CHAT, OBJECT, passed(json_schema_format(ANY_OBJECT, strict=True))),
+        ("tgi", CHAT, OWN, passed({"type": "json", "value": LOOSE})),
+    ],
+)
+def test_a_response_format_has_the_styles_form(
+    style: str, operation: Operation, value: JsonObject, members: JsonObject
+) -> None:
+    assert format_members(style, value, operation) == Constraint(members)
+
+
+@pytest.mark.parametrize(
+    ("style", "operation", "value"),
+    [
+        ("openai", COMPLETIONS, OBJECT),
+        ("openai", COMPLETIONS, OWN),
+        ("openai", CHAT, {"type": "json_object", "schema": LOOSE}),
+        ("openai", CHAT, {"type": "grammar", "grammar": "g"}),
+        ("openai", CHAT, {"type": "structural_tag"}),
+        ("json_object_only", CHAT, OWN),
+        ("json_object_only", CHAT, WITH_SCHEMA),
+        ("tgi", CHAT, OBJECT),
+        ("tgi", COMPLETIONS, OWN),
+        ("none", CHAT, OBJECT),
+        ("llamacpp", COMPLETIONS, {"type": "json_schema", "json_schema": {"name": "no schema"}}),
+        ("llamacpp", CHAT, {"type": "structural_tag"}),
+        ("vllm_both", CHAT, {}),
+    ],
+)
+def test_a_response_format_that_cannot_be_held_is_refused(style: str, operation: Operation, value: JsonObject) -> None:
+    with pytest.raises(Unenforceable):
+        format_members(style, value, operation)
+
+
+def closed(**properties: JsonObject) -> JsonObject:
+    names = list(properties)
+    return {"type": "object", "properties": {**properties}, "required": [*names], "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"type": "array"}, "the root of the schema must have type object and no anyOf"),
+        ({**SCHEMA, "anyOf": []}, "the root of the schema must have type object and no anyOf"),
+        (LOOSE, "$ must set additionalProperties to false"),
+        ({**LOOSE, "additionalProperties": False}, "$.required must list 'a'"),
+        (closed(a={"allOf": []}), "$.properties.a.allOf cannot be enforced"),
+        (closed(a={"type": "array", "items": LOOSE}), "$.properties.a.items must set additionalProperties to false"),
+        (closed(a={"anyOf": [SCHEMA, {"not": {}}]}), "$.properties.a.anyOf[1].not cannot be enforced"),
+        (closed(a={"type": ["object", "null"]}), "$.properties.a must set additionalProperties to false"),
+        ({**SCHEMA, "$defs": {"d": LOOSE}}, "$.$defs.d must set additionalProperties to false"),
+        (closed(a={"$ref": "#/$defs/d"}, b={"anyOf": [SCHEMA, {"type": "null"}]}), None),
+        (SCHEMA, None),
+    ],
+)
+def test_what_the_strict_mode_refuses_is_named_with_its_path(schema: JsonObject, problem: str | None) -> None:
+    assert strict_problem(schema) == problem
+    if problem is not None:
+        with pytest.raises(Unenforceable, match=re.escape(problem)):
+            constrain("openai", Guided("json", schema), CHAT)
+
+
+choices = st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=6, unique=True)
+
+
+@given(choices, st.text(max_size=5))
+def test_the_expression_of_a_choice_matches_the_choices_and_nothing_else(words: list[str], other: str) -> None:
+    pattern = re.compile(choice_regex(words))
+    assert all(pattern.fullmatch(word) for word in words)
+    assert bool(pattern.fullmatch(other)) == (other in words)
+
+
+@given(choices)
+def test_a_backslash_stands_only_before_what_every_engine_lets_it(words: list[str]) -> None:
+    escaped = re.findall(r"\\(.)", choice_regex(words), re.DOTALL)
+    assert set(escaped) <= set("\\.+*?()|[]{}^$nrt")
+
+
+@given(choices)
+def test_the_literals_of_a_grammar_read_back_as_the_choices(words: list[str]) -> None:
+    grammar = choice_grammar(words)
+    assert grammar.startswith("root ::= ")
+    literals = re.findall(r'"((?:[^"\\]|\\.)*)"', grammar)
+    letters = {"n": "\n", "r": "\r", "t": "\t"}
+    assert [re.sub(r"\\(.)", lambda m: letters.get(m[1], m[1]), literal) for literal in literals] == words
+    assert "\n" not in grammar
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_a_choice_comes_out_of_the_object_that_held_it(choice: str) -> None:
+    assert unwrap_choice(orjson.dumps({"choice": choice}).decode()) == choice
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"choice": 1}', '"a"', "sorry"])
+def test_what_holds_no_choice_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        unwrap_choice(text)
+
+
+def test_a_constraint_of_another_kind_than_it_says_is_a_mistake_of_ours() -> None:
+    for wrong in (Guided("json", "x"), Guided("choice", "x"), Guided("regex", ("x",))):
+        with pytest.raises(TypeError):
+            constrain("sglang", wrong, COMPLETIONS)

@@ -1,0 +1,130 @@
+"""The vendors' rows: that each loads, what a row inherits, and what is refused in one."""
+
+import re
+
+import pytest
+
+from providers.failure import FailureKind
+from providers.profiles import ProfileError, load_profiles, merged, parse_profiles
+from providers.unified import JsonObject, Operation
+
+EXPECTED = [
+    "openai",
+    "azure",
+    "azure_v1",
+    "fireworks",
+    "together",
+    "groq",
+    "mistral",
+    "deepseek",
+    "openrouter",
+    "vllm",
+    "sglang",
+    "llamacpp",
+    "ollama",
+    "lm_studio",
+    "tgi",
+    "pais",
+    "scale_genai",
+    "openai_compatible",
+    "anthropic",
+    "mock",
+]
+
+
+def test_every_vendor_has_its_row() -> None:
+    assert list(load_profiles()) == EXPECTED
+
+
+def test_only_local_servers_the_mock_and_open_installations_do_without_a_key() -> None:
+    free = {name for name, profile in load_profiles().items() if not profile.key_required}
+    local = {"vllm", "sglang", "llamacpp", "ollama", "lm_studio", "tgi"}
+    assert free == local | {"pais", "openai_compatible", "mock"}
+
+
+def test_addresses_name_what_the_operator_must_fill_in() -> None:
+    assert load_profiles()["azure"].placeholders == ("resource",)
+    assert load_profiles()["pais"].placeholders == ("fqdn",)
+    assert load_profiles()["openai"].placeholders == ()
+    assert load_profiles()["openai_compatible"].base_url is None
+
+
+def test_a_row_is_its_parents_with_its_own_members_above() -> None:
+    rows = parse_profiles("""
+parent:
+  base_url: http://parent
+  rename: {all: {seed: a, user: b}}
+  accepts: {all: [top_k]}
+  errors: {statuses: {402: quota}}
+child:
+  extends: parent
+  rename: {all: {seed: c}}
+  accepts: {all: [min_p]}
+grandchild: {extends: child, base_url: http://grandchild}
+""")
+    child, grandchild = rows["child"], rows["grandchild"]
+    assert child.base_url == "http://parent"
+    wire = child.wires[Operation.CHAT]
+    assert dict(wire.rename) == {"seed": "c", "user": "b"}
+    assert {"min_p", "top_k"} & wire.accepts == {"min_p"}
+    assert (grandchild.base_url, dict(grandchild.error_statuses)) == ("http://grandchild", {402: FailureKind.QUOTA})
+    assert grandchild.wires[Operation.CHAT] == wire
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("- a", "must be a map of rows"),
+        ("a: 1", "a: no such row, or not a map"),
+        ("a: {extends: b}", "b: no such row, or not a map"),
+        ("a: {extends: 1}", "a.extends: must be a row's name"),
+        ("a: {extends: b}\nb: {extends: a}", "a: extends itself"),
+        ("a: {basurl: x}", "a.basurl: "),
+        ("a: {auth: {stile: x}}", "a.auth.stile: "),
+        ("a: {auth: {style: x}}", "a.auth.style: "),
+        ("a: {stop_most: many}", "a.stop_most: "),
+        ("a: {bounds: {n: [1]}}", "a.bounds.n"),
+        ("a: {bounds: {m: [1, 2]}}", "a.bounds: no unified field is called 'm'"),
+        ("a: {accepts: {all: [topk]}}", "a.accepts.completions: no unified field is called 'topk'"),
+        ("a: {refuses: {chat: [topk]}}", "a.refuses.chat: no unified field is called 'topk'"),
+        ("a: {rename: {chat: {topk: x}}}", "a.rename.chat: no unified field is called 'topk'"),
+        ("a: {structured: x}", "a.structured: no style is called 'x'"),
+        ("a: {errors: {codes: {x: bad}}}", "a.errors.codes.x: "),
+        ("a: {errors: {patterns: {'(': quota}}}", "a.errors.patterns: is not a pattern"),
+        ("a: {raw_prompts: '('}", "a.raw_prompts: is not a pattern"),
+        ("a: {models: [{stop_most: 1}]}", "a.models.0.match: must be a pattern"),
+        ("a: {models: [{match: x, stopmost: 1}]}", "a.models.0.stopmost: "),
+        ("a: {context: {chat: maybe}}", "a.context.chat: "),
+    ],
+)
+def test_a_wrong_row_is_refused_naming_row_and_knob(text: str, complaint: str) -> None:
+    with pytest.raises(ProfileError, match=re.escape(complaint)):
+        parse_profiles(text)
+
+
+def test_a_model_may_differ_from_its_vendor() -> None:
+    profile = parse_profiles("a: {stop_most: 8, models: [{match: '^big', stop_most: 2, refuses: {all: [n]}}]}")["a"]
+    assert (profile.for_model("small").stop_most, profile.for_model("big-1").stop_most) == (8, 2)
+    assert "n" not in profile.for_model("big-1").wires[Operation.CHAT].accepts
+    assert profile.for_model("small") is profile
+
+
+def test_raw_prompts_are_for_all_models_for_none_or_for_those_that_match() -> None:
+    rows = parse_profiles(
+        "all: {}\nnone: {raw_prompts: chat}\nsome: {raw_prompts: '^base'}\nonly: {paths: {chat: null}}"
+    )
+    takes = {name: (row.takes_raw_prompts("base"), row.chats("base"), row.chats("x")) for name, row in rows.items()}
+    assert takes == {
+        "all": (True, True, True),
+        "none": (False, True, True),
+        "some": (True, False, True),
+        "only": (True, False, False),
+    }
+    assert not rows["some"].takes_raw_prompts("x")
+
+
+def test_merging_changes_neither_map() -> None:
+    below: JsonObject = {"a": {"b": 1, "c": [1]}}
+    above: JsonObject = {"a": {"b": 2}, "d": None}
+    assert merged(below, above) == {"a": {"b": 2, "c": [1]}, "d": None}
+    assert (below, above) == ({"a": {"b": 1, "c": [1]}}, {"a": {"b": 2}, "d": None})
