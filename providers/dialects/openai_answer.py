@@ -3,6 +3,8 @@
 Never a stream, and never a request.
 """
 
+from hashlib import blake2b
+
 import orjson
 
 from providers.completion import Choice, Completion, ToolCall
@@ -37,7 +39,9 @@ def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
     raw = body.get("choices")
     if not isinstance(raw, list) or not raw:
         raise malformed("has no choices")
-    choices = [_choice(sent, entry, position) for position, entry in enumerate(raw)]
+    choices = [_choice(sent, body.get("id"), entry, position) for position, entry in enumerate(raw)]
+    if len({choice.index for choice in choices}) < len(choices):
+        raise malformed("has two choices with one index")
     choices.sort(key=lambda choice: choice.index)
     fingerprint, tier = body.get("system_fingerprint"), body.get("service_tier")
     return Completion(
@@ -48,12 +52,13 @@ def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
     )
 
 
-def _choice(sent: UpstreamRequest, raw: JsonValue, position: int) -> Choice:
+def _choice(sent: UpstreamRequest, answer: JsonValue, raw: JsonValue, position: int) -> Choice:
     if not isinstance(raw, dict):
         raise malformed("has a choice that is not an object")
     message = message_of(raw)
     refusal = message.get("refusal")
-    calls = _tool_calls(sent, message.get("tool_calls"))
+    index = index_of(raw, position)
+    calls = _tool_calls(sent, message.get("tool_calls"), answer, index)
     reason, native = finish_reason(raw.get("finish_reason"), bool(calls))
     if reason is None:
         raise malformed("has a choice without a finish reason")
@@ -61,7 +66,7 @@ def _choice(sent: UpstreamRequest, raw: JsonValue, position: int) -> Choice:
     if sent.unwrap_choice and reason == "stop" and not refusal:
         text = unwrapped(text)
     return Choice(
-        index=index_of(raw, position),
+        index=index,
         text=text or (refusal if isinstance(refusal, str) else ""),
         finish_reason=reason,
         native_finish_reason=native,
@@ -81,28 +86,28 @@ def unwrapped(text: str) -> str:
         raise malformed("does not hold the choice that was asked for") from None
 
 
-def _tool_calls(sent: UpstreamRequest, raw: JsonValue) -> tuple[ToolCall, ...]:
+def _tool_calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue, choice: int) -> tuple[ToolCall, ...]:
     if not isinstance(raw, list):
         return ()
-    return tuple([_tool_call(sent, entry, position) for position, entry in enumerate(raw)])
+    return tuple([_tool_call(sent, entry, call_id(answer, choice, number)) for number, entry in enumerate(raw)])
 
 
-def _tool_call(sent: UpstreamRequest, entry: JsonValue, position: int) -> ToolCall:
+def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCall:
     function = entry.get("function") if isinstance(entry, dict) else None
     name = function.get("name") if isinstance(function, dict) else None
     if not isinstance(entry, dict) or not isinstance(function, dict) or not isinstance(name, str):
         raise malformed("has a tool call without a function's name")
     identity = entry.get("id")
     return ToolCall(
-        identity if isinstance(identity, str) and identity else call_id(position),
+        identity if isinstance(identity, str) and identity else made_id,
         sent.tool_names.get(name, name),
         arguments_text(function.get("arguments")),
     )
 
 
-def call_id(position: int) -> str:
-    """The id of a call whose vendor gave none."""
-    return f"call_{position}"
+def call_id(answer: JsonValue, choice: int, number: int) -> str:
+    """The id of a call whose vendor gave none, from the answer's own: in a conversation no two calls may share one."""
+    return "call_" + blake2b(f"{answer}/{choice}/{number}".encode(errors="replace"), digest_size=12).hexdigest()
 
 
 def arguments_text(raw: JsonValue) -> str:

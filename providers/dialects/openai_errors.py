@@ -134,7 +134,7 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     holder = inner if isinstance(inner, dict) else parsed
     raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
     named = (raw_code, holder.get("type"), holder.get("error_type"), holder.get("error_code"), holder.get("status"))
-    statuses = (raw_code, parsed.get("status_code"))
+    statuses = (raw_code, holder.get("status_code"), parsed.get("status_code"))
     evidence = metadata.get("raw") if isinstance(metadata, dict) else None
     return _Facts(
         _text(parsed, inner),
@@ -165,10 +165,14 @@ def _text(parsed: JsonObject, inner: JsonValue) -> str:
     errors = parsed.get("errors")
     if isinstance(errors, list) and errors and isinstance(errors[0], dict):
         places.append(errors[0].get("message"))
-    fault = parsed.get("fault")
-    if isinstance(fault, dict):
-        places.append(fault.get("faultstring"))
+    # Apigee's, before Fireworks, and that of Scale's engine.
+    for holder, name in ((parsed.get("fault"), "faultstring"), (_member(inner, "content"), "error")):
+        places.append(_member(holder, name))
     return next((place for place in places if isinstance(place, str) and place), "")
+
+
+def _member(holder: JsonValue, name: str) -> JsonValue:
+    return holder.get(name) if isinstance(holder, dict) else None
 
 
 def _detail(entry: JsonValue) -> str:

@@ -39,12 +39,26 @@ _FINISH: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
 }
-_BROKEN = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
+_BROKEN: Mapping[str, FailureKind] = {
+    "error": FailureKind.SERVER,
+    "abort": FailureKind.SERVER,
+    "network_error": FailureKind.SERVER,
+    "insufficient_system_resource": FailureKind.OVERLOADED,
+}
 
 
 def malformed(what: str) -> UpstreamError:
     """The vendor's bytes make no sense; `what` is ours, never a quotation."""
     return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's answer {what}."))
+
+
+def is_json(data: bytes) -> bool:
+    """Whether the bytes are a whole JSON text."""
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def json_object(data: bytes) -> JsonObject:
@@ -72,7 +86,7 @@ def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[FinishReason | None
         raise malformed("has a finish reason that is not a word")
     if raw in _BROKEN:
         message = "The upstream broke the answer off with an error of its own."
-        raise UpstreamError(Failure(FailureKind.SERVER, message))
+        raise UpstreamError(Failure(_BROKEN[raw], message))
     reason = _FINISH.get(raw, "stop")
     if reason == "stop" and tool_calls:
         return "tool_calls", None
@@ -108,9 +122,14 @@ def content_of(choice: JsonObject, message: JsonObject) -> str:
 
 
 def reasoning_of(message: JsonObject) -> str | None:
-    """Reasoning under either of its names."""
+    """Reasoning under either of its names, or in parts of the content (Mistral's `thinking`)."""
     value = message.get("reasoning_content") or message.get("reasoning")
-    return value if isinstance(value, str) and value else None
+    if isinstance(value, str) and value:
+        return value
+    content = message.get("content")
+    if not isinstance(content, list):
+        return None
+    return "".join([text_of(part.get("thinking")) for part in content if isinstance(part, dict)]) or None
 
 
 def usage_of(body: JsonObject) -> Usage | None:

@@ -16,6 +16,7 @@ from providers.dialects.openai_read import (
     content_of,
     finish_reason,
     index_of,
+    is_json,
     json_object,
     logprobs_of,
     malformed,
@@ -45,6 +46,7 @@ class _ChoiceState:
     """What is known of one choice: whether it has finished or refused, held text, and how many tool calls there are,
     the latest of each of the vendor's indices among them."""
 
+    index: int
     finished: bool = False
     refused: bool = False
     held: list[str] = field(default_factory=list)
@@ -59,12 +61,13 @@ class OpenAIStream:
     terminator is left out by Perplexity, TGI and others.
     """
 
-    __slots__ = ("_body", "_choices", "_done", "_sent", "_sse", "_started")
+    __slots__ = ("_answer", "_body", "_choices", "_done", "_sent", "_sse", "_started")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._sent = sent
         self._sse = SSEParser()
         self._choices: dict[int, _ChoiceState] = {}
+        self._answer: JsonValue = None
         self._body: bytearray | None = None
         self._started = False
         self._done = False
@@ -113,13 +116,9 @@ class OpenAIStream:
         return bool(self._choices) and all(state.finished for state in self._choices.values())
 
     def _last_frame(self, frame: bytes) -> Iterator[StreamEvent]:
-        """A frame whose blank line never came: whole when it parses, else where the body was cut."""
-        if frame != b"[DONE]":
-            try:
-                orjson.loads(frame)
-            except orjson.JSONDecodeError:
-                raise _cut() from None
-        yield from self._frame(frame)
+        """A frame whose blank line never came: whole when it parses, else what a cut left of one and of no use."""
+        if frame == b"[DONE]" or is_json(frame):
+            yield from self._frame(frame)
 
     def _frame(self, frame: bytes) -> Iterator[StreamEvent]:
         if frame.startswith(b"[DONE]"):
@@ -135,6 +134,7 @@ class OpenAIStream:
             if not isinstance(choices, list):
                 raise malformed("has choices that are not a list")
             fingerprint = body.get("system_fingerprint")
+            self._answer = body.get("id")
             for raw in choices:
                 chunk = self._chunk(raw, fingerprint if isinstance(fingerprint, str) else None)
                 if chunk is not None:
@@ -151,7 +151,7 @@ class OpenAIStream:
         index = index_of(raw, 0)
         state = self._choices.get(index)
         if state is None:
-            state = self._choices[index] = _ChoiceState()
+            state = self._choices[index] = _ChoiceState(index)
         if state.finished:
             return None
         message = message_of(raw)
@@ -203,12 +203,17 @@ class OpenAIStream:
             return ToolCallDelta(call.number, arguments=arguments)
         if not isinstance(name, str) or not name:
             raise malformed("has a tool call without a function's name")
-        call = state.calls[native] = _Call(state.count, identity or call_id(state.count))
+        call = state.calls[native] = _Call(state.count, identity or self._made_id(state))
         state.count += 1
         return ToolCallDelta(call.number, call.identity, self._sent.tool_names.get(name, name), arguments)
 
+    def _made_id(self, state: _ChoiceState) -> str:
+        return call_id(self._answer, state.index, state.count)
+
     def _whole(self, data: bytes) -> Iterator[StreamEvent]:
-        """The vendor answered with a whole body: one chunk a choice."""
+        """The vendor answered with a whole body: one chunk a choice. One that is not whole was cut like a stream."""
+        if not is_json(data):
+            raise _cut()
         completion = decode_object(self._sent, json_object(data))
         for choice in completion.choices:
             yield Chunk(

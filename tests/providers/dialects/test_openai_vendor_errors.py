@@ -1,0 +1,94 @@
+"""What errors of vendors of the OpenAI family mean, each in the envelope and with the words its vendor uses.
+
+The bytes are in tests/fixtures/openai as `ROW/error_STATUS_CASE.json`.
+"""
+
+import pytest
+
+from providers.dialects.openai_errors import classify
+from providers.failure import FailureKind
+from providers.profiles import load_profiles
+from tests.providers.dialects.openai_kit import FIXTURES, fixture
+
+KINDS: dict[str, FailureKind] = {
+    "openai/error_401": FailureKind.AUTH,
+    "openai/error_429_quota": FailureKind.QUOTA,
+    "openai/error_429_rate": FailureKind.RATE_LIMITED,
+    "openai/error_400_context": FailureKind.CONTEXT_LENGTH,
+    "openai/error_400_legacy_context": FailureKind.CONTEXT_LENGTH,
+    "openai/error_400_unsupported": FailureKind.INVALID_REQUEST,
+    "openai/error_404_chat_model": FailureKind.NOT_FOUND,
+    "azure/error_400_filter": FailureKind.CONTENT_FILTER,
+    "azure/error_404_deployment": FailureKind.NOT_FOUND,
+    "azure/error_400_operation": FailureKind.NOT_FOUND,
+    "fireworks/error_400_extra": FailureKind.INVALID_REQUEST,
+    "fireworks/error_412": FailureKind.NOT_FOUND,
+    "fireworks/error_500_fault": FailureKind.SERVER,
+    "together/error_403_context": FailureKind.CONTEXT_LENGTH,
+    "together/error_503": FailureKind.OVERLOADED,
+    "groq/error_413_tpm": FailureKind.RATE_LIMITED,
+    "groq/error_498": FailureKind.OVERLOADED,
+    "groq/error_400_tool": FailureKind.SERVER,
+    "groq/error_400_context": FailureKind.CONTEXT_LENGTH,
+    "mistral/error_422": FailureKind.INVALID_REQUEST,
+    "mistral/error_429_capacity": FailureKind.OVERLOADED,
+    "mistral/error_400_context": FailureKind.CONTEXT_LENGTH,
+    "deepseek/error_402": FailureKind.QUOTA,
+    "deepseek/error_400_context": FailureKind.CONTEXT_LENGTH,
+    "openrouter/error_402": FailureKind.QUOTA,
+    "openrouter/error_403": FailureKind.CONTENT_FILTER,
+    "openrouter/error_404_parameters": FailureKind.INVALID_REQUEST,
+    "vllm/error_400_context": FailureKind.CONTEXT_LENGTH,
+    "vllm/error_400_flat": FailureKind.INVALID_REQUEST,
+    "vllm/error_401": FailureKind.AUTH,
+    "sglang/error_400_context": FailureKind.CONTEXT_LENGTH,
+    "sglang/error_503": FailureKind.OVERLOADED,
+    "llamacpp/error_400_context": FailureKind.CONTEXT_LENGTH,
+    "llamacpp/error_503_loading": FailureKind.OVERLOADED,
+    "ollama/error_404": FailureKind.NOT_FOUND,
+    "lm_studio/error_400_context": FailureKind.CONTEXT_LENGTH,
+    "tgi/error_422_context": FailureKind.CONTEXT_LENGTH,
+    "tgi/error_429": FailureKind.OVERLOADED,
+    "tgi/error_424": FailureKind.SERVER,
+    "pais/error_422": FailureKind.INVALID_REQUEST,
+    "scale_genai/error_400": FailureKind.INVALID_REQUEST,
+}
+
+
+def test_every_error_fixture_is_in_the_table() -> None:
+    files = (FIXTURES / "openai").glob("*/error_[45]*.json")
+    assert {f"{path.parent.name}/{path.stem}" for path in files} == set(KINDS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_vendor_s_error_means_what_its_row_and_words_say(name: str) -> None:
+    row, _, case = name.partition("/")
+    status = int(case.split("_")[1])
+    failure = classify(load_profiles()[row], status, {}, fixture(f"openai/{name}.json"))
+    assert (failure.kind, failure.status) == (KINDS[name], status)
+    assert failure.message
+    for secret in ("sk-proj", "org-9aB", "https://"):
+        assert secret not in failure.message
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("openai/error_400_unsupported", "Unsupported parameter: 'max_tokens'"),
+        ("mistral/error_422", "body.foo: Extra inputs are not permitted"),
+        ("scale_genai/error_400", "The model endpoint is not ready."),
+        ("fireworks/error_500_fault", "Gateway timeout"),
+        ("tgi/error_424", "Request failed during generation"),
+    ],
+)
+def test_the_message_is_found_in_every_envelope(name: str, part: str) -> None:
+    row, _, case = name.partition("/")
+    failure = classify(load_profiles()[row], int(case.split("_")[1]), {}, fixture(f"openai/{name}.json"))
+    assert part in failure.message
+
+
+def test_a_page_of_what_stands_before_a_vendor_is_not_quoted() -> None:
+    failure = classify(load_profiles()["openai"], 502, {}, fixture("openai/openai/error_502.html"))
+    assert failure.kind is FailureKind.SERVER
+    assert "502" in failure.message
+    assert "<" not in failure.message
