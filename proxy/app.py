@@ -34,6 +34,9 @@ SETTLE = 1.0
 LAST_WORDS = 2.0
 """Seconds that streams cut at the drain limit have to tell their clients."""
 
+AT_ONCE = 0.05
+"""Seconds, twice, that handlers have on a second signal; aiohttp takes 0 for no limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Listen:
@@ -165,4 +168,6 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
             await asyncio.wait((draining, impatient), return_when=asyncio.FIRST_COMPLETED)
             draining.cancel()
             impatient.cancel()
+        if second.is_set():
+            await app.public.shutdown(AT_ONCE)
     log.info("stopped")
