@@ -118,7 +118,7 @@ def _url(host: str, port: int) -> str:
 async def drain(app: Running, grace: float, limit: float) -> None:
     """End well: not ready and `Connection: close` on every answer, after `grace` seconds no new connections, then wait.
 
-    After `limit` seconds the streams that are left get an in-band error. The second of patience lets clients on idle
+    After `limit` seconds what is left gets an error, streams in-band. The second of patience lets clients on idle
     keep-alive connections learn that theirs closes: without it a deploy fails about one request per client.
     """
     gateway = app.gateway
@@ -128,7 +128,7 @@ async def drain(app: Running, grace: float, limit: float) -> None:
     app.listener.close()
     await asyncio.sleep(min(SETTLE, limit))
     await _until_idle(gateway, limit)
-    for clock in tuple(gateway.streams):
+    for clock in tuple(gateway.clocks):
         clock.expire(Phase.DRAIN)
     app.public.pre_shutdown()
     await _until_idle(gateway, LAST_WORDS)
@@ -159,6 +159,8 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
         loop.add_signal_handler(signal.SIGHUP, app.reloader.request)
+        for warning in table.loaded.warnings:
+            log.warning("%s", warning)
         log.info("listening on %s, admin on %s", app.url, app.admin_url)
         await first.wait()
         log.info("draining, at most %g s; a second signal ends at once", server.drain_timeout)

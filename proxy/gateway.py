@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from providers.dialect import UpstreamRequest
-from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified import Operation, UnifiedRequest
 from proxy.access import identify
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch import Dispatcher, OpenStream, choose
-from proxy.errors import GatewayError, internal, upstream_failed
+from proxy.errors import ErrorFacts, GatewayError, internal, upstream_failed
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.record import Outcome, RequestRecord
@@ -67,8 +67,8 @@ class Call:
 class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
-    `streams` are the deadlines of running streams, for whoever must end them; `draining` makes each answer say that the
-    connection closes; `idle` is set while nothing is in flight.
+    `clocks` are the deadlines of the calls under way, for whoever must end them; `draining` makes each answer say that
+    the connection closes; `idle` is set while nothing is in flight.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._router = Router(SURFACES)
         self._draw = random.Random().random  # noqa: S311 - spreads load, guards nothing
-        self.streams: set[Deadlines] = set()
+        self.clocks: set[Deadlines] = set()
         self.ready = True
         self.draining = False
         self.in_flight = 0
@@ -104,8 +104,7 @@ class Gateway:
         except GatewayError as error:
             return self._refusal(route.surface, error, record)
         except asyncio.CancelledError:
-            if not record.finished:
-                record.outcome, record.status = "client_gone", 499
+            self._left(record)
             raise
         except Exception:  # the outermost handler: a fault of ours must not become a traceback on the wire
             self._log.exception("request %s failed", record.request_id)
@@ -139,11 +138,15 @@ class Gateway:
 
     async def _whole(self, call: Call) -> web.Response:
         sent, record = call.sent, call.record
+        clock = Deadlines(call.total)
+        self.clocks.add(clock)
         try:
-            with Deadlines(call.total), self._dispatcher.attempt(sent, record):
+            with clock, self._dispatcher.attempt(sent, record):
                 completion = await self._dispatcher.whole(sent, record, call.request.choices)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(settle(record, error)) from None
+        finally:
+            self.clocks.discard(clock)
         record.usage = completion.usage
         return self._response(200, call.renderer().completion(completion), record, call.headers())
 
@@ -152,7 +155,7 @@ class Gateway:
         response: web.StreamResponse | None = None
         stream: OpenStream | None = None
         clock = Deadlines(call.total)
-        self.streams.add(clock)
+        self.clocks.add(clock)
         try:
             with clock, self._dispatcher.attempt(sent, record):
                 stream = await self._dispatcher.streamed(sent, record, clock)
@@ -167,16 +170,30 @@ class Gateway:
             failure = settle(record, error)
             if response is None:
                 raise upstream_failed(failure) from None
-            await self._break(call, response, renderer, failure)
-        except ConnectionError:
-            record.outcome = "client_gone"
-            self._metrics.abort("client", "disconnect")
+            self._metrics.abort(*blame(error))
+            await self._break(call, response, renderer, upstream_failed(failure).facts)
+        except (ConnectionError, asyncio.CancelledError) as gone:
+            self._left(record)
+            if isinstance(gone, asyncio.CancelledError):
+                raise
         finally:
-            self.streams.discard(clock)
+            self.clocks.discard(clock)
             if stream is not None:
                 stream.response.close()
+            if response is not None and not record.finished and record.outcome == "ok":
+                # A fault of ours is on its way out; the client must not take what it got for whole.
+                self._metrics.abort("gateway", "internal_error")
+                await self._break(call, response, renderer, internal().facts)
         # Without a response the client left before its head could be written; nobody reads what is returned.
         return response or web.Response(status=499)
+
+    def _left(self, record: RequestRecord) -> None:
+        """The client is gone; unless it has everything, nobody else is to blame."""
+        if record.finished or record.outcome == "client_gone":
+            return
+        record.outcome, record.status = "client_gone", 499
+        if record.first_content is not None:
+            self._metrics.abort("client", "disconnect")
 
     async def _commit(self, call: Call) -> web.StreamResponse:
         """The commit point: from here on no other target can answer."""
@@ -190,16 +207,16 @@ class Gateway:
         await response.prepare(call.http)
         return response
 
-    async def _break(self, call: Call, response: web.StreamResponse, renderer: Renderer, failure: Failure) -> None:
+    async def _break(self, call: Call, response: web.StreamResponse, renderer: Renderer, facts: ErrorFacts) -> None:
         """End a committed stream so that nobody takes it for whole: an error frame, then a body without its end."""
-        call.record.code = VERDICTS[failure.kind].code
-        self._metrics.abort("upstream", failure.kind.value)
+        call.record.code = facts.code
         try:
-            await response.write(renderer.error(upstream_failed(failure).facts))
+            await response.write(renderer.error(facts))
         except ConnectionError:
             call.record.outcome = "client_gone"
-        if call.http.transport is not None:
-            call.http.transport.close()
+        finally:
+            if call.http.transport is not None:
+                call.http.transport.close()
 
     def _models(self, snapshot: Snapshot, team: Team, route: Route, record: RequestRecord) -> web.Response:
         if route.tail is None:
@@ -234,23 +251,35 @@ class Gateway:
         return response
 
     def _health(self, path: str) -> web.Response:
-        return health(self.ready or path == "/health/live", BASE_HEADERS)
+        response = health(self.ready or path == "/health/live", BASE_HEADERS)
+        if self.draining:
+            response.force_close()
+        return response
 
 
 def settle(record: RequestRecord, error: UpstreamError | DeadlinePassed) -> Failure:
     """Write the end of the last attempt into the record and say it as a failure."""
+    committed = record.first_content is not None
     if isinstance(error, UpstreamError):
         failure = error.failure
+    elif error.phase is Phase.DRAIN:
+        record.outcome = "truncated" if committed else "error"
+        return Failure(FailureKind.OVERLOADED, _PASSED[error.phase])
     else:
-        kind = FailureKind.OVERLOADED if error.phase is Phase.DRAIN else FailureKind.TIMEOUT
-        failure = Failure(kind, _PASSED[error.phase].format(limit=error.limit))
+        failure = Failure(FailureKind.TIMEOUT, _PASSED[error.phase].format(limit=error.limit))
         record.attempts[-1].outcome = failure.kind.value
         record.attempts[-1].message = failure.message
-    committed = record.first_content is not None
     record.outcome = (
         "timeout" if failure.kind is FailureKind.TIMEOUT else "truncated" if committed else "upstream_error"
     )
     return failure
+
+
+def blame(error: UpstreamError | DeadlinePassed) -> tuple[str, str]:
+    """Which side ended a stream early, and why: the labels of `stream_aborts_total`."""
+    if isinstance(error, UpstreamError):
+        return "upstream", error.failure.kind.value
+    return ("gateway", "shutdown") if error.phase is Phase.DRAIN else ("upstream", FailureKind.TIMEOUT.value)
 
 
 _PASSED = {

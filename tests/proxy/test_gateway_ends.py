@@ -1,0 +1,146 @@
+"""How a gateway that shuts down treats what is under way, and how an end is told."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.deadlines import DeadlinePassed, Phase
+from proxy.gateway import blame, settle
+from proxy.record import Attempt, Outcome, RequestRecord
+from tests.proxy.raw_client import connected, request
+from tests.proxy.rig import AUTH, Rig, ask, rig
+from tests.support.openai_wire import completion, completion_frames
+from tests.support.script import Hang, Send, Until
+from tests.support.wire import LAST_CHUNK, chunk, head, json_answer, sse_answer
+
+OK = json_answer(200, completion("hello", "m"))
+FRAMES = completion_frames(["one"])
+START = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]) + chunk(FRAMES[0]))
+
+
+@pytest_asyncio.fixture
+async def served() -> AsyncIterator[Rig]:
+    """A gateway whose vendor answers everything with OK."""
+    async with rig() as made:
+        made.vendor.default = OK
+        yield made
+
+
+def expire(served: Rig) -> None:
+    """What the drain does to whatever is left."""
+    for clock in tuple(served.gateway.clocks):
+        clock.expire(Phase.DRAIN)
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/models", "/nowhere", "/health"])
+async def test_while_draining_each_answer_says_that_its_connection_closes(served: Rig, path: str) -> None:
+    served.gateway.draining = True
+    async with connected(served.port) as client:
+        body = ask() if path == "/v1/completions" else None
+        await client.send(request("GET" if body is None else "POST", path, body, AUTH))
+        answer = await client.answer()
+        assert answer.whole
+        assert answer.headers["connection"] == "close"
+        assert await client.closed() == b""
+
+
+async def test_a_stream_that_begins_while_draining_says_so_too(served: Rig) -> None:
+    served.gateway.draining = True
+    served.vendor.answer(sse_answer(FRAMES))
+    answer = await served.post("/v1/completions", ask(stream=True))
+    assert (answer.whole, answer.headers["connection"]) == (True, "close")
+
+
+async def test_a_request_that_began_before_the_drain_is_told_of_it(served: Rig) -> None:
+    gate = asyncio.Event()
+    served.vendor.answer((Until(gate), *OK))
+    async with connected(served.port) as client:
+        await client.send(request("POST", "/v1/completions", ask(), AUTH))
+        await served.vendor.received(1)
+        assert not served.gateway.idle.is_set()
+        served.gateway.draining = True
+        gate.set()
+        answer = await client.answer()
+    assert (answer.status, answer.headers["connection"]) == (200, "close")
+    await served.gateway.idle.wait()
+    assert served.gateway.in_flight == 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_who_has_no_content_at_the_drain_s_end_gets_a_real_error(served: Rig, stream: bool) -> None:
+    served.vendor.answer((Hang(),))
+    async with connected(served.port) as client:
+        await client.send(request("POST", "/v1/completions", ask(stream=stream), AUTH))
+        await served.vendor.received(1)
+        expire(served)
+        answer = await client.answer()
+    assert (answer.status, answer.code, answer.whole) == (503, "overloaded", True)
+    assert answer.message == "The gateway is shutting down."
+    (record,) = await served.finished(1)
+    assert (record.outcome, record.attempts[0].outcome) == ("error", "cancelled")
+    await served.vendor.requests[0].gone.wait()
+
+
+async def test_a_stream_under_way_at_the_drain_s_end_looks_broken(served: Rig) -> None:
+    served.vendor.answer((START, Hang()))
+    async with connected(served.port) as client:
+        await client.send(request("POST", "/v1/completions", ask(stream=True), AUTH))
+        await client.head()
+        await client.chunk()
+        expire(served)
+        body, whole = await client.chunks()
+    assert not whole
+    assert b"The gateway is shutting down." in body
+    assert b"[DONE]" not in body
+    (record,) = await served.finished(1)
+    assert (record.outcome, record.code) == ("truncated", "overloaded")
+    assert served.series("stream_aborts_total") == {"stream_aborts_total reason=shutdown side=gateway": 1}
+    await served.vendor.requests[0].gone.wait()
+
+
+async def test_what_is_over_is_not_expired(served: Rig) -> None:
+    rest = [Send(chunk(frame)) for frame in FRAMES[1:]]
+    served.vendor.answer((START, *rest, Send(LAST_CHUNK)))
+    assert (await served.post("/v1/completions", ask(stream=True))).whole
+    await served.post("/v1/completions", ask())
+    await served.finished(2)
+    assert served.gateway.clocks == set()
+
+
+def upstream(kind: FailureKind) -> UpstreamError:
+    """A failure of the vendor's."""
+    return UpstreamError(Failure(kind, "words", 500))
+
+
+@pytest.mark.parametrize(
+    ("error", "committed", "outcome", "attempt", "blamed"),
+    [
+        (upstream(FailureKind.SERVER), False, "upstream_error", "ok", ("upstream", "server")),
+        (upstream(FailureKind.SERVER), True, "truncated", "ok", ("upstream", "server")),
+        (upstream(FailureKind.TIMEOUT), False, "timeout", "ok", ("upstream", "timeout")),
+        (DeadlinePassed(Phase.TOTAL, 1), False, "timeout", "timeout", ("upstream", "timeout")),
+        (DeadlinePassed(Phase.IDLE, 1), True, "timeout", "timeout", ("upstream", "timeout")),
+        (DeadlinePassed(Phase.DRAIN, 0), True, "truncated", "ok", ("gateway", "shutdown")),
+        (DeadlinePassed(Phase.DRAIN, 0), False, "error", "ok", ("gateway", "shutdown")),
+    ],
+)
+def test_an_end_is_told_by_who_caused_it(
+    error: UpstreamError | DeadlinePassed, committed: bool, outcome: Outcome, attempt: str, blamed: tuple[str, str]
+) -> None:
+    record = RequestRecord("id", 0.0, "openai", "/", attempts=[Attempt("v/m/default", 0.0)])
+    record.first_content = 1.0 if committed else None
+    failure = settle(record, error)
+    assert failure.message
+    assert (record.outcome, record.attempts[0].outcome) == (outcome, attempt)
+    assert blame(error) == blamed
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_every_deadline_has_words_without_gaps(phase: Phase) -> None:
+    record = RequestRecord("id", 0.0, "openai", "/", attempts=[Attempt("v/m/default", 0.0)])
+    failure = settle(record, DeadlinePassed(phase, 2.5))
+    assert "{" not in failure.message
+    assert ("2.5 s" in failure.message) is (phase is not Phase.DRAIN)
