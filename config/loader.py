@@ -45,25 +45,50 @@ class Loaded:
     patterns: tuple[str, ...] = field(repr=False)
 
 
-def load_file(path: pathlib.Path, env: Mapping[str, str]) -> Loaded:
-    """The table in a YAML file; raises `ConfigError` with everything that is wrong."""
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What a load found. `table` holds what could be saved, so that whoever knows the vendors can go on looking for
+    mistakes; it is sound only without `problems`, and None where nothing could be saved."""
+
+    table: Loaded | None
+    problems: tuple[Problem, ...]
+
+    def sound(self) -> Loaded:
+        """The table; raises `ConfigError` with everything that is wrong."""
+        if self.problems or self.table is None:
+            raise ConfigError(self.problems)
+        return self.table
+
+
+def examine_file(path: pathlib.Path, env: Mapping[str, str]) -> Examined:
+    """The table in a YAML file, and everything that is wrong with it."""
     files = SourceFiles()
     try:
         text = files.read_table(path)
     except UnreadableError as error:
-        raise _error(str(path), f"cannot read the file: {error}") from None
-    return _load(text, str(path), env, files)
+        return Examined(None, (_problem(str(path), f"cannot read the file: {error}"),))
+    return _examine(text, str(path), env, files)
+
+
+def examine_default(env: Mapping[str, str]) -> Examined:
+    """The embedded table: the mock vendor on loopback."""
+    text = resources.files("config").joinpath("default.yaml").read_text(encoding="utf-8")
+    return _examine(text, DEFAULT_TABLE, env, SourceFiles())
+
+
+def load_file(path: pathlib.Path, env: Mapping[str, str]) -> Loaded:
+    """The table in a YAML file; raises `ConfigError` with everything that is wrong."""
+    return examine_file(path, env).sound()
 
 
 def load_text(text: str, name: str, env: Mapping[str, str]) -> Loaded:
     """The table in a text; `name` is the file name of its positions, and what relative paths in it are relative to."""
-    return _load(text, name, env, SourceFiles())
+    return _examine(text, name, env, SourceFiles()).sound()
 
 
 def load_default(env: Mapping[str, str]) -> Loaded:
-    """The embedded table: the mock vendor on loopback."""
-    text = resources.files("config").joinpath("default.yaml").read_text(encoding="utf-8")
-    return load_text(text, DEFAULT_TABLE, env)
+    """The embedded table, sound."""
+    return examine_default(env).sound()
 
 
 def fingerprint(loaded: Loaded) -> Mapping[pathlib.Path, str]:
@@ -73,14 +98,14 @@ def fingerprint(loaded: Loaded) -> Mapping[pathlib.Path, str]:
     return current_hashes({*loaded.files, *present})
 
 
-def _error(name: str, message: str) -> ConfigError:
-    return ConfigError([Problem.at(Position(name, 1, 1), (), message)])
+def _problem(name: str, message: str) -> Problem:
+    return Problem.at(Position(name, 1, 1), (), message)
 
 
-def _load(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Loaded:
+def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Examined:
     parsed = parse(text, name)
     if not isinstance(parsed.root, MapNode):
-        raise ConfigError(parsed.problems or [_no_table(parsed.root, name)])
+        return Examined(None, tuple(parsed.problems or [_no_table(parsed.root, name)]))
     expander = Expander(env, files)
     includer = Includer(expander)
     root = includer.merged(parsed.root)
@@ -93,10 +118,10 @@ def _load(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> L
         table = Table(validated.config, root, expander.referenced)
         problems.extend(_elsewhere(semantic_problems(table), problems))
         warnings.extend(semantic_warnings(table))
-    if problems or validated.config is None:
-        raise ConfigError(problems)
+    if validated.config is None or not includer.complete:
+        return Examined(None, tuple(problems))
     own = {pathlib.Path(name): hashlib.sha256(text.encode()).hexdigest()}
-    return Loaded(
+    table_found = Loaded(
         config=validated.config,
         files=files.paths,
         digest=digest({**own, **files.hashes}),
@@ -105,11 +130,12 @@ def _load(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> L
         hashes=files.hashes,
         patterns=tuple(includer.patterns),
     )
+    return Examined(table_found, tuple(problems))
 
 
 def _no_table(root: Node | None, name: str) -> Problem:
     if root is None or (isinstance(root, ScalarNode) and root.kind == "null"):
-        return Problem.at(Position(name, 1, 1), (), _EMPTY)
+        return _problem(name, _EMPTY)
     return Problem.at(root.at, (), "expected a mapping with `version: 1`, vendors and models")
 
 

@@ -5,11 +5,11 @@ Never swaps half a table; a bad one changes nothing, is logged with its position
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from config.loader import Loaded, fingerprint, load_default, load_file
+from config.loader import Loaded, examine_default, examine_file, fingerprint
 from config.problems import ConfigError, Problem
 from config.schema import Server
 from config.semantics import exposure_problems
@@ -41,10 +41,23 @@ class Source:
 
     def load(self) -> Table:
         """Load and build. Raises ConfigError with every problem."""
-        loaded = load_default(self.env) if self.path is None else load_file(self.path, self.env)
-        if problems := exposure_problems(loaded, self.host, self.insecure_open):
+        examined = examine_default(self.env) if self.path is None else examine_file(self.path, self.env)
+        loaded = examined.table
+        if loaded is None:
+            raise ConfigError(examined.problems)
+        problems = [*examined.problems, *exposure_problems(loaded, self.host, self.insecure_open)]
+        try:
+            snapshot = build_snapshot(loaded)
+        except ConfigError as error:
+            raise ConfigError([*problems, *_news(error.problems, problems)]) from None
+        if problems:
             raise ConfigError(problems)
-        return Table(loaded, build_snapshot(loaded))
+        return Table(loaded, snapshot)
+
+
+def _news(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:
+    """Without the echoes: what is said of a place, when something at or below it has been found wrong before."""
+    return [new for new in found if not any(f"{old.path}.".startswith(f"{new.path}.") for old in earlier)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +117,8 @@ class Reloader:
             self._live.swap(table.snapshot)
             self._metrics.reloaded(table.snapshot.digest)
             self._log.info("table %s in force", table.snapshot.digest[:12])
+            for warning in table.loaded.warnings:
+                self._log.warning("%s", warning)
             return Reloaded(table.snapshot.digest)
 
 

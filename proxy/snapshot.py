@@ -13,8 +13,9 @@ from config.loader import Loaded
 from config.problems import ConfigError, Problem
 from config.schema import IMPLICIT_DEPLOYMENT, effective
 from providers.dialect import Target
+from providers.profiles import load_profiles
 from proxy.surfaces.registry import SURFACES
-from proxy.targets import make_target
+from proxy.targets import make_target, unknown_profile
 
 WILDCARD = "*"
 
@@ -87,8 +88,14 @@ ANYONE = Team("anonymous", (WILDCARD,), MappingProxyType({}))
 def build_snapshot(loaded: Loaded) -> Snapshot:
     """Join what the operator wrote with what the vendors' rows say. Raises ConfigError with every problem found."""
     config = loaded.config
-    problems: list[Problem] = []
-    compiled = {name: _model(loaded, name, problems) for name in config.models}
+    problems = [
+        unknown_profile(name, profile, loaded)
+        for name, vendor in config.vendors.items()
+        if (profile := vendor.profile or name) not in load_profiles()
+    ]
+    # A row whose vendor is missing has been reported by the loader.
+    known = [name for name in config.models if _vendor(name) in config.vendors]
+    compiled = {name: _model(loaded, name, problems) for name in known}
     if problems:
         raise ConfigError(tuple(sorted(problems)))
     teams = {name: _team(name, team) for name, team in config.teams.items()}

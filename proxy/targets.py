@@ -21,8 +21,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
     report = _Report(loaded, vendor, row, settings)
     profile = load_profiles().get(settings.profile)
     if profile is None:
-        message = f"no profile is called {settings.profile!r}{did_you_mean(settings.profile, load_profiles())}"
-        return (report.problem("profile", ("vendors", vendor, "profile"), message),)
+        return (unknown_profile(vendor, settings.profile, loaded),)
     base_url = _base_url(profile, settings, report)
     if profile.key_required and settings.api_key is None:
         report.add("api_key", ("vendors", vendor), f"the profile {profile.name!r} needs an api_key")
@@ -47,6 +46,12 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         allow_private=settings.allow_private,
         row=row,
     )
+
+
+def unknown_profile(vendor: str, name: str, loaded: Loaded) -> Problem:
+    """The problem of a vendor whose profile does not exist, at the profile where it was written."""
+    path: Path = ("vendors", vendor, "profile")
+    return Problem.at(loaded.locate(path), path, f"no profile is called {name!r}{did_you_mean(name, load_profiles())}")
 
 
 class _Report:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.loader import DEFAULT_TABLE, fingerprint, load_default, load_file, load_text
+from config.loader import DEFAULT_TABLE, examine_file, fingerprint, load_default, load_file, load_text
 from config.problems import ConfigError
 from tests.config.tables import complaints, load, problems
 
@@ -220,3 +220,13 @@ def test_any_table_loads_or_raises_what_is_wrong_with_it(parts: list[str], glue:
 def test_any_text_raises_nothing_but_a_config_error(text: str) -> None:
     with pytest.raises(ConfigError):
         load_text(text + "\n@", "t.yaml", {})
+
+
+def test_what_could_be_saved_of_a_table_can_be_looked_at_further(tmp_path: Path) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text("version: 1\nroutes: {fast: [nowhere/x]}\n", encoding="utf-8")
+    dangling = examine_file(path, {})
+    assert dangling.table is not None
+    assert [problem.path for problem in dangling.problems] == ["routes.fast"]
+    path.write_text("- version: 1\n", encoding="utf-8")
+    assert examine_file(path, {}).table is None

@@ -149,3 +149,22 @@ def test_five_planted_mistakes_are_five_lines_at_their_places(source: Writer, ca
         "9:20 routes.fast.targets.0: no model or route named openai/gpt-5; did you mean openai/gpt-4o or "
         "opnai/gpt-4o-mini?",
     ]
+
+
+def test_what_only_the_vendors_rows_can_tell_is_told_beside_other_mistakes(source: Writer, capsys: Output) -> None:
+    table = source("""\
+        version: 1
+        vendors:
+          near: {profile: opnai, api_key: "${KEY:-}"}
+          far: {profile: fireworks}
+        models:
+          far/llama: {}
+        routes:
+          fast: {targets: [far/lama]}
+        """)
+    assert check(table, "warning", FORMS["text"]) == 1
+    assert [line.removeprefix(f"{table.path}:") for line in capsys.readouterr().out.splitlines()] == [
+        "3:19 vendors.near.profile: no profile is called 'opnai'; did you mean openai or pais?",
+        "4:8 vendors.far: the profile 'fireworks' needs an api_key",
+        "8:20 routes.fast.targets.0: no model or route named far/lama; did you mean far/llama?",
+    ]
