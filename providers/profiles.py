@@ -69,9 +69,10 @@ class Profile:
 
     `raw_prompts` says which models take a prompt as it is (`native`: all, `chat`: none, or a pattern over their names);
     prompts for the others are wrapped into a chat. Models that match a pattern do not chat. `structured` names a style
-    of `providers.guided`. `top_k_off` is how the vendor is told that `top_k` is off, None where only leaving it out
-    does. The `error_*` members map the vendor's codes and statuses to failure kinds where the common reading would be
-    wrong.
+    of `providers.guided`. `developer_role` and `content_parts` say whether messages may have that role, and content in
+    parts; `reasoning_member` under which name a message of the model carries its reasoning back. `top_k_off` is how the
+    vendor is told that `top_k` is off, None where only leaving it out does. The `error_*` members map the vendor's
+    codes, statuses and messages to failure kinds where the common reading would be wrong.
     """
 
     name: str
@@ -90,6 +91,9 @@ class Profile:
     structured: str
     asks_usage: bool
     prompt_forms: frozenset[PromptForm]
+    developer_role: bool
+    reasoning_member: str | None
+    content_parts: bool
     error_codes: Mapping[str, FailureKind]
     error_statuses: Mapping[int, FailureKind]
     error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
@@ -211,6 +215,9 @@ class _ProfileRow(_Row):
     structured: str = "openai"
     usage: Literal["ask", "always"] = "ask"
     prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]
+    developer_role: bool = False
+    reasoning_member: str | None = None
+    content_parts: bool = True
     context: dict[OperationName, Overflow] = {}
     errors: _ErrorsRow = _ErrorsRow()
     models: list[dict[str, AnyJson]] = []
@@ -326,6 +333,9 @@ def _built(name: str, row: _ProfileRow, overrides: tuple[tuple[re.Pattern[str], 
         structured=row.structured,
         asks_usage=row.usage == "ask",
         prompt_forms=frozenset(row.prompt_forms),
+        developer_role=row.developer_role,
+        reasoning_member=row.reasoning_member,
+        content_parts=row.content_parts,
         error_codes=MappingProxyType(dict(row.errors.codes)),
         error_statuses=MappingProxyType(dict(row.errors.statuses)),
         error_patterns=tuple(

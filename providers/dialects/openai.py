@@ -15,7 +15,7 @@ from providers.dialect import StreamDecoder, Target, UpstreamRequest
 from providers.dialects.openai_answer import decode_body
 from providers.dialects.openai_errors import classify
 from providers.dialects.openai_fields import Draft, put_fields, unsupported
-from providers.dialects.openai_prompt import native_prompt, wrapped_messages
+from providers.dialects.openai_prompt import native_prompt, vendor_messages, wrapped_messages
 from providers.dialects.openai_stream import OpenAIStream
 from providers.failure import Failure, Refusal
 from providers.profiles import Profile, merged
@@ -94,7 +94,7 @@ def _put_prompt(draft: Draft, profile: Profile, request: UnifiedRequest) -> None
     elif isinstance(request.prompt, ChatPrompt):
         if not is_neutral("images", request.params.get("images", ())):
             raise unsupported(draft.target, "images", "on chat they belong into the messages")
-        draft.body["messages"] = list(request.prompt.messages)
+        draft.body["messages"] = vendor_messages(draft.target, profile, request.prompt)
     else:
         draft.body["messages"] = wrapped_messages(draft.target, request)
         draft.emulated.append("prompt")

@@ -1,4 +1,4 @@
-"""Prompts on the OpenAI family's wire: as they are, or wrapped into one user message.
+"""Prompts and conversations on the OpenAI family's wire; a prompt may be wrapped into one user message.
 
 Never the other fields of a request.
 """
@@ -9,6 +9,7 @@ from providers.profiles import Profile, PromptForm
 from providers.unified import ChatPrompt, JsonObject, JsonValue, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 IMAGE_MARKER = "<image>"
+_REASONING = ("reasoning_content", "reasoning")
 
 
 def native_prompt(target: Target, profile: Profile, prompt: Prompt) -> JsonValue:
@@ -65,3 +66,36 @@ def image_parts(text: str, images: tuple[str, ...]) -> list[JsonValue]:
         if piece:
             parts.append({"type": "text", "text": piece})
     return parts
+
+
+def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt) -> list[JsonValue]:
+    """A conversation as the vendor's row wants it. Raises Refusal for content that the vendor does not take."""
+    return [_message(target, profile, message) for message in prompt.messages]
+
+
+def _message(target: Target, profile: Profile, message: JsonObject) -> JsonObject:
+    """Most messages go as they are.
+
+    Members that are null say nothing, and some vendors refuse them. Reasoning of earlier turns goes under the vendor's
+    name for it; vendors without one refuse the member, and it is not part of what was said.
+    """
+    if None in message.values():
+        message = {name: value for name, value in message.items() if value is not None}
+    if message.get("role") == "developer" and not profile.developer_role:
+        message = {**message, "role": "system"}
+    if not message.keys().isdisjoint(_REASONING):
+        reasoning = next((message[name] for name in _REASONING if message.get(name)), None)
+        message = {name: value for name, value in message.items() if name not in _REASONING}
+        if reasoning is not None and profile.reasoning_member is not None:
+            message[profile.reasoning_member] = reasoning
+    content = message.get("content")
+    if isinstance(content, list) and not profile.content_parts:
+        message = {**message, "content": _flat(target, content)}
+    return message
+
+
+def _flat(target: Target, parts: list[JsonValue]) -> str:
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    if len(texts) < len(parts):
+        raise Refusal("messages", f"'messages' may hold only text for {target.name}.")
+    return "".join([text for text in texts if isinstance(text, str)])
