@@ -11,7 +11,10 @@ import asyncio
 import socket
 import sys
 from collections.abc import Mapping
-from typing import Protocol
+from contextvars import ContextVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -21,6 +24,11 @@ from config.addresses import reach
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.version import USER_AGENT
+
+if TYPE_CHECKING:
+    from aiohttp.base_protocol import BaseProtocol
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
 
 POOL_IDLE = 15.0
 """Seconds an idle connection is kept; below every vendor's own limit, so that the vendor never closes first."""
@@ -164,33 +172,55 @@ class HttpResponse:
         self._inner.close()
 
 
+_reused: ContextVar[bool] = ContextVar("reused")
+"""Whether the connection that the running call was given had carried an answer before."""
+
+
+class NotingConnector(aiohttp.TCPConnector):
+    """Notes whether a connection has been handed out before, which aiohttp's own does not tell."""
+
+    @cached_property
+    def _seen(self) -> "WeakSet[BaseProtocol]":
+        return WeakSet()
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: "list[Trace]",
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
+    ) -> "Connection":
+        """See BaseConnector."""
+        connection = await super().connect(req, traces, timeout)
+        protocol = connection.protocol
+        _reused.set(protocol in self._seen)
+        if protocol is not None:
+            self._seen.add(protocol)
+        return connection
+
+
 class HttpTransport:
-    """HTTP over aiohttp's client: one session for public hosts, one for hosts that may be private."""
+    """HTTP over aiohttp's client: sessions for public hosts and for hosts that may be private.
+
+    A server that closes an idle connection at the moment it is reused has not read the request (it is very likely, not
+    certain): such a call is sent once more, on a fresh connection. aiohttp does the same, but never for a POST.
+    """
 
     def __init__(self) -> None:
-        self._public = _session(allow_private=False)
-        self._private = _session(allow_private=True)
-        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
         self._bodies: dict[asyncio.Future[None], aiohttp.StreamReader] = {}
+        self._pooled = {allow_private: self._session(allow_private, POOL_IDLE) for allow_private in (False, True)}
+        self._fresh = {allow_private: self._session(allow_private, None) for allow_private in (False, True)}
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
     async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
         """See Transport. Redirects are never followed: they would carry the operator's key to another host."""
-        target = request.target
-        session = self._private if target.allow_private else self._public
-        # Names in any case, and the operator's headers last: some of the request's come from the client.
-        headers = CIMultiDict(request.headers)
-        headers.update(target.credential.headers())
-        headers["Content-Type"] = "application/json"
-        headers["X-Request-Id"] = request_id
+        allow_private = request.target.allow_private
         try:
-            response = await session.request(
-                request.method,
-                request.url,
-                data=request.body,
-                headers=headers,
-                timeout=self._timeout(target.timeouts.connect),
-                allow_redirects=False,
-            )
+            try:
+                response = await self._send(self._pooled[allow_private], request, request_id)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+                if isinstance(error, aiohttp.ClientConnectorError) or not _reused.get(False):
+                    raise
+                response = await self._send(self._fresh[allow_private], request, request_id)
         except aiohttp.ConnectionTimeoutError:
             raise fail(FailureKind.TIMEOUT, "Connecting to the upstream took too long.") from None
         except aiohttp.ClientConnectorError:
@@ -202,10 +232,28 @@ class HttpTransport:
         self._watch(response)
         return HttpResponse(response)
 
+    async def _send(
+        self, session: aiohttp.ClientSession, request: UpstreamRequest, request_id: str
+    ) -> aiohttp.ClientResponse:
+        target = request.target
+        # Names in any case, and the operator's headers last: some of the request's come from the client.
+        headers = CIMultiDict(request.headers)
+        headers.update(target.credential.headers())
+        headers["Content-Type"] = "application/json"
+        headers["X-Request-Id"] = request_id
+        return await session.request(
+            request.method,
+            request.url,
+            data=request.body,
+            headers=headers,
+            timeout=self._timeout(target.timeouts.connect),
+            allow_redirects=False,
+        )
+
     async def aclose(self) -> None:
         """See Transport."""
-        await self._public.close()
-        await self._private.close()
+        for session in (*self._pooled.values(), *self._fresh.values()):
+            await session.close()
 
     def _watch(self, response: aiohttp.ClientResponse) -> None:
         """aiohttp 3.14 closes a connection over chunks that make no sense and leaves the body's reader waiting: the end
@@ -231,20 +279,21 @@ class HttpTransport:
             self._timeouts[connect] = timeout
         return timeout
 
-
-def _session(*, allow_private: bool) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(
-        limit=0,
-        keepalive_timeout=POOL_IDLE,
-        resolver=GuardedResolver(allow_private),
-        # Below 3.12.7 CPython leaks TLS transports that never finish their shutdown.
-        enable_cleanup_closed=sys.version_info < (3, 12, 7),
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=False,
-        # Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
-        headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"},
-        skip_auto_headers=("Content-Type",),
-    )
+    def _session(self, allow_private: bool, idle: float | None) -> aiohttp.ClientSession:
+        """A session whose connections stay for `idle` seconds, or serve one call only."""
+        connector = NotingConnector(
+            limit=0,
+            keepalive_timeout=idle,
+            force_close=idle is None,
+            resolver=GuardedResolver(allow_private),
+            # Below 3.12.7 CPython leaks TLS transports that never finish their shutdown.
+            enable_cleanup_closed=sys.version_info < (3, 12, 7),
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            # Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"},
+            skip_auto_headers=("Content-Type",),
+        )

@@ -11,7 +11,7 @@ from proxy import upstream
 from proxy.upstream import MAX_ERROR_BODY, HttpTransport, read_error, read_whole
 from proxy.version import USER_AGENT
 from tests.proxy.door import OK, call, opened, tidy_transport
-from tests.support.script import Fin, Hang, Loop, Send
+from tests.support.script import Fin, Hang, Loop, Rst, Send
 from tests.support.vendor import FakeVendor
 from tests.support.wire import body_answer, chunk, head, json_answer, sse_unterminated
 
@@ -203,3 +203,28 @@ async def test_after_an_error_that_was_read_the_connection_serves_on(
         await read_error(response)
         response.release()
     assert vendor.connections == 1
+
+
+async def test_a_call_on_a_connection_that_the_vendor_just_left_is_sent_once_more_on_a_fresh_one(
+    vendor: FakeVendor, transport: HttpTransport
+) -> None:
+    vendor.answer(OK, (Fin(),), OK)
+    await read_whole(await opened(transport, vendor))
+    assert await read_whole(await opened(transport, vendor)) == b'{"ok":true}'
+    assert [request.connection for request in vendor.requests] == [0, 0, 1]
+
+
+async def test_a_call_on_a_fresh_connection_is_sent_once(vendor: FakeVendor, transport: HttpTransport) -> None:
+    vendor.answer((Fin(),), OK)
+    with pytest.raises(UpstreamError) as caught:
+        await opened(transport, vendor)
+    assert caught.value.failure.kind is FailureKind.SERVER
+    assert len(vendor.requests) == 1
+
+
+async def test_a_call_is_sent_no_third_time(vendor: FakeVendor, transport: HttpTransport) -> None:
+    vendor.answer(OK, (Rst(),), (Fin(),), OK)
+    await read_whole(await opened(transport, vendor))
+    with pytest.raises(UpstreamError):
+        await opened(transport, vendor)
+    assert len(vendor.requests) == 3
