@@ -136,4 +136,5 @@ def upstream_failed(failure: Failure) -> GatewayError:
     headers = {} if verdict.retry_same else dict(NO_RETRY)
     if failure.retry_after is not None and verdict.retry_same:
         headers["retry-after"] = str(max(1, min(MAX_RETRY_AFTER, round(failure.retry_after))))
-    return GatewayError(ErrorFacts(status, verdict.type, code, failure.message, failure.param, headers))
+    param = "prompt" if failure.kind is FailureKind.CONTEXT_LENGTH else failure.param
+    return GatewayError(ErrorFacts(status, verdict.type, code, failure.message, param, headers))

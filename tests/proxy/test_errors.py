@@ -95,3 +95,8 @@ def test_the_upstreams_wait_is_passed_on_within_bounds(wait: float | None, heade
 def test_a_wait_is_not_passed_on_where_a_retry_is_no_use() -> None:
     facts = errors.upstream_failed(Failure(FailureKind.QUOTA, "why", retry_after=5)).facts
     assert dict(facts.headers) == {"x-should-retry": "false"}
+
+
+def test_an_overflow_of_the_window_is_the_prompt_s_fault_whatever_the_vendor_calls_it() -> None:
+    facts = upstream_failed(Failure(FailureKind.CONTEXT_LENGTH, "too long", 400, param="messages")).facts
+    assert (facts.status, facts.code, facts.param) == (400, "context_length_exceeded", "prompt")
