@@ -32,7 +32,10 @@ SETTLE = 1.0
 """Seconds between closing the listener and asking whether anything is still running."""
 
 LAST_WORDS = 2.0
-"""Seconds that streams cut at the drain limit have to tell their clients."""
+"""Seconds that the last answers of a drain have to reach their clients."""
+
+AT_ONCE = 0.1
+"""Seconds that a connection may take to close where nobody waits for answers any more."""
 
 AT_ONCE = 0.05
 """Seconds, twice, that handlers have on a second signal; aiohttp takes 0 for no limit."""
@@ -86,10 +89,11 @@ async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -
         reloader = Reloader(source, table, live, metrics)
         public = PublicServer(gateway.handle, server.max_body)
         listener = await asyncio.get_running_loop().create_server(public, listen.host, listen.port, backlog=BACKLOG)
-        stack.push_async_callback(public.shutdown, LAST_WORDS)
+        stack.push_async_callback(public.shutdown, AT_ONCE)
+        stack.callback(public.pre_shutdown)
         stack.callback(listener.close)
         admin = Admin(gateway, live, metrics, reloader, server.admin.token)
-        runner = web.AppRunner(admin.application(), access_log=None, shutdown_timeout=LAST_WORDS)
+        runner = web.AppRunner(admin.application(), access_log=None, shutdown_timeout=AT_ONCE)
         stack.push_async_callback(runner.cleanup)
         await runner.setup()
         await web.TCPSite(runner, listen.admin_host, listen.admin_port).start()
@@ -131,7 +135,7 @@ async def drain(app: Running, grace: float, limit: float) -> None:
     for clock in tuple(gateway.clocks):
         clock.expire(Phase.DRAIN)
     app.public.pre_shutdown()
-    await _until_idle(gateway, LAST_WORDS)
+    await app.public.shutdown(LAST_WORDS)
 
 
 async def _until_idle(gateway: Gateway, limit: float) -> None:

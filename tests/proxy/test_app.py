@@ -1,0 +1,258 @@
+"""The whole gateway in this process and as a process of its own: up, reloaded, drained, gone."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+
+from proxy import app as app_module
+from proxy.app import Listen, Running, drain, running
+from proxy.reload import Reloader, Source
+from tests.proxy.raw_client import Answer, connected, exchange, request
+from tests.proxy.rig import ask
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.openai_wire import completion_frames
+from tests.support.script import Hang, Send, Until
+from tests.support.vendor import FakeVendor
+from tests.support.wire import LAST_CHUNK, chunk, head
+
+MOCK = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\n"
+FRAMES = completion_frames(["one", "two"])
+START = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]) + chunk(FRAMES[0]))
+REST = (*(Send(chunk(frame)) for frame in FRAMES[1:]), Send(LAST_CHUNK))
+ANY = Listen("127.0.0.1", 0, "127.0.0.1", 0)
+
+
+def table_before(vendor: FakeVendor) -> str:
+    """A table whose one model is the fake vendor's."""
+    address = f"base_url: '{vendor.base_url}/v1', allow_private: true"
+    return f"version: 1\nvendors: {{v: {{profile: openai_compatible, {address}}}}}\nmodels: {{v/m: {{}}}}\n"
+
+
+def port_of(url: str) -> int:
+    """The port of an address."""
+    port = urlsplit(url).port
+    assert port is not None
+    return port
+
+
+@asynccontextmanager
+async def up(text: str, folder: Path, log: BytesIO | None = None, listen: Listen = ANY) -> AsyncIterator[Running]:
+    """The gateway on this table, in this process."""
+    path = folder / "t.yaml"
+    path.write_text(text, encoding="utf-8")
+    source = Source(path, {})
+    async with running(source, source.load(), listen, log or BytesIO()) as app:
+        yield app
+
+
+async def post(app: Running, model: str = "mock/echo", stream: bool = False) -> Answer:
+    """The answer to a completion."""
+    return await exchange(port_of(app.url), request("POST", "/v1/completions", ask(model, stream=stream)))
+
+
+async def test_it_serves_its_table_and_logs_each_request_once(tmp_path: Path) -> None:
+    log = BytesIO()
+    async with up(MOCK, tmp_path, log) as app:
+        assert (await post(app)).status == 200
+        assert (await post(app, stream=True)).whole
+        assert (await post(app, "nothing")).status == 404
+    lines = [orjson.loads(line) for line in log.getvalue().splitlines()]
+    assert [(line["status"], line["stream"]) for line in lines] == [(200, False), (200, True), (404, False)]
+
+
+async def test_the_log_has_the_form_of_the_table(tmp_path: Path) -> None:
+    log = BytesIO()
+    async with up(MOCK + "server: {log: text}\n", tmp_path, log) as app:
+        await post(app)
+    assert b" 200 openai anonymous mock/echo -> mock/echo/default ok " in log.getvalue()
+
+
+async def test_operators_and_clients_have_a_port_each(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path) as app:
+        public, admin = port_of(app.url), port_of(app.admin_url)
+        assert (await exchange(public, request("GET", "/metrics"))).status == 404
+        assert (await exchange(public, request("POST", "/-/reload"))).status == 404
+        assert (await exchange(admin, request("GET", "/metrics"))).status == 200
+        assert (await exchange(admin, request("POST", "/v1/completions", ask("mock/echo")))).status == 404
+
+
+async def test_a_body_may_be_as_large_as_the_table_says(tmp_path: Path) -> None:
+    async with up(MOCK + "server: {max_body: 2kB}\n", tmp_path) as app:
+        answer = await exchange(port_of(app.url), request("POST", "/v1/completions", b"x" * 2001))
+        assert (answer.status, answer.message) == (413, "The request body is larger than 2000 bytes.")
+
+
+async def test_an_address_for_everybody_is_shown_as_one_that_can_be_called(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path, listen=Listen("127.0.0.1", 0, "0.0.0.0", 0)) as app:
+        assert app.admin_url == f"http://127.0.0.1:{port_of(app.admin_url)}"
+
+
+@pytest.mark.parametrize("place", ["public", "admin"])
+async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_behind(tmp_path: Path, place: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        listen = (
+            Listen("127.0.0.1", port, "127.0.0.1", 0)
+            if place == "public"
+            else Listen("127.0.0.1", 0, "127.0.0.1", port)
+        )
+        before = asyncio.all_tasks()
+        with pytest.raises(OSError, match="in use"):
+            async with up(MOCK, tmp_path, listen=listen):
+                raise AssertionError("it is up")
+        assert asyncio.all_tasks() == before
+
+
+async def test_leaving_ends_what_is_under_way_at_once(tmp_path: Path) -> None:
+    async with FakeVendor((Hang(),)) as vendor:
+        async with up(table_before(vendor), tmp_path) as app, connected(port_of(app.url)) as client:
+            await client.send(request("POST", "/v1/completions", ask("v/m")))
+            await vendor.received(1)
+        await vendor.requests[0].gone.wait()
+
+
+async def test_a_crash_in_the_background_takes_the_gateway_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def crash(self: Reloader) -> None:
+        raise LookupError("in the background")
+
+    monkeypatch.setattr(Reloader, "run", crash)
+    with pytest.raises(ExceptionGroup) as caught:
+        async with up(MOCK, tmp_path):
+            await asyncio.Event().wait()
+    assert caught.group_contains(LookupError)
+
+
+# The drain -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drain that settles sooner."""
+    monkeypatch.setattr(app_module, "SETTLE", 0.05)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_drain_lets_what_is_under_way_finish_and_takes_nothing_new(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with FakeVendor((START, Until(gate), *REST)) as vendor, up(table_before(vendor), tmp_path) as app:
+        public, admin = port_of(app.url), port_of(app.admin_url)
+        async with connected(public) as client, connected(public) as idle:
+            await idle.send(request("GET", "/v1/models"))
+            await idle.answer()
+            await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
+            await client.head()
+            draining = asyncio.create_task(drain(app, 0.2, 60.0))
+            await asyncio.sleep(0)
+            for port in (public, admin):
+                assert (await exchange(port, request("GET", "/health/ready"))).status == 503
+                assert (await exchange(port, request("GET", "/health/live"))).status == 200
+            late = await exchange(public, request("GET", "/v1/models"))
+            assert (late.status, late.headers["connection"]) == (200, "close")
+            await refused(public)
+            gate.set()
+            body, whole = await client.chunks()
+            assert whole
+            assert body.endswith(b"[DONE]\n\n")
+            await draining
+            assert await idle.closed() == b""
+
+
+async def refused(port: int) -> None:
+    """Wait until nobody listens there."""
+    while True:
+        try:
+            async with connected(port):
+                pass
+        except ConnectionRefusedError:
+            return
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_drain_without_work_ends_by_itself(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path) as app:
+        await drain(app, 0.0, 60.0)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_at_its_limit_a_drain_tells_what_is_left(tmp_path: Path) -> None:
+    async with FakeVendor() as vendor, up(table_before(vendor), tmp_path) as app:
+        vendor.answer((START, Hang()), (Hang(),))
+        async with connected(port_of(app.url)) as stream, connected(port_of(app.url)) as whole:
+            await stream.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
+            await stream.head()
+            await whole.send(request("POST", "/v1/completions", ask("v/m")))
+            await vendor.received(2)
+            await drain(app, 0.0, 0.1)
+            body, ended = await stream.chunks()
+            assert not ended
+            assert b"The gateway is shutting down." in body
+            answer = await whole.answer()
+            assert (answer.status, answer.message) == (503, "The gateway is shutting down.")
+
+
+# As a process --------------------------------------------------------------------------------------------------------
+
+
+def patient(vendor: FakeVendor) -> str:
+    """A table that drains for a minute."""
+    server = "server:\n  port: ${PORT}\n  drain_grace: 50ms\n  drain_timeout: 1m\n  admin:\n    port: ${ADMIN_PORT}\n"
+    return table_before(vendor) + server
+
+
+async def unready(gateway: RunningGateway) -> None:
+    """Wait until the gateway says that it drains."""
+    port = port_of(gateway.admin_url)
+    while (await exchange(port, request("GET", "/health/ready"))).status == 200:  # noqa: ASYNC110 - it tells no one
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_drains_and_a_stream_under_way_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    gate = asyncio.Event()
+    async with FakeVendor((START, Until(gate), *REST)) as vendor:
+        async with running_gateway(patient(vendor), tmp_path) as gateway, connected(port_of(gateway.url)) as client:
+            await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
+            await client.head()
+            gateway.process.send_signal(number)
+            await unready(gateway)
+            gate.set()
+            body, whole = await client.chunks()
+            assert whole
+            assert body.endswith(b"[DONE]\n\n")
+            gateway.exit_code = await asyncio.to_thread(gateway.process.wait)
+            assert gateway.exit_code == 0
+        assert [line["outcome"] for line in gateway.log()] == ["ok"]
+        assert "draining, at most 60 s" in gateway.messages()
+        assert "stopped" in gateway.messages()
+
+
+async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    async with FakeVendor((START, Hang())) as vendor:
+        async with running_gateway(patient(vendor), tmp_path) as gateway, connected(port_of(gateway.url)) as client:
+            await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
+            await client.head()
+            gateway.process.send_signal(signal.SIGTERM)
+            await unready(gateway)
+            gateway.process.send_signal(signal.SIGTERM)
+            assert not (await client.chunks())[1]
+            gateway.exit_code = await asyncio.to_thread(gateway.process.wait, 1.5)
+            assert gateway.exit_code == 0
+        await vendor.requests[0].gone.wait()
+
+
+async def test_a_hangup_takes_the_new_table(tmp_path: Path) -> None:
+    async with running_gateway(MOCK, tmp_path) as gateway:
+        await gateway.reload(MOCK.replace("mock/echo", "mock/other"))
+        answer = await exchange(port_of(gateway.url), request("GET", "/v1/models"))
+        assert b"mock/other" in answer.body
