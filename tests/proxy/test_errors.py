@@ -98,5 +98,5 @@ def test_a_wait_is_not_passed_on_where_a_retry_is_no_use() -> None:
 
 
 def test_an_overflow_of_the_window_is_the_prompt_s_fault_whatever_the_vendor_calls_it() -> None:
-    facts = upstream_failed(Failure(FailureKind.CONTEXT_LENGTH, "too long", 400, param="messages")).facts
+    facts = errors.upstream_failed(Failure(FailureKind.CONTEXT_LENGTH, "too long", 400, param="messages")).facts
     assert (facts.status, facts.code, facts.param) == (400, "context_length_exceeded", "prompt")
