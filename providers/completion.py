@@ -2,7 +2,8 @@
 
 Never holds a vendor's field name, an id or a model name made by the gateway, or a wire frame.
 
-Usage has OpenAI's meaning on every dialect: `prompt_tokens` includes cached tokens, `completion_tokens` includes reasoning.
+Usage has OpenAI's meaning on every dialect: `prompt_tokens` includes cached tokens, `completion_tokens` includes
+reasoning.
 """
 
 from collections.abc import Mapping
@@ -75,7 +76,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of a streamed call; `index` is dense from 0 within the choice, `id` and `name` come with the first piece."""
+    """A piece of a streamed call; `index` is dense from 0 within the choice, `id` and `name` come with the first
+    piece."""
 
     index: int
     id: str | None = None
@@ -87,8 +89,9 @@ class ToolCallDelta:
 class Choice:
     """One finished candidate.
 
-    `native_finish_reason` is the vendor's word when it says more than `finish_reason`; `matched_stop` is the stop string
-    (or token id) that ended the text, where the vendor tells. `text` is the refusal when there is one and no other text.
+    `native_finish_reason` is the vendor's word when it says more than `finish_reason`; `matched_stop` is the stop
+    string (or token id) that ended the text, where the vendor tells. `text` is the refusal when there is one and no
+    other text.
     """
 
     index: int

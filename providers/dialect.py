@@ -16,7 +16,8 @@ from providers.unified import Operation, UnifiedRequest
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Deadlines of one attempt in seconds: to connect, to the first content, between pieces, and for the whole request."""
+    """Deadlines of one attempt in seconds: to connect, to the first content, between pieces, and for the whole
+    request."""
 
     connect: float
     first_event: float
@@ -28,9 +29,9 @@ class Timeouts:
 class Target:
     """A deployment ready to call.
 
-    `vendor`, `model` and `deployment` are the table's names; `upstream_model` is what the vendor is told. `base_url` has
-    every placeholder filled in and no trailing slash; `row` is the key of `models` it comes from. `completions` overrides the profile's answer to whether this model
-    takes raw prompts (None = ask the profile).
+    `vendor`, `model` and `deployment` are the table's names; `upstream_model` is what the vendor is told. `base_url`
+    has every placeholder filled in and no trailing slash; `row` is the key of `models` it comes from. `completions`
+    overrides the profile's answer to whether this model takes raw prompts (None = ask the profile).
     """
 
     vendor: str
@@ -52,8 +53,8 @@ class Target:
 
     @property
     def label(self) -> str:
-        """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
-        client can add a label value."""
+        """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that
+        no client can add a label value."""
         return f"{self.row}/{self.deployment}"
 
     @property
@@ -67,9 +68,9 @@ class UpstreamRequest:
     """One call as it goes on the wire, without the credential, and what decoding its answer needs to know.
 
     `operation` is what the upstream was asked, which differs from the client's when a prompt was wrapped into a chat.
-    `emulated` names the unified fields whose effect the gateway makes itself. `tool_names` maps a tool's name on the wire
-    to the client's where it had to change. `unwrap_choice` says that the text is a JSON object whose `choice` member is
-    the answer.
+    `emulated` names the unified fields whose effect the gateway makes itself. `tool_names` maps a tool's name on the
+    wire to the client's where it had to change. `unwrap_choice` says that the text is a JSON object whose `choice`
+    member is the answer.
     """
 
     target: Target
@@ -93,11 +94,12 @@ class StreamDecoder(Protocol):
         """Whether the stream has proved that it ended well; nothing after that is read."""
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """Decode one piece. Raises UpstreamError at the point of an in-band error or of bytes that make no sense; events
-        before that point have been yielded."""
+        """Decode one piece. Raises UpstreamError at the point of an in-band error or of bytes that make no sense;
+        events before that point have been yielded."""
 
     def finish(self) -> Iterator[StreamEvent]:
-        """The body ended. Yields what was held back; raises UpstreamError(TRUNCATED) unless the stream proved its end."""
+        """The body ended. Yields what was held back; raises UpstreamError(TRUNCATED) unless the stream proved its
+        end."""
 
 
 class Dialect(Protocol):

@@ -50,8 +50,8 @@ Prompt = TextPrompt | TokenPrompt | ChatPrompt
 class LogprobsWanted:
     """Log probabilities were asked for.
 
-    `top` is how many alternatives are listed per position (0 = the sampled token only); `shape` is the form the client's
-    spelling implies: four arrays (`legacy`) or a `content` list (`content`).
+    `top` is how many alternatives are listed per position (0 = the sampled token only); `shape` is the form the
+    client's spelling implies: four arrays (`legacy`) or a `content` list (`content`).
     """
 
     top: int
@@ -84,8 +84,8 @@ class Guided:
 class Params(TypedDict, total=False):
     """Every field besides model, prompt and stream; a key is present only when the client (or the surface) set it.
 
-    Values are validated and canonical: aliases are resolved, a single stop is a tuple of one. Read-only: the same object
-    serves every attempt, so a dialect copies what it changes.
+    Values are validated and canonical: aliases are resolved, a single stop is a tuple of one. Read-only: the same
+    object serves every attempt, so a dialect copies what it changes.
     """
 
     max_tokens: int  # also max_completion_tokens, max_new_tokens

@@ -1,13 +1,18 @@
 """The vendors' rows: that each loads, what a row inherits, and what is refused in one."""
 
 import re
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
+import yaml
 
 from providers.failure import FailureKind
 from providers.profiles import ProfileError, load_profiles, merged, parse_profiles
 from providers.unified import JsonObject, Operation
 
+README = Path(__file__).resolve().parents[2] / "providers" / "README.md"
+KNOB = re.compile(r"`(\w+)`")
 EXPECTED = [
     "openai",
     "azure",
@@ -128,3 +133,19 @@ def test_merging_changes_neither_map() -> None:
     above: JsonObject = {"a": {"b": 2}, "d": None}
     assert merged(below, above) == {"a": {"b": 2, "c": [1]}, "d": None}
     assert (below, above) == ({"a": {"b": 1, "c": [1]}}, {"a": {"b": 2}, "d": None})
+
+
+def test_the_readmes_worked_example_is_a_row_of_at_most_fifteen_lines() -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(example.splitlines()) <= 15
+    acme = parse_profiles(example)["acme"]
+    assert acme.placeholders == ("region",)
+    assert set(acme.wires) == {Operation.CHAT}
+    assert acme.wires[Operation.CHAT].rename["seed"] == "random_seed"
+
+
+def test_the_readme_tells_every_knob_that_a_row_uses() -> None:
+    rows = yaml.safe_load(files("providers").joinpath("profiles.yaml").read_text(encoding="utf-8"))
+    used = {knob for row in rows.values() for part in (row, *row.get("models", ())) for knob in part} - {"match"}
+    cells = re.findall(r"^\| (`.*?) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert used <= {name for cell in cells for name in KNOB.findall(cell)}

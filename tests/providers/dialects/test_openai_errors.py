@@ -128,7 +128,7 @@ def test_an_answer_means_what_its_vendor_means(
     [
         "This model's maximum context length is 4097 tokens, however you requested 4116 tokens",
         "Your input exceeds the context window of this model. Please adjust your input and try again.",
-        "'max_tokens' or 'max_completion_tokens' is too large: 9000. This model's maximum context length is 8192 tokens",
+        "'max_tokens' or 'max_completion_tokens' is too large: 9000. This model's maximum context length is 8192",
         "max_tokens=9000 cannot be greater than max_model_len=8192. Please request fewer output tokens.",
         "your prompt contains 77409 characters (more than 65536)",
         "The decoder prompt (length 9) is longer than the maximum model length of 8",

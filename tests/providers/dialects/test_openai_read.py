@@ -27,8 +27,8 @@ from tests.providers.dialects.openai_kit import decoded, sent
 
 NAMES = (
     "choices message delta content text type tool_calls function name arguments id index logprobs tokens "
-    "token_logprobs top_logprobs text_offset bytes token logprob finish_reason usage prompt_tokens completion_tokens total_tokens "
-    "error x_groq refusal thinking stop_reason prompt_tokens_details"
+    "token_logprobs top_logprobs text_offset bytes token logprob finish_reason usage prompt_tokens "
+    "completion_tokens total_tokens error x_groq refusal thinking stop_reason prompt_tokens_details"
 )
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=3),
