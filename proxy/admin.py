@@ -52,7 +52,10 @@ class Admin:
                 return answer({"error": "The admin token is missing or wrong."}, 401)
             return await handler(request)
         except web.HTTPException as error:
-            return answer({"error": error.reason}, error.status)
+            response = answer({"error": error.reason}, error.status)
+            if "Allow" in error.headers:
+                response.headers["Allow"] = error.headers["Allow"]
+            return response
 
     def _permitted(self, request: web.Request) -> bool:
         if self._expected is None:
