@@ -93,13 +93,14 @@ class Reloader:
 
     async def watch(self) -> None:
         """Look at the files for ever and reload when they change; what was refused is not tried again unchanged."""
-        seen = self._table.loaded.hashes
+        refused: Mapping[Path, str] = {}
         while True:
             await asyncio.sleep(WATCH_EVERY)
             now = await asyncio.to_thread(fingerprint, self._table.loaded)
-            if now != seen:
+            # The table may have been loaded by somebody else meanwhile.
+            if now not in (refused, self._table.loaded.hashes):
                 result = await self.reload()
-                seen = now if result.problems else self._table.loaded.hashes
+                refused = now if result.problems else {}
 
     async def reload(self) -> Reloaded:
         """Load and build the table again and swap it in; on any problem the old one stays."""

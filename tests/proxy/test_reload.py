@@ -1,0 +1,292 @@
+"""Loading the table again: whole or not at all, told either way."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from config.loader import Loaded, fingerprint
+from config.problems import ConfigError
+from config.schema import Server
+from proxy import reload as reload_module
+from proxy.live import Live
+from proxy.metrics import Metrics
+from proxy.reload import Reloader, Source
+from tests.proxy.tables import digest_of
+
+GOOD = "version: 1\nvendors: {mock: {}}\nmodels: {mock/one: {}}\n"
+OTHER = GOOD.replace("one", "two")
+BAD = "version: 1\nvendors: {mock: {}}\nmodels: {nobody/one: {}}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """A reloader over a table in a file."""
+
+    path: Path
+    live: Live
+    metrics: Metrics
+    reloader: Reloader
+
+    def write(self, text: str) -> None:
+        """Write the table anew, at once, as an editor does."""
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.rename(self.path)
+
+    @property
+    def models(self) -> list[str]:
+        """What is in force."""
+        return list(self.live.snapshot.models)
+
+    def count(self, result: str) -> float:
+        """Reloads with this result."""
+        families = text_string_to_metric_families(self.metrics.render().decode())
+        samples = (sample for family in families for sample in family.samples)
+        return sum(sample.value for sample in samples if sample.labels.get("result") == result)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    """A good table in force."""
+    path = tmp_path / "t.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    source = Source(path, {"EXTRA": "mock/extra"})
+    table = source.load()
+    live, metrics = Live(table.snapshot, 0), Metrics()
+    return Rig(path, live, metrics, Reloader(source, table, live, metrics))
+
+
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What the operator is told."""
+    caplog.set_level(logging.INFO, "dragoman")
+    return caplog
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    while not reached():  # noqa: ASYNC110 - the table in force tells no one
+        await asyncio.sleep(0.005)
+
+
+# Sources -------------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_file_the_source_is_the_embedded_table() -> None:
+    assert list(Source(None, {}).load().snapshot.models) == ["mock/echo"]
+
+
+def test_a_source_tells_everything_that_is_wrong_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(
+        "version: 1\nserver: {host: 0.0.0.0}\nvendors: {v: {profile: nothing}}\nmodels: {v/m: {}, w/m: {}}\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        Source(path, {}).load()
+    assert [(problem.line, problem.path) for problem in caught.value.problems] == [
+        (2, "server.host"),
+        (3, "vendors.v.profile"),
+        (4, "models.w/m"),
+    ]
+
+
+OPEN, TEAMS = GOOD, GOOD + f"teams: {{a: {{keys: ['{digest_of('k')}'], models: ['*']}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "insist", "fine"),
+    [
+        (OPEN, None, False, True),
+        (OPEN, "127.0.0.1", False, True),
+        (OPEN, "0.0.0.0", False, False),
+        (OPEN, "0.0.0.0", True, True),
+        (OPEN + "server: {host: 0.0.0.0}\n", None, False, False),
+        (OPEN + "server: {host: 0.0.0.0}\n", "127.0.0.1", False, True),
+        (TEAMS, "0.0.0.0", False, True),
+    ],
+)
+def test_a_table_without_teams_is_open_to_this_machine_only(
+    tmp_path: Path, text: str, host: str | None, insist: bool, fine: bool
+) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(text)
+    source = Source(path, {}, insist, host)
+    if fine:
+        assert source.load().snapshot.models
+    else:
+        with pytest.raises(ConfigError, match="without teams"):
+            source.load()
+
+
+# Reloads -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_good_table_is_in_force_from_then_on(rig: Rig, told: pytest.LogCaptureFixture) -> None:
+    before = rig.live.snapshot
+    rig.write(OTHER)
+    result = await rig.reloader.reload()
+    assert rig.models == ["mock/two"]
+    assert (result.digest, result.problems) == (rig.live.snapshot.digest, ())
+    assert result.digest != before.digest
+    assert list(before.models) == ["mock/one"]
+    assert (rig.count("success"), rig.count("failure")) == (1, 0)
+    assert f"table {result.digest[:12]} in force" in told.text
+
+
+@pytest.mark.parametrize(
+    "text", [BAD, "", "version: 2", "{", "\t", "version: 1\nvendors: {mock: {}}\nmodels: {mock/m: {x: 1}}"]
+)
+async def test_a_bad_table_changes_nothing_and_is_told_with_its_place(
+    rig: Rig, told: pytest.LogCaptureFixture, text: str
+) -> None:
+    before = rig.live.snapshot
+    rig.write(text)
+    result = await rig.reloader.reload()
+    assert rig.live.snapshot is before
+    assert result.digest == before.digest
+    assert result.problems
+    for problem in result.problems:
+        assert f"reload refused: {rig.path}:{problem.line}:{problem.column}" in told.text
+    assert (rig.count("success"), rig.count("failure")) == (0, 1)
+
+
+async def test_a_file_that_is_gone_is_a_bad_table(rig: Rig) -> None:
+    rig.path.unlink()
+    assert (await rig.reloader.reload()).problems
+    assert rig.models == ["mock/one"]
+
+
+async def test_after_a_refusal_a_good_table_is_taken(rig: Rig) -> None:
+    rig.write(BAD)
+    await rig.reloader.reload()
+    rig.write(OTHER)
+    assert not (await rig.reloader.reload()).problems
+    assert rig.models == ["mock/two"]
+
+
+async def test_reloads_at_the_same_time_come_one_after_the_other(rig: Rig) -> None:
+    rig.write(OTHER)
+    results = await asyncio.gather(*(rig.reloader.reload() for _ in range(3)))
+    assert {result.digest for result in results} == {rig.live.snapshot.digest}
+    assert rig.count("success") == 3
+
+
+CHANGES = {
+    "host": "host: localhost",
+    "port": "port: 1234",
+    "admin": "admin: {port: 1234}",
+    "max_body": "max_body: 2MiB",
+    "drain_grace": "drain_grace: 3s",
+    "drain_timeout": "drain_timeout: 3s",
+    "watch": "watch: false",
+    "log": "log: text",
+}
+
+
+@pytest.mark.parametrize(("name", "written"), CHANGES.items())
+async def test_what_needs_a_restart_is_told(rig: Rig, told: pytest.LogCaptureFixture, name: str, written: str) -> None:
+    rig.write(OTHER + f"server: {{{written}}}\n")
+    await rig.reloader.reload()
+    assert f"changes that need a restart were not applied: server.{name}" in told.text
+    assert rig.models == ["mock/two"]
+
+
+async def test_what_needs_none_is_not(rig: Rig, told: pytest.LogCaptureFixture) -> None:
+    rig.write(OTHER + "server: {surfaces: {openai: {default_vendor: mock}}}\n")
+    await rig.reloader.reload()
+    assert "restart" not in told.text
+    assert rig.live.snapshot.default_vendors["openai"] == "mock"
+
+
+def test_every_setting_of_the_server_is_one_or_the_other() -> None:
+    assert set(Server.model_fields) == {*CHANGES, "surfaces"}
+
+
+# Who asks ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_request_is_served_in_the_background(rig: Rig) -> None:
+    rig.write(OTHER)
+    serving = asyncio.create_task(rig.reloader.run())
+    rig.reloader.request()
+    await until(lambda: rig.models == ["mock/two"])
+    rig.write(GOOD)
+    rig.reloader.request()
+    await until(lambda: rig.models == ["mock/one"])
+    await stopped(serving)
+
+
+async def stopped(task: "asyncio.Task[None]") -> None:
+    """End a task."""
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@pytest.fixture
+def watched(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
+    """A rig whose watcher looks often."""
+    monkeypatch.setattr(reload_module, "WATCH_EVERY", 0.01)
+    return rig
+
+
+async def test_the_watcher_takes_a_change_and_leaves_what_did_not_change(watched: Rig) -> None:
+    watching = asyncio.create_task(watched.reloader.watch())
+    watched.write(OTHER)
+    await until(lambda: watched.models == ["mock/two"])
+    await asyncio.sleep(0.1)
+    assert watched.count("success") == 1
+    await stopped(watching)
+
+
+async def test_the_watcher_tries_a_bad_table_once_and_its_correction_again(watched: Rig) -> None:
+    watching = asyncio.create_task(watched.reloader.watch())
+    watched.write(BAD)
+    await until(lambda: watched.count("failure") == 1)
+    await asyncio.sleep(0.1)
+    assert watched.count("failure") == 1
+    watched.write(OTHER)
+    await until(lambda: watched.models == ["mock/two"])
+    await stopped(watching)
+
+
+async def test_the_watcher_leaves_what_somebody_else_has_just_loaded(
+    watched: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(loaded: Loaded) -> Mapping[Path, str]:
+        begun.set()
+        go_on.wait()
+        return fingerprint(loaded)
+
+    monkeypatch.setattr(reload_module, "fingerprint", slow)
+    watching = asyncio.create_task(watched.reloader.watch())
+    await asyncio.to_thread(begun.wait)
+    watched.write(OTHER)
+    await watched.reloader.reload()
+    go_on.set()
+    await asyncio.sleep(0.1)
+    assert watched.count("success") == 1
+    await stopped(watching)
+
+
+async def test_the_watcher_sees_included_files_come_change_and_go(watched: Rig) -> None:
+    watched.write("version: 1\nvendors: {mock: {}}\nmodels: {mock/one: {}}\ninclude: ['more-*.yaml']\n")
+    await watched.reloader.reload()
+    watching = asyncio.create_task(watched.reloader.watch())
+    more = watched.path.with_name("more-1.yaml")
+    more.write_text("models: {mock/two: {}}\n")
+    await until(lambda: watched.models == ["mock/one", "mock/two"])
+    more.write_text("models: {mock/three: {}}\n")
+    await until(lambda: watched.models == ["mock/one", "mock/three"])
+    more.unlink()
+    await until(lambda: watched.models == ["mock/one"])
+    await stopped(watching)
