@@ -9,20 +9,15 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic import JsonValue as AnyJson
+from pydantic import ValidationError
 
 from providers.failure import FailureKind
 from providers.guided import STYLES
+from providers.profile_rows import LogprobsMode, OperationName, Overflow, ProfileRow, PromptForm, ToolChoice
 from providers.unified import JsonObject, JsonValue, Operation, Params
-
-LogprobsMode = Literal["bool", "int", "positive", "either", "none"]
-PromptForm = Literal["text", "texts", "tokens", "token_lists"]
-ToolChoice = Literal["auto", "none", "required", "named"]
-Overflow = Literal["native", "errors", "clamps", "cuts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +33,8 @@ class Auth:
 class Logprobs:
     """How an operation asks for log probabilities, and how many alternatives it lists at most, whole and streamed.
 
-    `bool` is chat's `logprobs: true` with `top_logprobs`, `int` the completion API's count, `positive` a count whose 0
-    means none at all, `either` takes `bool` and `int`.
+    `bool` is chat's `logprobs: true` with `top_logprobs`, `listed` the same where at least one must be listed; `int` is
+    the completion API's count, `positive` a count whose 0 means none at all; `either` takes `bool` and `int`.
     """
 
     mode: LogprobsMode
@@ -67,12 +62,14 @@ class Wire:
 class Profile:
     """One vendor's row.
 
-    `raw_prompts` says which models take a prompt as it is (`native`: all, `chat`: none, or a pattern over their names);
-    prompts for the others are wrapped into a chat. Models that match a pattern do not chat. `structured` names a style
-    of `providers.guided`. `developer_role` and `content_parts` say whether messages may have that role, and content in
-    parts; `reasoning_member` under which name a message of the model carries its reasoning back. `top_k_off` is how the
-    vendor is told that `top_k` is off, None where only leaving it out does. The `error_*` members map the vendor's
-    codes, statuses and messages to failure kinds where the common reading would be wrong.
+    `raw_prompts` says which models take a prompt as it is (`native`: all, `chat`: none, `suffix`: none but to fill in
+    the middle, or a pattern over their names); prompts for the others are wrapped into a chat. Models that match a
+    pattern do not chat. `structured` names a style of `providers.guided`. `developer_role` and `content_parts` say
+    whether messages may have that role, and content in parts; `reasoning_member` under which name a message of the
+    model carries its reasoning back. `body` holds members of every request, and `drops_neutral` says that values which
+    ask for nothing are not sent. `top_k_off` is how the vendor is told that `top_k` is off, None where only leaving it
+    out does. The `error_*` members map the vendor's codes, statuses and messages to failure kinds where the common
+    reading would be wrong.
     """
 
     name: str
@@ -80,7 +77,7 @@ class Profile:
     base_url: str | None
     auth: Auth
     wires: Mapping[Operation, Wire]
-    raw_prompts: Literal["native", "chat"] | re.Pattern[str]
+    raw_prompts: Literal["native", "chat", "suffix"] | re.Pattern[str]
     model_in: Literal["body", "path"]
     api_version: str | None
     forwards_unknown: bool
@@ -88,12 +85,16 @@ class Profile:
     stop_most: int
     top_k_off: int | None
     tool_choices: frozenset[ToolChoice]
+    echo_logprobs: bool
+    strict_tools: bool
     structured: str
     asks_usage: bool
     prompt_forms: frozenset[PromptForm]
     developer_role: bool
     reasoning_member: str | None
     content_parts: bool
+    drops_neutral: bool
+    body: Mapping[str, JsonValue]
     error_codes: Mapping[str, FailureKind]
     error_statuses: Mapping[int, FailureKind]
     error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
@@ -109,24 +110,25 @@ class Profile:
         """The names in braces of the base URL, which the operator must fill in."""
         return tuple(re.findall(r"\{(\w+)\}", self.base_url or ""))
 
-    def for_model(self, model: str) -> "Profile":
-        """The row as it holds for one model name of the vendor."""
+    def for_model(self, *names: str) -> "Profile":
+        """The row as it holds for a model; each name it goes by counts, since Azure's deployments have free ones."""
         for pattern, profile in self.overrides:
-            if pattern.search(model):
+            if any(pattern.search(name) for name in names):
                 return profile
         return self
 
-    def takes_raw_prompts(self, model: str) -> bool:
-        """Whether this model's completion endpoint takes a prompt as it is."""
-        if isinstance(self.raw_prompts, str):
-            return self.raw_prompts == "native"
-        return self.raw_prompts.search(model) is not None
+    def takes_raw_prompts(self, *names: str) -> bool:
+        """Whether the completion endpoint of a model with these names takes any prompt as it is."""
+        pattern = self.raw_prompts
+        if isinstance(pattern, str):
+            return pattern == "native"
+        return any(pattern.search(name) for name in names)
 
-    def chats(self, model: str) -> bool:
-        """Whether this model can be asked by chat."""
+    def chats(self, *names: str) -> bool:
+        """Whether a model with these names can be asked by chat."""
         if Operation.CHAT not in self.wires:
             return False
-        return isinstance(self.raw_prompts, str) or not self.takes_raw_prompts(model)
+        return isinstance(self.raw_prompts, str) or not self.takes_raw_prompts(*names)
 
 
 class ProfileError(ValueError):
@@ -142,94 +144,6 @@ _BASE: Mapping[Operation, frozenset[str]] = {
 """What every OpenAI-compatible server is taken to honour unless its row says otherwise."""
 
 _FIELDS = frozenset(Params.__annotations__)
-
-OperationName = Literal["chat", "completions"]
-
-
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class _ByOperation(_Row):
-    all: list[str] = []
-    chat: list[str] = []
-    completions: list[str] = []
-
-    def of(self, operation: Operation) -> list[str]:
-        own = self.chat if operation is Operation.CHAT else self.completions
-        return [*self.all, *own]
-
-
-class _Names(_Row):
-    all: dict[str, str] = {}
-    chat: dict[str, str] = {}
-    completions: dict[str, str] = {}
-
-    def of(self, operation: Operation) -> dict[str, str]:
-        own = self.chat if operation is Operation.CHAT else self.completions
-        return {**self.all, **own}
-
-
-class _AuthRow(_Row):
-    style: Literal["bearer", "header", "none"] = "bearer"
-    header: str = "Authorization"
-    required: bool = True
-
-
-class _LogprobsRow(_Row):
-    chat: LogprobsMode = "bool"
-    completions: LogprobsMode = "int"
-    most: dict[OperationName, int] = {}
-    stream_most: dict[OperationName, int] = {}
-
-
-# Enumerations and pairs are written as words and lists in YAML.
-_Kind = Annotated[FailureKind, Field(strict=False)]
-_Bounds = Annotated[tuple[float | None, float | None], Field(strict=False)]
-
-
-class _ErrorsRow(_Row):
-    codes: dict[str, _Kind] = {}
-    statuses: dict[int, _Kind] = {}
-    patterns: dict[str, _Kind] = {}
-
-
-class _ProfileRow(_Row):
-    dialect: str = "openai"
-    base_url: str | None = None
-    auth: _AuthRow = _AuthRow()
-    paths: dict[OperationName, str | None] = {}
-    raw_prompts: str = "native"
-    model_in: Literal["body", "path"] = "body"
-    api_version: str | None = None
-    unknown_fields: Literal["forward", "refuse"] = "refuse"
-    accepts: _ByOperation = _ByOperation()
-    refuses: _ByOperation = _ByOperation()
-    rename: _Names = _Names()
-    max_tokens_field: dict[OperationName, str] = {}
-    bounds: dict[str, _Bounds] = {}
-    stop_most: int = 4
-    top_k_off: int | None = None
-    tool_choices: list[ToolChoice] = ["auto", "none", "required", "named"]
-    logprobs: _LogprobsRow = _LogprobsRow()
-    structured: str = "openai"
-    usage: Literal["ask", "always"] = "ask"
-    prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]
-    developer_role: bool = False
-    reasoning_member: str | None = None
-    content_parts: bool = True
-    context: dict[OperationName, Overflow] = {}
-    errors: _ErrorsRow = _ErrorsRow()
-    models: list[dict[str, AnyJson]] = []
-
-    def fields(self) -> dict[str, list[str]]:
-        """The unified fields that the row names, by the knob that names them."""
-        return {
-            **{f"accepts.{operation}": self.accepts.of(operation) for operation in Operation},
-            **{f"refuses.{operation}": self.refuses.of(operation) for operation in Operation},
-            **{f"rename.{operation}": list(self.rename.of(operation)) for operation in Operation},
-            "bounds": list(self.bounds),
-        }
 
 
 @cache
@@ -284,9 +198,9 @@ def _profile(name: str, row: JsonObject, place: str = "") -> Profile:
     return _built(name, read, tuple(overrides))
 
 
-def _read(place: str, row: JsonObject) -> _ProfileRow:
+def _read(place: str, row: JsonObject) -> ProfileRow:
     try:
-        read = _ProfileRow.model_validate(row)
+        read = ProfileRow.model_validate(row)
     except ValidationError as error:
         where = ".".join(str(step) for step in error.errors()[0]["loc"])
         raise ProfileError(f"{place}.{where}: {error.errors()[0]['msg']}") from None
@@ -307,15 +221,15 @@ def _pattern(place: str, text: JsonValue, flags: re.RegexFlag = re.NOFLAG) -> re
         raise ProfileError(f"{place}: is not a pattern: {error}") from None
 
 
-def _raw_prompts(name: str, text: str) -> Literal["native", "chat"] | re.Pattern[str]:
+def _raw_prompts(name: str, text: str) -> Literal["native", "chat", "suffix"] | re.Pattern[str]:
     match text:
-        case "native" | "chat":
+        case "native" | "chat" | "suffix":
             return text
         case _:
             return _pattern(f"{name}.raw_prompts", text)
 
 
-def _built(name: str, row: _ProfileRow, overrides: tuple[tuple[re.Pattern[str], Profile], ...]) -> Profile:
+def _built(name: str, row: ProfileRow, overrides: tuple[tuple[re.Pattern[str], Profile], ...]) -> Profile:
     return Profile(
         name=name,
         dialect=row.dialect,
@@ -330,12 +244,16 @@ def _built(name: str, row: _ProfileRow, overrides: tuple[tuple[re.Pattern[str], 
         stop_most=row.stop_most,
         top_k_off=row.top_k_off,
         tool_choices=frozenset(row.tool_choices),
+        echo_logprobs=row.echo_logprobs,
+        strict_tools=row.strict_tools,
         structured=row.structured,
         asks_usage=row.usage == "ask",
         prompt_forms=frozenset(row.prompt_forms),
         developer_role=row.developer_role,
         reasoning_member=row.reasoning_member,
         content_parts=row.content_parts,
+        drops_neutral=row.neutral == "drop",
+        body=MappingProxyType(dict(row.body)),
         error_codes=MappingProxyType(dict(row.errors.codes)),
         error_statuses=MappingProxyType(dict(row.errors.statuses)),
         error_patterns=tuple(
@@ -349,7 +267,7 @@ def _built(name: str, row: _ProfileRow, overrides: tuple[tuple[re.Pattern[str], 
 _PATHS = {Operation.CHAT: "/chat/completions", Operation.COMPLETIONS: "/completions"}
 
 
-def _wire(row: _ProfileRow, operation: Operation) -> Wire | None:
+def _wire(row: ProfileRow, operation: Operation) -> Wire | None:
     name: OperationName = operation.value
     path = row.paths.get(name, _PATHS[operation])
     if path is None:

@@ -19,7 +19,7 @@ from providers.dialects.openai_prompt import native_prompt, vendor_messages, wra
 from providers.dialects.openai_stream import OpenAIStream
 from providers.failure import Failure, Refusal
 from providers.profiles import Profile, merged
-from providers.unified import PROTECTED_PARAMS, ChatPrompt, Operation, UnifiedRequest, is_neutral
+from providers.unified import PROTECTED_PARAMS, ChatPrompt, JsonObject, Operation, UnifiedRequest, is_neutral
 
 
 class OpenAIDialect:
@@ -28,8 +28,9 @@ class OpenAIDialect:
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         operation = _operation(request, target)
-        profile = target.profile.for_model(target.upstream_model)
-        draft = Draft(target, operation, request.params, request.stream, {"model": target.upstream_model})
+        profile = target.profile.for_model(target.upstream_model, target.model)
+        body: JsonObject = {"model": target.upstream_model, **profile.body}
+        draft = Draft(target, operation, request.params, request.stream, body)
         _put_prompt(draft, profile, request)
         put_fields(draft, profile, request.injected)
         if request.stream:
@@ -65,9 +66,10 @@ class OpenAIDialect:
 
 def _operation(request: UnifiedRequest, target: Target) -> Operation:
     """What to ask the vendor: a prompt goes to completions where the model takes raw prompts, else into a chat."""
-    profile, model = target.profile, target.upstream_model
-    raw = target.completions if target.completions is not None else profile.takes_raw_prompts(model)
-    chats = profile.chats(model) if target.completions is None else Operation.CHAT in profile.wires
+    profile, names = target.profile, (target.upstream_model, target.model)
+    raw = target.completions if target.completions is not None else profile.takes_raw_prompts(*names)
+    raw = raw or (profile.raw_prompts == "suffix" and bool(request.params.get("suffix")))
+    chats = profile.chats(*names) if target.completions is None else Operation.CHAT in profile.wires
     if request.operation is Operation.CHAT:
         if not chats:
             raise unsupported(target, "messages", "the model takes raw prompts only; use a completions endpoint")

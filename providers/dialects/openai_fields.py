@@ -6,6 +6,7 @@ Never the prompt, the address or the switches of a stream, and never a vendor's 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import cast
 
 from providers.dialect import Target
 from providers.failure import Refusal
@@ -51,11 +52,13 @@ def put_fields(draft: Draft, profile: Profile, injected: frozenset[str]) -> None
     surface filled in is a wish and not the client's word, so it is left out instead."""
     fields = encoders(profile, draft.operation)
     for name, value in draft.params.items():
+        if profile.drops_neutral and _asks_nothing(draft, name, value):
+            continue
         try:
             encode = fields.get(name)
             if encode is not None:
                 encode(draft, value)
-            elif not is_neutral(name, value):
+            elif not _asks_nothing(draft, name, value):
                 raise unsupported(draft.target, value.field if isinstance(value, Guided) else name)
         except Refusal:
             if name not in injected:
@@ -63,6 +66,13 @@ def put_fields(draft: Draft, profile: Profile, injected: frozenset[str]) -> None
     if draft.unwrap and "logprobs" in draft.params:
         reason = "the choice is made inside an object whose tokens are not the text's"
         raise unsupported(draft.target, "logprobs", reason)
+
+
+def _asks_nothing(draft: Draft, name: str, value: object) -> bool:
+    """Parallel calls are what vendors allow unasked; beside tools, the choice of none is a demand."""
+    if name == "parallel_tool_calls" and value is True:
+        return True
+    return is_neutral(name, value) and not (name == "tool_choice" and draft.params.get("tools"))
 
 
 def _plain(name: str, profile: Profile, wire: Wire) -> Encode:
@@ -75,9 +85,22 @@ def _max_tokens(name: str, profile: Profile, wire: Wire) -> Encode:
 
 def _bounded(name: str, profile: Profile, to: str) -> Encode:
     low, high = profile.bounds.get(name, (None, None))
+    *outer, last = to.split(".")
 
     def encode(draft: Draft, value: object) -> None:
-        draft.body[to] = value  # type: ignore[assignment]  # Params holds JSON under these names
+        draft.body[to] = cast(JsonValue, value)  # Params holds JSON under these names
+
+    def encode_nested(draft: Draft, value: object) -> None:
+        body = draft.body
+        for step in outer:
+            # Copied on the way: a row's own members belong to every request.
+            inner = body.get(step)
+            body[step] = inner = {**inner} if isinstance(inner, dict) else {}
+            body = inner
+        body[last] = cast(JsonValue, value)
+
+    if outer:
+        return encode_nested
 
     def encode_checked(draft: Draft, value: object) -> None:
         if not isinstance(value, int | float) or _within(value, low, high):
@@ -145,14 +168,16 @@ def _logprobs(name: str, profile: Profile, wire: Wire) -> Encode:
         if value.top > most:
             where = f"{draft.target.name}, when streaming" if draft.stream and most < wanted.most else draft.target.name
             raise Refusal(name, f"'{name}' lists at most {most} tokens on {where}.", "invalid_value")
+        least = 1 if wanted.mode in ("positive", "listed") else 0
+        top = max(value.top, least)
         if wanted.mode == "positive":
-            draft.body["logprobs"] = max(value.top, 1)
+            draft.body["logprobs"] = top
         elif wanted.mode == "int" or (wanted.mode == "either" and value.shape == "legacy" and value.top):
             draft.body["logprobs"] = value.top
         else:
             draft.body["logprobs"] = True
-            if value.top:
-                draft.body["top_logprobs"] = value.top
+            if top:
+                draft.body["top_logprobs"] = top
 
     return encode
 
@@ -178,6 +203,35 @@ def _constrained(name: str, profile: Profile, wire: Wire) -> Encode:
     return encode
 
 
+def _echo(name: str, profile: Profile, wire: Wire) -> Encode:
+    plain = _unless_neutral(name, profile, wire)
+
+    def encode(draft: Draft, value: object) -> None:
+        if not profile.echo_logprobs and value and "logprobs" in draft.params:
+            raise unsupported(draft.target, name, "it does not tell the log probabilities of a prompt")
+        plain(draft, value)
+
+    return encode
+
+
+def _tools(name: str, profile: Profile, wire: Wire) -> Encode:
+    def encode(draft: Draft, value: object) -> None:
+        if tools := cast(list[JsonObject], value):
+            draft.body[name] = [*tools] if profile.strict_tools else [_loose(draft, tool) for tool in tools]
+
+    return encode
+
+
+def _loose(draft: Draft, tool: JsonObject) -> JsonObject:
+    """Without `strict`, which the vendor does not know; a promise that it cannot make is refused."""
+    function = tool.get("function")
+    if not isinstance(function, dict) or "strict" not in function:
+        return tool
+    if function["strict"]:
+        raise unsupported(draft.target, "tools", "it cannot promise arguments that are 'strict'")
+    return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
+
+
 def _tool_choice(name: str, profile: Profile, wire: Wire) -> Encode:
     def encode(draft: Draft, value: object) -> None:
         if is_neutral(name, value) and not draft.params.get("tools"):
@@ -185,7 +239,7 @@ def _tool_choice(name: str, profile: Profile, wire: Wire) -> Encode:
         form = value if isinstance(value, str) else "named"
         if form not in profile.tool_choices:
             raise unsupported(draft.target, name, f"it takes only {', '.join(sorted(profile.tool_choices))}")
-        draft.body[name] = value  # type: ignore[assignment]  # a string or an object
+        draft.body[name] = cast(JsonValue, value)
 
     return encode
 
@@ -212,6 +266,9 @@ def _context(wire: Wire) -> Encode:
     def encode(draft: Draft, value: object) -> None:
         if wire.context == "native":
             draft.body[name] = str(value)
+        elif wire.context != "cuts" and "max_tokens" not in draft.params:
+            # Only the prompt can be too long then, and that is an error whatever was asked.
+            return
         elif (problem := problems.get((wire.context, value))) is not None:
             raise unsupported(draft.target, name, problem)
 
@@ -225,13 +282,13 @@ _SPECIAL: Mapping[str, Callable[[str, Profile, Wire], Encode]] = {
     "logprobs": _logprobs,
     "guided": _constrained,
     "response_format": _constrained,
+    "tools": _tools,
     "tool_choice": _tool_choice,
     "images": _images,
     # Not every server knows every spelling of "off".
-    "echo": _unless_neutral,
+    "echo": _echo,
     "echo_last": _unless_neutral,
     "best_of": _unless_neutral,
-    "tools": _unless_neutral,
     "suffix": _unless_neutral,
     "logit_bias": _unless_neutral,
     "metadata": _unless_neutral,

@@ -5,7 +5,8 @@ Never the other fields of a request.
 
 from providers.dialect import Target
 from providers.failure import Refusal
-from providers.profiles import Profile, PromptForm
+from providers.profile_rows import PromptForm
+from providers.profiles import Profile
 from providers.unified import ChatPrompt, JsonObject, JsonValue, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 IMAGE_MARKER = "<image>"

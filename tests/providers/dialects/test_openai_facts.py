@@ -1,9 +1,11 @@
 """Facts of single vendors that their rows carry: what a request becomes there, and what is refused and why."""
 
+from dataclasses import replace
+
 import pytest
 
-from providers.unified import ChatPrompt, JsonObject, JsonValue
-from tests.providers.dialects.openai_kit import body_of, chat, refusal_of, target
+from providers.unified import ChatPrompt, JsonObject, JsonValue, LogprobsWanted, Operation, Params, TextPrompt
+from tests.providers.dialects.openai_kit import DIALECT, TALK, body_of, chat, completion, refusal_of, target
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ANSWERED: JsonObject = {
@@ -64,3 +66,90 @@ def test_an_image_is_refused_where_only_text_is_taken() -> None:
     image: JsonValue = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
     refusal = refusal_of(chat(prompt=ChatPrompt(({"role": "user", "content": [image]},))), target("deepseek"))
     assert (refusal.param, refusal.code) == ("messages", "unsupported_parameter")
+
+
+def test_reasoning_models_of_the_newer_kind_decide_on_sampling_themselves() -> None:
+    to = target("openai", "gpt-5.1")
+    assert body_of(chat({"temperature": 0.5}), to)["temperature"] == 0.5
+    assert refusal_of(chat({"stop": ("a",)}), to).param == "stop"
+
+
+@pytest.mark.parametrize(("model", "upstream"), [("o3-mini", "reasoner-prod"), ("m", "o3-mini")])
+def test_a_deployment_s_free_name_does_not_hide_what_its_model_is(model: str, upstream: str) -> None:
+    to = replace(target("azure", upstream), model=model)
+    assert refusal_of(chat({"stop": ("a",)}), to).param == "stop"
+
+
+def test_an_instruct_deployment_with_a_free_name_takes_raw_prompts() -> None:
+    to = replace(target("azure", "prod"), model="gpt-35-turbo-instruct")
+    assert DIALECT.encode(completion(), to).operation is Operation.COMPLETIONS
+
+
+@pytest.mark.parametrize(("row", "path"), [("mistral", "/fim/completions"), ("deepseek", "/beta/completions")])
+def test_a_suffix_goes_where_the_vendor_fills_in_the_middle(row: str, path: str) -> None:
+    params: Params = {"suffix": "}", "max_tokens": 5}
+    call = DIALECT.encode(completion(params, TextPrompt(("{",))), target(row))
+    assert (call.url, call.operation) == (f"http://up/v1{path}", Operation.COMPLETIONS)
+    assert body_of(completion(params, TextPrompt(("{",))), target(row)) == {
+        "model": "m",
+        "prompt": "{",
+        "suffix": "}",
+        "max_tokens": 5,
+    }
+    assert DIALECT.encode(completion(), target(row)).operation is Operation.CHAT
+
+
+def test_openrouter_must_find_an_upstream_that_has_every_parameter() -> None:
+    body = body_of(chat({"top_p": 1, "frequency_penalty": 0, "top_k": 5}), target("openrouter"))
+    assert body == {
+        "model": "m",
+        "messages": [*TALK.messages],
+        "top_k": 5,
+        "provider": {"require_parameters": True},
+    }
+
+
+def test_openrouter_s_client_may_say_otherwise_without_touching_the_row() -> None:
+    extra: JsonObject = {"provider": {"require_parameters": False, "order": ["x"]}}
+    asked = replace(chat(), extra_params=extra)
+    assert body_of(asked, target("openrouter"))["provider"] == {"require_parameters": False, "order": ["x"]}
+    assert body_of(chat(), target("openrouter"))["provider"] == {"require_parameters": True}
+
+
+def test_openrouter_s_reasoning_effort_is_nested() -> None:
+    assert body_of(chat({"reasoning_effort": "low"}), target("openrouter"))["reasoning"] == {"effort": "low"}
+
+
+def test_strict_tools_are_refused_where_nobody_keeps_the_promise() -> None:
+    function: JsonObject = {"name": "f", "parameters": {"type": "object"}}
+    loose: Params = {"tools": [{"type": "function", "function": {**function, "strict": False}}]}
+    assert body_of(chat(loose), target("fireworks"))["tools"] == [{"type": "function", "function": function}]
+    strict: Params = {"tools": [{"type": "function", "function": {**function, "strict": True}}]}
+    assert refusal_of(chat(strict), target("fireworks")).param == "tools"
+    assert body_of(chat(strict), target("openai"))["tools"] == strict["tools"]
+
+
+def test_sglang_echoes_a_prompt_or_tells_log_probabilities() -> None:
+    params: Params = {"echo": True, "max_tokens": 1}
+    assert body_of(completion(params), target("sglang"))["echo"] is True
+    params["logprobs"] = LogprobsWanted(1, "legacy")
+    assert refusal_of(completion(params), target("sglang")).param == "echo"
+    assert body_of(completion(params), target("vllm"))["echo"] is True
+
+
+def test_a_limit_nobody_set_cannot_pass_the_window() -> None:
+    truncating: Params = {"context_length_exceeded_behavior": "truncate"}
+    failing: Params = {"context_length_exceeded_behavior": "error"}
+    assert body_of(chat(truncating), target("openai")) == body_of(chat(), target("openai"))
+    assert body_of(chat(failing), target("vllm")) == body_of(chat(), target("vllm"))
+    assert refusal_of(chat(failing), target("ollama")).param == "context_length_exceeded_behavior"
+
+
+def test_parallel_calls_are_refused_only_when_they_must_not_be() -> None:
+    assert "parallel_tool_calls" not in body_of(chat({"parallel_tool_calls": True}), target("ollama"))
+    assert refusal_of(chat({"parallel_tool_calls": False}), target("ollama")).param == "parallel_tool_calls"
+
+
+def test_a_choice_of_no_tool_is_kept_where_neutral_values_are_dropped() -> None:
+    params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "none"}
+    assert body_of(chat(params), target("openrouter"))["tool_choice"] == "none"

@@ -181,7 +181,7 @@ def test_too_many_stops_are_refused() -> None:
         ("vllm", LogprobsWanted(0, "legacy"), {"logprobs": 0}, {"logprobs": True}),
         ("vllm", LogprobsWanted(3, "legacy"), {"logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
         ("vllm", LogprobsWanted(3, "content"), {"logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
-        ("llamacpp", LogprobsWanted(0, "legacy"), {"logprobs": 1}, {"logprobs": True}),
+        ("llamacpp", LogprobsWanted(0, "legacy"), {"logprobs": 1}, {"logprobs": True, "top_logprobs": 1}),
         ("together", LogprobsWanted(0, "content"), {"logprobs": 1}, {"logprobs": 1}),
         ("together", LogprobsWanted(7, "content"), {"logprobs": 7}, {"logprobs": 7}),
         ("fireworks", LogprobsWanted(2, "legacy"), {"logprobs": 2}, {"logprobs": 2}),
@@ -255,12 +255,12 @@ def test_no_tools_need_no_choice_of_tools() -> None:
     ],
 )
 def test_what_the_vendor_does_at_its_window_by_itself_is_refused(row: str, value: object, reason: str) -> None:
-    refusal = refusal_of(chat(one_param("context_length_exceeded_behavior", value)), target(row))
-    assert reason in refusal.message
+    params: Params = {**one_param("context_length_exceeded_behavior", value), "max_tokens": 9}
+    assert reason in refusal_of(chat(params), target(row)).message
 
 
 def test_a_windows_behaviour_is_each_operations_own() -> None:
-    params: Params = {"context_length_exceeded_behavior": "truncate"}
+    params: Params = {"context_length_exceeded_behavior": "truncate", "max_tokens": 9}
     assert body_of(chat(params), target("together"))["context_length_exceeded_behavior"] == "truncate"
     assert refusal_of(completion(params), target("together")).param == "context_length_exceeded_behavior"
 

@@ -1,0 +1,121 @@
+"""Rows of profiles.yaml as written: which knobs there are and what each may hold. Never what a knob does."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic import JsonValue as AnyJson
+
+from providers.failure import FailureKind
+from providers.unified import Operation
+
+LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
+PromptForm = Literal["text", "texts", "tokens", "token_lists"]
+ToolChoice = Literal["auto", "none", "required", "named"]
+Overflow = Literal["native", "errors", "clamps", "cuts"]
+OperationName = Literal["chat", "completions"]
+
+
+class Row(BaseModel):
+    """A strict map: an unknown knob is an error, and nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ByOperation(Row):
+    """Unified fields, of both operations or of one."""
+
+    all: list[str] = []
+    chat: list[str] = []
+    completions: list[str] = []
+
+    def of(self, operation: Operation) -> list[str]:
+        """Those that hold for an operation."""
+        own = self.chat if operation is Operation.CHAT else self.completions
+        return [*self.all, *own]
+
+
+class Names(Row):
+    """Unified fields to the vendor's names; a dot leads into a nested member."""
+
+    all: dict[str, str] = {}
+    chat: dict[str, str] = {}
+    completions: dict[str, str] = {}
+
+    def of(self, operation: Operation) -> dict[str, str]:
+        """Those that hold for an operation."""
+        own = self.chat if operation is Operation.CHAT else self.completions
+        return {**self.all, **own}
+
+
+class AuthRow(Row):
+    """How a key travels, and whether one is needed."""
+
+    style: Literal["bearer", "header", "none"] = "bearer"
+    header: str = "Authorization"
+    required: bool = True
+
+
+class LogprobsRow(Row):
+    """How log probabilities are asked for, and the most alternatives, whole and streamed."""
+
+    chat: LogprobsMode = "bool"
+    completions: LogprobsMode = "int"
+    most: dict[OperationName, int] = {}
+    stream_most: dict[OperationName, int] = {}
+
+
+# Enumerations and pairs are written as words and lists in YAML.
+Kind = Annotated[FailureKind, Field(strict=False)]
+Bounds = Annotated[tuple[float | None, float | None], Field(strict=False)]
+
+
+class ErrorsRow(Row):
+    """Codes, statuses and patterns of messages to kinds of failure."""
+
+    codes: dict[str, Kind] = {}
+    statuses: dict[int, Kind] = {}
+    patterns: dict[str, Kind] = {}
+
+
+class ProfileRow(Row):
+    """One vendor, with what it inherits; the same knobs may stand under a match in `models`."""
+
+    dialect: str = "openai"
+    base_url: str | None = None
+    auth: AuthRow = AuthRow()
+    paths: dict[OperationName, str | None] = {}
+    raw_prompts: str = "native"
+    model_in: Literal["body", "path"] = "body"
+    api_version: str | None = None
+    unknown_fields: Literal["forward", "refuse"] = "refuse"
+    accepts: ByOperation = ByOperation()
+    refuses: ByOperation = ByOperation()
+    rename: Names = Names()
+    max_tokens_field: dict[OperationName, str] = {}
+    bounds: dict[str, Bounds] = {}
+    stop_most: int = 4
+    top_k_off: int | None = None
+    tool_choices: list[ToolChoice] = ["auto", "none", "required", "named"]
+    logprobs: LogprobsRow = LogprobsRow()
+    echo_logprobs: bool = True
+    strict_tools: bool = True
+    structured: str = "openai"
+    usage: Literal["ask", "always"] = "ask"
+    prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]
+    developer_role: bool = False
+    reasoning_member: str | None = None
+    content_parts: bool = True
+    neutral: Literal["send", "drop"] = "send"
+    body: dict[str, AnyJson] = {}
+    context: dict[OperationName, Overflow] = {}
+    errors: ErrorsRow = ErrorsRow()
+    models: list[dict[str, AnyJson]] = []
+
+    def fields(self) -> dict[str, list[str]]:
+        """The unified fields that the row names, by the knob that names them."""
+        return {
+            **{f"accepts.{operation}": self.accepts.of(operation) for operation in Operation},
+            **{f"refuses.{operation}": self.refuses.of(operation) for operation in Operation},
+            **{f"rename.{operation}": list(self.rename.of(operation)) for operation in Operation},
+            "bounds": list(self.bounds),
+        }
