@@ -12,6 +12,8 @@ from proxy.errors import model_not_allowed, model_not_found
 from proxy.policies import POLICIES, Draw
 from proxy.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
 
+_NO_SEGMENT = frozenset({"", ".", ".."})
+
 NEAREST = 3
 
 MOST_COMPARED = 250
@@ -91,7 +93,8 @@ def _find(snapshot: Snapshot, name: str) -> _Found | None:
         return _Found(model, model.name, "deployment", tail)
     vendor, _, rest = name.partition("/")
     row = snapshot.wildcards.get(vendor)
-    if row is None or not rest:
+    # Some vendors have the model in the path of the URL; the table's own names have no such segments either.
+    if row is None or not _NO_SEGMENT.isdisjoint(rest.split("/")):
         return None
     inner, _, pinned = rest.rpartition("/")
     if inner and any(target.deployment == pinned for target in row.targets):

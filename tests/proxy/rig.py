@@ -1,6 +1,6 @@
 """The gateway's public listener in this process, before a fake vendor: real sockets on both sides, records to look at.
 
-Never the admin listener or the drain; `proxy.app` has those.
+Leaving it makes sure that nothing is left behind. Never the admin listener or the drain; `proxy.app` has those.
 """
 
 import asyncio
@@ -123,5 +123,11 @@ async def rig(text: str = TABLE) -> AsyncIterator[Rig]:
             yield made
         finally:
             listener.close()
+            public.pre_shutdown()
             await public.shutdown(0.5)
             await http.aclose()
+            await gateway.idle.wait()
+        assert gateway.in_flight == 0
+        assert gateway.clocks == set()
+        assert set(made.series("inflight_requests").values()) <= {0.0}
+        await vendor.connected(0)

@@ -189,6 +189,11 @@ def test_a_name_that_leads_nowhere_is_a_404(name: str) -> None:
     assert (facts.status, facts.code, facts.param) == (404, "model_not_found", "model")
 
 
+@pytest.mark.parametrize("name", ["fw/..", "fw/.", "fw/a/../b", "fw/../../x", "fw//a", "fw/a/", "fw/a//b", "fw/a/./b"])
+def test_a_name_that_would_step_upwards_in_an_address_leads_nowhere(name: str) -> None:
+    assert refusal(name).status == 404
+
+
 def test_a_404_tells_the_nearest_names() -> None:
     assert "Did you mean 'openai/instruct'" in refusal("openai/instruct-1").message
     assert "Did you mean 'openai/instruct'" in refusal("instruct").message
