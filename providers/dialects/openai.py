@@ -6,6 +6,7 @@ Sources: OpenAI OpenAPI 2.3.0; the rows name theirs.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import quote
 
 import orjson
@@ -28,7 +29,7 @@ class OpenAIDialect:
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         operation = _operation(request, target)
-        profile = target.profile.for_model(target.upstream_model, target.model)
+        profile, _, _ = _for_model(target.profile, target.upstream_model, target.model)
         body: JsonObject = {"model": target.upstream_model, **profile.body}
         draft = Draft(target, operation, request.params, request.stream, body)
         _put_prompt(draft, profile, request)
@@ -64,12 +65,18 @@ class OpenAIDialect:
         return classify(sent.target.profile, status, headers, body)
 
 
+@lru_cache(maxsize=4096)
+def _for_model(row: Profile, *names: str) -> tuple[Profile, bool, bool]:
+    """The row for a model with these names, whether it takes raw prompts, and whether it chats."""
+    return row.for_model(*names), row.takes_raw_prompts(*names), row.chats(*names)
+
+
 def _operation(request: UnifiedRequest, target: Target) -> Operation:
     """What to ask the vendor: a prompt goes to completions where the model takes raw prompts, else into a chat."""
-    profile, names = target.profile, (target.upstream_model, target.model)
-    raw = target.completions if target.completions is not None else profile.takes_raw_prompts(*names)
+    profile, raw, chats = _for_model(target.profile, target.upstream_model, target.model)
+    if target.completions is not None:
+        raw, chats = target.completions, Operation.CHAT in profile.wires
     raw = raw or (profile.raw_prompts == "suffix" and bool(request.params.get("suffix")))
-    chats = profile.chats(*names) if target.completions is None else Operation.CHAT in profile.wires
     if request.operation is Operation.CHAT:
         if not chats:
             raise unsupported(target, "messages", "the model takes raw prompts only; use a completions endpoint")

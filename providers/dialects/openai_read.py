@@ -121,6 +121,16 @@ def content_of(choice: JsonObject, message: JsonObject) -> str:
     return text_of(message.get("content")) or text_of(choice.get("text"))
 
 
+def only_text_of(choice: JsonObject) -> str:
+    """The text of a streamed choice that says nothing else, as nearly every one; empty for the others."""
+    delta = choice.get("delta")
+    holder, name = (choice, "text") if delta is None else (delta, "content")
+    if choice.get("finish_reason") is not None or choice.get("logprobs") is not None or not isinstance(holder, dict):
+        return ""
+    text = holder.get(name)
+    return text if isinstance(text, str) and (len(holder) == 1 or holder is choice) else ""
+
+
 def reasoning_of(message: JsonObject) -> str | None:
     """Reasoning under either of its names, or in parts of the content (Mistral's `thinking`)."""
     value = message.get("reasoning_content") or message.get("reasoning")
@@ -170,14 +180,14 @@ def _usage(raw: JsonObject) -> Usage | None:
 
 def _count(raw: JsonObject, name: str) -> int | None:
     value = raw.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if type(value) is int and value >= 0 else None
 
 
 def _details(raw: JsonObject, names: Sequence[str]) -> dict[str, int]:
     for name in names:
         members = raw.get(name)
         if isinstance(members, dict):
-            return {key: count for key in members if (count := _count(members, key)) is not None}
+            return {key: count for key, count in members.items() if type(count) is int and count >= 0}
     return {}
 
 

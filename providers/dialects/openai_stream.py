@@ -22,6 +22,7 @@ from providers.dialects.openai_read import (
     malformed,
     matched_stop,
     message_of,
+    only_text_of,
     reasoning_of,
     usage_of,
 )
@@ -127,7 +128,7 @@ class OpenAIStream:
             self._done = True
             return
         body = _event(frame)
-        if is_error(body):
+        if ("error" in body or "x_groq" in body or not body.get("choices")) and is_error(body):
             raise UpstreamError(failure_in_body(self._sent.target.profile, body))
         choices = body.get("choices")
         if choices:
@@ -139,9 +140,10 @@ class OpenAIStream:
                 chunk = self._chunk(raw, fingerprint if isinstance(fingerprint, str) else None)
                 if chunk is not None:
                     yield chunk
-        usage = usage_of(body)
-        if usage is not None:
-            yield usage
+        if body.get("usage") is not None or "x_groq" in body or _counts_beside(choices):
+            usage = usage_of(body)
+            if usage is not None:
+                yield usage
 
     def _chunk(self, raw: JsonValue, fingerprint: str | None) -> Chunk | None:
         """The gain of one choice, None for a frame that carries none (a role, a filter's note, what follows the
@@ -154,6 +156,8 @@ class OpenAIStream:
             state = self._choices[index] = _ChoiceState(index)
         if state.finished:
             return None
+        if (text := only_text_of(raw)) and not self._sent.unwrap_choice:
+            return Chunk(index, text, system_fingerprint=fingerprint)
         message = message_of(raw)
         refusal = message.get("refusal")
         if not isinstance(refusal, str) or not refusal:
@@ -234,6 +238,11 @@ class OpenAIStream:
         if completion.usage is not None:
             yield completion.usage
         self._done = True
+
+
+def _counts_beside(choices: JsonValue) -> bool:
+    """Whether the first choice carries the usage (Moonshot)."""
+    return isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict) and "usage" in choices[0]
 
 
 def _event(frame: bytes) -> JsonObject:
