@@ -11,7 +11,7 @@ from providers.unified import Operation
 LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
-Overflow = Literal["native", "errors", "clamps", "cuts"]
+Overflow = Literal["native", "errors", "clamps", "cuts", "never"]
 OperationName = Literal["chat", "completions"]
 
 

@@ -47,7 +47,8 @@ class Wire:
     """One operation of a vendor: its path, the unified fields it honours and what they are called there.
 
     `context` says what the vendor does when prompt and limit pass the window: it obeys the unified field (`native`),
-    refuses (`errors`), shortens the answer by itself (`clamps`), or cuts the prompt by itself (`cuts`).
+    refuses (`errors`), shortens the answer by itself (`clamps`), cuts the prompt by itself (`cuts`), or has no window
+    (`never`).
     """
 
     path: str

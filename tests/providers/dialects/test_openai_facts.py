@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from providers.unified import ChatPrompt, JsonObject, JsonValue, LogprobsWanted, Operation, Params, TextPrompt
-from tests.providers.dialects.openai_kit import DIALECT, TALK, body_of, chat, completion, refusal_of, target
+from tests.providers.dialects.openai_kit import DIALECT, TALK, body_of, chat, completion, one_param, refusal_of, target
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ANSWERED: JsonObject = {
@@ -153,3 +153,15 @@ def test_parallel_calls_are_refused_only_when_they_must_not_be() -> None:
 def test_a_choice_of_no_tool_is_kept_where_neutral_values_are_dropped() -> None:
     params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "none"}
     assert body_of(chat(params), target("openrouter"))["tool_choice"] == "none"
+
+
+def test_either_behaviour_is_kept_where_there_is_no_window() -> None:
+    for behaviour in ("truncate", "error"):
+        params = one_param("context_length_exceeded_behavior", behaviour)
+        params["max_tokens"] = 5
+        assert body_of(chat(params), target("mock")) == body_of(chat({"max_tokens": 5}), target("mock"))
+
+
+@pytest.mark.parametrize("row", ["fireworks", "together", "tgi", "lm_studio"])
+def test_calls_one_at_a_time_are_refused_where_nobody_would_keep_them_so(row: str) -> None:
+    assert refusal_of(chat({"parallel_tool_calls": False}), target(row)).param == "parallel_tool_calls"

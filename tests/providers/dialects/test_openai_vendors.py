@@ -3,13 +3,33 @@
 The bytes are in tests/fixtures/openai, a folder a row; README.md there says where their shapes come from.
 """
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, TokenLogprob, Usage
-from providers.failure import FailureKind
-from tests.providers.dialects.openai_kit import DIALECT, broken, chunks, fixture, pieces, played, sent, text, usage
+from providers.dialects.openai_errors import classify
+from providers.failure import FailureKind, UpstreamError
+from providers.profiles import load_profiles
+from providers.unified import JsonValue
+from tests.providers.dialects.openai_kit import (
+    DIALECT,
+    FIXTURES,
+    broken,
+    chunks,
+    fixture,
+    frame,
+    pieces,
+    played,
+    sent,
+    text,
+    usage,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +278,54 @@ def test_two_calls_without_ids_in_two_answers_get_four_ids() -> None:
     ids = {DIALECT.decode(sent(), each).choices[0].tool_calls[0].id for each in answers}
     assert len(ids) == 2
     assert DIALECT.decode(sent(), body) == DIALECT.decode(sent(), body)
+
+
+def places(value: JsonValue, *path: str | int) -> Iterator[tuple[str | int, ...]]:
+    """The path of every value within a value."""
+    yield path
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from places(member, *path, name)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from places(item, *path, index)
+
+
+def spoilt(value: JsonValue, path: tuple[str | int, ...], by: JsonValue) -> JsonValue:
+    """A copy with something else at one place."""
+    if not path:
+        return by
+    first, *rest = path
+    if isinstance(value, dict):
+        return {name: spoilt(member, tuple(rest), by) if name == first else member for name, member in value.items()}
+    assert isinstance(value, list)
+    return [spoilt(item, tuple(rest), by) if index == first else item for index, item in enumerate(value)]
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2**63) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.data())
+def test_whatever_stands_in_an_answer_s_place_the_answer_is_read_or_a_failure(data: st.DataObject) -> None:
+    files = sorted((FIXTURES / "openai").glob("*/*.json"))
+    file = data.draw(st.sampled_from(files))
+    body: JsonValue = orjson.loads(file.read_bytes())
+    path = data.draw(st.sampled_from(list(places(body))))
+    raw = orjson.dumps(spoilt(body, path, data.draw(ANYTHING)))
+    with contextlib.suppress(UpstreamError):
+        DIALECT.decode(sent(file.parent.name), raw)
+    classify(load_profiles()[file.parent.name], 400, {}, raw)
+
+
+@given(st.data())
+def test_whatever_stands_in_a_frame_s_place_the_stream_is_read_or_a_failure(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from([*STREAMS, *BROKEN_STREAMS]))
+    frames = [orjson.loads(line.partition(b":")[2]) for line in stream(name).splitlines() if b'{"' in line]
+    at = data.draw(st.integers(0, len(frames) - 1))
+    path = data.draw(st.sampled_from(list(places(frames[at]))))
+    frames[at] = spoilt(frames[at], path, data.draw(ANYTHING))
+    played(sent(row(name), unwrap=data.draw(st.booleans())), *[frame(each) for each in frames])
