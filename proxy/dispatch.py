@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from providers.completion import Chunk, Completion, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
@@ -69,20 +70,25 @@ class Dispatcher:
             attempt.status = error.failure.status
             attempt.message = error.failure.message
             raise
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ConnectionError):
+            # The upstream's own connection errors have become UpstreamErrors: this one is the client's.
             attempt.outcome = "cancelled"
             raise
         finally:
             attempt.finished = self._clock()
             self._metrics.inflight(attempt.deployment, -1)
 
-    async def whole(self, sent: UpstreamRequest, record: RequestRecord, expected: int) -> Completion:
-        """The answer of a call that is not streamed, with `expected` choices. Raises UpstreamError."""
+    async def whole(self, sent: UpstreamRequest, record: RequestRecord, clock: Deadlines, expected: int) -> Completion:
+        """The answer of a call that is not streamed, with `expected` choices. Raises UpstreamError.
+
+        Only the total limits the wait for its first byte, which comes when all has been generated.
+        """
+        idle = partial(clock.enter, Phase.IDLE, sent.target.timeouts.idle)
         started = self._clock()
         try:
             response = await self._open(sent, record)
             try:
-                body = await read_whole(response)
+                body = await read_whole(response, idle)
             finally:
                 response.release()
         finally:

@@ -142,7 +142,7 @@ class Gateway:
         self.clocks.add(clock)
         try:
             with clock, self._dispatcher.attempt(sent, record):
-                completion = await self._dispatcher.whole(sent, record, call.request.choices)
+                completion = await self._dispatcher.whole(sent, record, clock, call.request.choices)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(settle(record, error)) from None
         finally:

@@ -10,7 +10,7 @@ peer's idle close races with a POST (`keepalive_timeout` below any vendor's), pa
 import asyncio
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -79,13 +79,13 @@ def fail(kind: FailureKind, message: str) -> UpstreamError:
     return UpstreamError(Failure(kind, message))
 
 
-async def read_whole(response: UpstreamResponse, limit: int = MAX_BODY) -> bytes:
-    """The whole body. Raises UpstreamError when it is longer than `limit` bytes or breaks off."""
-    piece = await response.read()
-    pieces = [piece]
-    size = len(piece)
-    while piece:
-        piece = await response.read()
+async def read_whole(response: UpstreamResponse, arrived: Callable[[], None], limit: int = MAX_BODY) -> bytes:
+    """The whole body; `arrived` is told of each piece. Raises UpstreamError when it is longer than `limit` bytes or
+    breaks off."""
+    pieces: list[bytes] = []
+    size = 0
+    while piece := await response.read():
+        arrived()
         size += len(piece)
         if size > limit:
             raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {limit} bytes.")

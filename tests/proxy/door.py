@@ -10,7 +10,7 @@ from typing_extensions import override
 from providers.dialect import Target, UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
 from providers.unified import Operation
-from proxy.upstream import HttpTransport, UpstreamResponse, read_whole
+from proxy.upstream import MAX_BODY, HttpTransport, UpstreamResponse, read_whole
 from tests.proxy.tables import snapshot
 from tests.support.vendor import FakeVendor
 from tests.support.wire import json_answer
@@ -72,8 +72,13 @@ async def failure(transport: HttpTransport, url: str, target: Target = TARGET) -
     return caught.value.failure.kind
 
 
+async def whole(response: UpstreamResponse, limit: int = MAX_BODY) -> bytes:
+    """The body of an answer."""
+    return await read_whole(response, lambda: None, limit)
+
+
 async def broken(response: UpstreamResponse) -> FailureKind:
     """What a body that breaks off is called."""
     with pytest.raises(UpstreamError) as caught:
-        await read_whole(response)
+        await whole(response)
     return caught.value.failure.kind

@@ -101,7 +101,7 @@ class Rig:
 
     def whole(self, expected: int = 1) -> Completion:
         """The whole answer."""
-        return run(self._attempt(lambda dispatcher, _: dispatcher.whole(self.sent, self.record, expected)))
+        return run(self._attempt(lambda dispatcher, clock: dispatcher.whole(self.sent, self.record, clock, expected)))
 
     def streamed(self) -> OpenStream:
         """The stream up to its first content."""
@@ -174,6 +174,13 @@ def test_a_whole_answer_is_read_decoded_and_its_connection_given_back() -> None:
     assert rig.door.seen == [(GOOD, "req-1")]
     (attempt,) = rig.record.attempts
     assert (attempt.deployment, attempt.outcome, attempt.status) == (LABEL, "ok", None)
+
+
+def test_a_whole_answer_that_stalls_once_it_has_begun_passes_the_idle_limit() -> None:
+    rig = answers(300.0, b"+a", 119.0, b" ", 200.0, b"")
+    with pytest.raises(DeadlinePassed) as caught:
+        rig.whole()
+    assert (caught.value.phase, rig.time) == (Phase.IDLE, 300.0 + 119.0 + 120.0)
 
 
 @pytest.mark.parametrize("expected", [1, 3])
@@ -358,6 +365,18 @@ def test_a_fault_of_ours_leaves_nothing_in_flight() -> None:
     with pytest.raises(LookupError):
         run(main())
     assert rig.in_flight() == 0
+
+
+def test_a_client_that_was_gone_when_written_to_counts_as_one_that_left() -> None:
+    rig = answers(b"+a", b"")
+
+    async def main() -> None:
+        with Dispatcher(rig.door, rig.metrics).attempt(rig.sent, rig.record):
+            raise ConnectionResetError("the client's")
+
+    with pytest.raises(ConnectionResetError):
+        run(main())
+    assert rig.record.attempts[0].outcome == "cancelled"
 
 
 def test_the_mock_vendor_needs_no_network() -> None:

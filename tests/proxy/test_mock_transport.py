@@ -9,7 +9,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.mock import End, MockAnswer, MockPiece
 from providers.unified import Operation
 from proxy.mock_transport import MockResponse, MockTransport
-from proxy.upstream import read_whole
+from tests.proxy.door import whole
 from tests.proxy.tables import snapshot
 from tests.proxy.virtual_time import run
 
@@ -81,7 +81,7 @@ def test_a_request_is_answered_by_its_path_and_body(path: str, body: bytes, stat
         sent = UpstreamRequest(TARGET, Operation.COMPLETIONS, TARGET.base_url + path, body, stream=False)
         response = await transport.open(sent, "req-1")
         assert response.status == status
-        assert expected in await read_whole(response)
+        assert expected in await whole(response)
         response.release()
         response.close()
         await transport.aclose()

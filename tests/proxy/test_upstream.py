@@ -8,9 +8,9 @@ import pytest
 
 from providers.failure import FailureKind, UpstreamError
 from proxy import upstream
-from proxy.upstream import MAX_ERROR_BODY, HttpTransport, read_error, read_whole
+from proxy.upstream import MAX_ERROR_BODY, HttpTransport, read_error
 from proxy.version import USER_AGENT
-from tests.proxy.door import OK, call, opened, tidy_transport
+from tests.proxy.door import OK, call, opened, tidy_transport, whole
 from tests.support.script import Fin, Hang, Loop, Rst, Send
 from tests.support.vendor import FakeVendor
 from tests.support.wire import body_answer, chunk, head, json_answer, sse_unterminated
@@ -36,7 +36,7 @@ async def transport() -> AsyncIterator[HttpTransport]:
 async def test_the_request_goes_out_as_the_dialect_made_it(vendor: FakeVendor, transport: HttpTransport) -> None:
     sent = call(f"{vendor.base_url}/v1/x?api-version=1", headers={"X-Own": "1"}, body=b'{"a":1}')
     response = await transport.open(sent, "req-1")
-    assert await read_whole(response) == b'{"ok":true}'
+    assert await whole(response) == b'{"ok":true}'
     (request,) = vendor.requests
     assert (request.method, request.target, request.body) == ("POST", "/v1/x?api-version=1", b'{"a":1}')
     assert sorted((name.lower(), value) for name, value in request.headers) == [
@@ -66,8 +66,8 @@ async def test_no_header_of_the_request_replaces_or_joins_the_operator_s(
 
 async def test_cookies_are_not_kept(vendor: FakeVendor, transport: HttpTransport) -> None:
     vendor.answer(json_answer(200, {}, [("set-cookie", "a=b; Path=/")]))
-    await read_whole(await opened(transport, vendor))
-    await read_whole(await opened(transport, vendor))
+    await whole(await opened(transport, vendor))
+    await whole(await opened(transport, vendor))
     assert vendor.requests[1].header("cookie") is None
 
 
@@ -102,7 +102,7 @@ async def test_a_connection_serves_the_next_call_once_its_answer_was_read(
 ) -> None:
     for _ in range(3):
         response = await opened(transport, vendor)
-        await read_whole(response)
+        await whole(response)
         response.release()
     assert vendor.connections == 1
 
@@ -149,7 +149,7 @@ async def test_interim_answers_are_skipped(vendor: FakeVendor, transport: HttpTr
 
 async def test_a_body_compressed_unasked_is_still_read(vendor: FakeVendor, transport: HttpTransport) -> None:
     vendor.answer(body_answer(200, gzip.compress(b"text"), [("content-encoding", "gzip")]))
-    assert await read_whole(await opened(transport, vendor)) == b"text"
+    assert await whole(await opened(transport, vendor)) == b"text"
 
 
 # Limits --------------------------------------------------------------------------------------------------------------
@@ -161,9 +161,9 @@ async def test_a_whole_body_may_be_as_large_as_the_limit(
 ) -> None:
     framing = head(200, [("transfer-encoding", "chunked")])
     vendor.default = (Send(framing), *[Send(chunk(b"x" * (1000 // pieces)))] * pieces, Send(b"0\r\n\r\n"))
-    assert len(await read_whole(await opened(transport, vendor), 1000)) == 1000
+    assert len(await whole(await opened(transport, vendor), 1000)) == 1000
     with pytest.raises(UpstreamError) as caught:
-        await read_whole(await opened(transport, vendor), 999)
+        await whole(await opened(transport, vendor), 999)
     assert caught.value.failure.kind is FailureKind.MALFORMED
 
 
@@ -209,8 +209,8 @@ async def test_a_call_on_a_connection_that_the_vendor_just_left_is_sent_once_mor
     vendor: FakeVendor, transport: HttpTransport
 ) -> None:
     vendor.answer(OK, (Fin(),), OK)
-    await read_whole(await opened(transport, vendor))
-    assert await read_whole(await opened(transport, vendor)) == b'{"ok":true}'
+    await whole(await opened(transport, vendor))
+    assert await whole(await opened(transport, vendor)) == b'{"ok":true}'
     assert [request.connection for request in vendor.requests] == [0, 0, 1]
 
 
@@ -224,7 +224,7 @@ async def test_a_call_on_a_fresh_connection_is_sent_once(vendor: FakeVendor, tra
 
 async def test_a_call_is_sent_no_third_time(vendor: FakeVendor, transport: HttpTransport) -> None:
     vendor.answer(OK, (Rst(),), (Fin(),), OK)
-    await read_whole(await opened(transport, vendor))
+    await whole(await opened(transport, vendor))
     with pytest.raises(UpstreamError):
         await opened(transport, vendor)
     assert len(vendor.requests) == 3

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from providers.failure import FailureKind
-from proxy.upstream import GuardedResolver, HttpTransport, address_allowed, read_whole
-from tests.proxy.door import HASTY, OK, TARGET, broken, call, failure, opened, tidy_transport
+from proxy.upstream import GuardedResolver, HttpTransport, address_allowed
+from tests.proxy.door import HASTY, OK, TARGET, broken, call, failure, opened, tidy_transport, whole
 from tests.support.script import Delay, Fin, Hang, Rst, Send, Until
 from tests.support.vendor import FakeVendor
 from tests.support.wire import chunk, head, sse_close_delimited
@@ -142,16 +142,16 @@ async def test_a_body_that_its_connection_s_end_delimits_proves_nothing_by_endin
     vendor: FakeVendor, transport: HttpTransport
 ) -> None:
     vendor.answer(sse_close_delimited(b"data: one\n\n"))
-    assert await read_whole(await opened(transport, vendor)) == b"data: one\n\n"
+    assert await whole(await opened(transport, vendor)) == b"data: one\n\n"
 
 
 async def test_a_connection_that_ends_while_it_waits_for_work_is_no_trouble(
     vendor: FakeVendor, transport: HttpTransport, caplog: pytest.LogCaptureFixture
 ) -> None:
     vendor.answer((*OK, Delay(0.02), Rst()))
-    await read_whole(await opened(transport, vendor))
+    await whole(await opened(transport, vendor))
     await vendor.connected(0)
-    await read_whole(await opened(transport, vendor))
+    await whole(await opened(transport, vendor))
     gc.collect()
     assert caplog.text == ""
 
