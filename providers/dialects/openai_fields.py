@@ -99,17 +99,16 @@ def _bounded(name: str, profile: Profile, to: str) -> Encode:
             body = inner
         body[last] = cast(JsonValue, value)
 
-    if outer:
-        return encode_nested
+    write = encode_nested if outer else encode
 
     def encode_checked(draft: Draft, value: object) -> None:
         if not isinstance(value, int | float) or _within(value, low, high):
-            encode(draft, value)
+            write(draft, value)
         elif not is_neutral(name, value):
             message = f"'{name}' must be {_limits(low, high)} on {draft.target.name}."
             raise Refusal(name, message, "invalid_value")
 
-    return encode if low is None and high is None else encode_checked
+    return write if low is None and high is None else encode_checked
 
 
 def _within(value: float, low: float | None, high: float | None) -> bool:

@@ -157,7 +157,8 @@ def _usage_elsewhere(body: JsonObject) -> JsonValue:
 
 
 def _usage(raw: JsonObject) -> Usage | None:
-    prompt, completion, total = (_count(raw, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
+    total = _count(raw, "total_tokens")
     if prompt is None or not (prompt or completion or total):
         return None
     if completion is None:

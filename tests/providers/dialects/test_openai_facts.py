@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from providers.unified import ChatPrompt, JsonObject, JsonValue, LogprobsWanted, Operation, Params, TextPrompt
+from providers.unified import (
+    ChatPrompt,
+    JsonObject,
+    JsonValue,
+    LogprobsWanted,
+    Operation,
+    Params,
+    TextPrompt,
+    UnifiedRequest,
+)
 from tests.providers.dialects.openai_kit import DIALECT, TALK, body_of, chat, completion, one_param, refusal_of, target
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -165,3 +174,14 @@ def test_either_behaviour_is_kept_where_there_is_no_window() -> None:
 @pytest.mark.parametrize("row", ["fireworks", "together", "tgi", "lm_studio"])
 def test_calls_one_at_a_time_are_refused_where_nobody_would_keep_them_so(row: str) -> None:
     assert refusal_of(chat({"parallel_tool_calls": False}), target(row)).param == "parallel_tool_calls"
+
+
+def test_deepseek_s_reasoner_has_no_log_probabilities() -> None:
+    params: Params = {"logprobs": LogprobsWanted(1, "content")}
+    assert refusal_of(chat(params), target("deepseek", "deepseek-reasoner")).param == "logprobs"
+    assert body_of(chat(params), target("deepseek", "deepseek-chat"))["top_logprobs"] == 1
+
+
+@pytest.mark.parametrize("request_", [completion({"echo": True}), chat({"echo": True})])
+def test_an_echo_beside_the_choices_is_none(request_: UnifiedRequest) -> None:
+    assert refusal_of(request_, target("together")).param == "echo"
