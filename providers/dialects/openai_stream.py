@@ -246,10 +246,13 @@ def _counts_beside(choices: JsonValue) -> bool:
 
 
 def _event(frame: bytes) -> JsonObject:
+    """A frame's object; llama.cpp begins some streams with a `null`, which carries nothing."""
     try:
         body = orjson.loads(frame)
     except orjson.JSONDecodeError:
         raise malformed("has an event that is not valid JSON") from None
+    if body is None:
+        return {}
     if not isinstance(body, dict):
         raise malformed("has an event that is not a JSON object")
     return body

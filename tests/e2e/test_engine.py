@@ -135,14 +135,12 @@ async def test_a_stop_string_ends_the_text_before_it(path: str, ask: JsonObject,
 
 
 @FORMS
-async def test_two_choices_are_two_texts(path: str, ask: JsonObject, http: aiohttp.ClientSession) -> None:
-    body: JsonObject = {**ask, "n": 2, "temperature": 1, "max_tokens": 12}
-    answer = await post(http, path, body)
-    assert [choice["index"] for choice in answer["choices"]] == [0, 1]
-    assert len({text_of(choice) for choice in answer["choices"]}) == 2
-    chunks = await streamed(http, path, body)
-    ends = [c["index"] for chunk in chunks for c in chunk["choices"] if c["finish_reason"]]
-    assert sorted(ends) == [0, 1]
+async def test_several_choices_are_refused_since_the_engine_counts_the_tokens_of_one(
+    path: str, ask: JsonObject, http: aiohttp.ClientSession
+) -> None:
+    async with http.post(path, json={**ask, "n": 2}) as answer:
+        assert answer.status == 400
+        assert (await answer.json())["error"]["param"] == "n"
 
 
 async def test_token_ids_are_a_prompt(http: aiohttp.ClientSession) -> None:

@@ -263,6 +263,12 @@ def test_an_unknown_finish_reason_is_a_stop_with_the_vendors_word() -> None:
     assert events == [Chunk(text="a", finish_reason="stop", native_finish_reason="tired")]
 
 
+def test_a_frame_of_null_is_passed_over() -> None:
+    events, failure = played(sent(), b"data: null\n\n" + delta("Hi", "stop") + DONE)
+    assert failure is None
+    assert text(events) == "Hi"
+
+
 def test_nothing_follows_a_choices_finish_nor_the_terminator() -> None:
     events, failure = played(sent(), delta("a", "stop"), delta("b"), DONE, delta("c"), frame({"error": "late"}))
     assert failure is None
