@@ -72,6 +72,6 @@ def test_text_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
 
 
 def test_make_hands_the_demos_arguments_on() -> None:
-    make = ["make", "--dry-run", "--always-make", "demo", "ARGS=--once"]
+    make = ["make", "--no-print-directory", "--dry-run", "--always-make", "demo", "ARGS=--once"]
     done = subprocess.run(make, cwd=ROOT, capture_output=True, check=False, text=True)
     assert done.stdout.splitlines()[-1].endswith("dragoman demo --once")
