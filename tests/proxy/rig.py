@@ -37,8 +37,8 @@ vendors:
   local: {{profile: openai_compatible, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}}
 models:
   v/m: {{}}
-  v/hasty: {{timeouts: {{first_event: 100ms, idle: 100ms, total: 5s}}}}
-  v/short: {{timeouts: {{total: 200ms}}}}
+  v/hasty: {{timeouts: {{first_event: 300ms, idle: 300ms, total: 20s}}}}
+  v/short: {{timeouts: {{total: 300ms}}}}
   v/two: {{context_window: 4096, deployments: {{eu: {{}}, us: {{context_window: 2048}}}}}}
   local/*: {{}}
 routes:

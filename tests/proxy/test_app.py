@@ -175,6 +175,9 @@ async def refused(port: int) -> None:
                 pass
         except ConnectionRefusedError:
             return
+        except ConnectionResetError:
+            # The listener closed before it took this one.
+            continue
         await asyncio.sleep(0.01)
 
 
