@@ -219,6 +219,7 @@ _NEUTRAL: dict[str, Callable[[object], bool]] = {
     "metadata": _empty,
     "response_format": _equals({"type": "text"}),
     "tool_choice": _equals("none"),
+    "parallel_tool_calls": _equals(True),
     "modalities": _equals(["text"]),
     "raw_output": _equals(False),
     "return_token_ids": _equals(False),

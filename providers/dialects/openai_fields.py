@@ -69,9 +69,7 @@ def put_fields(draft: Draft, profile: Profile, injected: frozenset[str]) -> None
 
 
 def _asks_nothing(draft: Draft, name: str, value: object) -> bool:
-    """Parallel calls are what vendors allow unasked; beside tools, the choice of none is a demand."""
-    if name == "parallel_tool_calls" and value is True:
-        return True
+    """Beside tools, the choice of none is a demand."""
     return is_neutral(name, value) and not (name == "tool_choice" and draft.params.get("tools"))
 
 

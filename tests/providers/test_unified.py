@@ -38,6 +38,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
     "metadata": ({},),
     "response_format": ({"type": "text"},),
     "tool_choice": ("none",),
+    "parallel_tool_calls": (True,),
     "modalities": (["text"],),
     "raw_output": (False,),
     "return_token_ids": (False,),
@@ -65,7 +66,7 @@ WISHES: dict[str, object] = {
     "seed": 0,
     "max_tokens": 16,
     "user": "",
-    "parallel_tool_calls": True,
+    "parallel_tool_calls": False,
     "unheard_of": 0,
 }
 
