@@ -57,6 +57,19 @@ async def streamed(served: Rig, script: Script, model: str = "v/m", path: str = 
     return await served.post(path, ask(model, stream=True))
 
 
+async def streamed_after_commit(served: Rig, script: Script, path: str = "/v1/completions") -> Answer:
+    """As `streamed`, but what follows the script's first two steps waits until the client has the first content."""
+    gate = asyncio.Event()
+    served.vendor.answer((*script[:2], Until(gate), *script[2:]))
+    async with connected(served.port) as client:
+        await client.send(request("POST", path, ask(stream=True), AUTH))
+        status, headers = await client.head()
+        first = await client.chunk()
+        gate.set()
+        rest, whole = await client.chunks()
+    return Answer(status, headers, first + rest, whole)
+
+
 async def begin(served: Rig, client: RawClient, script: Script, model: str = "v/m", stream: bool = True) -> None:
     """Send a request to a vendor that behaves so, and wait until it has arrived there."""
     served.vendor.answer(script)
@@ -146,7 +159,7 @@ async def test_the_total_ends_at_the_first_content(served: Rig) -> None:
 # After content -------------------------------------------------------------------------------------------------------
 
 BROKEN: dict[str, Script] = {
-    "reset": (START, Send(chunk(CONTENT)), Delay(0.01), Rst()),
+    "reset": (START, Send(chunk(CONTENT)), Rst()),
     "end of the connection": (START, Send(chunk(CONTENT)), Fin()),
     "end in the middle of a chunk": cut(sse_answer(FRAMES), size_of(sse_answer(FRAMES[:1])) + 20),
     "end of the body": sse_answer([CONTENT]),
@@ -171,9 +184,7 @@ def looks_broken(answer: Answer) -> None:
 
 @pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN.keys())
 async def test_a_stream_that_broke_looks_broken(served: Rig, script: Script) -> None:
-    # The first piece travels alone, so that the break comes after the commit point.
-    answer = await streamed(served, (*script[:2], Delay(0.02), *script[2:]))
-    looks_broken(answer)
+    looks_broken(await streamed_after_commit(served, script))
     (record,) = await served.finished(1)
     assert (record.status, record.outcome) == (200, "truncated")
     assert record.code in ("upstream_error", "malformed_upstream")
@@ -182,8 +193,7 @@ async def test_a_stream_that_broke_looks_broken(served: Rig, script: Script) -> 
 
 @pytest.mark.parametrize("path", SURFACES.values(), ids=SURFACES.keys())
 async def test_a_broken_stream_looks_broken_on_every_surface(served: Rig, path: str) -> None:
-    script = (START, Send(chunk(CONTENT)), Delay(0.02), Rst())
-    looks_broken(await streamed(served, script, path=path))
+    looks_broken(await streamed_after_commit(served, (START, Send(chunk(CONTENT)), Rst()), path))
 
 
 async def test_silence_after_content_breaks_the_stream(served: Rig) -> None:
@@ -238,7 +248,7 @@ async def test_a_fault_of_ours_after_content_breaks_the_stream(served: Rig, monk
         return written(self, piece)
 
     monkeypatch.setattr(TextRenderer, "chunk", faulty)
-    answer = await streamed(served, (START, Send(chunk(CONTENT)), Delay(0.02), Send(chunk(MORE)), Hang()))
+    answer = await streamed_after_commit(served, (START, Send(chunk(CONTENT)), Send(chunk(MORE)), Hang()))
     looks_broken(answer)
     assert b"HTTP/1.1" not in answer.body
     assert b"internal_error" in answer.events()[-1]
