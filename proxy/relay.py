@@ -5,6 +5,7 @@ Never chooses a target, and never makes a broken stream look whole.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from providers.completion import Chunk, StreamEvent
 from providers.failure import FailureKind, UpstreamError
@@ -74,12 +75,20 @@ class Relay:
     async def _tail(self) -> None:
         """Every choice has finished; what may follow is usage and the terminator, and neither is worth a failure."""
         self._clock.pause()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(TAIL_WAIT):
-                while not self._over:
-                    await self._take(await self._rest())
-        except TimeoutError:
+                while not self._over and (piece := await self._rest()):
+                    await self._decode(piece)
+        if not self._over:
+            await self._last()
+
+    async def _last(self) -> None:
+        """What the decoder holds back. Its doubts whether the stream ended well are settled."""
+        try:
             await self._decode(b"")
+        except UpstreamError as error:
+            if error.failure.kind is not FailureKind.TRUNCATED:
+                raise
 
     async def _rest(self) -> bytes:
         """The next piece of a finished answer; that its connection broke is no more than its end."""
@@ -90,8 +99,9 @@ class Relay:
 
     async def _step(self) -> None:
         piece = await self._read()
+        self._stream.ended = not piece
         self._clock.pause()
-        await self._take(piece)
+        await self._decode(piece)
         self._clock.touch()
 
     async def _read(self) -> bytes:
@@ -100,10 +110,6 @@ class Relay:
             return await self._stream.response.read()
         finally:
             self._record.waited += self._now() - before
-
-    async def _take(self, piece: bytes) -> None:
-        self._stream.ended = not piece
-        await self._decode(piece)
 
     async def _decode(self, piece: bytes) -> None:
         events: list[StreamEvent] = []

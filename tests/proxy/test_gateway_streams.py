@@ -221,6 +221,7 @@ COMPLETE: dict[str, Script] = {
     "no terminator, end of the connection": sse_close_delimited(FRAMES[:-1]),
     "no terminator, left open": sse_unterminated(FRAMES[:-1], Hang()),
     "no terminator, reset": (*sse_answer(FRAMES[:-1])[:-1], Delay(0.02), Rst()),
+    "no terminator, cut in the middle of a frame": (*sse_answer([*FRAMES[:-1], b'data: {"cho'])[:-1], Fin()),
     "no terminator, comments without end": (*sse_answer(FRAMES[:-1])[:-1], Loop((COMMENT, Delay(0.01)))),
     "a whole answer": json_answer(200, completion("onetwo", "m")),
 }

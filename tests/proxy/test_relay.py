@@ -1,17 +1,21 @@
 """A committed stream on its way to the client, in virtual time: marks come in, `<text>`, `<.>` and `<#>` go out."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
+from typing_extensions import override
 
 from providers.completion import Chunk, Completion, StreamEvent, Usage
+from providers.dialect import StreamDecoder
 from providers.failure import FailureKind, UpstreamError
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch import OpenStream
 from proxy.errors import ErrorFacts
 from proxy.record import RequestRecord
 from proxy.relay import DRAIN_WAIT, MAX_DRAIN, TAIL_WAIT, Relay, drain
+from proxy.upstream import fail
 from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
 from tests.proxy.virtual_time import run
 
@@ -68,6 +72,7 @@ class Rig:
     client: Client = field(default_factory=Client)
     first: list[StreamEvent] = field(default_factory=list)
     ended: bool = False
+    decoder: StreamDecoder = field(default_factory=Marks)
     expected: int = 1
     idle: float = IDLE
     first_event: float = 60.0
@@ -87,7 +92,7 @@ class Rig:
 
     async def _main(self) -> None:
         loop = asyncio.get_running_loop()
-        stream = OpenStream(self.body, Marks(), self.first, self.ended)
+        stream = OpenStream(self.body, self.decoder, self.first, self.ended)
         with Deadlines(600.0) as clock:
             clock.enter(Phase.FIRST_EVENT, self.first_event)
             clock.lift_total()
@@ -171,6 +176,21 @@ def test_endless_comments_do_not_hold_a_finished_answer() -> None:
 
 def test_a_connection_that_breaks_after_the_finish_takes_nothing_away() -> None:
     assert Rig(Body(b"+a .", CUT)).run() == [b"<a><.>"]
+
+
+class Strict(Marks):
+    """Holds that only a terminator ends a stream."""
+
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        yield Chunk(text="held back")
+        raise fail(FailureKind.TRUNCATED, "no terminator")
+
+
+@pytest.mark.parametrize("steps", [(b"",), (CUT,), ()])
+def test_a_decoder_s_doubts_about_the_end_of_a_finished_answer_are_settled(steps: tuple[Step, ...]) -> None:
+    rig = Rig(Body(b"+a .", *steps), decoder=Strict())
+    assert rig.run() == [b"<a><.>", b"<held back>"]
 
 
 def test_an_error_after_the_finish_is_still_an_error() -> None:
