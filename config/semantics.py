@@ -144,6 +144,18 @@ def _hidden_deployments(table: Table) -> Iterator[Problem]:
                 yield table.at_key(path, "cannot be reached: the model of that very name is found first")
 
 
+def _renamed_wildcards(table: Table) -> Iterator[Problem]:
+    for key, model in table.config.models.items():
+        if key.endswith("/*"):
+            places: dict[Path, str | None] = {("models", key): model.upstream_model}
+            places |= {
+                ("models", key, "deployments", name): own.upstream_model for name, own in model.deployments.items()
+            }
+            for place, name in places.items():
+                if name is not None:
+                    yield table.at_key((*place, "upstream_model"), f"has no effect under {key}: names are passed on")
+
+
 def _levels(config: GatewayConfig) -> Iterator[tuple[Path, DeploymentSettings]]:
     """Every section that holds deployment settings."""
     yield ("defaults",), config.defaults
@@ -338,6 +350,7 @@ def _nothing_to_ask_for(table: Table) -> Iterator[Problem]:
 _CHECKS: Final[tuple[Check, ...]] = (
     _vendors_of_models,
     _hidden_deployments,
+    _renamed_wildcards,
     _addresses,
     _targets,
     _circles,

@@ -10,6 +10,7 @@ peer's idle close races with a POST (`keepalive_timeout` below any vendor's), pa
 import asyncio
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import cached_property
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 POOL_IDLE = 15.0
 """Seconds an idle connection is kept; below every vendor's own limit, so that the vendor never closes first."""
+
+REPLAY_WITHIN = 1.0
+"""Seconds in which a reused connection must break for its request to count as unread; later, work may have begun."""
 
 MAX_ERROR_BODY = 64 * 1024
 """Bytes of an error body that are read; the rest goes with the connection."""
@@ -201,8 +205,8 @@ class NotingConnector(aiohttp.TCPConnector):
 class HttpTransport:
     """HTTP over aiohttp's client: sessions for public hosts and for hosts that may be private.
 
-    A server that closes an idle connection at the moment it is reused has not read the request (it is very likely, not
-    certain): such a call is sent once more, on a fresh connection. aiohttp does the same, but never for a POST.
+    A server that closes an idle connection at the moment it is reused has not read the request (very likely, not
+    certainly): such a call is sent once more, on a fresh connection. aiohttp does the same, but never for a POST.
     """
 
     def __init__(self) -> None:
@@ -213,14 +217,8 @@ class HttpTransport:
 
     async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
         """See Transport. Redirects are never followed: they would carry the operator's key to another host."""
-        allow_private = request.target.allow_private
         try:
-            try:
-                response = await self._send(self._pooled[allow_private], request, request_id)
-            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-                if isinstance(error, aiohttp.ClientConnectorError) or not _reused.get(False):
-                    raise
-                response = await self._send(self._fresh[allow_private], request, request_id)
+            response = await self._sent(request, request_id)
         except aiohttp.ConnectionTimeoutError:
             raise fail(FailureKind.TIMEOUT, "Connecting to the upstream took too long.") from None
         except aiohttp.ClientConnectorError:
@@ -231,6 +229,17 @@ class HttpTransport:
             raise fail(FailureKind.SERVER, "The upstream closed the connection without answering.") from None
         self._watch(response)
         return HttpResponse(response)
+
+    async def _sent(self, request: UpstreamRequest, request_id: str) -> aiohttp.ClientResponse:
+        private = request.target.allow_private
+        begun = time.monotonic()
+        try:
+            return await self._send(self._pooled[private], request, request_id)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+            unread = _reused.get(False) and time.monotonic() - begun < REPLAY_WITHIN
+            if isinstance(error, aiohttp.ClientConnectorError) or not unread:
+                raise
+        return await self._send(self._fresh[private], request, request_id)
 
     async def _send(
         self, session: aiohttp.ClientSession, request: UpstreamRequest, request_id: str

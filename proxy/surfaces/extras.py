@@ -21,7 +21,7 @@ _DENIED = frozenset(
     {"authorization", "api-key", "x-api-key", "x-goog-api-key", "x-auth-token", "ocp-apim-subscription-key"}
     | {"cookie", "cookie2", "host", "via", "x-real-ip", "x-original-url", "x-rewrite-url", "x-http-method-override"}
     | {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "expect"}
-    | {"accept", "accept-encoding", "date"}
+    | {"accept", "accept-encoding", "date", "x-request-id"}
 )
 _DENIED_PREFIXES = ("content-", "proxy-", "forwarded", "x-forwarded", "x-amz-", "x-dragoman-", "sec-")
 

@@ -44,7 +44,7 @@ TABLE = """\
             upstream_model: big
             headers: {X-B: one}
           two: {api_key: "", max_output_tokens: 9, context_window: 2000, completions: no}
-      v/*: {upstream_model: any}
+      v/x: {upstream_model: any}
       w/m: {}
     """
 CONFIG = load(TABLE, {"VENDOR_KEY": "canary"}).config
@@ -76,8 +76,8 @@ def test_a_false_beats_the_true_above_it() -> None:
 
 
 def test_a_model_without_deployments_has_one_called_default() -> None:
-    wild = effective(CONFIG, "v", "v/*", "default")
-    assert (wild.upstream_model, wild.base_url, wild.weight) == ("any", "https://vendor.example/v1", 1)
+    renamed = effective(CONFIG, "v", "v/x", "default")
+    assert (renamed.upstream_model, wild.base_url, wild.weight) == ("any", "https://vendor.example/v1", 1)
     plain = effective(CONFIG, "w", "w/m", "default")
     assert (plain.profile, plain.api_key, plain.timeouts.total) == ("w", None, 600.0)
 

@@ -60,6 +60,14 @@ def test_a_model_needs_its_vendor() -> None:
     ]
 
 
+def test_another_name_at_the_upstream_is_refused_where_names_are_passed_on() -> None:
+    text = "version: 1\nvendors: {v: {}}\nmodels:\n  v/*: {upstream_model: x, deployments: {b: {upstream_model: y}}}\n"
+    assert complaints(text) == [
+        "4:9 models.v/*.upstream_model: has no effect under v/*: names are passed on",
+        "4:46 models.v/*.deployments.b.upstream_model: has no effect under v/*: names are passed on",
+    ]
+
+
 def test_a_deployment_hidden_by_a_model_is_refused() -> None:
     text = "version: 1\nvendors: {v: {}}\nmodels:\n  v/a: {deployments: {b: {}}}\n  v/a/b: {}\n"
     assert complaints(text) == [

@@ -228,3 +228,14 @@ async def test_a_call_is_sent_no_third_time(vendor: FakeVendor, transport: HttpT
     with pytest.raises(UpstreamError):
         await opened(transport, vendor)
     assert len(vendor.requests) == 3
+
+
+async def test_a_call_that_the_vendor_had_time_to_begin_is_not_sent_again(
+    vendor: FakeVendor, transport: HttpTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "REPLAY_WITHIN", 0.0)
+    vendor.answer(OK, (Fin(),), OK)
+    await whole(await opened(transport, vendor))
+    with pytest.raises(UpstreamError):
+        await opened(transport, vendor)
+    assert len(vendor.requests) == 2
