@@ -77,7 +77,7 @@ def test_a_false_beats_the_true_above_it() -> None:
 
 def test_a_model_without_deployments_has_one_called_default() -> None:
     renamed = effective(CONFIG, "v", "v/x", "default")
-    assert (renamed.upstream_model, wild.base_url, wild.weight) == ("any", "https://vendor.example/v1", 1)
+    assert (renamed.upstream_model, renamed.base_url, renamed.weight) == ("any", "https://vendor.example/v1", 1)
     plain = effective(CONFIG, "w", "w/m", "default")
     assert (plain.profile, plain.api_key, plain.timeouts.total) == ("w", None, 600.0)
 
