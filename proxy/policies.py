@@ -9,7 +9,7 @@ Draw = Callable[[], float]
 """A number in [0, 1), fresh at each call."""
 
 Policy = Callable[[Sequence[int], Draw], Sequence[int]]
-"""Weights in the order of the table to positions in the order of trial; a weight of 0 means "never first"."""
+"""Weights in the order of the table to positions in the order of trial."""
 
 
 def priority(weights: Sequence[int], draw: Draw) -> Sequence[int]:
@@ -20,10 +20,9 @@ def priority(weights: Sequence[int], draw: Draw) -> Sequence[int]:
 def weighted(weights: Sequence[int], draw: Draw) -> Sequence[int]:
     """Drawn without replacement in proportion to the weights, so that the rest is a fair fallback order.
 
-    Members of weight 0 come last, as written.
+    Members of weight 0 are left out: that is how an operator takes one out of service without forgetting it.
     """
     left = [position for position, weight in enumerate(weights) if weight > 0]
-    idle = [position for position, weight in enumerate(weights) if weight <= 0]
     order: list[int] = []
     while left:
         mark = draw() * sum(weights[position] for position in left)
@@ -35,7 +34,7 @@ def weighted(weights: Sequence[int], draw: Draw) -> Sequence[int]:
             position = left[-1]
         left.remove(position)
         order.append(position)
-    return order + idle
+    return order
 
 
 POLICIES: Mapping[str, Policy] = {"priority": priority, "weighted": weighted}
