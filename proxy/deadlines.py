@@ -18,7 +18,12 @@ class Phase(StrEnum):
     TOTAL = "total"
     FIRST_EVENT = "first_event"
     IDLE = "idle"
+    CLIENT = "client"
     DRAIN = "drain"
+
+
+CLIENT_STALL = 60.0
+"""Seconds a client may leave what was written to it unread."""
 
 
 class DeadlinePassed(Exception):
@@ -100,7 +105,11 @@ class Deadlines:
         self._waiting = True
 
     def pause(self) -> None:
-        """The upstream is not waited for until the next `touch`; silence does not count meanwhile."""
+        """Until the next `touch` the client is waited for, and the upstream's silence does not count.
+
+        A client that stalls is noticed when the running timer next looks, so late by no more than the phase's limit.
+        """
+        self._last = self._loop.time()
         self._waiting = False
 
     def expire(self, phase: Phase) -> None:
@@ -114,7 +123,8 @@ class Deadlines:
         self._handle = None if due is None or self._task is None else self._loop.call_at(due, self._check)
 
     def _due(self) -> float | None:
-        phase_at = None if self._limit is None else self._last + self._limit
+        limit = self._limit if self._waiting else CLIENT_STALL
+        phase_at = None if limit is None else self._last + limit
         if phase_at is None or self._total_at is None:
             return self._total_at if phase_at is None else phase_at
         return min(phase_at, self._total_at)
@@ -122,11 +132,11 @@ class Deadlines:
     def _check(self) -> None:
         self._handle = None
         now = self._loop.time()
-        if not self._waiting:
-            self._last = now
         if self._total_at is not None and now >= self._total_at:
             self._fire(DeadlinePassed(Phase.TOTAL, self._total))
-        elif self._limit is not None and now >= self._last + self._limit:
+        elif not self._waiting and now >= self._last + CLIENT_STALL:
+            self._fire(DeadlinePassed(Phase.CLIENT, CLIENT_STALL))
+        elif self._waiting and self._limit is not None and now >= self._last + self._limit:
             self._fire(DeadlinePassed(self._phase, self._limit))
         else:
             self._arm()

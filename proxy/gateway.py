@@ -64,6 +64,10 @@ class Call:
         return headers
 
 
+LAST_WRITE = 5.0
+"""Seconds the error frame of a broken stream may take to leave."""
+
+
 class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
@@ -163,10 +167,15 @@ class Gateway:
                 response = await self._commit(call)
                 relay = Relay(stream, renderer, response.write, clock, record, call.request.choices)
                 await relay.run(sent.target.timeouts.idle)
-            await response.write_eof(renderer.end())
+                clock.pause()
+                await response.write_eof(renderer.end())
             record.finished = self._clock()
             await drain(stream.response)
         except (UpstreamError, DeadlinePassed) as error:
+            if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
+                self._left(record)
+                abandon(call.http)
+                return response or web.Response(status=499)
             failure = settle(record, error)
             if response is None:
                 raise upstream_failed(failure) from None
@@ -211,8 +220,9 @@ class Gateway:
         """End a committed stream so that nobody takes it for whole: an error frame, then a body without its end."""
         call.record.code = facts.code
         try:
-            await response.write(renderer.error(facts))
-        except ConnectionError:
+            async with asyncio.timeout(LAST_WRITE):
+                await response.write(renderer.error(facts))
+        except (ConnectionError, TimeoutError):
             call.record.outcome = "client_gone"
         finally:
             if call.http.transport is not None:
@@ -257,6 +267,12 @@ class Gateway:
         return response
 
 
+def abandon(http: web.BaseRequest) -> None:
+    """Drop the connection of a client that does not read; what is buffered for it goes too."""
+    if http.transport is not None:
+        http.transport.abort()
+
+
 def settle(record: RequestRecord, error: UpstreamError | DeadlinePassed) -> Failure:
     """Write the end of the last attempt into the record and say it as a failure."""
     committed = record.first_content is not None
@@ -286,6 +302,7 @@ _PASSED = {
     Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
     Phase.FIRST_EVENT: "The upstream sent no content within {limit:g} s.",
     Phase.IDLE: "The upstream sent nothing for {limit:g} s.",
+    Phase.CLIENT: "The client read nothing for {limit:g} s.",
     Phase.DRAIN: "The gateway is shutting down.",
 }
 

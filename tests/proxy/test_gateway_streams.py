@@ -3,13 +3,14 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
 
 from providers.completion import Chunk
 from providers.unified import JsonValue
-from proxy import relay
+from proxy import deadlines, relay
 from proxy.surfaces.text import TextRenderer
 from tests.proxy.raw_client import Answer, RawClient, connected, request
 from tests.proxy.rig import AUTH, Rig, ask, rig
@@ -299,19 +300,37 @@ async def test_a_client_that_leaves_while_the_vendor_talks_cancels_it(served: Ri
     assert served.series("stream_aborts_total") == {"stream_aborts_total reason=disconnect side=client": 1}
 
 
-async def test_a_client_that_reads_slowly_is_waited_for_and_holds_the_vendor_back(served: Rig) -> None:
-    big = completion_frames(["x" * 16_000] * 600)
+@asynccontextmanager
+async def small_reader(served: Rig) -> AsyncIterator[RawClient]:
+    """A client whose socket takes little at a time."""
     with socket.socket() as small:
         small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         small.setblocking(False)
         await asyncio.get_running_loop().sock_connect(small, ("127.0.0.1", served.port))
         reader, writer = await asyncio.open_connection(sock=small)
-        client = RawClient(reader, writer)
+        yield RawClient(reader, writer)
+        writer.close()
+
+
+async def test_a_client_that_reads_nothing_is_given_up_and_cancels_the_vendor(
+    served: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadlines, "CLIENT_STALL", 0.2)
+    async with small_reader(served) as client:
+        await begin(served, client, (START, Loop((Send(chunk(CONTENT * 100)),))), model="v/hasty")
+        await served.vendor.requests[0].gone.wait()
+        (record,) = await served.finished(1)
+    assert (record.status, record.outcome, record.attempts[0].outcome) == (499, "client_gone", "cancelled")
+    assert served.series("stream_aborts_total") == {"stream_aborts_total reason=disconnect side=client": 1}
+
+
+async def test_a_client_that_reads_slowly_is_waited_for_and_holds_the_vendor_back(served: Rig) -> None:
+    big = completion_frames(["x" * 16_000] * 600)
+    async with small_reader(served) as client:
         await begin(served, client, sse_answer(big), model="v/hasty")
         # Longer than the vendor may be silent: the silence is the client's.
         await asyncio.sleep(0.7)
         answer = await client.answer()
-        writer.close()
     assert (answer.status, answer.whole, answer.events()[-1]) == (200, True, b"[DONE]")
     assert len(answer.body) > 600 * 16_000
 
