@@ -18,6 +18,7 @@ from tests.providers.dialects.anthropic_kit import (
     encode,
     text_request,
 )
+from tests.providers.neutral import NEUTRAL
 
 CLOSED: JsonObject = {
     "type": "object",
@@ -71,35 +72,12 @@ def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], memb
     assert body_of(chat_request(**params)) == {**plain, **members}
 
 
-NEUTRAL: dict[str, object] = {
-    "n": 1,
-    "best_of": 1,
-    "echo": False,
-    "top_p": 1.0,
-    "top_k": -1,
-    "min_p": 0,
-    "presence_penalty": 0,
-    "frequency_penalty": 0.0,
-    "repetition_penalty": 1,
-    "suffix": "",
-    "logit_bias": {},
-    "stop": (),
-    "tools": [],
-    "images": ((),),
-    "metadata": {},
-    "response_format": {"type": "text"},
-    "tool_choice": "none",
-    "modalities": ["text"],
-    "ignore_eos": False,
-    "include_stop_str_in_output": False,
-    "return_token_ids": False,
-    "parallel_tool_calls": True,
-}
-
-
 @pytest.mark.parametrize("target", [TARGET, NEW_VERSION])
 def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
-    assert body_of(chat_request(**NEUTRAL), target) == body_of(chat_request(), target)
+    plain = body_of(chat_request(), target)
+    for name, values in NEUTRAL.items():
+        for value in values:
+            assert body_of(chat_request(**{name: value}), target) == plain, name
 
 
 @pytest.mark.parametrize(
