@@ -3,31 +3,26 @@
 Never sends, waits, reads a clock or draws: the same input gives the same explanation.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
+from multidict import CIMultiDict
 
 from providers.dialect import Target, UpstreamRequest
 from providers.failure import Refusal
 from providers.unified import Operation, UnifiedRequest
 from proxy.errors import GatewayError, refused
+from proxy.outbound import SESSION_HEADERS, call_headers
 from proxy.router import Route, Router
 from proxy.routing import Plan, plan
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.terminal import USAGE, CommandError
-from proxy.version import USER_AGENT
 
 DEFAULT_SURFACE: Final = "openai"
 
-SESSION_HEADERS: Final[Mapping[str, str]] = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}
-CALL_HEADERS: Final[Mapping[str, str]] = {
-    "Content-Type": "application/json",
-    "X-Request-Id": "(the client's, or a fresh one)",
-}
-"""These and the ones above are what `proxy.upstream` adds; a test compares with what arrives at a vendor."""
+REQUEST_ID: Final = "(the client's, or a fresh one)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +108,10 @@ def _require_one(trials: tuple[Trial, ...]) -> None:
 
 
 def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
-    """The headers of a call, every secret hidden; a later source replaces what an earlier one says.
-
-    `Host` and `Content-Length` are left out: they follow from the URL and the body.
-    """
-    sources = (SESSION_HEADERS, sent.headers, sent.target.credential.masked(), CALL_HEADERS)
-    headers = {name.lower(): (name, value) for source in sources for name, value in source.items()}
-    return dict(headers.values())
+    """The headers of a call, every secret hidden; `Host` and `Content-Length` are left out."""
+    headers = CIMultiDict(SESSION_HEADERS)
+    headers.update(call_headers(sent, sent.target.credential.masked(), REQUEST_ID))
+    return dict(headers)
 
 
 def default_path(surface: str, body: bytes) -> str:

@@ -19,12 +19,11 @@ from weakref import WeakSet
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
-from multidict import CIMultiDict
 
 from config.addresses import reach
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
-from proxy.version import USER_AGENT
+from proxy.outbound import SESSION_HEADERS, call_headers
 
 if TYPE_CHECKING:
     from aiohttp.base_protocol import BaseProtocol
@@ -245,16 +244,11 @@ class HttpTransport:
         self, session: aiohttp.ClientSession, request: UpstreamRequest, request_id: str
     ) -> aiohttp.ClientResponse:
         target = request.target
-        # Names in any case, and the operator's headers last: some of the request's come from the client.
-        headers = CIMultiDict(request.headers)
-        headers.update(target.credential.headers())
-        headers["Content-Type"] = "application/json"
-        headers["X-Request-Id"] = request_id
         return await session.request(
             request.method,
             request.url,
             data=request.body,
-            headers=headers,
+            headers=call_headers(request, target.credential.headers(), request_id),
             timeout=self._timeout(target.timeouts.connect),
             allow_redirects=False,
         )
@@ -302,7 +296,6 @@ class HttpTransport:
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
-            # Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
-            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"},
+            headers=SESSION_HEADERS,
             skip_auto_headers=("Content-Type",),
         )

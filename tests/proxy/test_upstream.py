@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -10,25 +9,10 @@ from providers.failure import FailureKind, UpstreamError
 from proxy import upstream
 from proxy.upstream import MAX_ERROR_BODY, HttpTransport, read_error
 from proxy.version import USER_AGENT
-from tests.proxy.door import OK, call, opened, tidy_transport, whole
+from tests.proxy.door import OK, call, opened, whole
 from tests.support.script import Fin, Hang, Loop, Rst, Send
 from tests.support.vendor import FakeVendor
 from tests.support.wire import body_answer, chunk, head, json_answer, sse_unterminated
-
-
-@pytest.fixture
-async def vendor() -> AsyncIterator[FakeVendor]:
-    """A vendor that answers everything with OK."""
-    async with FakeVendor(OK) as running:
-        yield running
-
-
-@pytest.fixture
-async def transport() -> AsyncIterator[HttpTransport]:
-    """The gateway's own transport."""
-    async with tidy_transport() as made:
-        yield made
-
 
 # What is sent --------------------------------------------------------------------------------------------------------
 

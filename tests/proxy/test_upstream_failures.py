@@ -3,32 +3,16 @@
 import asyncio
 import gc
 import socket
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
 from providers.failure import FailureKind
 from proxy.upstream import GuardedResolver, HttpTransport, address_allowed
-from tests.proxy.door import HASTY, OK, TARGET, broken, call, failure, opened, tidy_transport, whole
+from tests.proxy.door import HASTY, OK, TARGET, broken, call, failure, opened, whole
 from tests.support.script import Delay, Fin, Hang, Rst, Send, Until
 from tests.support.vendor import FakeVendor
 from tests.support.wire import chunk, head, sse_close_delimited
-
-
-@pytest.fixture
-async def vendor() -> AsyncIterator[FakeVendor]:
-    """A vendor that answers everything with OK."""
-    async with FakeVendor(OK) as running:
-        yield running
-
-
-@pytest.fixture
-async def transport() -> AsyncIterator[HttpTransport]:
-    """The gateway's own transport."""
-    async with tidy_transport() as made:
-        yield made
-
 
 # How it fails --------------------------------------------------------------------------------------------------------
 
