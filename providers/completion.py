@@ -18,12 +18,16 @@ FLOOR_LOGPROB = -9999.0
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one answer; detail members are integers under OpenAI's names and only those the vendor gave."""
+    """Token counts of one answer; detail members are integers under OpenAI's names and only those the vendor gave.
+
+    `estimated` says that at least one number is the gateway's guess, because the vendor gave none.
+    """
 
     prompt_tokens: int
     completion_tokens: int
     prompt_details: Mapping[str, int] | None = None
     completion_details: Mapping[str, int] | None = None
+    estimated: bool = False
 
     @property
     def total_tokens(self) -> int:
