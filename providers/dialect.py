@@ -5,7 +5,7 @@ Never holds an implementation, a vendor's name, or I/O.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from providers.auth import Credential
 from providers.completion import Completion, StreamEvent
@@ -31,7 +31,9 @@ class Target:
 
     `vendor`, `model` and `deployment` are the table's names; `upstream_model` is what the vendor is told. `base_url`
     has every placeholder filled in and no trailing slash; `row` is the key of `models` it comes from. `completions`
-    overrides the profile's answer to whether this model takes raw prompts (None = ask the profile).
+    overrides the profile's answer to whether this model takes raw prompts (None = ask the profile). `on_unsupported`
+    is what becomes of a field the deployment cannot honour; `context_behavior` the `context_length_exceeded_behavior`
+    of clients who send none (None = the surface's). A team's own word beats both.
     """
 
     vendor: str
@@ -50,6 +52,8 @@ class Target:
     completions: bool | None = None
     allow_private: bool = False
     row: str = ""
+    on_unsupported: Literal["error", "drop"] = "error"
+    context_behavior: Literal["truncate", "error"] | None = None
 
     @property
     def label(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Literal
 
 from config import schema as config_schema
 from config.loader import Loaded
@@ -51,11 +52,20 @@ class Route:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Team:
-    """Who may ask for what. `allow` are patterns over names, `routes` the team's own meanings."""
+    """Who may ask for what. `allow` are patterns over names, `routes` the team's own meanings.
+
+    `on_unsupported` and `context_behavior` are the team's own word where the deployment's would count (None = the
+    deployment's). `extra_params` and `extra_headers` say whether the team's clients may send `inference_extra_params`
+    and `inference_extra_headers`.
+    """
 
     name: str
     allow: tuple[str, ...]
     routes: Mapping[str, Route]
+    on_unsupported: Literal["error", "drop"] | None = None
+    context_behavior: Literal["truncate", "error"] | None = None
+    extra_params: bool = True
+    extra_headers: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
