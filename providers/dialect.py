@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from providers.auth import Credential
+from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent
 from providers.failure import Failure
 from providers.profiles import Profile
@@ -108,6 +109,10 @@ class StreamDecoder(Protocol):
 
 class Dialect(Protocol):
     """One wire format. Stateless: one instance serves every target that speaks it."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """What becomes of each feature on the endpoint that this request goes to. Raises Refusal when the target has
+        none for it."""
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """The exact upstream call. Raises Refusal when the target cannot honour a field; never edits its input."""

@@ -13,6 +13,7 @@ PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
 Overflow = Literal["native", "errors", "clamps", "cuts", "never"]
 OperationName = Literal["chat", "completions"]
+TokenizerStyle = Literal["vllm", "sglang", "llamacpp", "anthropic", "tgi"]
 
 
 class Row(BaseModel):
@@ -100,6 +101,9 @@ class ProfileRow(Row):
     echo_logprobs: bool = True
     strict_tools: bool = True
     structured: str = "openai"
+    verify: bool = False
+    tokenizer: TokenizerStyle | None = None
+    examples: list[str] = ["model"]
     usage: Literal["ask", "always"] = "ask"
     prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]
     developer_role: bool = False

@@ -16,7 +16,15 @@ from pydantic import ValidationError
 
 from providers.failure import FailureKind
 from providers.guided import STYLES
-from providers.profile_rows import LogprobsMode, OperationName, Overflow, ProfileRow, PromptForm, ToolChoice
+from providers.profile_rows import (
+    LogprobsMode,
+    OperationName,
+    Overflow,
+    ProfileRow,
+    PromptForm,
+    TokenizerStyle,
+    ToolChoice,
+)
 from providers.unified import JsonObject, JsonValue, Operation, Params
 
 
@@ -65,12 +73,14 @@ class Profile:
 
     `raw_prompts` says which models take a prompt as it is (`native`: all, `chat`: none, `suffix`: none but to fill in
     the middle, or a pattern over their names); prompts for the others are wrapped into a chat. Models that match a
-    pattern do not chat. `structured` names a style of `providers.guided`. `developer_role` and `content_parts` say
-    whether messages may have that role, and content in parts; `reasoning_member` under which name a message of the
-    model carries its reasoning back. `body` holds members of every request, and `drops_neutral` says that values which
-    ask for nothing are not sent. `top_k_off` is how the vendor is told that `top_k` is off, None where only leaving it
-    out does. The `error_*` members map the vendor's codes, statuses and messages to failure kinds where the common
-    reading would be wrong.
+    pattern do not chat. `examples` are models for each of which the row means something else. `structured` names a
+    style of `providers.guided`; `verifies` says that the engine may ignore a constraint in silence, so that the answer
+    is held against it. `tokenizer` is how the engine counts a prompt, None where it does not. `developer_role` and
+    `content_parts` say whether messages may have that role, and content in parts; `reasoning_member` under which name a
+    message of the model carries its reasoning back. `body` holds members of every request, and `drops_neutral` says
+    that values which ask for nothing are not sent. `top_k_off` is how the vendor is told that `top_k` is off, None
+    where only leaving it out does. The `error_*` members map the vendor's codes, statuses and messages to failure kinds
+    where the common reading would be wrong.
     """
 
     name: str
@@ -89,6 +99,9 @@ class Profile:
     echo_logprobs: bool
     strict_tools: bool
     structured: str
+    verifies: bool
+    tokenizer: TokenizerStyle | None
+    examples: tuple[str, ...]
     asks_usage: bool
     prompt_forms: frozenset[PromptForm]
     developer_role: bool
@@ -248,6 +261,9 @@ def _built(name: str, row: ProfileRow, overrides: tuple[tuple[re.Pattern[str], P
         echo_logprobs=row.echo_logprobs,
         strict_tools=row.strict_tools,
         structured=row.structured,
+        verifies=row.verify,
+        tokenizer=row.tokenizer,
+        examples=tuple(row.examples),
         asks_usage=row.usage == "ask",
         prompt_forms=frozenset(row.prompt_forms),
         developer_role=row.developer_role,

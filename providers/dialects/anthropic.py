@@ -9,11 +9,12 @@ from collections.abc import Mapping
 
 import orjson
 
+from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, Target, UpstreamRequest
 from providers.dialects.anthropic_answer import decode_message
 from providers.dialects.anthropic_errors import classify_answer
-from providers.dialects.anthropic_fields import Draft, put_fields
+from providers.dialects.anthropic_fields import Draft, capabilities, put_fields
 from providers.dialects.anthropic_messages import Conversation
 from providers.dialects.anthropic_stream import AnthropicStream
 from providers.dialects.anthropic_tools import ToolNames, offered_names, put_tools
@@ -35,12 +36,18 @@ _VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
 class AnthropicDialect:
     """See providers.dialect.Dialect."""
 
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return capabilities(request.operation, target.context_window is not None)
+
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         headers = _headers(request, target)
-        draft = Draft(request, target, headers[_VERSION_HEADER] < NO_SAMPLING, {"model": target.upstream_model})
+        table = self.capabilities(request, target)
+        samples = headers[_VERSION_HEADER] < NO_SAMPLING
+        draft = Draft(request, target, table, samples, {"model": target.upstream_model})
         if request.unknown:
-            raise draft.unsupported(next(iter(request.unknown)), "the vendor refuses fields it does not know")
+            raise draft.unsupported(next(iter(request.unknown)), table["unknown"].how)
         _put_limit(draft)
         names = ToolNames(offered_names(request.params))
         _put_prompt(draft, names)
@@ -101,7 +108,7 @@ def _put_prompt(draft: Draft, names: ToolNames) -> None:
     else:
         draft.emulated.append("prompt")
         conversation = Conversation(names, "images" if "images" in draft.request.params else "prompt")
-        conversation.read(wrapped_messages(draft.target, draft.request))
+        conversation.read(wrapped_messages(draft.target, draft.table, draft.request))
     if conversation.folded:
         draft.emulated.append("messages")
     if system := conversation.system:

@@ -10,13 +10,32 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
+from providers.capabilities import (
+    ALWAYS,
+    APPENDED,
+    COUNTED,
+    FAN_OUT,
+    FEATURES,
+    IN_MESSAGE,
+    NATIVE,
+    PREFIXED,
+    REFUSED,
+    SCANNED,
+    WRAPPED,
+    Capabilities,
+    Cell,
+    emulated,
+    feature_of,
+    refused,
+)
 from providers.dialect import Target
 from providers.dialects.anthropic_answer import STOP_STRING
 from providers.dialects.anthropic_schema import schema_problem
 from providers.failure import Refusal
 from providers.guided import choice_schema
-from providers.unified import ChatPrompt, Guided, JsonObject, JsonValue, UnifiedRequest, is_neutral
+from providers.unified import ChatPrompt, Guided, JsonObject, JsonValue, Operation, UnifiedRequest, is_neutral
 
 
 @dataclass(slots=True)
@@ -28,6 +47,7 @@ class Draft:
 
     request: UnifiedRequest
     target: Target
+    table: Capabilities
     samples: bool
     body: JsonObject
     emulated: list[str] = field(default_factory=list)
@@ -60,7 +80,7 @@ def _put_field(draft: Draft, name: str, value: object) -> None:
     put = _FIELDS.get(name)
     try:
         if put is None:
-            raise draft.unsupported(name)
+            raise draft.unsupported(name, draft.table[feature_of(name, value)].how)
         put(draft, value)
     except Refusal:
         # A surface's own default is a wish, not the client's word.
@@ -131,7 +151,7 @@ def _guided(draft: Draft, value: object) -> None:
             draft.unwrap = True
             draft.emulated.append(value.field)
         case Guided():
-            raise draft.unsupported(value.field, "it can only be held to a JSON Schema")
+            raise draft.unsupported(value.field, draft.table[value.field].how)
         case _:
             raise TypeError(f"guided holds {type(value).__name__}")
 
@@ -144,10 +164,8 @@ def _response_format(draft: Draft, value: object) -> None:
             raise draft.invalid("response_format", "needs a schema in 'json_schema'")
         case {"type": "json_object", "schema": dict(schema)}:
             _put_schema(draft, "response_format", schema)
-        case {"type": "json_object"}:
-            raise draft.unsupported("response_format", "it has no JSON mode without a schema")
         case _:
-            raise draft.unsupported("response_format", "it can only be held to a JSON Schema")
+            raise draft.unsupported("response_format", draft.table[feature_of("response_format", value)].how)
 
 
 _EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
@@ -178,9 +196,9 @@ def _service_tier(draft: Draft, value: object) -> None:
 
 
 def _context(draft: Draft, value: object) -> None:
-    if value != "truncate":
-        reason = "it ends the answer where the window ends instead of refusing"
-        raise draft.unsupported("context_length_exceeded_behavior", reason)
+    name = "context_length_exceeded_behavior"
+    if (cell := draft.table[feature_of(name, value)]).refused:
+        raise draft.unsupported(name, cell.how)
 
 
 def _images(draft: Draft, value: object) -> None:
@@ -192,6 +210,8 @@ def _images(draft: Draft, value: object) -> None:
 _Put = Callable[[Draft, object], None]
 
 _ELSEWHERE = frozenset({"max_tokens", "tools", "tool_choice", "parallel_tool_calls"})
+
+_KNOWN = frozenset({"prompt", "messages", "tool_choice.none", "tool_choice.required", "tool_choice.named"})
 
 _FIELDS: Mapping[str, _Put] = {
     "temperature": _temperature,
@@ -209,3 +229,43 @@ _FIELDS: Mapping[str, _Put] = {
     "images": _images,
 }
 """The fields this vendor honours; any other is refused unless its value asks for nothing."""
+
+_SCHEMA_ONLY = refused("it can only be held to a JSON Schema")
+_ONE_VALUE: Mapping[str, Cell] = {
+    **ALWAYS,
+    "prompt": WRAPPED,
+    "prompt.batch": FAN_OUT,
+    "prompt.tokens": refused("it is asked by chat, so prompts must be text"),
+    "prompt.token_batch": refused("it is asked by chat, so prompts must be text"),
+    "images": IN_MESSAGE,
+    "n": FAN_OUT,
+    "best_of": refused("it has no log probabilities to choose by"),
+    "stop.many": SCANNED,
+    STOP_STRING: APPENDED,
+    "echo.logprobs": refused("it has no log probabilities"),
+    "response_format.json_object": refused("it has no JSON mode without a schema"),
+    "response_format.json_schema": NATIVE,
+    "response_format.grammar": _SCHEMA_ONLY,
+    "guided_json": NATIVE,
+    "guided_regex": _SCHEMA_ONLY,
+    "guided_choice": emulated("a JSON object with one enum member"),
+    "guided_grammar": _SCHEMA_ONLY,
+    "context_length_exceeded_behavior.truncate": NATIVE,
+    "unknown": refused("the vendor refuses fields it does not know"),
+}
+_BLIND = refused(
+    "it ends the answer where the window ends instead of refusing; set 'context_window' in the table, so that the "
+    "gateway can refuse"
+)
+
+
+@cache
+def capabilities(asked: Operation, counted: bool) -> Capabilities:
+    """The table for clients of an endpoint; `counted` says that the window is known, so that the prompt can be held
+    against it."""
+    known = _FIELDS.keys() | _ELSEWHERE | _KNOWN
+    cells = {name: NATIVE if name in known else REFUSED for name in FEATURES}
+    cells.update(_ONE_VALUE)
+    cells["context_length_exceeded_behavior.error"] = COUNTED if counted else _BLIND
+    cells["echo"] = PREFIXED if asked is Operation.COMPLETIONS else REFUSED
+    return Capabilities(cells, most_stops=None, blank_stops=False, watched=frozenset({"n", "best_of", "echo", "stop"}))

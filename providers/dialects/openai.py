@@ -11,9 +11,11 @@ from urllib.parse import quote
 
 import orjson
 
+from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, Target, UpstreamRequest
 from providers.dialects.openai_answer import decode_body
+from providers.dialects.openai_cells import capabilities
 from providers.dialects.openai_errors import classify
 from providers.dialects.openai_fields import Draft, put_fields, unsupported
 from providers.dialects.openai_prompt import native_prompt, vendor_messages, wrapped_messages
@@ -26,12 +28,19 @@ from providers.unified import PROTECTED_PARAMS, ChatPrompt, JsonObject, Operatio
 class OpenAIDialect:
     """See providers.dialect.Dialect."""
 
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        operation = _operation(request, target)
+        profile, _, _ = _for_model(target.profile, target.upstream_model, target.model)
+        return capabilities(profile, request.operation, operation, _counted(profile, target))
+
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         operation = _operation(request, target)
         profile, _, _ = _for_model(target.profile, target.upstream_model, target.model)
+        table = capabilities(profile, request.operation, operation, _counted(profile, target))
         body: JsonObject = {"model": target.upstream_model, **profile.body}
-        draft = Draft(target, operation, request.params, request.stream, body)
+        draft = Draft(target, operation, request.params, request.stream, body, table)
         _put_prompt(draft, profile, request)
         put_fields(draft, profile, request.injected)
         if request.stream:
@@ -40,7 +49,7 @@ class OpenAIDialect:
                 # Always asked, for the gateway's own account; the surface shows it only to a client that asked.
                 draft.body["stream_options"] = {"include_usage": True}
         if request.unknown or request.extra_params:
-            _put_extras(draft, profile, request)
+            _put_extras(draft, request)
         return UpstreamRequest(
             target=target,
             operation=operation,
@@ -71,6 +80,10 @@ def _for_model(row: Profile, *names: str) -> tuple[Profile, bool, bool]:
     return row.for_model(*names), row.takes_raw_prompts(*names), row.chats(*names)
 
 
+def _counted(profile: Profile, target: Target) -> bool:
+    return target.context_window is not None or profile.tokenizer is not None
+
+
 def _operation(request: UnifiedRequest, target: Target) -> Operation:
     """What to ask the vendor: a prompt goes to completions where the model takes raw prompts, else into a chat."""
     profile, raw, chats = _for_model(target.profile, target.upstream_model, target.model)
@@ -99,21 +112,23 @@ def _url(target: Target, profile: Profile, operation: Operation) -> str:
 
 def _put_prompt(draft: Draft, profile: Profile, request: UnifiedRequest) -> None:
     if draft.operation is Operation.COMPLETIONS:
-        draft.body["prompt"] = native_prompt(draft.target, profile, request.prompt)
+        draft.body["prompt"] = native_prompt(draft.target, draft.table, request.prompt)
     elif isinstance(request.prompt, ChatPrompt):
         if not is_neutral("images", request.params.get("images", ())):
             raise unsupported(draft.target, "images", "on chat they belong into the messages")
         draft.body["messages"] = vendor_messages(draft.target, profile, request.prompt)
     else:
-        draft.body["messages"] = wrapped_messages(draft.target, request)
+        draft.body["messages"] = wrapped_messages(draft.target, draft.table, request)
         draft.emulated.append("prompt")
+        if "images" in request.params:
+            draft.emulated.append("images")
 
 
-def _put_extras(draft: Draft, profile: Profile, request: UnifiedRequest) -> None:
+def _put_extras(draft: Draft, request: UnifiedRequest) -> None:
     """Fields outside the union, then the client's own extra members, which win over everything but the protected."""
     for name, value in (request.unknown or {}).items():
-        if not profile.forwards_unknown:
-            raise unsupported(draft.target, name, "the vendor refuses fields it does not know")
+        if (cell := draft.table["unknown"]).refused:
+            raise unsupported(draft.target, name, cell.how)
         if name in draft.body or name in PROTECTED_PARAMS:
             message = f"'{name}' goes to {draft.target.name} for another field of the request already."
             raise Refusal(name, message, "conflicting_parameters")

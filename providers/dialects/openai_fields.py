@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import cast
 
+from providers.capabilities import Capabilities, feature_of
 from providers.dialect import Target
 from providers.failure import Refusal
 from providers.guided import Unenforceable, constrain, format_members
@@ -24,6 +25,7 @@ class Draft:
     params: Params
     stream: bool
     body: JsonObject
+    table: Capabilities
     emulated: list[str] = field(default_factory=list)
     unwrap: bool = False
 
@@ -40,11 +42,10 @@ def unsupported(target: Target, name: str, reason: str = "") -> Refusal:
 
 @lru_cache(maxsize=1024)
 def encoders(profile: Profile, operation: Operation) -> Mapping[str, Encode]:
-    """The fields that the row honours, each with its writer. Cached by the row, which lives as long as the process."""
+    """A writer for each field that an endpoint knows. Cached by the row, which lives as long as the process."""
     wire = profile.wires[operation]
-    fields: dict[str, Encode] = {name: _SPECIAL.get(name, _plain)(name, profile, wire) for name in wire.accepts}
-    fields["context_length_exceeded_behavior"] = _context(wire)
-    return fields
+    names = wire.accepts | {"context_length_exceeded_behavior"}
+    return {name: _SPECIAL.get(name, _plain)(name, profile, wire) for name in names}
 
 
 def put_fields(draft: Draft, profile: Profile, injected: frozenset[str]) -> None:
@@ -59,13 +60,20 @@ def put_fields(draft: Draft, profile: Profile, injected: frozenset[str]) -> None
             if encode is not None:
                 encode(draft, value)
             elif not _asks_nothing(draft, name, value):
-                raise unsupported(draft.target, value.field if isinstance(value, Guided) else name)
+                raise not_native(draft, name, value)
         except Refusal:
             if name not in injected:
                 raise
     if draft.unwrap and "logprobs" in draft.params:
         reason = "the choice is made inside an object whose tokens are not the text's"
         raise unsupported(draft.target, "logprobs", reason)
+
+
+def not_native(draft: Draft, name: str, value: object) -> Refusal:
+    """The refusal of a field that the vendor does not honour by itself; what the gateway emulates was taken out of the
+    request before."""
+    cell = draft.table[feature_of(name, value)]
+    return unsupported(draft.target, value.field if isinstance(value, Guided) else name, cell.how)
 
 
 def _asks_nothing(draft: Draft, name: str, value: object) -> bool:
@@ -147,8 +155,9 @@ def _top_k(name: str, profile: Profile, wire: Wire) -> Encode:
 def _stop(name: str, profile: Profile, wire: Wire) -> Encode:
     def encode(draft: Draft, value: object) -> None:
         stops = list(value) if isinstance(value, tuple) else []
-        if len(stops) > profile.stop_most:
-            raise unsupported(draft.target, name, f"it takes at most {profile.stop_most} stop sequences")
+        most = draft.table.most_stops
+        if most is not None and len(stops) > most:
+            raise unsupported(draft.target, name, f"it takes at most {most} stop sequences")
         if stops:
             draft.body["stop"] = stops
 
@@ -204,8 +213,9 @@ def _echo(name: str, profile: Profile, wire: Wire) -> Encode:
     plain = _unless_neutral(name, profile, wire)
 
     def encode(draft: Draft, value: object) -> None:
-        if not profile.echo_logprobs and value and "logprobs" in draft.params:
-            raise unsupported(draft.target, name, "it does not tell the log probabilities of a prompt")
+        scored = draft.table["echo.logprobs"]
+        if value and scored.refused and "logprobs" in draft.params:
+            raise unsupported(draft.target, name, scored.how)
         plain(draft, value)
 
     return encode
@@ -233,9 +243,8 @@ def _tool_choice(name: str, profile: Profile, wire: Wire) -> Encode:
     def encode(draft: Draft, value: object) -> None:
         if is_neutral(name, value) and not draft.params.get("tools"):
             return
-        form = value if isinstance(value, str) else "named"
-        if form not in profile.tool_choices:
-            raise unsupported(draft.target, name, f"it takes only {', '.join(sorted(profile.tool_choices))}")
+        if draft.table[feature_of(name, value)].refused:
+            raise not_native(draft, name, value)
         draft.body[name] = cast(JsonValue, value)
 
     return encode
@@ -251,28 +260,21 @@ def _images(name: str, profile: Profile, wire: Wire) -> Encode:
     return encode
 
 
-def _context(wire: Wire) -> Encode:
-    name = "context_length_exceeded_behavior"
-    problems: Mapping[tuple[str, object], str] = {
-        ("errors", "truncate"): "it cannot shorten the answer to what fits",
-        ("cuts", "truncate"): "it cuts the prompt by itself instead of shortening the answer",
-        ("cuts", "error"): "it cuts the prompt by itself instead of refusing",
-        ("clamps", "error"): "it shortens the answer by itself instead of refusing",
-    }
-
+def _context(name: str, profile: Profile, wire: Wire) -> Encode:
     def encode(draft: Draft, value: object) -> None:
         if wire.context == "native":
             draft.body[name] = str(value)
         elif wire.context != "cuts" and "max_tokens" not in draft.params:
             # Only the prompt can be too long then, and that is an error whatever was asked.
             return
-        elif (problem := problems.get((wire.context, value))) is not None:
-            raise unsupported(draft.target, name, problem)
+        elif draft.table[feature_of(name, value)].refused:
+            raise not_native(draft, name, value)
 
     return encode
 
 
 _SPECIAL: Mapping[str, Callable[[str, Profile, Wire], Encode]] = {
+    "context_length_exceeded_behavior": _context,
     "max_tokens": _max_tokens,
     "stop": _stop,
     "top_k": _top_k,

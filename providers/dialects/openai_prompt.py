@@ -3,9 +3,9 @@
 Never the other fields of a request.
 """
 
+from providers.capabilities import Capabilities
 from providers.dialect import Target
 from providers.failure import Refusal
-from providers.profile_rows import PromptForm
 from providers.profiles import Profile
 from providers.unified import ChatPrompt, JsonObject, JsonValue, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 
@@ -13,41 +13,42 @@ IMAGE_MARKER = "<image>"
 _REASONING = ("reasoning_content", "reasoning")
 
 
-def native_prompt(target: Target, profile: Profile, prompt: Prompt) -> JsonValue:
-    """The `prompt` member. Raises Refusal for a form the vendor does not take."""
+def native_prompt(target: Target, table: Capabilities, prompt: Prompt) -> JsonValue:
+    """The `prompt` member. Raises Refusal for a form that one call does not take."""
     match prompt:
         case TextPrompt((text,)):
             return text
         case TextPrompt(texts):
-            _need(target, profile, "texts", "several prompts in one request")
+            _need(target, table, "prompt.batch")
             return list(texts)
         case TokenPrompt((sequence,)):
-            _need(target, profile, "tokens", "prompts as token ids")
+            _need(target, table, "prompt.tokens")
             return list(sequence)
         case TokenPrompt(sequences):
-            _need(target, profile, "token_lists", "several prompts as token ids")
+            _need(target, table, "prompt.token_batch")
             return [list(sequence) for sequence in sequences]
         case ChatPrompt():
             raise TypeError("a conversation is no prompt")
 
 
-def _need(target: Target, profile: Profile, form: PromptForm, what: str) -> None:
-    if form not in profile.prompt_forms:
-        raise Refusal("prompt", f"{target.name} does not take {what}.")
+def _need(target: Target, table: Capabilities, feature: str) -> None:
+    cell = table[feature]
+    if not cell.native:
+        because = cell.how if cell.refused else "it takes one prompt a call"
+        raise Refusal("prompt", f"This form of 'prompt' is not supported by {target.name}: {because}.")
 
 
-def wrapped_messages(target: Target, request: UnifiedRequest) -> list[JsonValue]:
+def wrapped_messages(target: Target, table: Capabilities, request: UnifiedRequest) -> list[JsonValue]:
     """One user message that carries the prompt. Raises Refusal for prompts that cannot be said in a chat.
 
     It is chat, not continuation: the model answers the prompt instead of going on with it. No system prompt is added.
     """
     prompt = request.prompt
-    if not isinstance(prompt, TextPrompt):
-        raise Refusal("prompt", f"{target.name} is asked by chat and does not take prompts as token ids.")
-    if len(prompt.texts) > 1:
-        raise Refusal("prompt", f"{target.name} is asked by chat and does not take several prompts in one request.")
-    if request.params.get("echo"):
-        raise Refusal("echo", f"'echo' is not supported by {target.name}: it is asked by chat.")
+    if isinstance(prompt, TokenPrompt):
+        _need(target, table, "prompt.tokens")
+    if not isinstance(prompt, TextPrompt) or len(prompt.texts) > 1:
+        _need(target, table, "prompt.batch")
+        raise TypeError("only prompts as text are put into a message")
     if not prompt.texts[0]:
         raise Refusal("prompt", f"{target.name} is asked by chat and does not take an empty prompt.", "invalid_value")
     images = request.params.get("images", ())

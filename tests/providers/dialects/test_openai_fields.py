@@ -1,6 +1,7 @@
 """How each field is written for each row: neutral values, bounds, counts, refusals by name."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -222,8 +223,6 @@ def test_no_tools_need_no_choice_of_tools() -> None:
 @pytest.mark.parametrize(
     ("row", "value", "reason"),
     [
-        ("openai", "truncate", "cannot shorten"),
-        ("vllm", "error", "shortens the answer by itself"),
         ("ollama", "error", "cuts the prompt by itself"),
         ("ollama", "truncate", "cuts the prompt by itself"),
     ],
@@ -233,10 +232,17 @@ def test_what_the_vendor_does_at_its_window_by_itself_is_refused(row: str, value
     assert reason in refusal_of(chat(params), target(row)).message
 
 
+@every_row
+def test_a_window_that_the_gateway_knows_is_no_reason_to_refuse(row: str) -> None:
+    for value in ("truncate", "error"):
+        params: Params = {**one_param("context_length_exceeded_behavior", value), "max_tokens": 9}
+        assert body_of(chat(params), replace(target(row), context_window=100))
+
+
 def test_a_windows_behaviour_is_each_operations_own() -> None:
     params: Params = {"context_length_exceeded_behavior": "truncate", "max_tokens": 9}
     assert body_of(chat(params), target("together"))["context_length_exceeded_behavior"] == "truncate"
-    assert refusal_of(completion(params), target("together")).param == "context_length_exceeded_behavior"
+    assert "context_length_exceeded_behavior" not in body_of(completion(params), target("together"))
 
 
 def test_rows_are_compiled_once() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from providers.capabilities import Capabilities
 from providers.dialects.openai_prompt import image_parts, native_prompt
-from providers.profiles import load_profiles
 from providers.unified import JsonValue, Params, Prompt, TextPrompt, TokenPrompt
 from tests.providers.dialects.openai_kit import TALK, body_of, completion, refusal_of, target
 
@@ -39,7 +39,7 @@ def test_a_form_that_the_vendor_does_not_take_is_refused(row: str, taken: list[b
 
 def test_a_conversation_is_no_prompt() -> None:
     with pytest.raises(TypeError):
-        native_prompt(target("vllm"), load_profiles()["vllm"], TALK)
+        native_prompt(target("vllm"), Capabilities({}), TALK)
 
 
 def test_a_wrapped_prompt_is_one_user_message() -> None:
