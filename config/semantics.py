@@ -11,15 +11,8 @@ from typing import Final, Protocol
 
 from config.addresses import address_fault, listens_on_loopback
 from config.problems import Locate, Path, Problem, did_you_mean, shown
-from config.schema import (
-    IMPLICIT_DEPLOYMENT,
-    DeploymentSettings,
-    GatewayConfig,
-    Inheritance,
-    Route,
-    deployment_inheritance,
-    vendor_inheritance,
-)
+from config.schema import DeploymentSettings, GatewayConfig, Route
+from config.settings import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
 from config.tree import MapNode, Node, find, key_position, value_position
 
 _MOST_HINTS: Final = 20

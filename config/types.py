@@ -133,6 +133,8 @@ Switch = Annotated[bool, Referable()]
 OptionalSwitch = Annotated[bool | None, Referable()]
 Policy = Annotated[Literal["priority", "weighted"], Referable()]
 LogFormat = Annotated[Literal["json", "text"], Referable()]
+OnUnsupported = Annotated[Literal["error", "drop"] | None, Referable()]
+ContextBehavior = Annotated[Literal["truncate", "error"] | None, Referable()]
 
 # Names --------------------------------------------------------------------------------------------------------------
 

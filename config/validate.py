@@ -17,9 +17,7 @@ from config.schema import GatewayConfig, Section, Shorthand
 from config.tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
 from config.values import Value
 
-_PLANNED: Final = frozenset(
-    {"retries", "on_unsupported", "limits", "budget", "price", "context_length_exceeded_behavior"}
-)
+_PLANNED: Final = frozenset({"retries", "limits", "budget", "price"})
 _PLANNED_POLICIES: Final = frozenset({"round_robin", "least_busy", "fastest"})
 _NOT_YET: Final = "; not supported by this version"
 

@@ -12,7 +12,7 @@ from typing import Literal
 from config import schema as config_schema
 from config.loader import Loaded
 from config.problems import ConfigError, Problem
-from config.schema import IMPLICIT_DEPLOYMENT, effective
+from config.settings import IMPLICIT_DEPLOYMENT, effective
 from providers.dialect import Target
 from providers.profiles import load_profiles
 from proxy.surfaces.registry import SURFACES
@@ -153,7 +153,15 @@ def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
 
 
 def _team(name: str, team: config_schema.Team) -> Team:
-    return Team(name, tuple(team.models), MappingProxyType(_routes(team.routes)))
+    return Team(
+        name,
+        tuple(team.models),
+        MappingProxyType(_routes(team.routes)),
+        on_unsupported=team.on_unsupported,
+        context_behavior=team.context_length_exceeded_behavior,
+        extra_params=team.inference_extra_params,
+        extra_headers=team.inference_extra_headers,
+    )
 
 
 def _routes(routes: Mapping[str, config_schema.Route]) -> dict[str, Route]:

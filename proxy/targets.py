@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from config.addresses import address_fault
 from config.loader import Loaded
 from config.problems import Path, Problem, did_you_mean
-from config.schema import Settings
+from config.settings import Settings
 from providers.auth import Credential
 from providers.dialect import Target, Timeouts
 from providers.profiles import Profile, load_profiles
@@ -45,6 +45,8 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         completions=settings.completions,
         allow_private=settings.allow_private,
         row=row,
+        on_unsupported=settings.on_unsupported,
+        context_behavior=settings.context_behavior,
     )
 
 

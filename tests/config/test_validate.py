@@ -28,8 +28,36 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("teams: {t: {key: []}}", "2:13 teams.t.key: unknown key; did you mean keys?"),
         ("defaults: {retries: {attempts: 3}}", "2:12 defaults.retries: unknown key; not supported by this version"),
         (
-            "defaults: {on_unsupported: drop}",
-            "2:12 defaults.on_unsupported: unknown key; not supported by this version",
+            "defaults: {on_unsupported: dorp}",
+            "2:28 defaults.on_unsupported: must be error or drop; did you mean drop?",
+        ),
+        (
+            "vendors: {v: {on_unsupported: true}}",
+            "2:31 vendors.v.on_unsupported: must be error or drop",
+        ),
+        (
+            "models: {v/m: {context_length_exceeded_behavior: cut}}",
+            "2:50 models.v/m.context_length_exceeded_behavior: must be truncate or error",
+        ),
+        (
+            "models: {v/m: {deployments: {a: {context_length_exceeded_behavior: [error]}}}}",
+            "2:68 models.v/m.deployments.a.context_length_exceeded_behavior: must be truncate or error",
+        ),
+        (
+            "teams: {t: {on_unsupported: ignore}}",
+            "2:29 teams.t.on_unsupported: must be error or drop",
+        ),
+        (
+            "teams: {t: {inference_extra_params: drop}}",
+            "2:37 teams.t.inference_extra_params: expected true or false, found text",
+        ),
+        (
+            "teams: {t: {inference_extra_headers: null}}",
+            "2:38 teams.t.inference_extra_headers: expected true or false, found nothing",
+        ),
+        (
+            "defaults: {inference_extra_params: false}",
+            "2:12 defaults.inference_extra_params: unknown key",
         ),
         ("models: {v/m: {price: {input: 1}}}", "2:16 models.v/m.price: unknown key; not supported by this version"),
         (

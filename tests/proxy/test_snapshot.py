@@ -6,7 +6,7 @@ import pytest
 
 from config.loader import load_default
 from config.problems import ConfigError
-from proxy.snapshot import ANYONE, RouteMember, build_snapshot, expand
+from proxy.snapshot import ANYONE, RouteMember, Team, build_snapshot, expand
 from tests.proxy.tables import digest_of, loaded, snapshot
 
 TEXT = f"""
@@ -23,6 +23,13 @@ teams:
     keys: ["{digest_of("one")}", "{digest_of("two").upper().replace("SHA", "sha")}"]
     models: ["openai/*", fast]
     routes: {{fast: fw/y}}
+  strict:
+    keys: ["{digest_of("three")}"]
+    models: ["*"]
+    on_unsupported: error
+    context_length_exceeded_behavior: truncate
+    inference_extra_params: false
+    inference_extra_headers: false
 server:
   surfaces: {{scale: {{default_vendor: openai, default_model: openai/gpt}}, pais: {{default_model: fast}}}}
 """
@@ -51,7 +58,21 @@ def test_a_team_has_its_list_its_routes_and_its_keys() -> None:
     team = TABLE.teams["search"]
     assert (team.name, team.allow) == ("search", ("openai/*", "fast"))
     assert team.routes["fast"].members == (RouteMember("fw/y", 1),)
-    assert TABLE.keys == {digest_of(key).removeprefix("sha256:"): team for key in ("one", "two")}
+    strict = TABLE.teams["strict"]
+    owners = {"one": team, "two": team, "three": strict}
+    assert TABLE.keys == {digest_of(key).removeprefix("sha256:"): owner for key, owner in owners.items()}
+
+
+def test_a_team_has_its_own_word_on_what_its_requests_may_hold() -> None:
+    strict = TABLE.teams["strict"]
+    assert (strict.on_unsupported, strict.context_behavior) == ("error", "truncate")
+    assert (strict.extra_params, strict.extra_headers) == (False, False)
+
+
+@pytest.mark.parametrize("team", [TABLE.teams["search"], ANYONE])
+def test_a_team_that_is_told_nothing_has_the_deployment_s_word_and_all_freedom(team: Team) -> None:
+    assert (team.on_unsupported, team.context_behavior) == (None, None)
+    assert (team.extra_params, team.extra_headers) == (True, True)
 
 
 def test_surfaces_have_their_defaults() -> None:

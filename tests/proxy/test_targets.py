@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.schema import IMPLICIT_DEPLOYMENT, effective
+from config.settings import IMPLICIT_DEPLOYMENT, effective
 from providers.dialect import Target, Timeouts
 from providers.profiles import load_profiles
 from proxy.targets import make_target
@@ -33,6 +33,7 @@ def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
     assert found.credential.headers() == {"Authorization": "Bearer k"}
     assert found.timeouts == Timeouts(5.0, 60.0, 120.0, 600.0)
     assert (found.weight, found.allow_private, found.completions) == (1, False, None)
+    assert (found.on_unsupported, found.context_behavior) == ("error", None)
 
 
 EVERYTHING = """
@@ -51,6 +52,8 @@ models:
         max_output_tokens: 100
         completions: true
         timeouts: {first_event: 2s, total: 3s}
+        on_unsupported: drop
+        context_length_exceeded_behavior: truncate
 """
 
 
@@ -62,6 +65,7 @@ def test_every_setting_reaches_the_target() -> None:
     assert (found.upstream_model, found.api_version, found.weight) == ("m-prod", "2026-01-01", 3)
     assert (found.context_window, found.max_output_tokens, found.completions) == (1000, 100, True)
     assert found.allow_private
+    assert (found.on_unsupported, found.context_behavior) == ("drop", "truncate")
 
 
 def test_a_target_shows_no_secret() -> None:

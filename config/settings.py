@@ -1,0 +1,140 @@
+"""What one deployment is told by the four levels of the table that speak to it, resolved.
+
+Never the shape of a level, and never whether a value makes sense.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Literal, TypeVar
+
+from pydantic import SecretStr
+
+from config.problems import Path
+from config.schema import Deployment, DeploymentSettings, GatewayConfig, Model
+
+IMPLICIT_DEPLOYMENT: Final = "default"
+"""The deployment of a model that lists none."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeoutSeconds:
+    """The deadlines of one attempt in seconds; the defaults are the built-in ones."""
+
+    connect: float = 5.0
+    first_event: float = 60.0
+    idle: float = 120.0
+    total: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything one deployment inherits, resolved.
+
+    `origins` holds where each value was written, by key (`base_url`, `timeouts.connect`, `headers.X-Team`), as a path
+    that `Loaded.locate` turns into a position; a built-in value has no entry. `context_behavior` is the
+    `context_length_exceeded_behavior` of clients who send none; None leaves it to the surface.
+    """
+
+    profile: str
+    upstream_model: str | None
+    api_key: SecretStr | None
+    base_url: str | None
+    allow_private: bool
+    url_params: Mapping[str, str]
+    api_version: str | None
+    headers: Mapping[str, SecretStr]
+    timeouts: TimeoutSeconds
+    context_window: int | None
+    max_output_tokens: int | None
+    completions: bool | None
+    on_unsupported: Literal["error", "drop"]
+    context_behavior: Literal["truncate", "error"] | None
+    weight: int
+    origins: Mapping[str, Path]
+
+
+@dataclass(slots=True)
+class Inheritance:
+    """The levels one deployment takes its settings from, the deepest first, and where each value came from."""
+
+    levels: list[tuple[Path, DeploymentSettings]]
+    origins: dict[str, Path] = field(default_factory=dict)
+
+    def first(self, key: str, read: Callable[[DeploymentSettings], _T | None]) -> _T | None:
+        """The value of the deepest level that has one."""
+        for path, level in self.levels:
+            value = read(level)
+            if value is not None:
+                self.origins[key] = (*path, *key.split("."))
+                return value
+        return None
+
+    def merged(self, key: str, read: Callable[[DeploymentSettings], Mapping[str, _T]]) -> Mapping[str, _T]:
+        """The entries of all levels; of names that differ only in case the deepest stays."""
+        found: dict[str, tuple[str, _T]] = {}
+        for path, level in reversed(self.levels):
+            for name, value in read(level).items():
+                found[name.lower()] = (name, value)
+                self.origins[f"{key}.{name}"] = (*path, key, name)
+        return MappingProxyType(dict(found.values()))
+
+
+def vendor_inheritance(config: GatewayConfig, vendor: str) -> Inheritance:
+    """What every model of a vendor of the table starts from."""
+    return Inheritance([(("vendors", vendor), config.vendors[vendor]), (("defaults",), config.defaults)])
+
+
+def deployment_named(model: Model, deployment: str) -> Deployment:
+    """A model's deployment by name, the implicit one included; raises KeyError for others."""
+    if not model.deployments and deployment == IMPLICIT_DEPLOYMENT:
+        return Deployment()
+    return model.deployments[deployment]
+
+
+def deployment_inheritance(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Inheritance:
+    """What one deployment takes its settings from; names are the table's keys."""
+    above, found = vendor_inheritance(config, vendor), config.models[model]
+    path: Path = ("models", model)
+    own = deployment_named(found, deployment)
+    return Inheritance([((*path, "deployments", deployment), own), (path, found), *above.levels])
+
+
+def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Settings:
+    """The settings of one deployment; raises KeyError for names the table does not hold.
+
+    `model` is the table's key, `vendor/model` or `vendor/*`; `deployment` may be the implicit one.
+    """
+    found = config.models[model]
+    own = deployment_named(found, deployment)
+    level = deployment_inheritance(config, vendor, model, deployment)
+    return Settings(
+        profile=config.vendors[vendor].profile or vendor,
+        upstream_model=own.upstream_model or found.upstream_model,
+        api_key=level.first("api_key", lambda s: s.api_key) or None,
+        base_url=level.first("base_url", lambda s: s.base_url),
+        allow_private=level.first("allow_private", lambda s: s.allow_private) or False,
+        url_params=level.merged("url_params", lambda s: s.url_params),
+        api_version=level.first("api_version", lambda s: s.api_version),
+        headers=level.merged("headers", lambda s: s.headers),
+        timeouts=_timeouts(level),
+        context_window=level.first("context_window", lambda s: s.context_window),
+        max_output_tokens=level.first("max_output_tokens", lambda s: s.max_output_tokens),
+        completions=level.first("completions", lambda s: s.completions),
+        on_unsupported=level.first("on_unsupported", lambda s: s.on_unsupported) or "error",
+        context_behavior=level.first("context_length_exceeded_behavior", lambda s: s.context_length_exceeded_behavior),
+        weight=own.weight,
+        origins=MappingProxyType(level.origins),
+    )
+
+
+def _timeouts(level: Inheritance) -> TimeoutSeconds:
+    built_in = TimeoutSeconds()
+    return TimeoutSeconds(
+        connect=level.first("timeouts.connect", lambda s: s.timeouts.connect) or built_in.connect,
+        first_event=level.first("timeouts.first_event", lambda s: s.timeouts.first_event) or built_in.first_event,
+        idle=level.first("timeouts.idle", lambda s: s.timeouts.idle) or built_in.idle,
+        total=level.first("timeouts.total", lambda s: s.timeouts.total) or built_in.total,
+    )
