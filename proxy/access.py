@@ -1,4 +1,4 @@
-"""Who is asking: the key presented and the team it belongs to.
+"""Who is asking: the key presented, the team it belongs to, and what that team may hand on unseen.
 
 Never holds a key in clear: the table has SHA-256 digests, and the presented key is hashed before it is compared.
 """
@@ -7,7 +7,8 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 
-from proxy.errors import invalid_key
+from providers.unified import UnifiedRequest
+from proxy.errors import Problem, invalid_key, invalid_request
 from proxy.snapshot import ANYONE, Snapshot, Team
 
 MAX_KEY = 512
@@ -44,3 +45,27 @@ def identify(snapshot: Snapshot, headers: Mapping[str, str], order: Sequence[str
     if not hmac.compare_digest(known, digest) or team is None:
         raise invalid_key()
     return team
+
+
+def permit_extras(team: Team, request: UnifiedRequest) -> None:
+    """Raises GatewayError (400 or the surface's 422) with each thing the request wants handed on that the team may not.
+
+    Fields outside the unified request go with `inference_extra_params`: an upstream would get them as they are too. An
+    empty object asks for nothing.
+    """
+    problems: list[Problem] = []
+    if not team.extra_params:
+        if request.extra_params:
+            problems.append(_switched_off("inference_extra_params"))
+        problems.extend(_switched_off("inference_extra_params", name) for name in request.unknown or ())
+    if not team.extra_headers and request.extra_headers:
+        problems.append(_switched_off("inference_extra_headers"))
+    if problems:
+        raise invalid_request(tuple(problems))
+
+
+def _switched_off(switch: str, field: str | None = None) -> Problem:
+    if field is None:
+        return Problem((switch,), f"'{switch}' is switched off for this team.", "unsupported_parameter")
+    message = f"'{field}' is not a field of the gateway's, and '{switch}' is switched off for this team."
+    return Problem((field,), message, "unsupported_parameter")

@@ -1,4 +1,7 @@
-"""`dragoman routes`: what every name of a table resolves to, in aligned columns. Never how a name is resolved."""
+"""`dragoman routes`: what every name of a table resolves to, in aligned columns, and settings that are not the built-in.
+
+Never how a name is resolved.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +18,8 @@ Row = tuple[str, ...]
 
 MODEL_COLUMNS: Row = ("MODEL", "DEPLOYMENT", "POLICY", "WEIGHT", "PROFILE", "UPSTREAM MODEL", "HOST")
 ROUTE_COLUMNS: Row = ("ROUTE", "TEAM", "POLICY", "WEIGHT", "TARGET", "DEPLOYMENTS")
+TEAM_COLUMNS: Row = ("TEAM", "SETTINGS")
+SETTINGS = TEAM_COLUMNS[-1]
 
 NONE = "-"
 
@@ -27,24 +32,29 @@ def routes(source: Source, team: str | None) -> int:
     shared = {
         name: each for name, each in snapshot.routes.items() if allowed(asking, name) and name not in asking.routes
     }
-    print_columns(MODEL_COLUMNS, [*model_rows(snapshot, asking), *wildcard_rows(snapshot, asking)])
+    print_models([*model_rows(snapshot, asking), *wildcard_rows(snapshot, asking)])
     own = [row for each in teams for row in route_rows(snapshot, each, each.routes, each.name)]
-    if found := [*route_rows(snapshot, asking, shared, NONE), *own]:
-        print()
-        print_columns(ROUTE_COLUMNS, found)
+    for heads, rows in (
+        (ROUTE_COLUMNS, [*route_rows(snapshot, asking, shared, NONE), *own]),
+        (TEAM_COLUMNS, [(each.name, told) for each in teams if (told := team_settings(each)) != NONE]),
+    ):
+        if rows:
+            print()
+            print_columns(heads, rows)
     return 0
 
 
 def model_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
-    """A row for each deployment the team may reach by a model's name, or only by the deployment's own."""
+    """A row for each deployment the team may reach by a model's name, or only by the deployment's own; its settings are
+    those that hold for the team."""
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
         whole = allowed(team, model.name)
         policy = model.policy if len(model.targets) > 1 else NONE
         for target in model.targets:
             if whole:
-                yield _row(model.name, policy, target)
+                yield _row(team, model.name, policy, target)
             elif allowed(team, target.name):
-                yield _row(target.name, NONE, target)
+                yield _row(team, target.name, NONE, target)
 
 
 def wildcard_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
@@ -54,13 +64,37 @@ def wildcard_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
             continue
         targets = plan(snapshot, team, name, "", _no_draw).targets
         if targets[0].row.endswith("/" + WILDCARD):
-            yield from (_row(name, NONE, target) for target in targets)
+            yield from (_row(team, name, NONE, target) for target in targets)
 
 
-def _row(name: str, policy: str, target: Target) -> Row:
+def _row(team: Team, name: str, policy: str, target: Target) -> Row:
     weight = str(target.weight) if policy == "weighted" else NONE
     host = urlsplit(target.base_url).netloc
-    return (name, target.deployment, policy, weight, target.profile.name, target.upstream_model, host)
+    settings = target_settings(team, target)
+    return (name, target.deployment, policy, weight, target.profile.name, target.upstream_model, host, settings)
+
+
+def target_settings(team: Team, target: Target) -> str:
+    """What holds at a deployment for a team's requests, where that is not what is built in."""
+    return _differing(
+        ("on_unsupported", team.on_unsupported or target.on_unsupported, "error"),
+        ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
+    )
+
+
+def team_settings(team: Team) -> str:
+    """What the table says of a team itself, where that is not what is built in."""
+    return _differing(
+        ("on_unsupported", team.on_unsupported, None),
+        ("context_length_exceeded_behavior", team.context_behavior, None),
+        ("inference_extra_params", team.extra_params, True),
+        ("inference_extra_headers", team.extra_headers, True),
+    )
+
+
+def _differing(*settings: tuple[str, str | bool | None, str | bool | None]) -> str:
+    """Key, value and built-in value of each setting, written as in the table."""
+    return ", ".join(f"{key}: {str(value).lower()}" for key, value, built_in in settings if value != built_in) or NONE
 
 
 def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner: str) -> Iterator[Row]:
@@ -75,6 +109,14 @@ def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner
 
 def _no_draw() -> float:
     return 0.0
+
+
+def print_models(rows: Sequence[Row]) -> None:
+    """Print the rows of models, with their settings when one of them has some."""
+    if any(row[-1] != NONE for row in rows):
+        print_columns((*MODEL_COLUMNS, SETTINGS), rows)
+    else:
+        print_columns(MODEL_COLUMNS, [row[:-1] for row in rows])
 
 
 def print_columns(heads: Row, rows: Sequence[Row]) -> None:

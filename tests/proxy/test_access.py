@@ -1,11 +1,17 @@
-"""Whose key it is, in whichever header it comes."""
+"""Whose key it is, in whichever header it comes, and what its team may hand on."""
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from multidict import CIMultiDict
 
-from proxy.access import MAX_KEY, identify, presented_key
+from providers.unified import JsonValue, Operation, TextPrompt, UnifiedRequest
+from proxy.access import MAX_KEY, identify, permit_extras, presented_key
 from proxy.errors import GatewayError
-from proxy.snapshot import ANYONE
+from proxy.snapshot import ANYONE, Team
+from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import Surface
 from tests.proxy.tables import digest_of, snapshot
 
 ORDER = ("authorization", "x-api-key", "api-key")
@@ -78,3 +84,49 @@ def test_no_key_is_refused_where_there_are_teams() -> None:
 @pytest.mark.parametrize("given", [{}, {"authorization": "Bearer whatever"}])
 def test_without_teams_anybody_is_let_in(given: dict[str, str]) -> None:
     assert identify(OPEN, headers(**given), ORDER) is ANYONE
+
+
+REQUEST = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("a",)), {})
+PARAMS: Mapping[str, JsonValue] = {"top_a": 0.1}
+EVERYTHING = replace(REQUEST, extra_params=PARAMS, extra_headers={"x-trace": "1"}, unknown={"top_b": 1, "top_c": None})
+NO_PARAMS, NO_HEADERS = replace(ANYONE, extra_params=False), replace(ANYONE, extra_headers=False)
+NOTHING = replace(ANYONE, extra_params=False, extra_headers=False)
+
+
+def refused(team: Team, request: UnifiedRequest) -> list[str | None]:
+    """The fields for which a team's request is refused."""
+    with pytest.raises(GatewayError) as caught:
+        permit_extras(team, request)
+    assert all(problem.code == "unsupported_parameter" for problem in caught.value.facts.problems)
+    return [problem.param for problem in caught.value.facts.problems]
+
+
+def test_a_team_hands_on_what_it_likes_unless_that_is_switched_off() -> None:
+    permit_extras(ANYONE, EVERYTHING)
+
+
+def test_what_is_switched_off_is_refused_by_name_all_of_it_at_once() -> None:
+    assert refused(NO_HEADERS, EVERYTHING) == ["inference_extra_headers"]
+    assert refused(NO_PARAMS, EVERYTHING) == ["inference_extra_params", "top_b", "top_c"]
+    assert refused(NOTHING, EVERYTHING) == ["inference_extra_params", "top_b", "top_c", "inference_extra_headers"]
+
+
+def test_unknown_fields_are_no_way_around_the_switch() -> None:
+    assert refused(NO_PARAMS, replace(REQUEST, unknown={"top_b": 1})) == ["top_b"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [REQUEST, replace(REQUEST, extra_params={}, extra_headers={}), replace(REQUEST, unknown={})],
+)
+def test_a_request_that_hands_on_nothing_passes_every_team(asked: UnifiedRequest) -> None:
+    permit_extras(NOTHING, asked)
+
+
+@pytest.mark.parametrize("surface", SURFACES, ids=lambda surface: surface.name)
+def test_the_refusal_is_a_fault_of_the_body_on_every_surface(surface: Surface) -> None:
+    with pytest.raises(GatewayError) as caught:
+        permit_extras(NO_HEADERS, EVERYTHING)
+    status, body = surface.error(caught.value.facts)
+    assert status == (422 if surface.name in ("scale", "pais") else 400)
+    assert b"'inference_extra_headers' is switched off for this team." in body

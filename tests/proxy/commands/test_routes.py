@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from proxy.commands.routes import MODEL_COLUMNS, ROUTE_COLUMNS, print_columns, routes
+from proxy.commands.routes import MODEL_COLUMNS, ROUTE_COLUMNS, SETTINGS, TEAM_COLUMNS, print_columns, routes
 from proxy.reload import Source
 from tests.proxy.commands.conftest import CANARY, TABLE
 
@@ -59,6 +59,59 @@ def test_a_team_sees_only_what_it_may_ask_for(source: Writer, capsys: Output) ->
 def test_a_team_without_routes_sees_none(source: Writer, capsys: Output) -> None:
     assert routes(source(TABLE), "data") == 0
     assert [row[0] for row in rows(capsys.readouterr().out)] == ["MODEL", "openai/gpt-4o-mini"]
+
+
+DIFFERING = f"""\
+version: 1
+defaults: {{on_unsupported: drop}}
+vendors: {{mock: {{}}}}
+models:
+  mock/echo: {{context_length_exceeded_behavior: truncate}}
+  mock/plain: {{on_unsupported: error}}
+  mock/*: {{}}
+teams:
+  strict:
+    keys: ["sha256:{"1" * 64}"]
+    models: ["*", mock/made-up]
+    on_unsupported: error
+    inference_extra_params: false
+    inference_extra_headers: false
+  lax: {{keys: ["sha256:{"2" * 64}"], models: ["*"], context_length_exceeded_behavior: error}}
+  silent: {{keys: ["sha256:{"3" * 64}"], models: ["*"]}}
+"""
+DROP, TRUNCATE = "on_unsupported: drop", "context_length_exceeded_behavior: truncate"
+
+
+def test_settings_are_shown_where_they_differ_from_what_is_built_in(source: Writer, capsys: Output) -> None:
+    routes(source(DIFFERING), None)
+    models, teams = capsys.readouterr().out.split("\n\n")
+    found = rows(models)
+    assert found[0] == [*MODEL_COLUMNS, SETTINGS]
+    assert [(row[0], row[-1]) for row in found[1:]] == [
+        ("mock/echo", f"{DROP}, {TRUNCATE}"),
+        ("mock/plain", "-"),
+        ("mock/*", DROP),
+    ]
+    assert rows(teams) == [
+        list(TEAM_COLUMNS),
+        ["strict", "on_unsupported: error, inference_extra_params: false, inference_extra_headers: false"],
+        ["lax", "context_length_exceeded_behavior: error"],
+    ]
+
+
+def test_a_team_s_own_word_is_what_it_sees_at_each_deployment(source: Writer, capsys: Output) -> None:
+    routes(source(DIFFERING), "strict")
+    found = [(row[0], row[-1]) for row in rows(capsys.readouterr().out) if row]
+    assert found[1:5] == [("mock/echo", TRUNCATE), ("mock/plain", "-"), ("mock/*", "-"), ("mock/made-up", "-")]
+    routes(source(DIFFERING), "lax")
+    error = "context_length_exceeded_behavior: error"
+    found = [(row[0], row[-1]) for row in rows(capsys.readouterr().out) if row]
+    assert found[1:4] == [("mock/echo", f"{DROP}, {error}"), ("mock/plain", error), ("mock/*", f"{DROP}, {error}")]
+
+
+def test_a_team_without_settings_of_its_own_has_no_table(source: Writer, capsys: Output) -> None:
+    routes(source(DIFFERING), "silent")
+    assert list(TEAM_COLUMNS) not in rows(capsys.readouterr().out)
 
 
 def test_no_secret_is_shown(source: Writer, capsys: Output) -> None:
