@@ -1,4 +1,4 @@
-"""`dragoman routes`: what every name of a table resolves to, in aligned columns, and settings that are not the built-in.
+"""`dragoman routes`: what every name of a table resolves to, in aligned columns, and settings not as built in.
 
 Never how a name is resolved.
 """

@@ -12,18 +12,37 @@ from proxy.surfaces.checks import Invalid, json_object
 MAX_HEADERS = 32
 MAX_HEADER_BYTES = 4096
 
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# Words and hyphens, no underscore or other mark: CGI and WSGI servers read x_api_key as x-api-key.
+_NAME = re.compile(r"[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*")
 _VALUE = re.compile(r"[\x20-\x7e]*")
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
-# Credentials, the message's framing and route, and what makes the answer unreadable to the gateway.
+# The message's route and framing, what makes the answer unreadable to the gateway, and what the gateway says itself.
 _DENIED = frozenset(
-    {"authorization", "api-key", "x-api-key", "x-goog-api-key", "x-auth-token", "ocp-apim-subscription-key"}
-    | {"cookie", "cookie2", "host", "via", "x-real-ip", "x-original-url", "x-rewrite-url", "x-http-method-override"}
-    | {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "expect"}
-    | {"accept", "accept-encoding", "date", "x-request-id"}
+    {"via", "x-http-method", "x-http-method-override", "x-method-override", "max-forwards"}
+    | {"x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "client-ip"}
+    | {"connection", "keep-alive", "te", "trailer", "trailers", "transfer-encoding", "upgrade", "http2-settings"}
+    | {"accept", "accept-charset", "accept-encoding", "expect", "range", "prefer", "early-data", "date", "x-request-id"}
 )
-_DENIED_PREFIXES = ("content-", "proxy-", "forwarded", "x-forwarded", "x-amz-", "x-dragoman-", "sec-")
+_DENIED_PREFIXES = (
+    *("content-", "if-", "sec-", "proxy-", "forwarded", "x-forwarded", "x-original-", "x-rewrite-"),
+    *("x-remote-", "x-envoy-", "x-amz", "x-goog-", "azureml-", "cf-", "x-portkey-", "x-litellm-", "helicone-"),
+    "x-dragoman-",
+)
+# A host, a credential of any vendor, today's or tomorrow's, and the account that pays: OpenAI-Organization,
+# x-hf-bill-to, x-selected-account-id. An idempotency key too: what is a repeat, the gateway decides.
+_DENIED_WORDS = re.compile(
+    r"auth|cookie|credential|passw|secret|token|apikey|(?:^|-)(?:hosts?|keys?)(?:-|$)"
+    r"|(?:^|-)(?:account|bill|org|project|subscription|tenant|workspace)"
+)
+_NO_CREDENTIAL = frozenset({"x-smg-routing-key"})
+"""SGLang's router keeps calls with the same value together."""
+
+# What an upstream that is itself a gateway takes for another model, address or account (OpenRouter, LiteLLM).
+_ELSEWHERE = frozenset(
+    {"models", "fallbacks", "base_url", "api_base", "url", "api_key", "organization", "project"}
+    | {"headers", "extra_headers", "extra_body", "extra_query"}
+)
 
 
 def timeout(value: JsonValue) -> float:
@@ -39,20 +58,33 @@ def params(value: JsonValue) -> JsonObject:
     """An object that leaves the gateway's own fields alone."""
     extra = json_object(value)
     for name in extra:
-        if name in PROTECTED_PARAMS:
+        if reserved(name):
             raise Invalid("cannot be set here", name)
     return extra
 
 
+def reserved(name: str) -> bool:
+    """Whether a member that a client adds to the upstream's body would take a decision of the gateway's.
+
+    Only the body's own members count, whatever their case: Go's encoding/json, Ollama's, takes `Model` for `model`, and
+    the last one wins.
+    """
+    folded = name.casefold()
+    return folded in PROTECTED_PARAMS or folded in _ELSEWHERE or folded.endswith("_endpoint")
+
+
 def headers(value: JsonValue) -> dict[str, str]:
-    """Header names to values, printable ASCII, none of which touches host, route, framing or credentials."""
+    """Header names to values, printable ASCII, none of which touches host, route, framing or credentials.
+
+    Tracing passes (`traceparent`, `tracestate`, `baggage`), as do a vendor's switches (`anthropic-beta`).
+    """
     extra: dict[str, str] = {}
     seen: set[str] = set()
     for name, item in json_object(value).items():
         if not _NAME.fullmatch(name):
-            raise Invalid("must map header names to strings; a name has a character that no header name may have")
+            raise Invalid("must map header names, words of letters and digits with hyphens between, to strings")
         lower = name.lower()
-        if lower in _DENIED or lower.startswith(_DENIED_PREFIXES):
+        if denied(lower):
             raise Invalid("cannot be set here", name)
         if lower in seen:
             raise Invalid("is given more than once", name)
@@ -63,3 +95,10 @@ def headers(value: JsonValue) -> dict[str, str]:
     if len(extra) > MAX_HEADERS or sum(len(name) + len(item) for name, item in extra.items()) > MAX_HEADER_BYTES:
         raise Invalid(f"may hold at most {MAX_HEADERS} headers and {MAX_HEADER_BYTES} bytes")
     return extra
+
+
+def denied(lower: str) -> bool:
+    """Whether a header is the gateway's or the operator's to send; `lower` is its name in lower case."""
+    if lower in _NO_CREDENTIAL:
+        return False
+    return lower in _DENIED or lower.startswith(_DENIED_PREFIXES) or _DENIED_WORDS.search(lower) is not None

@@ -2,8 +2,13 @@
 
 from dataclasses import replace
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from proxy.outbound import call_headers
-from tests.proxy.door import call
+from proxy.surfaces.checks import Invalid
+from proxy.surfaces.extras import headers as extra_headers
+from tests.proxy.door import TARGET, call
 
 
 def test_the_operator_s_headers_replace_the_request_s_whatever_their_case() -> None:
@@ -24,3 +29,47 @@ def test_the_request_s_own_headers_stay_as_they_were() -> None:
     sent = call("http://vendor/", headers={"X-Own": "1"})
     call_headers(sent, {"X-Own": "2"}, "req-1")
     assert sent == replace(sent, headers={"X-Own": "1"})
+
+
+def test_a_client_s_header_never_replaces_the_operator_s_whatever_the_case() -> None:
+    passed = extra_headers({"x-TEAM": "client", "User-Agent": "client/1"})
+    headers = call_headers(call("http://vendor/", headers=passed), {"X-Team": "operator"}, "req-1")
+    assert headers.getall("x-team") == ["operator"]
+    assert headers.getall("user-agent") == ["client/1"]
+
+
+OPERATOR = {**TARGET.credential.headers(), "X-Team": "search", "anthropic-beta": "operator"}
+OWN = {*(name.lower() for name in OPERATOR), "content-type", "x-request-id"}
+HOSTILE = ("host", "authorization", "x-api-key", "content-length", "transfer-encoding", "cookie", "x-forwarded-host")
+MARKS_OF_THE_HOSTILE = ("host", "auth", "key", "content", "encoding", "cookie", "forwarded")
+HARMLESS = ("x-trace", "x-team", "anthropic-beta", "user-agent", "traceparent")
+
+
+def variants(names: tuple[str, ...]) -> st.SearchStrategy[str]:
+    """The names in other cases, with marks around them."""
+    marks = st.sampled_from(["", "", "", " ", "\t", "\r\n", "\0", ":", "_", "-"])
+    cases = st.sampled_from([str.lower, str.upper, str.title])
+    return st.builds(
+        lambda name, case, before, after: before + case(name) + after, st.sampled_from(names), cases, marks, marks
+    )
+
+
+NEARLY_PRINTABLE = st.text(st.characters(min_codepoint=31, max_codepoint=127), max_size=4)
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(variants(HOSTILE) | variants(HARMLESS), NEARLY_PRINTABLE | st.text(max_size=4), max_size=3)
+    | st.dictionaries(st.sampled_from(HARMLESS) | NEARLY_PRINTABLE, NEARLY_PRINTABLE, max_size=3)
+)
+def test_nothing_that_a_client_may_hand_on_changes_host_credentials_or_framing(value: dict[str, str]) -> None:
+    try:
+        passed = extra_headers(dict(value))
+    except Invalid:
+        return
+    headers = call_headers(call("http://vendor/", headers=passed), OPERATOR, "req-1")
+    assert {name: headers.getall(name) for name in OPERATOR} == {name: [item] for name, item in OPERATOR.items()}
+    added = {name.lower(): item for name, item in headers.items() if name.lower() not in OWN}
+    assert added.keys() <= {name.lower() for name in value}
+    assert not [name for name in added if any(mark in name for mark in MARKS_OF_THE_HOSTILE)]
+    assert all(text.isascii() and text.isprintable() for pair in headers.items() for text in pair)

@@ -1,12 +1,15 @@
 """What a client may hand through to the upstream."""
 
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.profiles import Profile, load_profiles
 from providers.unified import PROTECTED_PARAMS, JsonValue
 from proxy.surfaces.checks import Invalid
-from proxy.surfaces.extras import MAX_HEADER_BYTES, MAX_HEADERS, headers, params, timeout
+from proxy.surfaces.extras import MAX_HEADER_BYTES, MAX_HEADERS, denied, headers, params, reserved, timeout
 
 
 @pytest.mark.parametrize(
@@ -19,8 +22,10 @@ def test_a_timeout_is_seconds_as_number_or_digits(value: JsonValue, seconds: flo
 
 
 @pytest.mark.parametrize(
-    "value", [0, -1, "0", "-1", "2m", "abc", "", " 3", "1e3", "inf", "nan", "٣", True, [], {}, "9" * 5000]
-)
+    "value",
+    [0, -1, -0.0, float("nan"), float("inf"), float("-inf"), True, False, [], {}, "0", "-1", "2m", "abc", "", " 3",
+     "1\n", "1e3", "+1", "1.", ".5", "1_0", "0x10", "inf", "nan", "٣", "9" * 5000],
+)  # fmt: skip
 def test_other_timeouts_are_refused(value: JsonValue) -> None:
     with pytest.raises(Invalid, match="seconds above 0"):
         timeout(value)
@@ -38,31 +43,92 @@ def test_extra_params_cannot_touch_what_the_gateway_decides(name: str) -> None:
     assert caught.value.loc == (name,)
 
 
+@pytest.mark.parametrize(
+    "name", ["Model", "MODEL", "Stream", "\u017ftream", "Stream_Options", "Me\u017f\u017fages", "PROMPT", "N"]
+)
+def test_another_case_is_no_way_to_a_protected_field(name: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        params({name: 1})
+    assert caught.value.loc == (name,)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["models", "fallbacks", "api_base", "base_url", "url", "api_key", "API_Key", "organization", "project", "headers",
+     "extra_headers", "extra_body", "extra_query", "azure_endpoint", "vertex_endpoint"],
+)  # fmt: skip
+def test_extra_params_choose_no_other_model_address_or_account(name: str) -> None:
+    with pytest.raises(Invalid, match="cannot be set here"):
+        params({name: "x"})
+
+
+@pytest.mark.parametrize(
+    "name", ["a.model", "body.messages", "extra.n", "$.model", "/model", "model.name", "/prompt/0"]
+)
+def test_a_path_is_a_name_like_any_other(name: str) -> None:
+    assert params({name: 1}) == {name: 1}
+
+
+@given(st.dictionaries(st.sampled_from([*PROTECTED_PARAMS, "top_a"]) | st.text(max_size=6), st.integers()))
+def test_extra_params_that_pass_hold_no_protected_field(value: dict[str, int]) -> None:
+    harmless = not any(name.casefold() in PROTECTED_PARAMS for name in value)
+    with nullcontext() if harmless else pytest.raises(Invalid, match="cannot be set here"):
+        assert params(dict(value)) == value
+    assert harmless == (not any(reserved(name) for name in value))
+
+
 @pytest.mark.parametrize("value", [[], "a", 1, True])
 def test_extra_params_are_an_object(value: JsonValue) -> None:
     with pytest.raises(Invalid, match="must be an object"):
         params(value)
 
 
-def test_extra_headers_pass_as_they_are() -> None:
-    assert headers({"X-Trace": "a b", "anthropic-beta": ""}) == {"X-Trace": "a b", "anthropic-beta": ""}
-
-
 @pytest.mark.parametrize(
     "name",
-    [
-        "Authorization", "api-key", "X-API-Key", "x-goog-api-key", "Cookie", "Host", "Content-Length", "content-type",
-        "Transfer-Encoding", "Connection", "TE", "Upgrade", "Trailer", "Keep-Alive", "Expect", "Proxy-Authorization",
-        "Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Amz-Security-Token", "Accept-Encoding", "x-original-url",
-    ],
+    ["X-Trace", "anthropic-beta", "OpenAI-Beta", "traceparent", "tracestate", "baggage", "HTTP-Referer", "X-Title",
+     "User-Agent", "Accept-Language", "x-session-affinity", "x-data-parallel-rank", "X-SMG-Routing-Key"],
 )  # fmt: skip
+def test_extra_headers_pass_as_they_are(name: str) -> None:
+    assert headers({name: "a b"}) == {name: "a b"}
+    assert headers({name: ""}) == {name: ""}
+
+
+CREDENTIALS = [
+    "Authorization", "api-key", "X-API-Key", "apikey", "x-goog-api-key", "Ocp-Apim-Subscription-Key", "X-Auth-Token",
+    "x-functions-key", "Modal-Key", "Modal-Secret", "Private-Token", "Helicone-Auth", "cf-aig-authorization",
+    "x-portkey-virtual-key", "X-Amz-Security-Token", "X-Amz-Date", "Cookie", "Cookie2", "Set-Cookie",
+    "Proxy-Authorization", "x-ms-authorization-auxiliary", "X-Remote-User", "WWW-Authenticate", "Idempotency-Key",
+]  # fmt: skip
+ACCOUNTS = [
+    "OpenAI-Organization", "OpenAI-Project", "x-selected-account-id", "X-HF-Bill-To", "x-goog-user-project",
+    "anthropic-workspace-id", "X-Org-ID", "x-tenant-id",
+]  # fmt: skip
+ROUTES = [
+    "Host", "X-Host", "X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "X-Real-IP", "True-Client-IP",
+    "x-original-url", "X-Rewrite-URL", "X-HTTP-Method-Override", "x-envoy-original-path", "x-portkey-custom-host",
+    "helicone-target-url", "azureml-model-deployment", "X-Amzn-SageMaker-Target-Model", "Max-Forwards",
+]  # fmt: skip
+FRAMING = [
+    "Content-Length", "content-type", "Content-Encoding", "Transfer-Encoding", "Connection", "Keep-Alive", "TE",
+    "Trailer", "Upgrade", "HTTP2-Settings", "Expect", "Proxy-Connection", "Accept", "Accept-Encoding", "Range",
+    "If-None-Match", "Prefer", "Sec-WebSocket-Key", "Date", "X-Request-ID", "x-dragoman-deployment",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*CREDENTIALS, *ACCOUNTS, *ROUTES, *FRAMING])
 def test_headers_of_host_route_framing_and_credentials_are_refused_by_name(name: str) -> None:
-    with pytest.raises(Invalid) as caught:
-        headers({"x-fine": "1", name: "v"})
-    assert caught.value.loc == (name,)
+    for spelling in (name, name.lower(), name.upper()):
+        with pytest.raises(Invalid, match="cannot be set here") as caught:
+            headers({"x-fine": "1", spelling: "v"})
+        assert caught.value.loc == (spelling,)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a:b", "a\r\nb", "ä", "a\x00", "(x)"])
+@pytest.mark.parametrize("profile", load_profiles().values(), ids=lambda profile: profile.name)
+def test_no_profile_s_credential_can_be_set(profile: Profile) -> None:
+    assert denied(profile.auth.header.lower())
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a:b", "a\r\nb", "ä", "a\x00", "(x)", " host", "host\t", "x_host", "a.b"])
 def test_a_name_that_is_no_token_is_refused_without_repeating_it(name: str) -> None:
     with pytest.raises(Invalid) as caught:
         headers({name: "v"})
@@ -100,6 +166,6 @@ def test_whatever_passes_fits_on_the_wire(value: dict[str, str]) -> None:
         return
     for name, item in passed.items():
         assert name.isascii()
-        assert not set(name) & set(" :\r\n\0")
+        assert not set(name) & set(" :\r\n\0_")
         assert item.isascii()
         assert item.isprintable()
