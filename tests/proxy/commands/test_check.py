@@ -49,6 +49,24 @@ def test_the_embedded_table_is_sound(capsys: Output) -> None:
     assert capsys.readouterr().out.startswith("ok: ")
 
 
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("defaults: {on_unsupported: ignore}", "6:28 defaults.on_unsupported: must be error or drop"),
+        (
+            "defaults: {context_length_exceeded_behavior: no}",
+            "6:46 defaults.context_length_exceeded_behavior: must be truncate or error",
+        ),
+    ],
+)
+def test_what_a_setting_cannot_be_is_told_where_it_is_written(
+    line: str, place: str, source: Writer, capsys: Output
+) -> None:
+    table = source(SOUND + line)
+    assert check(table, "warning", FORMS["text"]) == 1
+    assert capsys.readouterr().out.startswith(f"{table.path}:{place}")
+
+
 def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys: Output) -> None:
     table = source(BAD)
     assert check(table, "warning", FORMS["text"]) == 1
