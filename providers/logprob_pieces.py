@@ -1,0 +1,76 @@
+"""Log probabilities in pieces: cutting them between two tokens and joining them again, in either form.
+
+Never converts one form into the other where it can be helped, and never decides where to cut.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from providers.completion import ContentLogprobs, LegacyLogprobs, Logprobs
+from providers.logprobs import to_content, token_bytes
+
+_T = TypeVar("_T")
+
+
+def spelled(logprobs: Logprobs) -> str:
+    """The text that the tokens make; half characters are replaced. Tokens of a refusal are not among them."""
+    if isinstance(logprobs, LegacyLogprobs):
+        return "".join(logprobs.tokens)
+    return b"".join([token_bytes(token) for token in logprobs.content]).decode(errors="replace")
+
+
+def split(logprobs: Logprobs, count: int) -> tuple[Logprobs, Logprobs]:
+    """The first `count` tokens and the rest; the tokens of a refusal belong to the rest."""
+    if isinstance(logprobs, ContentLogprobs):
+        return ContentLogprobs(logprobs.content[:count]), ContentLogprobs(logprobs.content[count:], logprobs.refusal)
+    return _part(logprobs, slice(count)), _part(logprobs, slice(count, None))
+
+
+def _part(arrays: LegacyLogprobs, place: slice) -> LegacyLogprobs:
+    return LegacyLogprobs(
+        arrays.tokens[place],
+        arrays.token_logprobs[place],
+        None if arrays.top_logprobs is None else arrays.top_logprobs[place],
+        None if arrays.text_offset is None else arrays.text_offset[place],
+    )
+
+
+def joined(pieces: Sequence[Logprobs]) -> Logprobs | None:
+    """One piece after the other; None for no piece. Pieces of both forms become a `content` list."""
+    if len(pieces) <= 1:
+        return pieces[0] if pieces else None
+    arrays = [piece for piece in pieces if isinstance(piece, LegacyLogprobs)]
+    if len(arrays) == len(pieces):
+        return _one(arrays)
+    lists = [to_content(piece) if isinstance(piece, LegacyLogprobs) else piece for piece in pieces]
+    return ContentLogprobs(
+        tuple([token for piece in lists for token in piece.content]),
+        tuple([token for piece in lists for token in piece.refusal]),
+    )
+
+
+def _one(pieces: Sequence[LegacyLogprobs]) -> LegacyLogprobs:
+    """Alternatives stay where some piece has them, offsets only where every piece does."""
+    tops = None
+    if any(piece.top_logprobs is not None for piece in pieces):
+        tops = tuple([top for piece in pieces for top in _padded(piece.top_logprobs or (), len(piece.tokens))])
+    return LegacyLogprobs(
+        tuple([token for piece in pieces for token in piece.tokens]),
+        tuple([value for piece in pieces for value in _padded(piece.token_logprobs, len(piece.tokens))]),
+        tops,
+        _offsets(pieces),
+    )
+
+
+def _offsets(pieces: Sequence[LegacyLogprobs]) -> tuple[int, ...] | None:
+    offsets: list[int] = []
+    for piece in pieces:
+        if piece.text_offset is None:
+            return None
+        offsets += piece.text_offset
+    return tuple(offsets)
+
+
+def _padded(values: Sequence[_T | None], size: int) -> list[_T | None]:
+    """An array that some vendor left shorter than its tokens: what follows it must not move up."""
+    return [*values[:size], *[None] * (size - len(values))]
