@@ -1,0 +1,153 @@
+"""A whole answer out of a stream and a stream out of a whole answer, and the usage that no vendor counted.
+
+Never reads a vendor's bytes.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    Logprobs,
+    StreamEvent,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
+from providers.logprob_pieces import joined
+
+BYTES_PER_TOKEN = 4
+"""UTF-8 bytes that a token of common vocabularies stands for, roughly, in English prose."""
+
+
+def as_chunks(completion: Completion) -> Iterator[StreamEvent]:
+    """One chunk a choice, each with its finish reason, then the usage. The service tier has no place in a stream."""
+    for choice in completion.choices:
+        yield Chunk(
+            index=choice.index,
+            text=choice.text,
+            finish_reason=choice.finish_reason,
+            native_finish_reason=choice.native_finish_reason,
+            logprobs=choice.logprobs,
+            refusal=choice.refusal,
+            reasoning=choice.reasoning,
+            tool_calls=tuple(
+                [
+                    ToolCallDelta(number, call.id, call.name, call.arguments)
+                    for number, call in enumerate(choice.tool_calls)
+                ]
+            ),
+            matched_stop=choice.matched_stop,
+            system_fingerprint=completion.system_fingerprint,
+        )
+    if completion.usage is not None:
+        yield completion.usage
+
+
+class Gatherer:
+    """Collects the stream of a call for `expected` choices into the completion that it would have been."""
+
+    __slots__ = ("_choices", "_expected", "_fingerprint", "_usage")
+
+    def __init__(self, expected: int) -> None:
+        self._expected = expected
+        self._choices: dict[int, _Growing] = {}
+        self._usage: Usage | None = None
+        self._fingerprint: str | None = None
+
+    def add(self, event: StreamEvent) -> None:
+        """The next event."""
+        if isinstance(event, Usage):
+            self._usage = event
+            return
+        growing = self._choices.get(event.index)
+        if growing is None:
+            growing = self._choices[event.index] = _Growing()
+        growing.add(event)
+        if event.system_fingerprint is not None:
+            self._fingerprint = event.system_fingerprint
+
+    def completion(self) -> Completion:
+        """The whole. Raises ValueError naming a choice that never finished, or that was not asked for."""
+        if surplus := sorted(index for index in self._choices if not 0 <= index < self._expected):
+            raise ValueError(f"choice {surplus[0]} was not asked for, {self._expected} were")
+        choices = [self._choices.get(index, _Growing()).choice(index) for index in range(self._expected)]
+        return Completion(tuple(choices), self._usage, self._fingerprint)
+
+
+class _Growing:
+    """One choice in work. A refusal given as the text too is told from a text beside a refusal."""
+
+    __slots__ = ("_calls", "_last", "_logprobs", "_reasoning", "_refusal", "_said", "_texts")
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._said: list[str] = []
+        self._refusal: list[str] = []
+        self._reasoning: list[str] = []
+        self._logprobs: list[Logprobs] = []
+        self._calls: dict[int, _GrowingCall] = {}
+        self._last = Chunk()
+
+    def add(self, chunk: Chunk) -> None:
+        """What the choice gained."""
+        (self._said if chunk.text == chunk.refusal else self._texts).append(chunk.text)
+        if chunk.refusal is not None:
+            self._refusal.append(chunk.refusal)
+        if chunk.reasoning is not None:
+            self._reasoning.append(chunk.reasoning)
+        if chunk.logprobs is not None:
+            self._logprobs.append(chunk.logprobs)
+        for delta in chunk.tool_calls:
+            self._calls.setdefault(delta.index, _GrowingCall()).add(delta)
+        if chunk.finish_reason is not None:
+            self._last = chunk
+
+    def choice(self, index: int) -> Choice:
+        """The whole. Raises ValueError when it never finished."""
+        finish_reason = self._last.finish_reason
+        if finish_reason is None:
+            raise ValueError(f"choice {index} never finished")
+        return Choice(
+            index=index,
+            text="".join(self._texts) or "".join(self._said),
+            finish_reason=finish_reason,
+            native_finish_reason=self._last.native_finish_reason,
+            logprobs=joined(self._logprobs),
+            refusal="".join(self._refusal) if self._refusal else None,
+            reasoning="".join(self._reasoning) if self._reasoning else None,
+            tool_calls=tuple([self._calls[number].whole(index, number) for number in sorted(self._calls)]),
+            matched_stop=self._last.matched_stop,
+        )
+
+
+class _GrowingCall:
+    __slots__ = ("_arguments", "_id", "_name")
+
+    def __init__(self) -> None:
+        self._id: str | None = None
+        self._name: str | None = None
+        self._arguments: list[str] = []
+
+    def add(self, delta: ToolCallDelta) -> None:
+        """A piece; the id and the name come with the first."""
+        self._id = delta.id if self._id is None else self._id
+        self._name = delta.name if self._name is None else self._name
+        self._arguments.append(delta.arguments)
+
+    def whole(self, choice: int, number: int) -> ToolCall:
+        """The call. Raises ValueError when nobody said which function it is for."""
+        if self._id is None or self._name is None:
+            raise ValueError(f"tool call {number} of choice {choice} has no id or no name")
+        return ToolCall(self._id, self._name, "".join(self._arguments))
+
+
+def estimated_usage(prompt_texts: Iterable[str], texts: Iterable[str]) -> Usage:
+    """A guess at the usage of prompts and what was generated for them, marked as one."""
+    return Usage(_tokens(prompt_texts), _tokens(texts), estimated=True)
+
+
+def _tokens(texts: Iterable[str]) -> int:
+    """At least one for a text that is not empty."""
+    return sum([-(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN) for text in texts])
