@@ -27,6 +27,7 @@ from providers.dialects.openai_read import (
     usage_of,
 )
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.gather import as_chunks
 from providers.sse import EventTooLarge, SSEParser
 from providers.unified import JsonObject, JsonValue
 
@@ -218,25 +219,7 @@ class OpenAIStream:
         """The vendor answered with a whole body: one chunk a choice. One that is not whole was cut like a stream."""
         if not is_json(data):
             raise _cut()
-        completion = decode_object(self._sent, json_object(data))
-        for choice in completion.choices:
-            yield Chunk(
-                index=choice.index,
-                text=choice.text,
-                finish_reason=choice.finish_reason,
-                native_finish_reason=choice.native_finish_reason,
-                logprobs=choice.logprobs,
-                refusal=choice.refusal,
-                reasoning=choice.reasoning,
-                tool_calls=tuple(
-                    ToolCallDelta(number, call.id, call.name, call.arguments)
-                    for number, call in enumerate(choice.tool_calls)
-                ),
-                matched_stop=choice.matched_stop,
-                system_fingerprint=completion.system_fingerprint,
-            )
-        if completion.usage is not None:
-            yield completion.usage
+        yield from as_chunks(decode_object(self._sent, json_object(data)))
         self._done = True
 
 
