@@ -42,7 +42,7 @@ def event(data: bytes) -> bytes:
 
 
 def usage_json(usage: Usage) -> dict[str, object]:
-    """OpenAI's usage object; details only where the vendor gave some."""
+    """OpenAI's usage object; details only where the vendor gave some, `estimated` only where the gateway guessed."""
     body: dict[str, object] = {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -52,6 +52,8 @@ def usage_json(usage: Usage) -> dict[str, object]:
         body["prompt_tokens_details"] = dict(usage.prompt_details)
     if usage.completion_details:
         body["completion_tokens_details"] = dict(usage.completion_details)
+    if usage.estimated:
+        body["estimated"] = True
     return body
 
 

@@ -63,6 +63,10 @@ def test_usage_has_three_totals_and_the_details_the_vendor_gave() -> None:
     assert "prompt_tokens_details" not in usage_json(Usage(6, 2, {}))
 
 
+def test_a_guessed_usage_says_so_and_keeps_its_totals() -> None:
+    assert usage_json(Usage(6, 2, estimated=True)) == {**usage_json(Usage(6, 2)), "estimated": True}
+
+
 def test_plain_frames_never_mention_usage() -> None:
     frames = Frames(HEAD, complete(), DONE)
     assert frames.frame(b"{}") == START + b"{}]}\n\n"
