@@ -52,6 +52,7 @@ def first_stop(text: str, stops: tuple[str, ...]) -> tuple[int, str] | None:
 @example("abaab", ("ab", "aab"), [], False)
 @example("aba", ("abab", "b"), [], False)
 @example("ab", ("ab", "a"), [], True)
+@example("aabaabab", ("aabab",), [4], False)
 def test_the_answer_is_that_of_the_whole_text_however_it_is_cut(
     text: str, stops: tuple[str, ...], places: list[int], keep: bool
 ) -> None:
