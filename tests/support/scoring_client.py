@@ -1,0 +1,201 @@
+"""lm-evaluation-harness, the real one, in an environment and a process of its own: what it scores and how it is asked.
+
+    python -m tests.support.scoring_client        install it
+    python -m tests.support.scoring_client lock   choose its dependencies anew (needs uv)
+
+Never in the gateway's environment, never changed, and never a number of our own making.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import TypedDict
+
+import orjson
+
+from providers.unified import JsonObject, JsonValue
+from tests.support.clients import CACHE, LOCKS, ROOT
+
+LOCK = LOCKS / "scoring" / "lm_eval.lock"
+FIXTURES = ROOT / "tests" / "fixtures" / "lm_eval"
+TOKENIZER = FIXTURES / "tokenizer"
+
+REQUIREMENTS = (
+    "lm_eval==0.4.13",
+    "aiohttp",
+    "jinja2",
+    "numpy",
+    "pyyaml",
+    "requests",
+    "tenacity",
+    "tqdm",
+    "transformers",
+    "typing-extensions",
+)
+"""The harness, what its `local-completions` model imports, and transformers for the tokenizer of a folder."""
+
+LEFT_OUT = (
+    "datasets",
+    "dill",
+    "evaluate",
+    "more-itertools",
+    "pytablewriter",
+    "rouge-score",
+    "sacrebleu",
+    "scikit-learn",
+    "sqlitedict",
+    "word2number",
+)
+"""What only the harness's tasks and metrics import, 400 MB of it; its client of an HTTP API works without."""
+
+FOX, GATEWAY = "The quick brown fox", "A gateway routes"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Texts to score and the harness's settings for it.
+
+    `pairs` are (context, continuation); `texts` are scored whole, in windows of the harness's `max_length`.
+    """
+
+    settings: Mapping[str, JsonValue]
+    pairs: tuple[tuple[str, str], ...] = ()
+    texts: tuple[str, ...] = ()
+
+
+PAIRS = (
+    (FOX, " jumps over the lazy dog."),
+    ("O", " gat"),
+    (FOX, " routes each request."),
+    (GATEWAY, " each request to the right model."),
+    ("", "A gateway"),
+    ("Straße in 東京", " é 🙂."),
+)
+"""One that is greedy for both tiny models, one context twice, one empty, which the harness begins with the end-of-text
+token, and one whose tokens are no UTF-8."""
+
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
+    {
+        "single": Scenario({}, PAIRS[:2]),
+        "batches": Scenario({"batch_size": 3}, PAIRS),
+        "concurrent": Scenario({"batch_size": 2, "num_concurrent": 2}, PAIRS),
+        "rolling": Scenario({"batch_size": 2, "max_length": 20}, texts=("".join((*PAIRS[0], *PAIRS[2])),)),
+        "strings": Scenario({"batch_size": 2, "tokenized_requests": False}, PAIRS[:2]),
+    }
+)
+"""`single` and `batches` go out through requests, one after the other; `concurrent` through aiohttp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What the harness computed: log-likelihood and greediness of each pair, log-likelihood of each text."""
+
+    pairs: tuple[tuple[float, bool], ...]
+    texts: tuple[float, ...]
+
+
+class Line(TypedDict):
+    """The driver's answer to one order, in the words of `Scores`."""
+
+    pairs: list[tuple[float, bool]]
+    texts: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the harness sends its requests: a completions URL that ends in `/v1/completions`, and a model there."""
+
+    url: str
+    model: str
+
+
+def order(scenario: Scenario, endpoint: Endpoint) -> JsonObject:
+    """The driver's line for one scenario at one endpoint."""
+    settings = {"model": endpoint.model, "base_url": endpoint.url, "tokenizer": str(TOKENIZER), **scenario.settings}
+    return {"settings": settings, "pairs": [list(pair) for pair in scenario.pairs], "texts": list(scenario.texts)}
+
+
+async def score(orders: Sequence[JsonObject], key: str | None = None) -> list[Scores]:
+    """Let the harness carry out the orders in one process, one after the other.
+
+    Without a key it sends `Authorization: Bearer ` and nothing behind it, as it does when OPENAI_API_KEY is unset.
+    Raises `RuntimeError` with its words when it failed.
+    """
+    answer = await asyncio.to_thread(_run, orjson.dumps(list(orders)), {} if key is None else {"OPENAI_API_KEY": key})
+    return [
+        Scores(tuple((number, greedy) for number, greedy in line["pairs"]), tuple(line["texts"])) for line in answer
+    ]
+
+
+def _run(orders: bytes, variables: Mapping[str, str]) -> list[Line]:
+    # Without site-packages (-S) and without this process's environment: no dependency, key or proxy of ours.
+    environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(install()), "HF_HUB_OFFLINE": "1", **variables}
+    command = [sys.executable, "-S", "-m", "tests.support.scoring_driver"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, input=orders, capture_output=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"lm-evaluation-harness failed:\n{done.stderr.decode()[-4000:]}")
+    lines: list[Line] = orjson.loads(done.stdout)
+    return lines
+
+
+def directory() -> Path:
+    """Where the harness belongs: a new lock, or another Python, is another directory."""
+    return CACHE / f"lm_eval-{sys.implementation.cache_tag}-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
+
+
+def install() -> Path:
+    """The harness's directory, filled first if need be, under the rules of `tests.support.clients.install`."""
+    target = directory()
+    if target.is_dir():
+        return target
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (CACHE / ".gitignore").write_text("*\n", encoding="utf-8")
+    with (CACHE / "lm_eval.flock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.is_dir():
+            unfinished = CACHE / "lm_eval.unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            _pip_install(unfinished)
+            unfinished.rename(target)
+    return target
+
+
+def _pip_install(target: Path) -> None:
+    print(f"installing {REQUIREMENTS[0]} into {target.parent} (once)", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command += ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--target", str(target)]
+    done = subprocess.run([*command, "--requirement", str(LOCK)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"could not install {REQUIREMENTS[0]}:\n{done.stderr.strip()[-2000:]}")
+
+
+def write_lock(folder: Path) -> None:
+    """Resolve the dependencies for every supported Python and platform, with hashes; needs uv and a scratch folder."""
+    left_out = folder / "left_out.txt"
+    left_out.write_text("\n".join(LEFT_OUT), encoding="utf-8")
+    command = ["uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]
+    command += ["--excludes", str(left_out), "--no-emit-index-url", "--no-emit-find-links", "--output-file", str(LOCK)]
+    command += ["--custom-compile-command", "python -m tests.support.scoring_client lock"]
+    subprocess.run(command, input="\n".join(REQUIREMENTS), text=True, cwd=ROOT, check=True)
+
+
+def main() -> None:
+    """Install the harness, or lock it."""
+    with TemporaryDirectory() as scratch:
+        if sys.argv[1:] == ["lock"]:
+            write_lock(Path(scratch))
+        else:
+            install()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Lets lm-evaluation-harness score texts, in a process of its own: JSON orders in, the scores it computed out.
+
+    PYTHONPATH=DIRECTORY python -S -m tests.support.scoring_driver < ORDERS
+
+Never imported by a test, and imports nothing but the standard library and the harness.
+`tests/support/scoring_client.py` starts it and describes what goes in and out.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
+from lm_eval.api.registry import get_model  # type: ignore[import-not-found]
+
+Wire: TypeAlias = Any  # JSON of whatever shape
+
+
+def scored(order: Mapping[str, Wire]) -> dict[str, Wire]:
+    """Carry out one order; what the harness raises ends the process."""
+    client = get_model("local-completions")(**order["settings"])
+    pairs = [Instance("loglikelihood", {}, tuple(pair), at) for at, pair in enumerate(order["pairs"])]
+    texts = [Instance("loglikelihood_rolling", {}, (text,), at) for at, text in enumerate(order["texts"])]
+    return {
+        "pairs": client.loglikelihood(pairs) if pairs else [],
+        "texts": client.loglikelihood_rolling(texts) if texts else [],
+    }
+
+
+def main() -> None:
+    """One list of orders on standard input, one list of scores on standard output."""
+    print(json.dumps([scored(order) for order in json.load(sys.stdin)]))
+
+
+if __name__ == "__main__":
+    main()
