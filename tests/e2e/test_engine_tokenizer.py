@@ -1,0 +1,57 @@
+"""The llama.cpp server is asked for a count before a call and answers with what the call then reports."""
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import orjson
+import pytest
+
+from providers.tokenizers import TOKENIZERS, Count
+from providers.unified import JsonObject, JsonValue, Operation
+from tests.support.engine import MODEL, Engine
+
+pytestmark = pytest.mark.engine
+
+PATHS = {Operation.COMPLETIONS: "/v1/completions", Operation.CHAT: "/v1/chat/completions"}
+TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
+@pytest.fixture
+async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client of the engine, with a connection for each request: the engine closes them without a word."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
+        yield session
+
+
+async def counted(http: aiohttp.ClientSession, engine: Engine, operation: Operation, body: JsonObject) -> Count:
+    counting = TOKENIZERS["llamacpp"](body, operation, f"{engine.base_url}/v1", MODEL)
+    while (question := counting.next()) is not None:
+        async with http.request(question.method, question.url, data=question.body or None) as answer:
+            counting.answer(answer.status, await answer.read())
+    return counting.count
+
+
+def talk(*contents: JsonValue, **more: JsonValue) -> JsonObject:
+    return {"messages": [{"role": "user", "content": content} for content in contents], **more}
+
+
+@pytest.mark.parametrize(
+    ("operation", "body"),
+    [
+        (Operation.COMPLETIONS, {"prompt": "The quick"}),
+        (Operation.COMPLETIONS, {"prompt": ["<s>Grüße</s> \n"]}),
+        (Operation.COMPLETIONS, {"prompt": [3, 2, 1, 0]}),
+        (Operation.CHAT, talk("The quick")),
+        (Operation.CHAT, talk("one", [{"type": "text", "text": "<s>two"}])),
+        (Operation.CHAT, talk("with a tool", tools=[TOOL], temperature=0, stream=True)),
+    ],
+)
+async def test_the_count_is_what_the_call_reports(
+    operation: Operation, body: JsonObject, http: aiohttp.ClientSession, engine: Engine
+) -> None:
+    body = {"model": MODEL, "max_tokens": 1, **body}
+    found = await counted(http, engine, operation, body)
+    assert found.window == 4096
+    async with http.post(engine.base_url + PATHS[operation], json={**body, "stream": False}) as answer:
+        usage = orjson.loads(await answer.read())["usage"]
+    assert found.tokens == usage["prompt_tokens"]
