@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
+from providers.context import Overflow
+
 
 class FailureKind(StrEnum):
     """Why an attempt failed; the value is the `outcome` label of the attempts metric."""
@@ -65,7 +67,8 @@ class Failure:
     """One failed attempt. `message` is safe to show to a client: written by us, or passed through `vet`.
 
     `status` is the upstream's HTTP status where there was one, `code` and `param` its own words when they are worth
-    passing on, `retry_after` seconds.
+    passing on, `retry_after` seconds. `overflow` says what a CONTEXT_LENGTH told of sizes, or an INVALID_REQUEST that
+    was about the most tokens of an answer.
     """
 
     kind: FailureKind
@@ -74,6 +77,7 @@ class Failure:
     code: str | None = None
     param: str | None = None
     retry_after: float | None = None
+    overflow: Overflow | None = None
 
 
 class UpstreamError(Exception):

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import orjson
 
+from providers.context import Overflow, read_overflow
 from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
@@ -42,12 +43,11 @@ _BY_STATUS: Mapping[int, FailureKind] = {
 }
 _SPEND_LIMITS = frozenset({"enforced_spend_limit_reached"})
 
-# Several faults share the type `invalid_request_error` and differ by their text alone.
+# Several faults share the type `invalid_request_error` and differ by their text alone; those about sizes are read by
+# `providers.context`.
 _SIGNATURES = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for pattern, kind in (
-        (r"prompt is too long: \d+ tokens > \d+ maximum", FailureKind.CONTEXT_LENGTH),
-        (r"input length and `?max_tokens`? exceed context limit: \d+ \+ \d+ > \d+", FailureKind.CONTEXT_LENGTH),
         (r"output blocked by content filtering policy", FailureKind.CONTENT_FILTER),
         (r"credit balance is too low", FailureKind.QUOTA),
         (r"reached your specified (?:API|workspace API) usage limits", FailureKind.QUOTA),
@@ -73,13 +73,17 @@ def failure_of(body: JsonObject, status: int | None = None, headers: Mapping[str
     message = error.get("message")
     message = message if isinstance(message, str) else ""
     kind = _kind(error, message, status)
+    overflow = read_overflow(message, error) if kind is FailureKind.INVALID_REQUEST else None
+    if overflow is not None and not overflow.of_answer:
+        kind = FailureKind.CONTEXT_LENGTH
     unsaid = "reported an error" if status is None else f"answered with status {status}"
     return Failure(
         kind=kind,
         message=OUR_WORDS.get(kind) or vet(message) or f"The upstream {unsaid}.",
         status=status,
-        param=_param(kind, message),
+        param=_param(kind, message, overflow),
         retry_after=retry_after(headers) if headers else None,
+        overflow=overflow,
     )
 
 
@@ -103,9 +107,9 @@ def _by_status(status: int | None) -> FailureKind:
     return _BY_STATUS.get(status, FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED)
 
 
-def _param(kind: FailureKind, message: str) -> str | None:
-    """The unified field at fault, which the vendor's message begins with."""
-    if kind is FailureKind.CONTEXT_LENGTH:
-        return "prompt"
+def _param(kind: FailureKind, message: str, overflow: Overflow | None) -> str | None:
+    """The unified field at fault, which the vendor's message begins with where it is not about sizes."""
+    if overflow is not None:
+        return "max_tokens" if overflow.of_answer else "prompt"
     found = _FIELD.match(message) if kind is FailureKind.INVALID_REQUEST else None
     return _UNIFIED.get(found[1], found[1]) if found else None

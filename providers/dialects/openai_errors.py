@@ -1,7 +1,7 @@
 """What an error answer of the OpenAI family means, whatever envelope it comes in.
 
 Never a retry decision. What the vendor's row says of a code or a message comes first, then the codes that mean the same
-everywhere, then a message about the context window, and the status last.
+everywhere, then a message about sizes, and the status last.
 """
 
 import re
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from providers.context import Overflow, read_overflow
 from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
 from providers.profiles import Profile
 from providers.unified import JsonObject, JsonValue
@@ -45,21 +46,8 @@ _CODES: Mapping[str, FailureKind] = {
     "rate_limit_exceeded": FailureKind.RATE_LIMITED,
     "overloaded_error": FailureKind.OVERLOADED,
 }
-_CONTEXT = re.compile(
-    r"context[_ ]length[_ ]exceeded|maximum context length|longer than the (?:model's context|maximum model) length"
-    r"|(?:longer than|exceeds|greater than) the context (?:length|window)|exceeds the available context size"
-    r"|context length of only|prompt[_ ](?:is[_ ])?too[_ ]long|prompt exceeds max length|maximum prompt length is \d+"
-    r"|exceeded model token limit|cannot be greater than max_model_len=|contains \d+ characters \(more than"
-    r"|input token count .{0,30}exceeds the maximum number of tokens|range of input length should be"
-    r"|reduce the length of the messages or completion|request body too large for .{1,80} model"
-    r"|prompt token count of \d+ exceeds the limit|`inputs` tokens \+ `max_new_tokens` must be <="
-    r"|`inputs` must have less than \d+ tokens",
-    re.IGNORECASE,
-)
-_LIMITED = re.compile(r"rate[_ ]limit|tokens per min|\bTPM\b|quota|too many requests", re.IGNORECASE)
-"""Messages about a rate also speak of too many tokens."""
 _ABOUT_REQUEST = frozenset({None, 400, 403, 413, 422})
-"""Statuses under which a message about the window is believed; Together sends 403 for it, and None is within a 200."""
+"""Statuses under which a message about sizes is believed; Together sends 403 for it, and None is within a 200."""
 _SHOWN_CODE = frozenset({FailureKind.INVALID_REQUEST, FailureKind.CONTEXT_LENGTH})
 _WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 """What a code or a field's name looks like; anything else is a text that nobody vetted."""
@@ -67,8 +55,8 @@ _WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What an envelope says, in whatever place: a message, a code, a field, a status, all its machine words, and a text
-    that tells what happened but is not for the client."""
+    """What an envelope says, in whatever place: a message, a code, a field, a status, all its machine words, a text
+    that tells what happened but is not for the client, and what it says of sizes."""
 
     message: str
     code: str | None = None
@@ -76,6 +64,7 @@ class _Facts:
     status: int | None = None
     words: tuple[str, ...] = ()
     evidence: str = ""
+    overflow: Overflow | None = None
 
 
 def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -99,14 +88,25 @@ def is_error(body: JsonObject) -> bool:
 
 def _failure(profile: Profile, status: int | None, facts: _Facts, wait: float | None) -> Failure:
     kind = _kind(profile, status, facts)
+    overflow = _overflow(kind, facts)
+    param = "max_tokens" if overflow is not None and overflow.of_answer else _word(facts.param)
     return Failure(
         kind,
         OUR_WORDS.get(kind) or vet(facts.message).strip() or _bare_message(kind, status),
         status,
         _word(facts.code) if kind in _SHOWN_CODE else None,
-        _word(facts.param) if kind is FailureKind.INVALID_REQUEST else None,
+        param if kind is FailureKind.INVALID_REQUEST else None,
         wait,
+        overflow,
     )
+
+
+def _overflow(kind: FailureKind, facts: _Facts) -> Overflow | None:
+    """What the kind allows to believe of sizes."""
+    if kind is FailureKind.CONTEXT_LENGTH:
+        return facts.overflow or Overflow()
+    told = kind is FailureKind.INVALID_REQUEST and facts.overflow is not None and facts.overflow.of_answer
+    return facts.overflow if told else None
 
 
 def _bare_message(kind: FailureKind, status: int | None) -> str:
@@ -129,20 +129,23 @@ def _parse(body: bytes) -> JsonValue:
 def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     if not isinstance(parsed, dict):
         text = body[:500].decode("utf-8", "replace")
-        return _Facts("" if "<" in text[:100] else text)
+        text = "" if "<" in text[:100] else text
+        return _Facts(text, overflow=read_overflow(text, {}))
     inner = _inner(parsed)
     holder = inner if isinstance(inner, dict) else parsed
     raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
     named = (raw_code, holder.get("type"), holder.get("error_type"), holder.get("error_code"), holder.get("status"))
     statuses = (raw_code, holder.get("status_code"), parsed.get("status_code"))
-    evidence = metadata.get("raw") if isinstance(metadata, dict) else None
+    raw = _member(metadata, "raw")
+    message, evidence = _text(parsed, inner), raw if isinstance(raw, str) else ""
     return _Facts(
-        _text(parsed, inner),
+        message,
         raw_code if isinstance(raw_code, str) else None,
         param if isinstance(param, str) else None,
         next((number for number in statuses if isinstance(number, int) and 400 <= number < 600), None),
         tuple(word for word in named if isinstance(word, str)),
-        evidence if isinstance(evidence, str) else "",
+        evidence,
+        read_overflow(f"{message} {evidence}", holder),
     )
 
 
@@ -192,7 +195,7 @@ def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:
 
 def _readings(profile: Profile, status: int | None, facts: _Facts) -> Iterable[FailureKind | None]:
     """What each sign says, the most telling first; None where it says nothing."""
-    text = f"{facts.message} {facts.evidence}"
+    text, overflow = f"{facts.message} {facts.evidence}", facts.overflow
     common = _of_words(_CODES, facts.words)
     yield _of_words(profile.error_codes, facts.words)
     yield next((kind for pattern, kind in profile.error_patterns if pattern.search(text)), None)
@@ -200,8 +203,8 @@ def _readings(profile: Profile, status: int | None, facts: _Facts) -> Iterable[F
         # Never about the request itself, whatever else it says; only a spent account differs from a rate.
         yield common if common is FailureKind.QUOTA else profile.error_statuses.get(429, FailureKind.RATE_LIMITED)
     yield common
-    if status in _ABOUT_REQUEST and _CONTEXT.search(text) and not _LIMITED.search(text):
-        yield FailureKind.CONTEXT_LENGTH
+    if overflow is not None and status in _ABOUT_REQUEST:
+        yield FailureKind.INVALID_REQUEST if overflow.of_answer else FailureKind.CONTEXT_LENGTH
     if status is not None:
         yield profile.error_statuses.get(status)
         yield _STATUSES.get(status)

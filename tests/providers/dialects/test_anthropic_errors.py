@@ -3,9 +3,11 @@
 import orjson
 import pytest
 
+from providers.context import Overflow
 from providers.dialects.anthropic_errors import classify_answer, failure_of
 from providers.failure import OUR_WORDS, Failure, FailureKind
 from providers.unified import JsonValue
+from tests.providers.overflows import NOT_OVERFLOWS
 
 
 def envelope(kind: str, message: str = "Something.", **more: JsonValue) -> bytes:
@@ -112,6 +114,28 @@ def test_a_spend_limit_is_not_a_rate_limit() -> None:
 )
 def test_the_field_at_fault_has_its_unified_name(message: str, param: str | None) -> None:
     assert classify_answer(400, {}, envelope("invalid_request_error", message)).param == param
+
+
+def test_sizes_are_told() -> None:
+    text = "input length and `max_tokens` exceed context limit: 184915 + 20000 > 204648, decrease input length"
+    failure = classify_answer(400, {}, envelope("invalid_request_error", text))
+    assert failure.overflow == Overflow(204648, 184915, 20000, exact=True)
+    assert (failure.kind, failure.param, failure.message) == (FailureKind.CONTEXT_LENGTH, "prompt", text)
+    text = "max_tokens: 65536 > 64000, which is the maximum allowed number of output tokens for claude"
+    failure = classify_answer(400, {}, envelope("invalid_request_error", text))
+    assert failure.overflow == Overflow(requested=65536, output_cap=64000)
+    assert (failure.kind, failure.param, failure.message) == (FailureKind.INVALID_REQUEST, "max_tokens", text)
+
+
+@pytest.mark.parametrize("kind", ["rate_limit_error", "overloaded_error", "api_error", "authentication_error"])
+def test_sizes_are_believed_only_of_errors_about_the_request(kind: str) -> None:
+    assert classify_answer(500, {}, envelope(kind, "prompt is too long: 5 tokens > 4 maximum")).overflow is None
+
+
+@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+def test_errors_about_something_else_say_nothing_of_sizes(text: str) -> None:
+    failure = classify_answer(400, {}, envelope("invalid_request_error", text))
+    assert (failure.kind, failure.overflow) == (FailureKind.INVALID_REQUEST, None)
 
 
 def test_a_message_is_made_fit_to_show() -> None:

@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.dialects.openai_errors import is_error
+from providers.context import Overflow
+from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.failure import Failure, FailureKind
+from providers.profiles import load_profiles
 from providers.unified import JsonObject, JsonValue
 from tests.providers.dialects.openai_kit import DIALECT, sent
+from tests.providers.overflows import NOT_OVERFLOWS, SAMPLES, Sample
 
 K = FailureKind
 
@@ -104,6 +107,7 @@ def error(code: JsonValue, message: str = "no", **more: JsonValue) -> JsonObject
         ("deepseek", 402, error(None), K.QUOTA),
         ("openrouter", 403, error(403), K.CONTENT_FILTER),
         ("openrouter", 502, error(502), K.SERVER),
+        ("openai", 400, error("unknown", "Extra inputs: 'context_length_exceeded_behavior'"), K.INVALID_REQUEST),
         (
             "openrouter",
             400,
@@ -127,36 +131,14 @@ def test_an_answer_means_what_its_vendor_means(
     "message",
     [
         "This model's maximum context length is 4097 tokens, however you requested 4116 tokens",
-        "Your input exceeds the context window of this model. Please adjust your input and try again.",
         "'max_tokens' or 'max_completion_tokens' is too large: 9000. This model's maximum context length is 8192",
-        "max_tokens=9000 cannot be greater than max_model_len=8192. Please request fewer output tokens.",
-        "your prompt contains 77409 characters (more than 65536)",
-        "The decoder prompt (length 9) is longer than the maximum model length of 8",
         "Requested token count exceeds the model's maximum context length of 131072 tokens.",
-        "The input (1000016 tokens) is longer than the model's context length (131072 tokens).",
-        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 8000",
-        "`inputs` must have less than 4096 tokens. Given: 4097",
-        "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
-        "The prompt is too long: 203557, model maximum context length: 196607",
-        "Prompt contains 40687 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
-        "This model's maximum prompt length is 131072 but the request contains 149617 tokens.",
-        "Please reduce the length of the messages or completion.",
-        "request (9412 tokens) exceeds the available context size (8192 tokens), try increasing it",
-        "Trying to keep the first 5210 tokens when context the overflows. However, the model is loaded with context "
-        "length of only 4096 tokens",
-        "Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)",
-        "Range of input length should be [1, 30720]",
-        "input length exceeds the context length",
-        "prompt too long; exceeded max context length by 5 tokens",
-        "Request body too large for gpt-4o model. Max size: 8000 tokens.",
+        "inputs is longer than the model's context length (8 tokens)",
     ],
 )
-def test_a_message_about_the_window_is_one_under_any_envelope(message: str) -> None:
-    bodies: list[JsonObject] = [error(None, message), {"error": message}, {"detail": message}]
-    for body in bodies:
-        for status in (400, 413, 422):
-            assert failed(status, body).kind is K.CONTEXT_LENGTH
-        assert failed(500, body).kind is K.SERVER
+def test_a_message_whose_numbers_are_not_told_as_usual_is_still_about_the_window(message: str) -> None:
+    failure = failed(400, error(None, message))
+    assert (failure.kind, failure.overflow) == (K.CONTEXT_LENGTH, Overflow())
 
 
 @pytest.mark.parametrize(
@@ -169,6 +151,69 @@ def test_a_message_about_the_window_is_one_under_any_envelope(message: str) -> N
 )
 def test_a_rate_that_speaks_of_tokens_is_not_about_the_window(message: str) -> None:
     assert failed(400, error(None, message)).kind is not K.CONTEXT_LENGTH
+
+
+# Sizes --------------------------------------------------------------------------------------------------------------
+
+OF_ANSWER = [sample for sample in SAMPLES if sample.overflow.of_answer]
+OF_WINDOW = [sample for sample in SAMPLES if not sample.overflow.of_answer]
+
+
+@pytest.mark.parametrize("sample", OF_WINDOW, ids=lambda sample: sample.text[:60])
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_message_about_the_window_keeps_its_numbers(sample: Sample, status: int) -> None:
+    bodies: list[JsonValue] = [error(None, sample.text), {"error": sample.text}, {"detail": sample.text}]
+    bodies.append([error(status, sample.text)])
+    for body in bodies:
+        failure = failed(status, body)
+        assert (failure.kind, failure.overflow, failure.param) == (K.CONTEXT_LENGTH, sample.overflow, None)
+
+
+@pytest.mark.parametrize("sample", OF_ANSWER, ids=lambda sample: sample.text[:60])
+def test_a_message_about_the_most_tokens_of_an_answer_names_the_field(sample: Sample) -> None:
+    for param in (None, "max_completion_tokens"):
+        failure = failed(400, error("invalid_value", sample.text, param=param))
+        assert (failure.kind, failure.param, failure.overflow) == (K.INVALID_REQUEST, "max_tokens", sample.overflow)
+
+
+@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+def test_other_errors_keep_their_kind_and_field(text: str) -> None:
+    failure = failed(400, error("string_above_max_length", text, param="user"))
+    assert (failure.kind, failure.param, failure.overflow) == (K.INVALID_REQUEST, "user", None)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(429, K.RATE_LIMITED), (500, K.SERVER), (401, K.AUTH)])
+def test_sizes_are_believed_only_of_errors_about_the_request(status: int, kind: FailureKind) -> None:
+    for sample in SAMPLES:
+        failure = failed(status, error(None, sample.text))
+        assert (failure.kind, failure.overflow) == (kind, None)
+
+
+def test_numbers_are_read_from_the_error_s_members() -> None:
+    body = error(400, "too big", type="exceed_context_size_error", n_prompt_tokens=9412, n_ctx=8192)
+    failure = failed(400, body, "llamacpp")
+    assert failure.overflow == Overflow(8192, 9412, exact=True, prompt_alone=True)
+
+
+def test_a_code_alone_tells_nothing_of_sizes() -> None:
+    assert failed(400, error("context_length_exceeded")).overflow == Overflow()
+
+
+def test_a_vendor_s_quoted_answer_tells_its_sizes() -> None:
+    raw = '{"error":{"message":"prompt is too long: 200027 tokens > 200000 maximum"}}'
+    failure = failed(400, error(400, "Provider returned error", metadata={"raw": raw}), "openrouter")
+    assert failure.overflow == Overflow(200000, 200027, exact=True, prompt_alone=True)
+    assert failure.message == "Provider returned error"
+
+
+def test_an_answer_that_is_no_json_may_tell_sizes() -> None:
+    failure = failed(400, b"prompt is too long: 9 tokens > 8 maximum")
+    assert failure.overflow == Overflow(8, 9, exact=True, prompt_alone=True)
+
+
+def test_an_error_inside_a_stream_tells_sizes() -> None:
+    failure = failure_in_body(load_profiles()["sglang"], error(None, "prompt is too long: 9 tokens > 8 maximum"))
+    assert (failure.kind, failure.overflow) == (K.CONTEXT_LENGTH, Overflow(8, 9, exact=True, prompt_alone=True))
 
 
 SECRET = "sk-proj-abcdefghijklmnop1234"
