@@ -40,7 +40,7 @@ def test_the_texts_keep_the_constraint(body: JsonObject, expected: tuple[str, ..
         ({"guided_json": "{"}, "not JSON"),
         ({"guided_json": {"not": {}}}, "'not' is not supported"),
         ({"guided_choice": []}, "lists nothing"),
-        ({"guided_regex": "(?=a)"}, "unsupported kind"),
+        ({"guided_regex": "(?=a)"}, "look-around"),
         ({"guided_grammar": "root ::= x"}, "grammars are not supported"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "json_schema with a schema"),
         ({"response_format": {"type": "strange"}}, "must be text"),

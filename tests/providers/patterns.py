@@ -1,0 +1,26 @@
+"""Regular expressions of the common subset, and texts near them, to be drawn. Never a particular case."""
+
+from hypothesis import strategies as st
+
+LETTERS = "ab01-. "
+
+_CLASSES = ["[ab]", "[^ab]", "[0-1]", r"[\d.]", r"[^\d-]", r"[^\W]", "[a-]", "[^é]"]
+_ATOMS = st.sampled_from(
+    ["a", "b", "0", "é", r"\.", r"\-", ".", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", r"\x61", *_CLASSES]
+)
+_COUNTS = st.sampled_from(["?", "*", "+", "??", "*?", "{0}", "{2}", "{0,2}", "{1,}", "{1,3}", "{2}?"])
+
+
+def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    grouped = inner.map(lambda body: f"({body})") | inner.map(lambda body: f"(?:{body})")
+    counted = st.builds(lambda body, count: body + count, grouped | _ATOMS, _COUNTS)
+    listed = st.lists(inner, min_size=1, max_size=3)
+    return grouped | counted | listed.map("".join) | listed.map("|".join).map(lambda body: f"({body})")
+
+
+# An atom alone may become a branch; two beside each other stay apart, since none ends in what a count could follow.
+patterns = st.recursive(_ATOMS | st.just(""), _grown, max_leaves=6)
+"""Patterns that Python reads as we do, for texts of ASCII."""
+
+texts = st.text(st.sampled_from(LETTERS), max_size=5)
+"""Short texts that such patterns may match."""
