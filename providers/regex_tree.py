@@ -159,7 +159,9 @@ _ESCAPES: Mapping[str, Chars | str] = {
     **dict.fromkeys("123456789k", "a back reference"),
     **dict.fromkeys("pP", "a Unicode property"),
 }
-_LONELY: Mapping[str, str] = {"^": _BEGIN, "$": _END, "{": "a '{' that counts nothing"}
+_ANCHORS: Mapping[str, str] = {"^": _BEGIN, "$": _END}
+# Without a number in front it is a count to some and text to others. Any other brace is text to all who take it.
+_OPEN_COUNT = re.compile(r",\d*\}", re.ASCII)
 _COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}", re.ASCII)
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[xu]\{([0-9A-Fa-f]{1,6})\}")
 _MARKS: Mapping[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
@@ -230,14 +232,14 @@ class _Parser:
                 return self._bracketed()
             case "\\":
                 return self._escape()
-            case ".":
-                return _DOT
-            case "^" | "$" | "{":
-                return Special(_LONELY[char], start)
+            case "^" | "$":
+                return Special(_ANCHORS[char], start)
+            case "{" if self._passes(_OPEN_COUNT):
+                return Special("a count without its first number", start)
             case "*" | "+" | "?":
                 raise Malformed(f"has {char!r} with nothing to repeat", start)
             case _:
-                return Chars(of(char))
+                return _DOT if char == "." else Chars(of(char))
 
     def _repeated(self, atom: Node, start: int) -> Node:
         """The atom with the quantifier behind it, if there is one."""

@@ -56,6 +56,8 @@ TREES: tuple[tuple[str, Node], ...] = (
     (r"\x41\u0042\U00000043\x{44}\u{45}", Sequence(tuple(map(one, "ABCDE")))),
     (r"\n\t\.\/\_", Sequence(tuple(map(one, "\n\t./_")))),
     ("]}", Sequence((one("]"), one("}")))),
+    ("{a}{", Sequence(tuple(map(one, "{a}{")))),
+    ("a{b,{1x}", Sequence(tuple(map(one, "a{b,{1x}")))),
     (".", Chars(complement(of("\n\r\u2028\u2029")), ANY)),
 )
 
@@ -119,8 +121,7 @@ def flat(node: Node) -> Node:
         ("a?^b", "uses the anchor '^' inside a pattern at position 2"),
         ("(a$)*", "uses the anchor '$' inside a pattern at position 2"),
         ("^*a", "uses a repeated anchor at position 0"),
-        ("{a}", "uses a '{' that counts nothing at position 0"),
-        ("a{,3}", "uses a '{' that counts nothing at position 1"),
+        ("a{,3}", "uses a count without its first number at position 1"),
         ("[[:alpha:]]", "uses an unescaped '[' in a class at position 1"),
         ("[a&&b]", "uses a set operation in a class at position 2"),
         ("[a--b]", "uses a set operation in a class at position 2"),
