@@ -152,6 +152,7 @@ class Capabilities:
 
     `most_stops` is how many stop strings it takes (None = any number), `blank_stops` whether one of them may be blank.
     `verifies` says that its engine may ignore a constraint in silence, so that the gateway holds the answer against it.
+    `counts` holds the values of `context_length_exceeded_behavior` for which the prompt must be counted first.
     `watched` are the params that may need the gateway's part, so that a request without them costs nothing.
     """
 
@@ -159,6 +160,7 @@ class Capabilities:
     most_stops: int | None = 4
     blank_stops: bool = True
     verifies: bool = False
+    counts: frozenset[str] = frozenset()
     watched: frozenset[str] = frozenset()
 
     def __getitem__(self, feature: str) -> Cell:
@@ -189,6 +191,12 @@ WRAPPED = emulated("one message of the user")
 IN_MESSAGE = emulated("parts of the message")
 RESENT = emulated("asked again with as many tokens as fit")
 COUNTED = emulated("the prompt is counted first")
+
+
+def counted_first(cells: Mapping[str, Cell]) -> frozenset[str]:
+    """The behaviours that a table honours only by counting the prompt."""
+    behaviours = ("truncate", "error")
+    return frozenset(word for word in behaviours if cells[f"context_length_exceeded_behavior.{word}"] == COUNTED)
 
 
 def feature_of(name: str, value: object) -> str:

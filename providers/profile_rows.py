@@ -11,7 +11,7 @@ from providers.unified import Operation
 LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
-Overflow = Literal["native", "errors", "clamps", "cuts", "never"]
+AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
 OperationName = Literal["chat", "completions"]
 TokenizerStyle = Literal["vllm", "sglang", "llamacpp", "anthropic", "tgi"]
 
@@ -111,7 +111,7 @@ class ProfileRow(Row):
     content_parts: bool = True
     neutral: Literal["send", "drop"] = "send"
     body: dict[str, AnyJson] = {}
-    context: dict[OperationName, Overflow] = {}
+    context: dict[OperationName, AtWindow] = {}
     errors: ErrorsRow = ErrorsRow()
     models: list[dict[str, AnyJson]] = []
 

@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from providers.failure import FailureKind
 from providers.guided import STYLES
 from providers.profile_rows import (
+    AtWindow,
     LogprobsMode,
     OperationName,
-    Overflow,
     ProfileRow,
     PromptForm,
     TokenizerStyle,
@@ -64,7 +64,7 @@ class Wire:
     rename: Mapping[str, str]
     max_tokens_field: str
     logprobs: Logprobs
-    context: Overflow
+    context: AtWindow
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ Sources: the field table is the union of the four completion APIs (OpenAI OpenAP
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypedDict
 
@@ -24,16 +24,19 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextPrompt:
-    """One or more prompts as text; several give prompt-major choices."""
+    """One or more prompts as text; several give prompt-major choices. `listed` says that they came as a list, which
+    for one alone asks the same."""
 
     texts: tuple[str, ...]
+    listed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPrompt:
-    """One or more prompts as token ids of the model's own tokenizer."""
+    """One or more prompts as token ids of the model's own tokenizer; `listed` as in TextPrompt."""
 
     sequences: tuple[tuple[int, ...], ...]
+    listed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,13 @@ class Deadlines:
         self._last = self._loop.time()
         self._waiting = False
 
+    def stop(self) -> None:
+        """No deadline passes any more: the answer is out, and what is left to do has limits of its own."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._task = None
+
     def expire(self, phase: Phase) -> None:
         """Let the deadline pass now, for a reason outside the request; nothing happens before or after the block."""
         self._fire(DeadlinePassed(phase, 0.0))

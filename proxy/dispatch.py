@@ -4,48 +4,57 @@ Never writes to the client; a stream is handed over at its first content, which 
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from typing import TypeVar
 
 from providers.completion import Chunk, Completion, StreamEvent
-from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialect import StreamDecoder, Target, UpstreamRequest
+from providers.emulate import Finisher, Finishing, Scanned, alone, estimated
 from providers.failure import FailureKind, Refusal, UpstreamError
+from providers.fanout import UsageTally, billed, merge
+from providers.gather import Gatherer, as_chunks
+from providers.shape import Call, Prepared, prepare
 from providers.unified import UnifiedRequest
+from proxy.background import Tasks
 from proxy.deadlines import Deadlines, Phase
 from proxy.errors import refused
+from proxy.fitting import Fitting
 from proxy.metrics import Metrics
 from proxy.mock_transport import SCHEME, MockTransport
 from proxy.record import Attempt, RequestRecord
 from proxy.routing import Plan
+from proxy.snapshot import Team
+from proxy.streams import LocalStream, MergedStream, OpenStream, Stream
 from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole
 
+T = TypeVar("T")
 
-@dataclass(slots=True)
-class OpenStream:
-    """A stream that has shown its first content. `events` are those read so far, `ended` whether the body is over."""
-
-    response: UpstreamResponse
-    decoder: StreamDecoder
-    events: list[StreamEvent]
-    ended: bool
+AT_ONCE = 16
+"""Calls that one request has under way at a time."""
 
 
-def choose(plan: Plan, request: UnifiedRequest) -> UpstreamRequest:
-    """The call of the first target that can honour the request.
+def choose(plan: Plan, team: Team, request: UnifiedRequest) -> Prepared:
+    """The calls of the first target that can honour the request.
 
     Raises GatewayError with the first target's reason when none can.
     """
     first: Refusal | None = None
     for target in plan.targets:
         try:
-            return target.dialect.encode(request, target)
+            return prepared_for(request, target, team)
         except Refusal as refusal:
             first = first or refusal
     if first is None:
         raise RuntimeError(f"the plan for {plan.asked!r} has no targets")
     raise refused(first)
+
+
+def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> Prepared:
+    """The calls of one target, as the team wants them; its word goes before the deployment's. Raises Refusal."""
+    on_unsupported = team.on_unsupported or target.on_unsupported
+    return prepare(request, target, on_unsupported, team.context_behavior or target.context_behavior)
 
 
 class Dispatcher:
@@ -55,12 +64,13 @@ class Dispatcher:
         self._http = http
         self._mock: Transport = MockTransport()
         self._metrics = metrics
+        self._fitting = Fitting(self._ask)
         self._clock = asyncio.get_running_loop().time
 
     @contextmanager
-    def attempt(self, sent: UpstreamRequest, record: RequestRecord) -> Iterator[Attempt]:
-        """One call's entry in the record and its place in the in-flight gauge, whatever its end."""
-        attempt = Attempt(sent.target.label, self._clock())
+    def attempt(self, prepared: Prepared, record: RequestRecord) -> Iterator[Attempt]:
+        """One target's entry in the record and its place in the in-flight gauge, whatever its end."""
+        attempt = Attempt(prepared.target.label, self._clock())
         record.attempts.append(attempt)
         self._metrics.inflight(attempt.deployment, 1)
         try:
@@ -78,50 +88,162 @@ class Dispatcher:
             attempt.finished = self._clock()
             self._metrics.inflight(attempt.deployment, -1)
 
-    async def whole(self, sent: UpstreamRequest, record: RequestRecord, clock: Deadlines, expected: int) -> Completion:
-        """The answer of a call that is not streamed, with `expected` choices. Raises UpstreamError.
+    async def whole(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> Completion:
+        """The answer of a request that is not streamed. Raises UpstreamError.
 
         Only the total limits the wait for its first byte, which comes when all has been generated.
         """
-        idle = partial(clock.enter, Phase.IDLE, sent.target.timeouts.idle)
         started = self._clock()
         try:
-            response = await self._open(sent, record)
-            try:
-                body = await read_whole(response, idle)
-            finally:
-                response.release()
+            if prepared.finishing is None and len(prepared.calls) == 1:
+                completion = await self._fitted(prepared, prepared.calls[0], record, partial(self._read, record, clock))
+            else:
+                completion = await self._assembled(prepared, record, clock)
+            return estimated(prepared.request, completion)
         finally:
             record.waited += self._clock() - started
+
+    async def _assembled(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> Completion:
+        """The answer out of its parts."""
+        finishing, request = prepared.finishing or Finishing(), prepared.request
+        if not prepared.calls:
+            return Finisher(finishing).whole(alone(request))
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def one(call: Call) -> Completion:
+            ask = partial(self._gather if finishing.stops else self._read, record, clock)
+            async with slots:
+                return await self._fitted(prepared, call, record, partial(ask, finishing=finishing))
+
+        async with Tasks() as tasks:
+            completions = await tasks.all(one(call) for call in prepared.calls)
+        completion = completions[0]
+        if len(completions) > 1:
+            record.billed = billed(completions)
+            completion = _merged(prepared, completions, finishing.candidates)
+        return Finisher(finishing).whole(finishing.ranked(completion, request.prompts))
+
+    async def _read(
+        self, record: RequestRecord, clock: Deadlines, call: Call, finishing: Finishing | None = None
+    ) -> Completion:
+        """One call's whole body."""
+        sent = call.sent
+        response = await self._open(sent, record)
+        try:
+            body = await read_whole(response, partial(clock.enter, Phase.IDLE, sent.target.timeouts.idle))
+        finally:
+            response.release()
         completion = sent.target.dialect.decode(sent, body)
-        if len(completion.choices) != expected:
-            message = f"The upstream answered with {len(completion.choices)} of {expected} choices."
+        if len(completion.choices) != call.part.count:
+            message = f"The upstream answered with {len(completion.choices)} of {call.part.count} choices."
             raise fail(FailureKind.MALFORMED, message)
         return completion
 
-    async def streamed(self, sent: UpstreamRequest, record: RequestRecord, clock: Deadlines) -> OpenStream:
-        """The answer of a streamed call, read up to its first content. Raises UpstreamError.
+    async def _gather(self, record: RequestRecord, clock: Deadlines, call: Call, finishing: Finishing) -> Completion:
+        """One call's answer out of a stream, which ends where the gateway finds a stop."""
+        stream = await self._first(record, finishing, call)
+        clock.enter(Phase.IDLE, call.sent.target.timeouts.idle)
+        gatherer = Gatherer(call.part.count)
+        try:
+            for event in stream.first():
+                gatherer.add(event)
+            while not stream.over:
+                await stream.wait()
+                clock.touch()
+                for event in stream.take():
+                    gatherer.add(event)
+            await stream.finish()
+        finally:
+            stream.close()
+        try:
+            return gatherer.completion()
+        except ValueError as problem:
+            raise fail(FailureKind.TRUNCATED, f"The upstream's answer is not whole: {problem}.") from None
+
+    @asynccontextmanager
+    async def streamed(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> AsyncIterator[Stream]:
+        """The stream of a request, read up to its first content; closed on leaving. Raises UpstreamError.
 
         The first-event limit covers everything before that, comments and role-only frames included: none of it is
         content.
         """
-        clock.enter(Phase.FIRST_EVENT, sent.target.timeouts.first_event)
+        clock.enter(Phase.FIRST_EVENT, prepared.target.timeouts.first_event)
+        finishing = prepared.finishing
+        finisher = None if finishing is None else Finisher(finishing)
+        if len(prepared.calls) > 1:
+            async with Tasks() as tasks:
+                merged = self._merged(prepared, record, tasks)
+                merged.finisher = finisher
+                await self._waited(record, merged.until_content())
+                yield merged
+                record.billed = merged.billed
+        elif prepared.calls:
+            first = self._fitted(prepared, prepared.calls[0], record, partial(self._first, record, finishing))
+            stream = await self._waited(record, first)
+            stream.finisher = finisher
+            try:
+                yield stream
+            finally:
+                stream.close()
+        else:
+            yield LocalStream(list(as_chunks(Finisher(finishing or Finishing()).whole(alone(prepared.request)))))
+
+    async def _waited(self, record: RequestRecord, work: Awaitable[T]) -> T:
         started = self._clock()
         try:
-            response = await self._open(sent, record)
-            try:
-                decoder = sent.target.dialect.stream(sent)
-                events, ended = await _until_content(response, decoder)
-            except BaseException:
-                response.close()
-                raise
+            return await work
         finally:
             record.waited += self._clock() - started
+
+    def _merged(self, prepared: Prepared, record: RequestRecord, tasks: Tasks) -> MergedStream:
+        finishing = prepared.finishing or Finishing(n=prepared.request.params.get("n", 1))
+
+        async def opened(call: Call) -> OpenStream:
+            return await self._fitted(prepared, call, record, partial(self._first, record, finishing))
+
+        tally = UsageTally([call.part for call in prepared.calls])
+        merged = MergedStream(len(prepared.calls), finishing.n, opened, asyncio.Semaphore(AT_ONCE), tally)
+        for number, call in enumerate(prepared.calls):
+            tasks.start(merged.pump(number, call))
+        return merged
+
+    async def _first(self, record: RequestRecord, finishing: Finishing | None, call: Call) -> OpenStream:
+        """One call's stream up to its first content."""
+        sent = call.sent
+        response = await self._open(sent, record)
+        try:
+            decoder = sent.target.dialect.stream(sent)
+            if finishing is not None and finishing.stops:
+                decoder = Scanned(decoder, finishing, call.part.count)
+            events, ended = await _until_content(response, decoder)
+        except BaseException:
+            response.close()
+            raise
         return OpenStream(response, decoder, events, ended)
 
-    async def _open(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
+    async def _fitted(
+        self, prepared: Prepared, call: Call, record: RequestRecord, ask: Callable[[Call], Awaitable[T]]
+    ) -> T:
+        """What `ask` gives for a call, with as many tokens as the window leaves where that is what the client wants."""
+        if prepared.counted:
+            call = await self._fitting.beforehand(call, record)
+        tries = 1
+        while True:
+            try:
+                return await ask(call)
+            except UpstreamError as error:
+                smaller = self._fitting.smaller(call, error.failure, tries, record)
+                if smaller is None:
+                    raise
+                call = smaller
+                tries += 1
+
+    async def _ask(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
         transport = self._mock if sent.url.startswith(SCHEME) else self._http
-        response = await transport.open(sent, record.request_id)
+        return await transport.open(sent, record.request_id)
+
+    async def _open(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
+        response = await self._ask(sent, record)
         if 200 <= response.status < 300:
             return response
         try:
@@ -129,6 +251,13 @@ class Dispatcher:
         finally:
             response.release()
         raise UpstreamError(sent.target.dialect.classify(sent, response.status, response.headers, body))
+
+
+def _merged(prepared: Prepared, completions: list[Completion], candidates: int) -> Completion:
+    try:
+        return merge([call.part for call in prepared.calls], completions, candidates)
+    except ValueError:
+        raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
 
 
 async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamEvent], bool]:

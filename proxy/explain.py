@@ -11,7 +11,10 @@ from multidict import CIMultiDict
 
 from providers.dialect import Target, UpstreamRequest
 from providers.failure import Refusal
+from providers.shape import Prepared
 from providers.unified import Operation, UnifiedRequest
+from proxy.access import permit_extras
+from proxy.dispatch import prepared_for
 from proxy.errors import GatewayError, refused
 from proxy.outbound import SESSION_HEADERS, call_headers
 from proxy.router import Route, Router
@@ -30,7 +33,7 @@ class Trial:
     """One target of the plan, and the call it would get or the reason why it cannot honour the request."""
 
     target: Target
-    outcome: UpstreamRequest | Refusal
+    outcome: Prepared | Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,10 @@ class Explanation:
     error: tuple[int, bytes] | None
 
     @property
-    def chosen(self) -> UpstreamRequest | None:
-        """The call that would be made: that of the first target which can honour the request."""
-        calls = (each.outcome for each in self.trials if isinstance(each.outcome, UpstreamRequest))
-        return next(calls, None)
+    def chosen(self) -> Prepared | None:
+        """The calls that would be made: those of the first target which can honour the request."""
+        ready = (each.outcome for each in self.trials if isinstance(each.outcome, Prepared))
+        return next(ready, None)
 
 
 @dataclass(slots=True)
@@ -77,8 +80,9 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     error: tuple[int, bytes] | None = None
     try:
         request = _parsed(snapshot, route, body)
+        permit_extras(team, request)
         planned = plan(snapshot, team, request.model, route.surface.name, chance)
-        trials = tuple(Trial(target, _outcome(request, target)) for target in planned.targets)
+        trials = tuple(Trial(target, _outcome(request, target, team)) for target in planned.targets)
         _require_one(trials)
     except GatewayError as problem:
         error = route.surface.error(problem.facts)
@@ -93,9 +97,9 @@ def _parsed(snapshot: Snapshot, route: Route, body: bytes) -> UnifiedRequest:
     return route.surface.parse(operation, body, snapshot.default_models.get(route.surface.name))
 
 
-def _outcome(request: UnifiedRequest, target: Target) -> UpstreamRequest | Refusal:
+def _outcome(request: UnifiedRequest, target: Target, team: Team) -> Prepared | Refusal:
     try:
-        return target.dialect.encode(request, target)
+        return prepared_for(request, target, team)
     except Refusal as refusal:
         return refusal
 

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.unified import Operation, UnifiedRequest
-from proxy.access import identify
+from providers.shape import Prepared
+from providers.unified import Operation
+from proxy.access import identify, permit_extras
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.dispatch import Dispatcher, OpenStream, choose
+from proxy.dispatch import Dispatcher, choose
 from proxy.errors import ErrorFacts, GatewayError, internal, upstream_failed
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.record import Outcome, RequestRecord
-from proxy.relay import Relay, drain
+from proxy.relay import Relay
 from proxy.router import Route, Router
 from proxy.routing import Plan, plan, visible
 from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, fresh_id, health, read_body, request_id
@@ -35,9 +35,8 @@ from proxy.surfaces.surface import AnswerFacts, ModelCard, Renderer, Surface
 class Call:
     """One request, parsed and planned: what the answering half needs."""
 
-    request: UnifiedRequest
     plan: Plan
-    sent: UpstreamRequest
+    prepared: Prepared
     surface: Surface
     record: RequestRecord
     http: web.BaseRequest
@@ -45,22 +44,27 @@ class Call:
     @property
     def total(self) -> float:
         """Seconds the whole request may take: the client's `inference_timeout` may shorten the operator's limit."""
-        limit = self.sent.target.timeouts.total
-        return limit if self.request.timeout is None else min(limit, self.request.timeout)
+        limit, wish = self.prepared.target.timeouts.total, self.prepared.request.timeout
+        return limit if wish is None else min(limit, wish)
 
     def renderer(self) -> Renderer:
         """A fresh renderer for this answer."""
-        facts = AnswerFacts(fresh_id(), int(time.time()), self.plan.served_name(self.sent.target))
-        return self.surface.renderer(self.request, facts)
+        facts = AnswerFacts(fresh_id(), int(time.time()), self.plan.served_name(self.prepared.target))
+        return self.surface.renderer(self.prepared.request, facts)
 
     def headers(self) -> dict[str, str]:
         """The answer's own headers: who answered, and what became of the fields."""
-        sent = self.sent
-        headers = {"x-dragoman-deployment": sent.target.name, "x-dragoman-attempts": str(len(self.record.attempts))}
-        if sent.emulated:
-            headers["x-dragoman-emulated"] = ", ".join(sent.emulated)
-        if sent.dropped:
-            headers["x-dragoman-dropped"] = ", ".join(sent.dropped)
+        record = self.record
+        headers = {
+            "x-dragoman-deployment": self.prepared.target.name,
+            "x-dragoman-attempts": str(len(record.attempts)),
+        }
+        if record.emulated:
+            headers["x-dragoman-emulated"] = ", ".join(record.emulated)
+        if record.dropped:
+            headers["x-dragoman-dropped"] = ", ".join(record.dropped)
+        if record.max_tokens is not None:
+            headers["x-dragoman-max-tokens"] = str(record.max_tokens)
         return headers
 
 
@@ -133,44 +137,47 @@ class Gateway:
         record.asked, record.stream = request.model, request.stream
         planned = plan(snapshot, team, request.model, surface.name, self._draw)
         record.model = planned.label
-        sent = choose(planned, request)
-        record.emulated, record.dropped = sent.emulated, sent.dropped
-        call = Call(request, planned, sent, surface, record, http)
+        permit_extras(team, request)
+        prepared = choose(planned, team, request)
+        record.emulated, record.dropped = prepared.emulated, prepared.dropped
+        call = Call(planned, prepared, surface, record, http)
         if request.stream:
             return await self._streamed(call)
         return await self._whole(call)
 
     async def _whole(self, call: Call) -> web.Response:
-        sent, record = call.sent, call.record
+        prepared, record = call.prepared, call.record
         clock = Deadlines(call.total)
         self.clocks.add(clock)
         try:
-            with clock, self._dispatcher.attempt(sent, record):
-                completion = await self._dispatcher.whole(sent, record, clock, call.request.choices)
+            with clock, self._dispatcher.attempt(prepared, record):
+                completion = await self._dispatcher.whole(prepared, record, clock)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(settle(record, error)) from None
         finally:
             self.clocks.discard(clock)
         record.usage = completion.usage
+        if completion.usage is not None and completion.usage.estimated:
+            record.emulated = (*record.emulated, "usage")
         return self._response(200, call.renderer().completion(completion), record, call.headers())
 
     async def _streamed(self, call: Call) -> web.StreamResponse:
-        sent, record, renderer = call.sent, call.record, call.renderer()
+        prepared, record, renderer = call.prepared, call.record, call.renderer()
         response: web.StreamResponse | None = None
-        stream: OpenStream | None = None
         clock = Deadlines(call.total)
         self.clocks.add(clock)
         try:
-            with clock, self._dispatcher.attempt(sent, record):
-                stream = await self._dispatcher.streamed(sent, record, clock)
-                clock.lift_total()
-                response = await self._commit(call)
-                relay = Relay(stream, renderer, response.write, clock, record, call.request.choices)
-                await relay.run(sent.target.timeouts.idle)
-                clock.pause()
-                await response.write_eof(renderer.end())
-            record.finished = self._clock()
-            await drain(stream.response)
+            with clock, self._dispatcher.attempt(prepared, record):
+                async with self._dispatcher.streamed(prepared, record, clock) as stream:
+                    clock.lift_total()
+                    response = await self._commit(call)
+                    clock.enter(Phase.IDLE, prepared.target.timeouts.idle)
+                    await Relay(stream, renderer, response.write, clock, record, prepared.request).run()
+                    clock.pause()
+                    await response.write_eof(renderer.end())
+                    record.finished = self._clock()
+                    clock.stop()
+                    await stream.finish()
         except (UpstreamError, DeadlinePassed) as error:
             if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
                 self._left(record)
@@ -187,8 +194,6 @@ class Gateway:
                 raise
         finally:
             self.clocks.discard(clock)
-            if stream is not None:
-                stream.response.close()
             if response is not None and not record.finished and record.outcome == "ok":
                 # A fault of ours is on its way out; the client must not take what it got for whole.
                 self._metrics.abort("gateway", "internal_error")

@@ -61,7 +61,11 @@ class Metrics:
             OVERHEAD_BUCKETS,
         )
         self._attempts = self._counter("attempts", "Calls of a deployment by outcome.", ("deployment", "outcome"))
-        self._tokens = self._counter("tokens", "Tokens as the upstream counted them.", ("team", "model", "direction"))
+        self._tokens = self._counter(
+            "tokens",
+            "Tokens as the upstream counted them; a guess where it counted none.",
+            ("team", "model", "direction"),
+        )
         self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason"))
         self._reloads = self._counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = self._gauge("inflight_requests", "Requests being answered by a deployment.", ("deployment",))
@@ -89,9 +93,10 @@ class Metrics:
             self._add(self._attempts, attempt.deployment, attempt.outcome)
         if record.first_content is not None and record.deployment is not None:
             self._observe(self._first_token, record.first_content - record.started, model, record.deployment)
-        if record.usage is not None:
-            self._count(self._tokens, record.usage.prompt_tokens, team, model, "input")
-            self._count(self._tokens, record.usage.completion_tokens, team, model, "output")
+        usage = record.billed or record.usage
+        if usage is not None:
+            self._count(self._tokens, usage.prompt_tokens, team, model, "input")
+            self._count(self._tokens, usage.completion_tokens, team, model, "output")
 
     def abort(self, side: str, reason: str) -> None:
         """Count a stream that ended early; `side` is `client`, `upstream` or `gateway`."""

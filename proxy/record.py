@@ -25,8 +25,13 @@ class Attempt:
 
 @dataclass(slots=True)
 class RequestRecord:
-    """One logical request. Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's
-    string, for the log. `waited` is the time spent waiting for the upstream, `first_content` when content began."""
+    """One logical request.
+
+    Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's string, for the log.
+    `usage` is that of the answer, `billed` what several calls cost where that differs. `max_tokens` is the limit that
+    the window left room for, where the gateway lowered it. `waited` is the time spent waiting for the upstream,
+    `first_content` when content began.
+    """
 
     request_id: str
     started: float
@@ -42,6 +47,8 @@ class RequestRecord:
     outcome: Outcome = "ok"
     attempts: list[Attempt] = field(default_factory=list)
     usage: Usage | None = None
+    billed: Usage | None = None
+    max_tokens: int | None = None
     waited: float = 0.0
     first_content: float | None = None
     finished: float = 0.0

@@ -21,11 +21,12 @@ from providers.capabilities import (
     WRAPPED,
     Capabilities,
     Cell,
+    counted_first,
     emulated,
     refused,
 )
 from providers.guided import Unenforceable, constrain, format_members
-from providers.profile_rows import Overflow
+from providers.profile_rows import AtWindow
 from providers.profiles import Profile, Wire
 from providers.unified import Guided, JsonObject, Operation
 
@@ -55,6 +56,7 @@ def capabilities(profile: Profile, asked: Operation, sent: Operation, counted: b
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
         verifies=profile.verifies,
+        counts=counted_first(cells),
         watched=frozenset(_watched(profile, cells)),
     )
 
@@ -146,7 +148,7 @@ def _context(wire: Wire, counted: bool) -> Iterator[tuple[str, Cell]]:
     name = "context_length_exceeded_behavior"
     shortens = refused(f"it shortens the answer by itself instead of refusing; {_UNKNOWN_WINDOW} refuse")
     cuts = refused(f"it cuts the prompt by itself instead; {_UNKNOWN_WINDOW} hold prompts against it")
-    by_habit: dict[Overflow, tuple[Cell, Cell]] = {
+    by_habit: dict[AtWindow, tuple[Cell, Cell]] = {
         "native": (NATIVE, NATIVE),
         "never": (NATIVE, NATIVE),
         "errors": (RESENT, NATIVE),

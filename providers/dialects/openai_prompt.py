@@ -16,14 +16,14 @@ _REASONING = ("reasoning_content", "reasoning")
 def native_prompt(target: Target, table: Capabilities, prompt: Prompt) -> JsonValue:
     """The `prompt` member. Raises Refusal for a form that one call does not take."""
     match prompt:
-        case TextPrompt((text,)):
-            return text
+        case TextPrompt((text,), listed):
+            return [text] if listed and table["prompt.batch"].native else text
         case TextPrompt(texts):
             _need(target, table, "prompt.batch")
             return list(texts)
-        case TokenPrompt((sequence,)):
+        case TokenPrompt((sequence,), listed):
             _need(target, table, "prompt.tokens")
-            return list(sequence)
+            return [[*sequence]] if listed and table["prompt.token_batch"].native else list(sequence)
         case TokenPrompt(sequences):
             _need(target, table, "prompt.token_batch")
             return [list(sequence) for sequence in sequences]

@@ -10,6 +10,7 @@ import orjson
 
 from providers.dialect import UpstreamRequest
 from providers.failure import Refusal
+from providers.shape import Prepared
 from proxy.commands.team import find_team
 from proxy.explain import DEFAULT_SURFACE, Explanation, Trial, default_path, explained, upstream_headers
 from proxy.reload import Source
@@ -73,21 +74,29 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield _pretty(body)
 
 
-def _trial_lines(number: int, trial: Trial, chosen: UpstreamRequest | None) -> Iterator[str]:
+def _trial_lines(number: int, trial: Trial, chosen: Prepared | None) -> Iterator[str]:
     outcome = trial.outcome
     name = paint(f"{number}. {trial.target.name}", Ink.BOLD)
     if isinstance(outcome, Refusal):
         yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
         return
-    is_chosen = outcome is chosen
-    yield f"{name} {'gets' if is_chosen else 'would get, if those before it could not honour the request'}"
-    yield f"{outcome.method} {outcome.url}"
-    yield from (f"{field}: {value}" for field, value in upstream_headers(outcome).items())
-    yield ""
-    yield _pretty(outcome.body)
+    yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it could not honour the request'}"
+    if len(outcome.calls) != 1:
+        yield f"{len(outcome.calls)} calls" if outcome.calls else "nothing: the answer is known"
+    for call in outcome.calls:
+        yield from _call_lines(call.sent)
+    if outcome.counted:
+        yield "The prompt is held against the context window first; where that cannot be told, the engine counts it."
     notes = {"emulated": outcome.emulated, "dropped": outcome.dropped}
     yield from (f"{note}: {', '.join(fields)}" for note, fields in notes.items() if fields)
-    yield from (f"tool {theirs} is the client's {ours}" for theirs, ours in outcome.tool_names.items())
+
+
+def _call_lines(sent: UpstreamRequest) -> Iterator[str]:
+    yield f"{sent.method} {sent.url}"
+    yield from (f"{field}: {value}" for field, value in upstream_headers(sent).items())
+    yield ""
+    yield _pretty(sent.body)
+    yield from (f"tool {theirs} is the client's {ours}" for theirs, ours in sent.tool_names.items())
 
 
 def _pretty(body: bytes) -> str:
@@ -116,19 +125,24 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
     yield json.dumps(facts, indent=2, ensure_ascii=False)
 
 
-def _trial_facts(trial: Trial, chosen: UpstreamRequest | None) -> dict[str, object]:
+def _trial_facts(trial: Trial, chosen: Prepared | None) -> dict[str, object]:
     outcome = trial.outcome
     facts: dict[str, object] = {"deployment": trial.target.name, "chosen": outcome is chosen}
     if isinstance(outcome, Refusal):
         return {**facts, "refused": {"code": outcome.code, "param": outcome.param, "message": outcome.message}}
-    request = {
-        "method": outcome.method,
-        "url": outcome.url,
-        "headers": upstream_headers(outcome),
-        "body": orjson.loads(outcome.body),
+    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "counted_first": outcome.counted}
+    return {**facts, **notes, "calls": [_call_facts(call.sent) for call in outcome.calls]}
+
+
+def _call_facts(sent: UpstreamRequest) -> dict[str, object]:
+    return {
+        "operation": sent.operation,
+        "method": sent.method,
+        "url": sent.url,
+        "headers": upstream_headers(sent),
+        "body": orjson.loads(sent.body),
+        "tool_names": dict(sent.tool_names),
     }
-    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "tool_names": dict(outcome.tool_names)}
-    return {**facts, "operation": outcome.operation, "request": request, **notes}
 
 
 FORMS: Mapping[str, Form] = {"text": text_lines, "json": json_lines}

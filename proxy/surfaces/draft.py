@@ -17,13 +17,12 @@ CONFLICT = "conflicting_parameters"
 class Rules:
     """What one surface holds differently from the others.
 
-    `fields` is its table, `defaults` what it fills in when the client says nothing, `max_stops` how many stop strings
-    it takes (None = any number), `bare_zero_tokens` the operations where a limit of 0 tokens needs no `echo`.
+    `fields` is its table, `defaults` what it fills in when the client says nothing, `bare_zero_tokens` the operations
+    where a limit of 0 tokens needs no `echo`.
     """
 
     fields: Mapping[Operation, Mapping[str, Check]]
     defaults: Mapping[Operation, Mapping[str, object]]
-    max_stops: int | None = 4
     bare_zero_tokens: frozenset[Operation] = frozenset()
 
 

@@ -27,7 +27,6 @@ PAIS = SurfaceRow(
             Operation.COMPLETIONS: {"temperature": 0, "context_length_exceeded_behavior": "error"},
             Operation.CHAT: {"context_length_exceeded_behavior": "error"},
         },
-        max_stops=None,
     ),
     style=OPENAI_STYLE,
     validation_status=422,

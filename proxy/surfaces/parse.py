@@ -18,6 +18,7 @@ from providers.unified import (
     UnifiedRequest,
 )
 from proxy.errors import invalid_request
+from proxy.surfaces import extras
 from proxy.surfaces.body import load
 from proxy.surfaces.checks import Invalid
 from proxy.surfaces.draft import Draft, Rules
@@ -37,7 +38,11 @@ def parse(rules: Rules, operation: Operation, body: bytes, default_model: str | 
             continue
         check = fields.get(name)
         if check is None:
-            unknown[name] = value
+            # What reads like a protected member to some server is one.
+            if extras.reserved(name):
+                draft.refuse(name, Invalid("cannot be set here"))
+            else:
+                unknown[name] = value
             continue
         try:
             draft.values[name] = check(value)

@@ -29,12 +29,12 @@ def prompt(value: JsonValue) -> TextPrompt | TokenPrompt:
         raise Invalid("must not be an empty list")
     kinds = set(map(type, value))
     if kinds == {str}:
-        return TextPrompt(tuple(cast(list[str], value)))
+        return TextPrompt(tuple(cast(list[str], value)), listed=True)
     if kinds == {int}:
         return TokenPrompt((_tokens(value),))
     if kinds == {list}:
         sequences = cast(list[list[JsonValue]], value)
-        return TokenPrompt(tuple(_tokens(sequence, index) for index, sequence in enumerate(sequences)))
+        return TokenPrompt(tuple(_tokens(sequence, index) for index, sequence in enumerate(sequences)), listed=True)
     raise Invalid(_FORMS)
 
 

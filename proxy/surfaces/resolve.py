@@ -37,16 +37,20 @@ def limits(draft: Draft) -> None:
     draft.values["max_tokens"] = limit
 
 
+MAX_STOPS = 32
+"""Stop strings of a request. The APIs document 4, their clients send 10 (Continue); what a vendor does not take, the
+gateway looks for itself."""
+
+
 def stops(draft: Draft) -> None:
     """`stop` and `stop_sequences` together, in order, each string once."""
     given = {name: listed for name in ("stop", "stop_sequences") if (listed := draft.take(name, tuple)) is not None}
     if not given:
         return
     merged: tuple[str, ...] = tuple(dict.fromkeys(word for listed in given.values() for word in listed))
-    most = draft.rules.max_stops
-    if most is not None and len(merged) > most:
+    if len(merged) > MAX_STOPS:
         both = " together with 'stop_sequences'" if len(given) > 1 else ""
-        draft.refuse(next(iter(given)), Invalid(f"may hold at most {most} strings{both}"))
+        draft.refuse(next(iter(given)), Invalid(f"may hold at most {MAX_STOPS} strings{both}"))
     if merged:
         draft.values["stop"] = merged
 

@@ -147,7 +147,7 @@ def test_a_table_with_mistakes_starts_no_gateway(tmp_path: Path) -> None:
 def test_one_schema_becomes_the_body_that_each_vendor_enforces(table: str) -> None:
     status, found = explained(table, ASK)
     assert status == 0
-    requests = {target["deployment"]: target["request"] for target in found["targets"]}
+    requests = {target["deployment"]: target["calls"][0] for target in found["targets"]}
     assert list(requests) == list(EXPECTED)
     for deployment, (url, body) in EXPECTED.items():
         assert (requests[deployment]["method"], requests[deployment]["url"]) == ("POST", url)
@@ -161,7 +161,7 @@ def test_a_pattern_goes_to_the_one_that_has_patterns_and_the_others_say_why_not(
     status, found = explained(table, body)
     assert status == 0
     first, *others = found["targets"]
-    assert first["request"]["body"]["structured_outputs"] == {"regex": "red|blue"}
+    assert first["calls"][0]["body"]["structured_outputs"] == {"regex": "red|blue"}
     for target in others:
         assert target["refused"]["param"] == "guided_regex"
         assert target["deployment"] in target["refused"]["message"]

@@ -51,8 +51,8 @@ vendors:
   openai_compatible: {{base_url: "{upstream}/v1"}}
 defaults: {{allow_private: true, completions: true}}
 models:
-  vllm/{MODEL}: {{}}
-  openai_compatible/{MODEL}: {{}}
+  vllm/{MODEL}: {{context_window: 8192}}
+  openai_compatible/{MODEL}: {{context_window: 8192}}
 {teams}"""
 
 
@@ -75,24 +75,15 @@ def classic(answer: Wire) -> list[JsonValue]:
     return [[choice[name] for name in names] for choice in answer["choices"]]
 
 
-def question(body: JsonObject) -> bytes:
-    """What a request asks: a list of one prompt asks the same as the prompt alone."""
-    match body["prompt"]:
-        case [str() | list() as prompt]:
-            return exact({**body, "prompt": prompt})
-        case _:
-            return exact(body)
-
-
 RECORDED = [exchange for name in SCENARIOS for exchange in RECORDINGS[name].exchanges]
-ANSWERS: Mapping[bytes, str] = {question(orjson.loads(one["body"])): one["answer"] for one in RECORDED}
+ANSWERS: Mapping[bytes, str] = {exact(orjson.loads(one["body"])): one["answer"] for one in RECORDED}
 
 
 def replay(request: Received) -> Script:
     """The recorded answer to this question, to any other a 501."""
     body = request.json()
     assert isinstance(body, dict)
-    answer = ANSWERS.get(question(body)) if request.path == "/v1/completions" else None
+    answer = ANSWERS.get(exact(body)) if request.path == "/v1/completions" else None
     if answer is None:
         return unscripted(request)
     return body_answer(200, answer.encode(), [("content-type", "application/json")])
@@ -135,22 +126,14 @@ async def test_a_recorded_exchange_passes_unchanged(
         before = len(vendor.requests)
         answer = await through(gateway, path, f"{profile}/{MODEL}", exchange)
         (heard,) = vendor.requests[before:]
-        assert question(orjson.loads(heard.body)) == question(orjson.loads(exchange["body"]))
+        assert exact(orjson.loads(heard.body)) == exact(orjson.loads(exchange["body"]))
         recorded = orjson.loads(exchange["answer"])
         assert exact(classic(answer)) == exact(classic(recorded))
         assert totals(answer["usage"]) == totals(recorded["usage"])
 
 
 @PROFILES
-@pytest.mark.parametrize(
-    "scenario",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason="a list of one prompt goes upstream as that prompt alone"))
-        if name == "single"
-        else name
-        for name in SCENARIOS
-    ],
-)
+@pytest.mark.parametrize("scenario", SCENARIOS)
 async def test_a_recorded_prompt_keeps_its_form(
     vendor: FakeVendor, gateway: RunningGateway, profile: str, scenario: str
 ) -> None:
@@ -180,8 +163,8 @@ class TestTheHarness:
             endpoint = Endpoint(f"{gateway.url}/v1/completions", f"{profile}/{MODEL}")
             scores = await score([order(scenario, endpoint) for scenario in SCENARIOS.values()], KEY)
         assert scores == [recording.scores for recording in RECORDINGS.values()]
-        heard = [question(orjson.loads(request.body)) for request in vendor.requests[before:]]
-        assert Counter(heard) == Counter(question(orjson.loads(exchange["body"])) for exchange in RECORDED)
+        heard = [exact(orjson.loads(request.body)) for request in vendor.requests[before:]]
+        assert Counter(heard) == Counter(exact(orjson.loads(exchange["body"])) for exchange in RECORDED)
 
     @pytest.mark.engine
     @PROFILES

@@ -10,17 +10,21 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typing_extensions import override
 
+from providers.capabilities import FEATURES, NATIVE, Capabilities
 from providers.completion import Choice, Chunk, Completion, StreamEvent
 from providers.dialect import StreamDecoder, Target, UpstreamRequest
 from providers.failure import Failure, FailureKind, Refusal, UpstreamError
+from providers.shape import Prepared, prepare
 from providers.unified import Operation, TextPrompt, UnifiedRequest
 from proxy import upstream
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.dispatch import Dispatcher, OpenStream, choose
+from proxy.dispatch import Dispatcher, choose
 from proxy.errors import GatewayError
 from proxy.metrics import Metrics
 from proxy.record import RequestRecord
 from proxy.routing import Plan
+from proxy.snapshot import ANYONE
+from proxy.streams import OpenStream
 from proxy.upstream import MAX_ERROR_BODY, UpstreamResponse
 from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
 from tests.proxy.tables import snapshot
@@ -34,6 +38,10 @@ MOCKED = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("hi",)),
 
 class Scripted:
     """A dialect of marks: a whole body's `+` are its choices; a target named `picky` refuses `suffix`."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return Capabilities({name: NATIVE for name in FEATURES})
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
@@ -60,7 +68,7 @@ TABLE = snapshot(
     "models: {v/m: {deployments: {picky: {}, picky2: {}, good: {}, better: {}}}, mock/echo: {}}"
 )
 TARGETS = {target.deployment: replace(target, dialect=Scripted()) for target in TABLE.models["v/m"].targets}
-GOOD = Scripted().encode(ASKED, TARGETS["good"])
+GOOD = prepare(ASKED, TARGETS["good"])
 LABEL = "v/m/good"
 
 
@@ -94,18 +102,25 @@ class Rig:
     """A dispatcher behind a scripted door."""
 
     door: Door
-    sent: UpstreamRequest = GOOD
+    prepared: Prepared = GOOD
     record: RequestRecord = field(default_factory=lambda: RequestRecord("req-1", 0.0, "openai", "/"))
     metrics: Metrics = field(default_factory=Metrics)
     time: float = 0.0
 
     def whole(self, expected: int = 1) -> Completion:
         """The whole answer."""
-        return run(self._attempt(lambda dispatcher, clock: dispatcher.whole(self.sent, self.record, clock, expected)))
+        self.prepared = prepare(replace(ASKED, params={"n": expected}), self.prepared.target)
+        return run(self._attempt(lambda dispatcher, clock: dispatcher.whole(self.prepared, self.record, clock)))
 
     def streamed(self) -> OpenStream:
         """The stream up to its first content."""
-        return run(self._attempt(lambda dispatcher, clock: dispatcher.streamed(self.sent, self.record, clock)))
+
+        async def opened(dispatcher: Dispatcher, clock: Deadlines) -> OpenStream:
+            async with dispatcher.streamed(self.prepared, self.record, clock) as stream:
+                assert isinstance(stream, OpenStream)
+                return stream
+
+        return run(self._attempt(opened))
 
     def fails(self, way: Callable[[], object]) -> Failure:
         """How an answer fails."""
@@ -121,7 +136,7 @@ class Rig:
     async def _attempt(self, work: Callable[[Dispatcher, Deadlines], Awaitable[_T]]) -> _T:
         dispatcher = Dispatcher(self.door, self.metrics)
         try:
-            with Deadlines(600.0) as clock, dispatcher.attempt(self.sent, self.record):
+            with Deadlines(600.0) as clock, dispatcher.attempt(self.prepared, self.record):
                 assert self.in_flight() == 1
                 return await work(dispatcher, clock)
         finally:
@@ -144,16 +159,16 @@ def body_of(rig: Rig) -> Body:
 
 
 def test_the_first_target_is_asked() -> None:
-    assert choose(plan_of("good", "better"), ASKED).target is TARGETS["good"]
+    assert choose(plan_of("good", "better"), ANYONE, ASKED).target is TARGETS["good"]
 
 
 def test_a_target_that_cannot_honour_the_request_is_passed_over() -> None:
-    assert choose(plan_of("picky", "good"), ASKED).target is TARGETS["good"]
+    assert choose(plan_of("picky", "good"), ANYONE, ASKED).target is TARGETS["good"]
 
 
 def test_where_no_target_can_the_first_reason_is_told() -> None:
     with pytest.raises(GatewayError) as caught:
-        choose(plan_of("picky", "picky2"), ASKED)
+        choose(plan_of("picky", "picky2"), ANYONE, ASKED)
     facts = caught.value.facts
     assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "suffix")
     assert facts.message == "'suffix' is not supported by v/m/picky."
@@ -161,7 +176,7 @@ def test_where_no_target_can_the_first_reason_is_told() -> None:
 
 def test_a_plan_without_targets_is_a_fault_of_ours() -> None:
     with pytest.raises(RuntimeError, match="v/m"):
-        choose(plan_of(), ASKED)
+        choose(plan_of(), ANYONE, ASKED)
 
 
 # Whole answers -------------------------------------------------------------------------------------------------------
@@ -171,7 +186,7 @@ def test_a_whole_answer_is_read_decoded_and_its_connection_given_back() -> None:
     rig = answers(b"+a ", b"+b", b"")
     assert [choice.text for choice in rig.whole(2).choices] == ["a", "b"]
     assert (body_of(rig).released, body_of(rig).closed) == (1, 0)
-    assert rig.door.seen == [(GOOD, "req-1")]
+    assert rig.door.seen == [(rig.prepared.calls[0].sent, "req-1")]
     (attempt,) = rig.record.attempts
     assert (attempt.deployment, attempt.outcome, attempt.status) == (LABEL, "ok", None)
 
@@ -260,8 +275,13 @@ def test_all_the_time_the_upstream_took_is_waiting(make: Callable[[], Rig], way:
 def test_a_stream_is_handed_over_at_its_first_content() -> None:
     rig = answers(b": :", b"#", b"+a +b", b"+c")
     stream = rig.streamed()
-    assert (stream.events, stream.ended) == ([USAGE, Chunk(text="a"), Chunk(text="b")], False)
-    assert (body_of(rig).closed, body_of(rig).released) == (0, 0)
+    assert (list(stream.first()), stream.over) == ([USAGE, Chunk(text="a"), Chunk(text="b")], False)
+
+
+def test_a_stream_is_closed_by_leaving_its_block() -> None:
+    rig = answers(b"+a")
+    rig.streamed()
+    assert (body_of(rig).closed, body_of(rig).released) == (1, 0)
 
 
 def test_a_stream_that_ends_with_its_first_content_says_so() -> None:
@@ -284,7 +304,7 @@ def test_a_stream_that_ends_with_its_first_content_says_so() -> None:
             return Late()
 
     rig = answers(b"+a", b"")
-    rig.sent = replace(GOOD, target=replace(GOOD.target, dialect=Holding()))
+    rig.prepared = prepare(ASKED, replace(GOOD.target, dialect=Holding()))
     stream = rig.streamed()
     assert (stream.events, stream.ended) == ([Chunk(text="late", finish_reason="stop")], True)
 
@@ -340,8 +360,9 @@ def test_a_client_that_leaves_cancels_the_attempt_and_its_connection() -> None:
         dispatcher = Dispatcher(rig.door, rig.metrics)
 
         async def work() -> None:
-            with Deadlines(600.0) as clock, dispatcher.attempt(rig.sent, rig.record):
-                await dispatcher.streamed(rig.sent, rig.record, clock)
+            with Deadlines(600.0) as clock, dispatcher.attempt(rig.prepared, rig.record):
+                async with dispatcher.streamed(rig.prepared, rig.record, clock):
+                    pytest.fail("there is no content")
 
         task = asyncio.create_task(work())
         await asyncio.sleep(5)
@@ -359,7 +380,7 @@ def test_a_fault_of_ours_leaves_nothing_in_flight() -> None:
     rig = answers(b"+a", b"")
 
     async def main() -> None:
-        with Dispatcher(rig.door, rig.metrics).attempt(rig.sent, rig.record):
+        with Dispatcher(rig.door, rig.metrics).attempt(rig.prepared, rig.record):
             raise LookupError("ours")
 
     with pytest.raises(LookupError):
@@ -371,7 +392,7 @@ def test_a_client_that_was_gone_when_written_to_counts_as_one_that_left() -> Non
     rig = answers(b"+a", b"")
 
     async def main() -> None:
-        with Dispatcher(rig.door, rig.metrics).attempt(rig.sent, rig.record):
+        with Dispatcher(rig.door, rig.metrics).attempt(rig.prepared, rig.record):
             raise ConnectionResetError("the client's")
 
     with pytest.raises(ConnectionResetError):
@@ -381,7 +402,7 @@ def test_a_client_that_was_gone_when_written_to_counts_as_one_that_left() -> Non
 
 def test_the_mock_vendor_needs_no_network() -> None:
     (target,) = TABLE.models["mock/echo"].targets
-    rig = Rig(Door(CUT), sent=target.dialect.encode(MOCKED, target))
+    rig = Rig(Door(CUT), prepared=prepare(MOCKED, target))
     (event, *_) = rig.streamed().events
     assert isinstance(event, Chunk)
     assert event.text == "hi"

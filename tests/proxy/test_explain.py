@@ -9,8 +9,8 @@ import pytest
 
 from config.loader import load_text
 from providers.auth import MASK
-from providers.dialect import UpstreamRequest
 from providers.failure import Refusal
+from providers.shape import Prepared
 from providers.unified import JsonObject, JsonValue, Operation
 from proxy.dispatch import choose
 from proxy.errors import GatewayError
@@ -65,7 +65,7 @@ def test_the_targets_come_in_the_order_of_the_plan_with_their_calls(snapshot: Sn
         ("model", "anthropic/claude-haiku-4-5"),
     ]
     calls = [trial.outcome for trial in found.trials]
-    assert all(isinstance(call, UpstreamRequest) for call in calls)
+    assert all(isinstance(call, Prepared) for call in calls)
     assert [trial.target.vendor for trial in found.trials] == ["openai", "anthropic"]
     assert found.chosen is calls[0]
     assert found.error is None
@@ -95,8 +95,8 @@ def test_a_target_that_cannot_is_passed_over_as_the_gateway_passes_it(snapshot: 
     assert refusals == ["openai", "anthropic"]
     assert found.chosen is not None
     request = OPENAI.parse(Operation.CHAT, orjson.dumps(body), None)
-    chosen = choose(plan(snapshot, ANYONE, "any", "openai", lambda: 0.0), request)
-    assert (found.chosen.url, found.chosen.body) == (chosen.url, chosen.body)
+    chosen = choose(plan(snapshot, ANYONE, "any", "openai", lambda: 0.0), ANYONE, request)
+    assert [call.sent for call in found.chosen.calls] == [call.sent for call in chosen.calls]
 
 
 def test_when_no_target_can_the_error_is_the_gateways(snapshot: Snapshot) -> None:
@@ -105,7 +105,7 @@ def test_when_no_target_can_the_error_is_the_gateways(snapshot: Snapshot) -> Non
     assert found.chosen is None
     request = OPENAI.parse(Operation.CHAT, orjson.dumps(body), None)
     with pytest.raises(GatewayError) as caught:
-        choose(plan(snapshot, ANYONE, "fast", "openai", lambda: 0.0), request)
+        choose(plan(snapshot, ANYONE, "fast", "openai", lambda: 0.0), ANYONE, request)
     assert found.error == OPENAI.error(caught.value.facts)
     assert error_of(found)[1]["param"] == "guided_regex"
 
@@ -161,7 +161,7 @@ def test_bytes_that_are_no_json_are_an_error_not_a_crash(snapshot: Snapshot) -> 
 def test_one_constraint_takes_each_vendors_own_form(snapshot: Snapshot, model: str, members: tuple[str, ...]) -> None:
     chosen = ask(snapshot, chatting(model, guided_json=SCHEMA)).chosen
     assert chosen is not None
-    body = found = orjson.loads(chosen.body)
+    body = found = orjson.loads(chosen.calls[0].sent.body)
     for member in members:
         found = found[member]
     assert found == SCHEMA
@@ -193,7 +193,7 @@ vendors:
   openai: {{base_url: "{vendor.base_url}/v1", allow_private: true, api_key: {CANARY}, headers: {{X-Org: {CANARY}}}}}
 models: {{openai/gpt-4o-mini: {{}}}}
 """
-        shown = explained(build_snapshot(load_text(table, "t.yaml", {})), ANYONE, CHAT, body).chosen
+        chosen = explained(build_snapshot(load_text(table, "t.yaml", {})), ANYONE, CHAT, body).chosen
         async with (
             running_gateway(table, tmp_path) as gateway,
             aiohttp.ClientSession() as http,
@@ -202,7 +202,9 @@ models: {{openai/gpt-4o-mini: {{}}}}
             assert answer.status == 200
         (received,) = vendor.requests
         target = vendor.base_url + received.target
-    assert shown is not None
+    assert chosen is not None
+    (call,) = chosen.calls
+    shown = call.sent
     assert (shown.method, shown.url, shown.body) == (received.method, target, received.body)
     expected = {name.lower(): value for name, value in upstream_headers(shown).items()}
     arrived = {name.lower(): value for name, value in received.headers}

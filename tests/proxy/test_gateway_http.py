@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from providers.dialect import UpstreamRequest
+from providers.shape import Prepared
 from providers.unified import UnifiedRequest
 from proxy import gateway as gateway_module
 from proxy import server
 from proxy.dispatch import choose
 from proxy.routing import Plan
+from proxy.snapshot import Team
 from tests.proxy.raw_client import connected, exchange, request
 from tests.proxy.rig import AUTH, Rig, ask, rig
 from tests.support.openai_wire import completion, completion_frames
@@ -92,8 +93,8 @@ async def test_many_clients_at_once_each_get_their_own(served: Rig) -> None:
 async def test_an_answer_names_the_fields_that_were_emulated_or_dropped(
     served: Rig, stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def chosen(plan: Plan, asked: UnifiedRequest) -> UpstreamRequest:
-        return replace(choose(plan, asked), emulated=("n", "echo"), dropped=("seed",))
+    def chosen(plan: Plan, team: Team, asked: UnifiedRequest) -> Prepared:
+        return replace(choose(plan, team, asked), emulated=("n", "echo"), dropped=("seed",))
 
     monkeypatch.setattr(gateway_module, "choose", chosen)
     if stream:

@@ -10,11 +10,12 @@ from typing_extensions import override
 from providers.completion import Chunk, Completion, StreamEvent, Usage
 from providers.dialect import StreamDecoder
 from providers.failure import FailureKind, UpstreamError
+from providers.unified import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.dispatch import OpenStream
 from proxy.errors import ErrorFacts
 from proxy.record import RequestRecord
-from proxy.relay import DRAIN_WAIT, MAX_DRAIN, TAIL_WAIT, Relay, drain
+from proxy.relay import Relay
+from proxy.streams import DRAIN_WAIT, MAX_DRAIN, TAIL_WAIT, OpenStream, drain
 from proxy.upstream import fail
 from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
 from tests.proxy.virtual_time import run
@@ -36,8 +37,8 @@ class Brackets:
         return b"<%s%s>" % (chunk.text.encode(), b"." if chunk.finish_reason else b"")
 
     def usage(self, usage: Usage) -> bytes:
-        """See Renderer."""
-        return b"<#>"
+        """See Renderer; a guess is told by the record."""
+        return b"" if usage.estimated else b"<#>"
 
     def end(self) -> bytes:
         """The caller's to write."""
@@ -96,9 +97,11 @@ class Rig:
         with Deadlines(600.0) as clock:
             clock.enter(Phase.FIRST_EVENT, self.first_event)
             clock.lift_total()
-            relay = Relay(stream, Brackets(), self.client.write, clock, self.record, self.expected)
+            clock.enter(Phase.IDLE, self.idle)
+            request = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {"n": self.expected}, True)
+            relay = Relay(stream, Brackets(), self.client.write, clock, self.record, request)
             try:
-                await relay.run(self.idle)
+                await relay.run()
             finally:
                 self.time = loop.time()
 
@@ -118,6 +121,12 @@ def test_after_the_terminator_nothing_is_read() -> None:
 def test_a_stream_that_was_over_before_the_commit_is_only_written() -> None:
     rig = Rig(Body(), first=[Chunk(text="a"), Chunk(finish_reason="stop"), Usage(1, 1)], ended=True)
     assert rig.run() == [b"<a><.><#>"]
+
+
+def test_an_answer_without_usage_gets_a_guess() -> None:
+    rig = Rig(Body(b"+abcd", b"+efgh .", b"$"))
+    rig.run()
+    assert rig.record.usage == Usage(1, 2, estimated=True)
 
 
 def test_frames_that_are_held_back_are_no_write() -> None:

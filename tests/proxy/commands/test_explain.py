@@ -85,10 +85,11 @@ def test_the_json_holds_the_same(ask: Ask) -> None:
     assert refused["deployment"] == "openai/gpt-4o-mini/default"
     assert refused["refused"]["param"] == "guided_regex"
     assert (refused["chosen"], chosen["chosen"]) == (False, True)
-    assert chosen["request"]["method"] == "POST"
-    assert chosen["request"]["url"] == "http://10.0.0.1:8000/v1/chat/completions"
-    assert chosen["request"]["body"]["model"] == "meta-llama/Llama-3.3-70B-Instruct"
-    assert chosen["operation"] == "chat"
+    (call,) = chosen["calls"]
+    assert call["method"] == "POST"
+    assert call["url"] == "http://10.0.0.1:8000/v1/chat/completions"
+    assert call["body"]["model"] == "meta-llama/Llama-3.3-70B-Instruct"
+    assert call["operation"] == "chat"
 
 
 def test_the_json_of_an_error_is_status_and_body(ask: Ask) -> None:

@@ -95,6 +95,18 @@ CLIENTS = (
         },
         chat=True,
     ),
+    Client(
+        "continue_autocomplete",
+        "openai",
+        {
+            "max_tokens": 1024,
+            "temperature": 0.01,
+            "stop": (
+                *(f"<|{mark}|>" for mark in ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "fim_pad")),
+                *("<|repo_name|>", "<|file_sep|>", "/src/", "#- coding: utf-8", "```"),
+            ),
+        },
+    ),
     Client("pais_curl", "pais", {"temperature": 0, "stop": ("\n",), "max_tokens": 16, "seed": 1}),
 )
 
@@ -164,7 +176,6 @@ def test_prompts_keep_their_form() -> None:
     [
         ("lm_eval_gguf", ["logprobs", "model"]),
         ("axolotl_kd", ["max_new_tokens", "model"]),
-        ("continue_autocomplete", ["stop"]),
     ],
 )
 def test_what_the_four_apis_forbid_is_refused_by_name(file: str, params: list[JsonValue]) -> None:

@@ -71,19 +71,20 @@ def test_an_empty_stop_list_is_absent_but_on_pais_refused() -> None:
     assert refuse(PAIS, stop=[]).param == "stop"
 
 
-def test_the_fifth_stop_is_refused_but_on_pais_accepted() -> None:
-    five: JsonValue = ["1", "2", "3", "4", "5"]
-    for name, row in ROWS.items():
-        if name != "pais":
-            facts = refuse(row, stop=five)
-            assert facts.param == "stop"
-            assert "at most 4" in facts.message
-    assert len(complete(PAIS, stop=five, stop_sequences=["6"]).params["stop"]) == 6
+MANY: JsonValue = [str(number) for number in range(32)]
+
+
+def test_thirty_two_stops_are_accepted_and_no_more() -> None:
+    for row in ROWS.values():
+        assert len(complete(row, stop=MANY).params["stop"]) == 32
+        facts = refuse(row, stop=[str(number) for number in range(33)])
+        assert facts.param == "stop"
+        assert "at most 32" in facts.message
 
 
 def test_stops_are_counted_together_and_the_complaint_names_a_field_that_was_sent() -> None:
-    assert "together with 'stop_sequences'" in refuse(stop=["1", "2", "3"], stop_sequences=["4", "5"]).message
-    assert refuse(stop_sequences=["1", "2", "3", "4", "5"]).param == "stop_sequences"
+    assert "together with 'stop_sequences'" in refuse(stop=MANY, stop_sequences=["one more"]).message
+    assert refuse(stop_sequences=[str(number) for number in range(33)]).param == "stop_sequences"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,180 @@
+"""What the gateway does to an answer that a vendor cannot give by itself: the parts put together, by choice.
+
+Never a call, a clock or a socket. Each part stands in a file of its own; here they meet the choices they are for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import orjson
+
+from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage
+from providers.dialect import StreamDecoder
+from providers.echo import EchoPrefix
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.fanout import rank, strip_logprobs
+from providers.gather import BYTES_PER_TOKEN
+from providers.stops import StopScanner
+from providers.unified import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.verify import Verifier
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """What an answer still needs.
+
+    `stops` are looked for in the text, which then ends before them, or after them when `keep` says so. `echo` holds the
+    prompts' texts, to be put before the text of their choices; empty for none. `constraint` is the field that `verify`
+    holds the text against. Of `candidates` choices a prompt the best `n` are kept when there are more, and their log
+    probabilities are dropped when only the ranking needed them.
+    """
+
+    stops: tuple[str, ...] = ()
+    keep: bool = False
+    echo: tuple[str, ...] = ()
+    constraint: str = ""
+    verify: Verifier | None = None
+    n: int = 1
+    candidates: int = 1
+    drop_logprobs: bool = False
+
+    def ranked(self, completion: Completion, prompts: int) -> Completion:
+        """The best of the candidates. Raises UpstreamError when some came without log probabilities."""
+        if self.candidates > self.n:
+            try:
+                completion = rank(completion, self.n, prompts, self.candidates)
+            except ValueError:
+                message = "The upstream's answer lacks the log probabilities to choose by."
+                raise UpstreamError(Failure(FailureKind.MALFORMED, message)) from None
+        return strip_logprobs(completion) if self.drop_logprobs else completion
+
+
+class Scanned:
+    """A decoder whose choices end at the stops that the gateway looks for. See providers.dialect.StreamDecoder.
+
+    It is complete as soon as every one of the `count` choices has ended, whatever the vendor goes on to generate; `cut`
+    holds the choices of which it still does.
+    """
+
+    __slots__ = ("_count", "_ended", "_finishing", "_inner", "_scanners", "cut")
+
+    def __init__(self, inner: StreamDecoder, finishing: Finishing, count: int) -> None:
+        self._inner = inner
+        self._finishing = finishing
+        self._count = count
+        self._scanners: dict[int, StopScanner] = {}
+        self._ended: set[int] = set()
+        self.cut: set[int] = set()
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._inner.complete or (bool(self.cut) and len(self._ended) == self._count)
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        return self._filtered(self._inner.feed(data))
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        return self._filtered(self._inner.finish())
+
+    def _filtered(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        for event in events:
+            if not isinstance(event, Chunk):
+                yield event
+                continue
+            index = event.index
+            scanner = self._scanners.get(index)
+            if scanner is None:
+                scanner = self._scanners[index] = StopScanner(self._finishing.stops, self._finishing.keep)
+            for chunk in scanner.feed(event):
+                yield chunk
+                if chunk.finish_reason is not None:
+                    self._ended.add(index)
+            if event.finish_reason is not None:
+                self.cut.discard(index)
+            elif index in self._ended:
+                self.cut.add(index)
+
+
+class Finisher:
+    """The last hand on the choices of one answer: what was asked to stand before them, and whether they keep what was
+    asked of them. Choices have their final numbers here."""
+
+    __slots__ = ("_finishing", "_prefixes", "_texts")
+
+    def __init__(self, finishing: Finishing) -> None:
+        self._finishing = finishing
+        self._prefixes: dict[int, EchoPrefix] = {}
+        self._texts: dict[int, list[str]] = {}
+
+    def feed(self, chunk: Chunk) -> Iterator[Chunk]:
+        """One chunk as the client gets it. Raises UpstreamError for a choice that ends and breaks its constraint."""
+        finishing = self._finishing
+        if finishing.verify is not None:
+            self._hold_against(chunk)
+        if not finishing.echo:
+            return iter((chunk,))
+        prefix = self._prefixes.get(chunk.index)
+        if prefix is None:
+            prefix = self._prefixes[chunk.index] = EchoPrefix(finishing.echo[chunk.index // finishing.n])
+        return prefix.feed(chunk)
+
+    def whole(self, completion: Completion) -> Completion:
+        """The same for an answer that is not streamed."""
+        return replace(completion, choices=tuple([self._choice(choice) for choice in completion.choices]))
+
+    def _choice(self, choice: Choice) -> Choice:
+        (chunk,) = self.feed(Chunk(choice.index, choice.text, choice.finish_reason, refusal=choice.refusal))
+        return replace(choice, text=chunk.text)
+
+    def _hold_against(self, chunk: Chunk) -> None:
+        texts = self._texts.setdefault(chunk.index, [])
+        texts.append(chunk.text)
+        verify = self._finishing.verify
+        # A text that was cut, refused or filtered is what it says it is, and not a broken promise.
+        if chunk.finish_reason != "stop" or chunk.refusal is not None or verify is None:
+            return
+        if reason := verify("".join(texts)):
+            message = f"The upstream's answer breaks '{self._finishing.constraint}': {reason}."
+            raise UpstreamError(Failure(FailureKind.MALFORMED, message))
+
+
+def alone(request: UnifiedRequest) -> Completion:
+    """The answer to prompts that are only to be repeated: nothing, once for each choice. Nobody counted their
+    tokens."""
+    choices = tuple([Choice(index, "", "length") for index in range(request.choices)])
+    return Completion(choices, estimate(request, 0))
+
+
+def estimated(request: UnifiedRequest, completion: Completion) -> Completion:
+    """The answer with a usage: the vendor's, or an estimate where it gave none."""
+    if completion.usage is not None:
+        return completion
+    size = sum([size_of(choice.text) for choice in completion.choices])
+    return replace(completion, usage=estimate(request, size))
+
+
+def estimate(request: UnifiedRequest, size: int) -> Usage:
+    """A guess at the usage of an answer whose texts are `size` bytes long together, marked as one."""
+    return Usage(_prompt_tokens(request), _tokens(size), estimated=True)
+
+
+def size_of(text: str) -> int:
+    """The length of a text in UTF-8 bytes."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def _tokens(size: int) -> int:
+    return -(-size // BYTES_PER_TOKEN)
+
+
+def _prompt_tokens(request: UnifiedRequest) -> int:
+    match request.prompt:
+        case TextPrompt(texts):
+            return sum([_tokens(size_of(text)) for text in texts])
+        case TokenPrompt(sequences):
+            return sum(map(len, sequences))
+        case ChatPrompt(messages):
+            return sum([_tokens(len(orjson.dumps(message))) for message in messages])

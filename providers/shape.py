@@ -1,0 +1,271 @@
+"""A request made into the calls that a target can take: one where that is enough, several where it is not.
+
+Never sends anything, and never a vendor's name: the table of cells says what a target lacks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, cast
+
+from providers.capabilities import SCANNED, Capabilities
+from providers.context import fits, most_prompt_tokens
+from providers.dialect import Target, UpstreamRequest
+from providers.emulate import Finishing
+from providers.failure import Refusal
+from providers.fanout import Part
+from providers.guided import Unenforceable
+from providers.unified import (
+    ChatPrompt,
+    LogprobsWanted,
+    Params,
+    Prompt,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+    is_neutral,
+)
+from providers.verify import verifier
+
+MAX_CALLS = 256
+"""Calls that one request may become."""
+
+MAX_SEED = 2**63 - 1
+
+WINDOW: Final = "context_length_exceeded_behavior"
+KEEP: Final = "include_stop_str_in_output"
+
+NEVER_DROPPED = frozenset(
+    {"prompt", "messages", "images", "max_tokens", "n", "best_of", "echo", "logprobs", "stop", "response_format"}
+    | {"guided_json", "guided_regex", "guided_choice", "guided_grammar", "tools", "tool_choice", "model"}
+    | {"inference_extra_params", "inference_extra_headers"}
+)
+"""What an answer would be wrong without: `on_unsupported: drop` does not reach it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One upstream call: what it asks for, in unified terms and on the wire, and which of the answer's choices it
+    gives."""
+
+    request: UnifiedRequest
+    sent: UpstreamRequest
+    part: Part
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A request ready for one target.
+
+    `request` is what the target will have honoured, after dropping. No calls at all means that the gateway knows the
+    answer: the prompts alone. `counted` says that the prompts must be held against the window before they are sent.
+    """
+
+    target: Target
+    request: UnifiedRequest
+    calls: tuple[Call, ...]
+    emulated: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+    finishing: Finishing | None = None
+    counted: bool = False
+
+
+def prepare(
+    request: UnifiedRequest,
+    target: Target,
+    on_unsupported: Literal["error", "drop"] = "error",
+    behavior: Literal["truncate", "error"] | None = None,
+) -> Prepared:
+    """The calls of a request. Raises Refusal when the target cannot honour it.
+
+    `behavior` stands in for a `context_length_exceeded_behavior` that the client did not send.
+    """
+    if behavior is not None and WINDOW in request.injected:
+        request = replace(request, params={**request.params, WINDOW: behavior})
+    dropped: list[str] = []
+    prepared = _prepared(request, target) if on_unsupported == "error" else _lenient(request, target, dropped)
+    if request.extra_headers and _overruled(request.extra_headers, target):
+        dropped.append("inference_extra_headers")
+    return replace(prepared, dropped=tuple(dropped)) if dropped else prepared
+
+
+def _lenient(request: UnifiedRequest, target: Target, dropped: list[str]) -> Prepared:
+    """The same without the fields that the target refuses, as far as an answer may do without them."""
+    try:
+        return _prepared(request, target)
+    except Refusal as refusal:
+        if not _droppable(refusal, request):
+            raise
+        dropped.append(refusal.param)
+        return _lenient(_without(request, refusal.param), target, dropped)
+
+
+def _overruled(headers: Mapping[str, str], target: Target) -> bool:
+    """Whether the table sets one of the client's headers; its word holds."""
+    own = {name.lower() for name in target.credential.masked()}
+    return any(name.lower() in own for name in headers)
+
+
+def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:
+    name = refusal.param
+    known = name in request.params or name in (request.unknown or ())
+    return refusal.code == "unsupported_parameter" and known and name not in NEVER_DROPPED
+
+
+def _without(request: UnifiedRequest, name: str) -> UnifiedRequest:
+    params = {key: value for key, value in request.params.items() if key != name}
+    unknown = {key: value for key, value in (request.unknown or {}).items() if key != name}
+    return replace(request, params=cast(Params, params), unknown=unknown or None)
+
+
+def _prepared(request: UnifiedRequest, target: Target) -> Prepared:
+    table = target.dialect.capabilities(request, target)
+    counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
+    if request.prompts == 1 and table.watched.isdisjoint(request.params):
+        call = Call(request, target.dialect.encode(request, target), Part(0, 0, request.choices))
+        return Prepared(target, request, (call,), call.sent.emulated, counted=counted)
+    return replace(_Division(request, target, table).prepared(), counted=counted)
+
+
+@dataclass(slots=True)
+class _Division:
+    """A request being divided. `params` are what is left for the vendor, `emulated` what the gateway took over."""
+
+    request: UnifiedRequest
+    target: Target
+    table: Capabilities
+    params: Params = field(default_factory=Params)
+    emulated: list[str] = field(default_factory=list)
+
+    def prepared(self) -> Prepared:
+        request = self.request
+        self.params = cast(Params, dict(request.params))
+        n = request.params.get("n", 1)
+        candidates = self._candidates(n)
+        finishing = Finishing(n=n, candidates=candidates, drop_logprobs=self._only_for_ranking(candidates > n))
+        finishing = self._verified(self._echoed(self._stopped(finishing)))
+        calls: tuple[Call, ...] = ()
+        if not (finishing.echo and request.params.get("max_tokens") == 0):
+            calls = tuple(self._calls(candidates, stream=request.stream or bool(finishing.stops)))
+        for call in calls[:1]:
+            self.emulated.extend(call.sent.emulated)
+        needed = None if finishing == Finishing(n=n, candidates=n) else finishing
+        return Prepared(self.target, request, calls, tuple(dict.fromkeys(self.emulated)), finishing=needed)
+
+    def _refuse(self, name: str, why: str, code: str = "unsupported_parameter") -> Refusal:
+        return Refusal(name, f"'{name}' is not supported by {self.target.name}: {why}.", code)
+
+    def _candidates(self, n: int) -> int:
+        best = self.params.get("best_of", n)
+        if not self.table["best_of"].emulated or best <= n:
+            return n
+        del self.params["best_of"]
+        self.emulated.append("best_of")
+        self.params["n"] = best
+        return best
+
+    def _only_for_ranking(self, ranked: bool) -> bool:
+        if not ranked or "logprobs" in self.params:
+            return False
+        self.params["logprobs"] = LogprobsWanted(0, "legacy")
+        return True
+
+    def _echoed(self, finishing: Finishing) -> Finishing:
+        # The vendor's own echo would be searched for stops, and ranked, with the text.
+        unmixed = not finishing.stops and finishing.candidates == finishing.n
+        if not self.params.get("echo") or (self.table["echo"].native and unmixed):
+            return finishing
+        if "logprobs" in self.request.params:
+            scored = self.table["echo.logprobs"]
+            raise self._refuse("echo", scored.how or "a prompt's log probabilities cannot go with 'stop' and 'best_of'")
+        if not isinstance(self.request.prompt, TextPrompt):
+            raise self._refuse("echo", "the text of a prompt in token ids is not known to the gateway")
+        del self.params["echo"]
+        self.emulated.append("echo")
+        return replace(finishing, echo=self.request.prompt.texts)
+
+    def _stopped(self, finishing: Finishing) -> Finishing:
+        stops = self.params.get("stop", ())
+        keep = bool(self.params.get(KEEP))
+        own = stops if self.table.blank_stops else tuple(stop for stop in stops if stop.strip())
+        own = own[: self.table.most_stops]
+        if keep and self.table[KEEP] == SCANNED:
+            del self.params[KEEP]
+            own = ()
+            if stops:
+                self.emulated.append(KEEP)
+        if own == stops:
+            return finishing
+        self.emulated.append("stop")
+        self.params["stop"] = own
+        if not own:
+            del self.params["stop"]
+        return replace(finishing, stops=tuple(stop for stop in stops if stop not in own), keep=keep)
+
+    def _verified(self, finishing: Finishing) -> Finishing:
+        if not self.table.verifies:
+            return finishing
+        guided = self.params.get("guided")
+        name = "response_format" if guided is None else guided.field
+        try:
+            verify = verifier(self.params)
+        except Unenforceable as reason:
+            raise self._refuse(name, reason.reason) from None
+        return finishing if verify is None else replace(finishing, verify=verify, constraint=name)
+
+    def _calls(self, candidates: int, *, stream: bool) -> Iterator[Call]:
+        parts = self._parts(candidates)
+        if len(parts) > MAX_CALLS:
+            message = f"This request would become {len(parts)} calls of {self.target.name}; at most {MAX_CALLS} can be."
+            raise Refusal("n" if candidates > 1 else "prompt", message, "invalid_value")
+        for part in parts:
+            request = replace(self.request, params=self.params, stream=stream)
+            if len(parts) > 1:
+                request = self._sub_request(request, part)
+            yield Call(request, self.target.dialect.encode(request, self.target), part)
+
+    def _parts(self, candidates: int) -> list[Part]:
+        prompts = self.request.prompts
+        each = candidates > 1 and not self.table["n"].native
+        if not each and not (prompts > 1 and self._one_by_one()):
+            return [Part(0, 0, prompts * candidates)]
+        if prompts > 1:
+            self.emulated.append("prompt")
+        if not each:
+            return [Part(prompt, 0, candidates) for prompt in range(prompts)]
+        if self.request.params.get("n", 1) > 1:
+            self.emulated.append("n")
+        return [Part(prompt, number, 1) for prompt in range(prompts) for number in range(candidates)]
+
+    def _one_by_one(self) -> bool:
+        """Whether each prompt needs a call of its own: where one call takes one, and where each prompt may have to make
+        do with another limit."""
+        batch = "prompt.token_batch" if isinstance(self.request.prompt, TokenPrompt) else "prompt.batch"
+        cell = self.table[batch]
+        if cell.refused:
+            raise Refusal("prompt", f"Several prompts are not supported by {self.target.name}: {cell.how}.")
+        if cell.emulated or self.params.get(WINDOW) != "truncate" or self.table[f"{WINDOW}.truncate"].native:
+            return cell.emulated
+        limit = self.params.get("max_tokens")
+        most = most_prompt_tokens(self.request.prompt, self.params)
+        return limit is not None and not fits(most, limit, self.target.context_window)
+
+    def _sub_request(self, request: UnifiedRequest, part: Part) -> UnifiedRequest:
+        params = cast(Params, dict(self.params))
+        if part.count == 1:
+            params.pop("n", None)
+        if "seed" in params and part.first:
+            # Candidates of one seed would all be equal.
+            params["seed"] = (params["seed"] + part.first) % (MAX_SEED + 1)
+        if "images" in params and not is_neutral("images", params["images"]):
+            params["images"] = (params["images"][part.prompt],)
+        return replace(request, prompt=_single(request.prompt, part.prompt), params=params)
+
+
+def _single(prompt: Prompt, number: int) -> Prompt:
+    match prompt:
+        case TextPrompt(texts):
+            return TextPrompt((texts[number],))
+        case TokenPrompt(sequences):
+            return TokenPrompt((sequences[number],))
+        case ChatPrompt():
+            return prompt

@@ -1,0 +1,163 @@
+"""Keeping a request within the context window: counting before it is sent, asking again for less after a refusal.
+
+Never decides what an answer means, and never cuts a prompt.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import cast
+
+import orjson
+
+from providers.context import fits, most_prompt_tokens, next_limit
+from providers.dialect import UpstreamRequest
+from providers.failure import Failure, FailureKind, Refusal, UpstreamError
+from providers.shape import WINDOW, Call
+from providers.tokenizers import TOKENIZERS, Count
+from providers.unified import ChatPrompt, JsonObject, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from proxy.errors import refused
+from proxy.record import RequestRecord
+from proxy.upstream import UpstreamResponse, read_whole
+from proxy.windows import MOST, Windows
+
+Ask = Callable[[UpstreamRequest, RequestRecord], Awaitable[UpstreamResponse]]
+
+
+class Fitting:
+    """What keeps calls within the windows of their engines; `ask` makes a call of an engine's own.
+
+    The windows that engines named are remembered, so that most requests are known to fit without a question.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._windows = Windows()
+        self._mute: dict[str, None] = {}
+
+    async def beforehand(self, call: Call, record: RequestRecord) -> Call:
+        """The call as it may be sent. Raises UpstreamError when the prompt leaves no room for what is asked, and
+        GatewayError when the client wants that known and nobody can tell."""
+        target, limit = call.sent.target, call.request.params.get("max_tokens", 1)
+        window = self._windows.known(target)
+        if fits(_bound(call.request), limit, window):
+            return call
+        counts = [await self._count(call, prompt, record) for prompt in _singles(call.request.prompt)]
+        window = self._windows.known(target)
+        if window is None or any(count.tokens is None for count in counts):
+            return self._uncertain(call, limit, window)
+        prompt_tokens = max(count.tokens or 0 for count in counts)
+        if prompt_tokens + limit <= window:
+            return call
+        room = window - prompt_tokens
+        if room < 1 or call.request.params.get(WINDOW) != "truncate":
+            raise _too_long(window, prompt_tokens, limit)
+        return _with_limit(call, room, record)
+
+    def _uncertain(self, call: Call, limit: int, window: int | None) -> Call:
+        """Nobody can count: a client that asked for the behaviour is told so, a default is left at that."""
+        if window is not None and limit > window:
+            raise _too_long(window, None, limit)
+        if WINDOW in call.request.injected:
+            return call
+        target = call.sent.target
+        why = "its window is not known" if window is None else "its prompts cannot be counted"
+        raise refused(Refusal(WINDOW, f"'{WINDOW}' cannot be held on {target.name}: {why}."))
+
+    async def _count(self, call: Call, prompt: Prompt, record: RequestRecord) -> Count:
+        """What the engine's tokenizer says of one prompt, and of its window."""
+        sent = call.sent
+        tokenizer = TOKENIZERS.get(sent.target.profile.tokenizer or "")
+        if tokenizer is None or sent.target.base_url in self._mute:
+            return Count()
+        counting = tokenizer(_body_of(sent, prompt), sent.operation, sent.target.base_url, sent.target.upstream_model)
+        while (question := counting.next()) is not None:
+            asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
+            try:
+                response = await self._ask(asked, record)
+                try:
+                    counting.answer(response.status, await read_whole(response, _no_clock))
+                    if 400 <= response.status < 500:
+                        self._silence(sent.target.base_url)
+                finally:
+                    response.release()
+            except UpstreamError:
+                # The call itself will tell what is wrong with the engine.
+                return Count()
+        if counting.count.window is not None:
+            self._windows.learn(sent.target, counting.count.window)
+        return counting.count
+
+    def _silence(self, engine: str) -> None:
+        """An engine that has no such path, or keeps it from us, is not asked again with every request."""
+        self._mute[engine] = None
+        if len(self._mute) > MOST:
+            del self._mute[next(iter(self._mute))]
+
+    def smaller(self, call: Call, failure: Failure, tries: int, record: RequestRecord) -> Call | None:
+        """The call to make after a refusal that was about the window, if the client wants what fits; None for no other.
+        The `tries` made so far count."""
+        overflow, params = failure.overflow, call.request.params
+        if overflow is None:
+            return None
+        self._windows.learn_from_error(call.sent, overflow)
+        if params.get(WINDOW) != "truncate" or "max_tokens" not in params:
+            return None
+        limit = next_limit(params["max_tokens"], overflow, tries)
+        return None if limit is None else _with_limit(call, limit, record)
+
+
+def _bound(request: UnifiedRequest) -> int | None:
+    """Tokens that no prompt of the request exceeds, None where members that nobody here knows may add to them."""
+    if request.unknown or request.extra_params:
+        return None
+    return most_prompt_tokens(request.prompt, request.params)
+
+
+def _no_clock() -> None:
+    """The request's own deadlines hold."""
+
+
+def _singles(prompt: Prompt) -> list[Prompt]:
+    """Each prompt by itself; a conversation is one."""
+    match prompt:
+        case TextPrompt(texts):
+            return [TextPrompt((text,)) for text in texts]
+        case TokenPrompt(sequences):
+            return [TokenPrompt((sequence,)) for sequence in sequences]
+        case ChatPrompt():
+            return [prompt]
+
+
+def _body_of(sent: UpstreamRequest, prompt: Prompt) -> JsonObject:
+    """The body of a call as it would be for one of its prompts."""
+    body = cast(JsonObject, orjson.loads(sent.body))
+    if "prompt" in body:
+        match prompt:
+            case TextPrompt((text,)):
+                body["prompt"] = text
+            case TokenPrompt((sequence,)):
+                body["prompt"] = list(sequence)
+            case _:
+                raise TypeError("one prompt is counted at a time")
+    return body
+
+
+def _with_limit(call: Call, limit: int, record: RequestRecord) -> Call:
+    """The same call with a lower limit, which the record notes."""
+    params = cast(Params, {**call.request.params, "max_tokens": limit})
+    request = replace(call.request, params=params)
+    record.max_tokens = limit if record.max_tokens is None else min(limit, record.max_tokens)
+    if WINDOW not in record.emulated:
+        record.emulated = (*record.emulated, WINDOW)
+    target = call.sent.target
+    return replace(call, request=request, sent=target.dialect.encode(request, target))
+
+
+def _too_long(window: int, prompt: int | None, limit: int) -> UpstreamError:
+    """OpenAI's words, by which clients recognise this."""
+    message = f"This model's maximum context length is {window} tokens. However, you requested "
+    if prompt is None:
+        message += f"{limit} tokens for the completion alone."
+    else:
+        message += f"{prompt + limit} tokens ({prompt} in the prompt, {limit} in the completion)."
+    return UpstreamError(Failure(FailureKind.CONTEXT_LENGTH, message))
