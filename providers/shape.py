@@ -148,7 +148,7 @@ class _Division:
             calls = tuple(self._calls(candidates, stream=request.stream or bool(finishing.stops)))
         for call in calls[:1]:
             self.emulated.extend(call.sent.emulated)
-        needed = None if finishing == Finishing(n=n, candidates=n) else finishing
+        needed = None if len(calls) == 1 and finishing == Finishing(n=n, candidates=n) else finishing
         return Prepared(self.target, request, calls, tuple(dict.fromkeys(self.emulated)), finishing=needed)
 
     def _refuse(self, name: str, why: str, code: str = "unsupported_parameter") -> Refusal:

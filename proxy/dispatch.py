@@ -27,7 +27,7 @@ from proxy.record import Attempt, RequestRecord
 from proxy.routing import Plan
 from proxy.snapshot import Team
 from proxy.streams import LocalStream, MergedStream, OpenStream, Stream
-from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole
+from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole, unwatched
 
 T = TypeVar("T")
 
@@ -95,25 +95,27 @@ class Dispatcher:
         """
         started = self._clock()
         try:
-            if prepared.finishing is None and len(prepared.calls) == 1:
-                completion = await self._fitted(prepared, prepared.calls[0], record, partial(self._read, record, clock))
+            if prepared.finishing is None:
+                arrived = partial(clock.enter, Phase.IDLE, prepared.target.timeouts.idle)
+                read = partial(self._read, record, arrived)
+                completion = await self._fitted(prepared, prepared.calls[0], record, read)
             else:
-                completion = await self._assembled(prepared, record, clock)
+                completion = await self._assembled(prepared, prepared.finishing, record)
             return estimated(prepared.request, completion)
         finally:
             record.waited += self._clock() - started
 
-    async def _assembled(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> Completion:
-        """The answer out of its parts."""
-        finishing, request = prepared.finishing or Finishing(), prepared.request
+    async def _assembled(self, prepared: Prepared, finishing: Finishing, record: RequestRecord) -> Completion:
+        """The answer out of its parts. Only the total limits the calls: one may be silent while another is read."""
+        request = prepared.request
         if not prepared.calls:
             return Finisher(finishing).whole(alone(request))
         slots = asyncio.Semaphore(AT_ONCE)
+        ask = partial(self._gather, record, finishing) if finishing.stops else partial(self._read, record, unwatched)
 
         async def one(call: Call) -> Completion:
-            ask = partial(self._gather if finishing.stops else self._read, record, clock)
             async with slots:
-                return await self._fitted(prepared, call, record, partial(ask, finishing=finishing))
+                return await self._fitted(prepared, call, record, ask)
 
         async with Tasks() as tasks:
             completions = await tasks.all(one(call) for call in prepared.calls)
@@ -123,14 +125,12 @@ class Dispatcher:
             completion = _merged(prepared, completions, finishing.candidates)
         return Finisher(finishing).whole(finishing.ranked(completion, request.prompts))
 
-    async def _read(
-        self, record: RequestRecord, clock: Deadlines, call: Call, finishing: Finishing | None = None
-    ) -> Completion:
-        """One call's whole body."""
+    async def _read(self, record: RequestRecord, arrived: Callable[[], None], call: Call) -> Completion:
+        """One call's whole body; `arrived` is told of each piece."""
         sent = call.sent
         response = await self._open(sent, record)
         try:
-            body = await read_whole(response, partial(clock.enter, Phase.IDLE, sent.target.timeouts.idle))
+            body = await read_whole(response, arrived)
         finally:
             response.release()
         completion = sent.target.dialect.decode(sent, body)
@@ -139,17 +139,15 @@ class Dispatcher:
             raise fail(FailureKind.MALFORMED, message)
         return completion
 
-    async def _gather(self, record: RequestRecord, clock: Deadlines, call: Call, finishing: Finishing) -> Completion:
+    async def _gather(self, record: RequestRecord, finishing: Finishing, call: Call) -> Completion:
         """One call's answer out of a stream, which ends where the gateway finds a stop."""
         stream = await self._first(record, finishing, call)
-        clock.enter(Phase.IDLE, call.sent.target.timeouts.idle)
         gatherer = Gatherer(call.part.count)
         try:
             for event in stream.first():
                 gatherer.add(event)
             while not stream.over:
                 await stream.wait()
-                clock.touch()
                 for event in stream.take():
                     gatherer.add(event)
             await stream.finish()
@@ -196,7 +194,7 @@ class Dispatcher:
             record.waited += self._clock() - started
 
     def _merged(self, prepared: Prepared, record: RequestRecord, tasks: Tasks) -> MergedStream:
-        finishing = prepared.finishing or Finishing(n=prepared.request.params.get("n", 1))
+        finishing = prepared.finishing or Finishing()
 
         async def opened(call: Call) -> OpenStream:
             return await self._fitted(prepared, call, record, partial(self._first, record, finishing))

@@ -17,7 +17,7 @@ from providers.tokenizers import TOKENIZERS, Count
 from providers.unified import ChatPrompt, JsonObject, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.errors import refused
 from proxy.record import RequestRecord
-from proxy.upstream import UpstreamResponse, read_whole
+from proxy.upstream import UpstreamResponse, read_whole, unwatched
 from proxy.windows import MOST, Windows
 
 Ask = Callable[[UpstreamRequest, RequestRecord], Awaitable[UpstreamResponse]]
@@ -75,7 +75,7 @@ class Fitting:
             try:
                 response = await self._ask(asked, record)
                 try:
-                    counting.answer(response.status, await read_whole(response, _no_clock))
+                    counting.answer(response.status, await read_whole(response, unwatched))
                     if 400 <= response.status < 500:
                         self._silence(sent.target.base_url)
                 finally:
@@ -111,10 +111,6 @@ def _bound(request: UnifiedRequest) -> int | None:
     if request.unknown or request.extra_params:
         return None
     return most_prompt_tokens(request.prompt, request.params)
-
-
-def _no_clock() -> None:
-    """The request's own deadlines hold."""
 
 
 def _singles(prompt: Prompt) -> list[Prompt]:

@@ -82,6 +82,10 @@ def fail(kind: FailureKind, message: str) -> UpstreamError:
     return UpstreamError(Failure(kind, message))
 
 
+def unwatched() -> None:
+    """For bodies of which only the request's total limits the silence."""
+
+
 async def read_whole(response: UpstreamResponse, arrived: Callable[[], None], limit: int = MAX_BODY) -> bytes:
     """The whole body; `arrived` is told of each piece. Raises UpstreamError when it is longer than `limit` bytes or
     breaks off."""
