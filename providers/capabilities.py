@@ -94,6 +94,7 @@ _USES: Mapping[str, tuple[Operation, ...]] = {
     "best_of": _BOTH,
     "stop": _BOTH,
     "stop.many": _BOTH,
+    "stop.blank": _BOTH,
     "include_stop_str_in_output": _BOTH,
     "logprobs": _BOTH,
     "echo": _BOTH,

@@ -188,6 +188,10 @@ class UnifiedRequest:
         return self.prompts * self.params.get("n", 1)
 
 
+MAX_STOPS = 32
+"""Stop strings of a request. The four APIs document 4 and their clients send 10 (Continue); what a vendor does not take,
+the gateway looks for itself."""
+
 PROTECTED_PARAMS = frozenset({"model", "stream", "stream_options", "messages", "prompt", "n"})
 """What `inference_extra_params` may never touch (design 1.3, rule 7)."""
 

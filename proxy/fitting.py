@@ -44,7 +44,7 @@ class Fitting:
         counts = [await self._count(call, prompt, record) for prompt in _singles(call.request.prompt)]
         window = self._windows.known(target)
         if window is None or any(count.tokens is None for count in counts):
-            return self._uncertain(call, limit, window)
+            return self._uncertain(call, limit, window, record)
         prompt_tokens = max(count.tokens or 0 for count in counts)
         if prompt_tokens + limit <= window:
             return call
@@ -53,9 +53,13 @@ class Fitting:
             raise _too_long(window, prompt_tokens, limit)
         return _with_limit(call, room, record)
 
-    def _uncertain(self, call: Call, limit: int, window: int | None) -> Call:
-        """Nobody can count: a client that asked for the behaviour is told so, a default is left at that."""
-        if window is not None and limit > window:
+    def _uncertain(self, call: Call, limit: int, window: int | None, record: RequestRecord) -> Call:
+        """Nobody can count. What is sure to fit is still known under `truncate`; beyond that a client that asked for the
+        behaviour is told so, and a default is left at that."""
+        bound, truncates = _bound(call.request), call.request.params.get(WINDOW) == "truncate"
+        if truncates and window is not None and bound is not None and 1 <= window - bound < limit:
+            return _with_limit(call, window - bound, record)
+        if window is not None and limit > window and not truncates:
             raise _too_long(window, None, limit)
         if WINDOW in call.request.injected:
             return call

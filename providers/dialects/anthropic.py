@@ -106,7 +106,7 @@ def _put_prompt(draft: Draft, names: ToolNames) -> None:
         conversation = Conversation(names, "messages")
         conversation.read(prompt.messages)
     else:
-        draft.emulated.append("prompt")
+        draft.emulated.extend(("prompt", "images") if "images" in draft.request.params else ("prompt",))
         conversation = Conversation(names, "images" if "images" in draft.request.params else "prompt")
         conversation.read(wrapped_messages(draft.target, draft.table, draft.request))
     if conversation.folded:

@@ -28,7 +28,7 @@ from providers.capabilities import (
 from providers.guided import Unenforceable, constrain, format_members
 from providers.profile_rows import AtWindow
 from providers.profiles import Profile, Wire
-from providers.unified import Guided, JsonObject, Operation
+from providers.unified import MAX_STOPS, Guided, JsonObject, Operation
 
 _BY_CHAT = "it is asked by chat"
 _UNKNOWN_WINDOW = "set 'context_window' in the table, so that the gateway can"
@@ -46,7 +46,7 @@ def capabilities(profile: Profile, asked: Operation, sent: Operation, counted: b
     cells.update(ALWAYS)
     cells.update(_prompts(profile, asked, sent, wire))
     cells.update(_candidates(wire))
-    cells.update(_stops(wire))
+    cells.update(_stops(profile, wire))
     cells.update(_echo(profile, asked, sent, wire))
     cells.update(_constraints(profile, sent, wire))
     cells.update(_tool_choices(profile, wire))
@@ -97,9 +97,11 @@ def _candidates(wire: Wire) -> Iterator[tuple[str, Cell]]:
     yield "best_of", NATIVE if "best_of" in wire.accepts else ranked
 
 
-def _stops(wire: Wire) -> Iterator[tuple[str, Cell]]:
-    yield "stop", NATIVE if "stop" in wire.accepts else SCANNED
-    yield "stop.many", SCANNED
+def _stops(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
+    own = "stop" in wire.accepts
+    for name in ("stop", "stop.blank"):
+        yield name, NATIVE if own else SCANNED
+    yield "stop.many", NATIVE if own and profile.stop_most >= MAX_STOPS else SCANNED
     kept = "include_stop_str_in_output"
     yield kept, NATIVE if kept in wire.accepts else SCANNED
 

@@ -7,7 +7,7 @@ is wrong; a field that was refused counts as absent.
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from providers.unified import ChatPrompt, Guided, LogprobsWanted, TextPrompt, TokenPrompt
+from providers.unified import MAX_STOPS, ChatPrompt, Guided, LogprobsWanted, TextPrompt, TokenPrompt
 from proxy.surfaces.checks import Invalid
 from proxy.surfaces.draft import Draft
 from proxy.surfaces.prompt import match_images
@@ -35,11 +35,6 @@ def limits(draft: Draft) -> None:
     if limit == 0 and not draft.get("echo", bool) and draft.operation not in draft.rules.bare_zero_tokens:
         draft.refuse(leader, Invalid("must be at least 1 unless 'echo' is true"))
     draft.values["max_tokens"] = limit
-
-
-MAX_STOPS = 32
-"""Stop strings of a request. The APIs document 4, their clients send 10 (Continue); what a vendor does not take, the
-gateway looks for itself."""
 
 
 def stops(draft: Draft) -> None:
