@@ -54,8 +54,8 @@ class Fitting:
         return _with_limit(call, room, record)
 
     def _uncertain(self, call: Call, limit: int, window: int | None, record: RequestRecord) -> Call:
-        """Nobody can count. What is sure to fit is still known under `truncate`; beyond that a client that asked for the
-        behaviour is told so, and a default is left at that."""
+        """Nobody can count. What is sure to fit is still known under `truncate`; beyond that a client that asked for
+        the behaviour is told so, and a default is left at that."""
         bound, truncates = _bound(call.request), call.request.params.get(WINDOW) == "truncate"
         if truncates and window is not None and bound is not None and 1 <= window - bound < limit:
             return _with_limit(call, window - bound, record)
