@@ -5,7 +5,7 @@ The single source of these decisions: encoders refuse by a table of these cells,
 values beyond what tells one feature of a field from another.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -192,6 +192,26 @@ WRAPPED = emulated("one message of the user")
 IN_MESSAGE = emulated("parts of the message")
 RESENT = emulated("asked again with as many tokens as fit")
 COUNTED = emulated("the prompt is counted first")
+
+
+def compiled(known: Collection[str], decided: Mapping[str, Cell]) -> dict[str, Cell]:
+    """A cell for every feature: as decided, else native where the field is known, else refused."""
+    cells = {name: NATIVE if name in known else REFUSED for name in FEATURES}
+    return {**cells, **ALWAYS, **decided}
+
+
+ONE_CHAT: Mapping[str, Cell] = {
+    "prompt": WRAPPED,
+    "prompt.batch": FAN_OUT,
+    "prompt.tokens": refused("it is asked by chat, so prompts must be text"),
+    "prompt.token_batch": refused("it is asked by chat, so prompts must be text"),
+    "messages": NATIVE,
+    "images": IN_MESSAGE,
+    "n": FAN_OUT,
+    "echo.logprobs": refused("it does not tell the log probabilities of a prompt"),
+    "unknown": refused("the vendor refuses fields it does not know"),
+}
+"""What holds where every call is one conversation with one answer."""
 
 
 def counted_first(cells: Mapping[str, Cell]) -> frozenset[str]:

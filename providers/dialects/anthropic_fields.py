@@ -13,19 +13,16 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from providers.capabilities import (
-    ALWAYS,
     APPENDED,
     COUNTED,
-    FAN_OUT,
-    FEATURES,
-    IN_MESSAGE,
     NATIVE,
+    ONE_CHAT,
     PREFIXED,
     REFUSED,
     SCANNED,
-    WRAPPED,
     Capabilities,
     Cell,
+    compiled,
     emulated,
     feature_of,
     refused,
@@ -211,7 +208,7 @@ _Put = Callable[[Draft, object], None]
 
 _ELSEWHERE = frozenset({"max_tokens", "tools", "tool_choice", "parallel_tool_calls"})
 
-_KNOWN = frozenset({"prompt", "messages", "tool_choice.none", "tool_choice.required", "tool_choice.named"})
+_KNOWN = frozenset({"tool_choice.none", "tool_choice.required", "tool_choice.named"})
 
 _FIELDS: Mapping[str, _Put] = {
     "temperature": _temperature,
@@ -232,18 +229,11 @@ _FIELDS: Mapping[str, _Put] = {
 
 _SCHEMA_ONLY = refused("it can only be held to a JSON Schema")
 _ONE_VALUE: Mapping[str, Cell] = {
-    **ALWAYS,
-    "prompt": WRAPPED,
-    "prompt.batch": FAN_OUT,
-    "prompt.tokens": refused("it is asked by chat, so prompts must be text"),
-    "prompt.token_batch": refused("it is asked by chat, so prompts must be text"),
-    "images": IN_MESSAGE,
-    "n": FAN_OUT,
+    **ONE_CHAT,
     "best_of": refused("it has no log probabilities to choose by"),
     "stop.many": NATIVE,
     "stop.blank": SCANNED,
     STOP_STRING: APPENDED,
-    "echo.logprobs": refused("it has no log probabilities"),
     "response_format.json_object": refused("it has no JSON mode without a schema"),
     "response_format.json_schema": NATIVE,
     "response_format.grammar": _SCHEMA_ONLY,
@@ -252,7 +242,6 @@ _ONE_VALUE: Mapping[str, Cell] = {
     "guided_choice": emulated("a JSON object with one enum member"),
     "guided_grammar": _SCHEMA_ONLY,
     "context_length_exceeded_behavior.truncate": NATIVE,
-    "unknown": refused("the vendor refuses fields it does not know"),
 }
 _BLIND = refused(
     "it ends the answer where the window ends instead of refusing; set 'context_window' in the table, so that the "
@@ -265,8 +254,7 @@ def capabilities(asked: Operation, counted: bool) -> Capabilities:
     """The table for clients of an endpoint; `counted` says that the window is known, so that the prompt can be held
     against it."""
     known = _FIELDS.keys() | _ELSEWHERE | _KNOWN
-    cells = {name: NATIVE if name in known else REFUSED for name in FEATURES}
-    cells.update(_ONE_VALUE)
+    cells = compiled(known, _ONE_VALUE)
     cells["context_length_exceeded_behavior.error"] = COUNTED if counted else _BLIND
     cells["echo"] = PREFIXED if asked is Operation.COMPLETIONS else REFUSED
     return Capabilities(cells, most_stops=None, blank_stops=False, watched=frozenset({"n", "best_of", "echo", "stop"}))

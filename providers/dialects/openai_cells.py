@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from providers.capabilities import (
-    ALWAYS,
     COUNTED,
     FAN_OUT,
-    FEATURES,
     IN_MESSAGE,
     NATIVE,
     PREFIXED,
@@ -21,6 +19,7 @@ from providers.capabilities import (
     WRAPPED,
     Capabilities,
     Cell,
+    compiled,
     counted_first,
     emulated,
     refused,
@@ -42,8 +41,7 @@ def capabilities(profile: Profile, asked: Operation, sent: Operation, counted: b
     long as the process.
     """
     wire = profile.wires[sent]
-    cells: dict[str, Cell] = {name: NATIVE if name in wire.accepts else REFUSED for name in FEATURES}
-    cells.update(ALWAYS)
+    cells = compiled(wire.accepts, {})
     cells.update(_prompts(profile, asked, sent, wire))
     cells.update(_candidates(wire))
     cells.update(_stops(profile, wire))
