@@ -189,8 +189,8 @@ class UnifiedRequest:
 
 
 MAX_STOPS = 32
-"""Stop strings of a request. The four APIs document 4 and their clients send 10 (Continue); what a vendor does not take,
-the gateway looks for itself."""
+"""Stop strings of a request. The four APIs document 4 and their clients send 10 (Continue); what a vendor does not
+take, the gateway looks for itself."""
 
 PROTECTED_PARAMS = frozenset({"model", "stream", "stream_options", "messages", "prompt", "n"})
 """What `inference_extra_params` may never touch (design 1.3, rule 7)."""
