@@ -89,7 +89,7 @@ def _operation(request: UnifiedRequest, target: Target) -> Operation:
     profile, raw, chats = _for_model(target.profile, target.upstream_model, target.model)
     if target.completions is not None:
         raw, chats = target.completions, Operation.CHAT in profile.wires
-    raw = raw or (profile.raw_prompts == "suffix" and bool(request.params.get("suffix")))
+    raw = raw or (profile.raw_prompts == "suffix" and "suffix" in request.params)
     if request.operation is Operation.CHAT:
         if not chats:
             raise unsupported(target, "messages", "the model takes raw prompts only; use a completions endpoint")

@@ -5,6 +5,9 @@ under both names in use, `reasoning_content` (DeepSeek, SGLang, llama.cpp, Firew
 OpenRouter, Groq), since clients read one or the other.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from providers.completion import Choice, Chunk, Completion
 from providers.unified import UnifiedRequest
 from proxy.surfaces.answer import AnswerRenderer, delta_json, finish_members, tool_call_json
@@ -16,9 +19,11 @@ WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
 
 
 class ChatRenderer(AnswerRenderer):
-    """Renders one chat completion."""
+    """Renders one chat completion. `no_delta` is what a delta holds that gained nothing."""
 
     __slots__ = ("_begun", "_request")
+
+    no_delta: ClassVar[Mapping[str, object]] = {}
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: Style) -> None:
         super().__init__(request, facts, style, "chatcmpl-", PIECE)
@@ -54,7 +59,7 @@ class ChatRenderer(AnswerRenderer):
             return frames
         body = {
             "index": chunk.index,
-            "delta": {},
+            "delta": self.no_delta,
             "logprobs": None,
             **finish_members(chunk, "tool_calls"),
         }
@@ -71,7 +76,12 @@ class ChatRenderer(AnswerRenderer):
                 delta = {"role": "assistant", **delta}
         if not (delta or logprobs):
             return b""
-        body = {"index": chunk.index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
+        body = {
+            "index": chunk.index,
+            "delta": {**self.no_delta, **delta},
+            "logprobs": logprobs,
+            "finish_reason": None,
+        }
         return self._frames.frame(ascii_json(body))
 
 

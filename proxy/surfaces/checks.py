@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 Check = Callable[[JsonValue], object]
 
-INT64_MAX = 2**63 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 class Invalid(Exception):
@@ -70,7 +70,7 @@ def anything(value: JsonValue) -> JsonValue:
 def integer(low: int, high: int = INT64_MAX) -> Callable[[JsonValue], int]:
     """An integer within both ends. orjson makes floats of integers beyond 64 bits; the range refuses those."""
     bounds = f"of at least {low}" if high == INT64_MAX else f"from {low} to {high}"
-    message = "must be a 64-bit integer" if low == -INT64_MAX - 1 else f"must be an integer {bounds}"
+    message = "must be a 64-bit integer" if low == INT64_MIN else f"must be an integer {bounds}"
 
     def check(value: JsonValue) -> int:
         if type(value) is int and low <= value <= high:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from providers.unified import JsonValue, Operation, StreamOptions
 from proxy.surfaces import constraints, extras
 from proxy.surfaces.checks import (
+    INT64_MIN,
     Check,
     Invalid,
     any_number,
@@ -132,7 +133,7 @@ _EVERYWHERE: Mapping[str, Check] = {
     "stream": boolean,
     "stream_options": stream_options,
     "logit_bias": logit_bias,
-    "seed": integer(-(2**63)),
+    "seed": integer(INT64_MIN),
     "user": string,
     "images": images,
     "context_length_exceeded_behavior": one_of("truncate", "error"),

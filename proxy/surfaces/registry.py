@@ -1,12 +1,13 @@
 """Every surface there is. Never decides what a path below a surface means."""
 
+from proxy.surfaces.fim import FIM
 from proxy.surfaces.fireworks import FIREWORKS
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.pais import PAIS
 from proxy.surfaces.scale import SCALE_V4, SCALE_V5
 from proxy.surfaces.surface import Surface
 
-SURFACES: tuple[Surface, ...] = (OPENAI, SCALE_V4, SCALE_V5, FIREWORKS, PAIS)
+SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS)
 
 _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
     sorted(

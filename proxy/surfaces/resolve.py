@@ -4,7 +4,7 @@ Never checks a single value by itself; the field table has done that. Each step 
 is wrong; a field that was refused counts as absent.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from providers.unified import MAX_STOPS, ChatPrompt, Guided, LogprobsWanted, TextPrompt, TokenPrompt
@@ -25,16 +25,35 @@ GUIDED: Mapping[str, Literal["json", "regex", "choice", "grammar"]] = {
 
 def limits(draft: Draft) -> None:
     """One token limit under three names; equal values agree, different ones conflict."""
-    given = {name: limit for name in LIMITS if (limit := draft.take(name, int)) is not None}
-    if not given:
+    agreed = _agreed(draft, LIMITS, "limit")
+    if agreed is None:
         return
-    leader, limit = next(iter(given.items()))
-    for name, other in given.items():
-        if other != limit:
-            draft.conflict(name, f"differs from '{leader}', which names the same limit")
+    leader, limit = agreed
     if limit == 0 and not draft.get("echo", bool) and draft.operation not in draft.rules.bare_zero_tokens:
         draft.refuse(leader, Invalid("must be at least 1 unless 'echo' is true"))
     draft.values["max_tokens"] = limit
+
+
+SEEDS = ("seed", "random_seed")
+"""OpenAI's name, then Mistral's, which only the path of its API knows."""
+
+
+def seeds(draft: Draft) -> None:
+    """One seed under two names."""
+    if "random_seed" in draft.values and (agreed := _agreed(draft, SEEDS, "seed")) is not None:
+        draft.values["seed"] = agreed[1]
+
+
+def _agreed(draft: Draft, names: Sequence[str], what: str) -> tuple[str, int] | None:
+    """The first of several names of one thing that was given, and its value, with which the others must agree."""
+    given = {name: value for name in names if (value := draft.take(name, int)) is not None}
+    if not given:
+        return None
+    leader, value = next(iter(given.items()))
+    for name, other in given.items():
+        if other != value:
+            draft.conflict(name, f"differs from '{leader}', which names the same {what}")
+    return leader, value
 
 
 def stops(draft: Draft) -> None:
@@ -154,6 +173,7 @@ def reasoning(draft: Draft) -> None:
 
 STEPS: tuple[Callable[[Draft], None], ...] = (
     limits,
+    seeds,
     stops,
     logprobs,
     candidates,

@@ -1,7 +1,8 @@
 """A surface as a row: everything in which the four completion APIs differ is data here. Never knows which one it is."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from providers.unified import Operation, UnifiedRequest
 from proxy.errors import ErrorFacts
@@ -14,12 +15,20 @@ from proxy.surfaces.text import TextRenderer
 
 MODELS = "models"
 
+MakeRenderer = Callable[[UnifiedRequest, AnswerFacts, Style], Renderer]
+
+RENDERERS: Mapping[Operation, MakeRenderer] = MappingProxyType(
+    {Operation.COMPLETIONS: TextRenderer, Operation.CHAT: ChatRenderer}
+)
+"""Each operation's own shape."""
+
 
 @dataclass(frozen=True, slots=True)
 class SurfaceRow:
     """One of OpenAI, Scale, Fireworks, Private AI Services; see the `Surface` contract for the public members.
 
-    `validation_status` is the status of a body that breaks the rules, `envelope` makes an error's body for a status.
+    `validation_status` is the status of a body that breaks the rules, `envelope` makes an error's body for a status,
+    `renderers` is the shape of each operation's answers.
     """
 
     name: str
@@ -31,6 +40,7 @@ class SurfaceRow:
     style: Style
     validation_status: int
     envelope: Callable[[ErrorFacts, int], dict[str, object]]
+    renderers: Mapping[Operation, MakeRenderer] = field(default_factory=lambda: RENDERERS)
 
     def parse(self, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
         """A checked request. Raises GatewayError with every problem found."""
@@ -38,8 +48,7 @@ class SurfaceRow:
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
         """Text or chat, as the client asked."""
-        kind = ChatRenderer if request.operation is Operation.CHAT else TextRenderer
-        return kind(request, facts, self.style)
+        return self.renderers[request.operation](request, facts, self.style)
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
         """Status and body. A context overflow is 400 everywhere, whatever other faults of the body are."""

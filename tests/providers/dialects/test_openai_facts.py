@@ -108,6 +108,13 @@ def test_a_suffix_goes_where_the_vendor_fills_in_the_middle(row: str, path: str)
     assert DIALECT.encode(completion(), target(row)).operation is Operation.CHAT
 
 
+@pytest.mark.parametrize("row", ["mistral", "deepseek"])
+def test_a_middle_at_the_end_of_the_text_is_filled_in_without_a_suffix(row: str) -> None:
+    at_the_end = completion({"suffix": ""}, TextPrompt(("{",)))
+    assert DIALECT.encode(at_the_end, target(row)).operation is Operation.COMPLETIONS
+    assert body_of(at_the_end, target(row)) == {"model": "m", "prompt": "{"}
+
+
 def test_openrouter_must_find_an_upstream_that_has_every_parameter() -> None:
     body = body_of(chat({"top_p": 1, "frequency_penalty": 0, "top_k": 5}), target("openrouter"))
     assert body == {

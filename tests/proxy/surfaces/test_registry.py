@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from proxy.surfaces.fim import FIM
 from proxy.surfaces.registry import SURFACES, surface_for_path
 from tests.proxy.surfaces.kit import ROWS
 
@@ -32,7 +33,7 @@ def test_a_path_wears_the_errors_of_its_longest_prefix(path: str, name: str) -> 
 
 
 def test_every_row_is_served() -> None:
-    assert set(map(id, SURFACES)) == set(map(id, ROWS.values()))
+    assert set(map(id, SURFACES)) == {*map(id, ROWS.values()), id(FIM)}
 
 
 def test_no_two_surfaces_claim_one_endpoint() -> None:
