@@ -2,21 +2,27 @@
 
 Never checks an answer, and never weakens a constraint: what a vendor cannot enforce is `Unenforceable`.
 
-Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, Fireworks "Structured outputs", OpenAI "Structured
-outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
+Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x, Fireworks "Structured outputs", OpenAI
+"Structured outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
 `response_format` was tried.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import orjson
 
-from providers.unified import Guided, JsonObject, JsonValue, Operation
+from providers.guided_engines import FIREWORKS, LLAMACPP, SGLANG, TGI, Engine, engine_problem
+from providers.guided_strict import strict_problem
+from providers.regex_grammar import Unwritable, grammar, literal
+from providers.regex_tree import Malformed, parse
+from providers.unified import Guided, JsonObject, Operation
 
 SCHEMA_NAME = "guided_json"
 CHOICE_MEMBER = "choice"
+SCHEMA_MODE = "json_object with a schema"
 
 
 class Unenforceable(Exception):
@@ -37,7 +43,21 @@ class Constraint:
     emulated: bool = False
 
 
-Maker = Callable[[Guided, Operation], Constraint]
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a style does with a kind of constraint: `detail` says by what means it is emulated, or why it is refused."""
+
+    how: Literal["native", "emulated", "refused"]
+    detail: str = ""
+
+
+NATIVE = Held("native")
+BY_ENUM = Held("emulated", "a JSON object with one enum member")
+BY_REGEX = Held("emulated", "a regular expression")
+BY_GRAMMAR = Held("emulated", "a grammar")
+
+
+# The constraint in other words ----------------------------------------------------------------------------------------
 
 
 def choice_schema(choices: Sequence[str]) -> JsonObject:
@@ -80,11 +100,15 @@ def _escape(match: re.Match[str]) -> str:
 
 def choice_grammar(choices: Sequence[str]) -> str:
     """A GBNF alternation of the literals, as llama.cpp, Fireworks and xgrammar read it."""
-    return "root ::= " + " | ".join(_literal(choice) for choice in choices)
+    return "root ::= " + " | ".join(literal(choice) for choice in choices)
 
 
-def _literal(text: str) -> str:
-    return '"' + re.sub(r'[\\"\n\r\t]', _escape, text) + '"'
+def regex_grammar(pattern: str) -> str:
+    """The GBNF grammar of the texts that match from end to end. Raises Unenforceable."""
+    try:
+        return grammar(parse(pattern))
+    except (Malformed, Unwritable) as error:
+        raise Unenforceable(f"it has no regular expressions, and as a grammar the pattern {error}") from None
 
 
 def json_schema_format(schema: JsonObject, *, strict: bool) -> JsonObject:
@@ -92,62 +116,46 @@ def json_schema_format(schema: JsonObject, *, strict: bool) -> JsonObject:
     return {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": schema, "strict": strict}}
 
 
-_STRICT_REFUSED = (
-    "allOf",
-    "not",
-    "dependentRequired",
-    "dependentSchemas",
-    "if",
-    "then",
-    "else",
-    "oneOf",
-    "patternProperties",
-)
+# The ways of the styles -----------------------------------------------------------------------------------------------
+
+Make = Callable[[Guided], JsonObject]
 
 
-def strict_problem(schema: JsonObject) -> str | None:
-    """Why OpenAI's strict mode would refuse a schema, naming the path; None when it would not.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one kind of constraint is said to a vendor: `make` gives the members, or raises Unenforceable."""
 
-    The root must be an object and no anyOf; every object closed, with all its properties required; no composition
-    besides anyOf.
-    """
-    if schema.get("type") != "object" or "anyOf" in schema:
-        return "the root of the schema must have type object and no anyOf"
-    return next((problem for path, node in _schemas(schema, "$") if (problem := _node_problem(path, node))), None)
+    held: Held
+    make: Make
+    unwrap: bool = False
 
-
-def _node_problem(path: str, node: JsonObject) -> str | None:
-    word = next((word for word in _STRICT_REFUSED if word in node), None)
-    if word is not None:
-        return f"{path}.{word} cannot be enforced"
-    types = node.get("type")
-    if types != "object" and not (isinstance(types, list) and "object" in types) and "properties" not in node:
-        return None
-    if node.get("additionalProperties") is not False:
-        return f"{path} must set additionalProperties to false"
-    properties, required = node.get("properties"), node.get("required")
-    listed = required if isinstance(required, list) else []
-    missing = next((name for name in properties if name not in listed), None) if isinstance(properties, dict) else None
-    return None if missing is None else f"{path}.required must list {missing!r}"
+    def constraint(self, guided: Guided) -> Constraint:
+        """The members for a constraint. Raises Unenforceable."""
+        return Constraint(self.make(guided), self.unwrap, self.held.how == "emulated")
 
 
-def _schemas(node: JsonObject, path: str) -> Iterator[tuple[str, JsonObject]]:
-    yield path, node
-    for key in ("properties", "$defs", "definitions"):
-        members = node.get(key)
-        if isinstance(members, dict):
-            for name, member in members.items():
-                if isinstance(member, dict):
-                    yield from _schemas(member, f"{path}.{key}.{name}")
-    for key in ("items", "additionalProperties"):
-        member = node.get(key)
-        if isinstance(member, dict):
-            yield from _schemas(member, f"{path}.{key}")
-    options = node.get("anyOf")
-    if isinstance(options, list):
-        for index, member in enumerate(options):
-            if isinstance(member, dict):
-                yield from _schemas(member, f"{path}.anyOf[{index}]")
+def _refused(reason: str) -> Way:
+    def make(guided: Guided) -> JsonObject:
+        raise Unenforceable(reason)
+
+    return Way(Held("refused", reason), make)
+
+
+def _member(*path: str) -> Way:
+    """The value as it is, in a member that lies at this path."""
+
+    def make(guided: Guided) -> JsonObject:
+        members: JsonObject = {path[-1]: list(guided.value) if isinstance(guided.value, tuple) else guided.value}
+        for name in reversed(path[:-1]):
+            members = {name: members}
+        return members
+
+    return Way(NATIVE, make)
+
+
+def _format(make: Make, held: Held = NATIVE, *, unwrap: bool = False) -> Way:
+    """A `response_format`."""
+    return Way(held, lambda guided: {"response_format": make(guided)}, unwrap)
 
 
 def _schema_of(guided: Guided) -> JsonObject:
@@ -162,150 +170,184 @@ def _choices_of(guided: Guided) -> tuple[str, ...]:
     return guided.value
 
 
-def _plain(guided: Guided) -> JsonValue:
-    return list(guided.value) if isinstance(guided.value, tuple) else guided.value
+def _wrapped(guided: Guided) -> JsonObject:
+    return choice_schema(_choices_of(guided))
 
 
-def _guided(guided: Guided, operation: Operation) -> Constraint:
-    return Constraint({guided.field: _plain(guided)})
-
-
-def _structured_outputs(guided: Guided, operation: Operation) -> Constraint:
-    return Constraint({"structured_outputs": {guided.kind: _plain(guided)}})
-
-
-def _vllm(guided: Guided, operation: Operation) -> Constraint:
-    """Any version: `response_format` for a schema (0.6 and later, both routes); both spellings for the rest, since
-    versions before 0.11 ignore the new one and versions from 0.12 ignore the old one, in silence."""
-    if guided.kind == "json":
-        return _format(json_schema_format(_schema_of(guided), strict=True))
-    value = _plain(guided)
-    return Constraint({"structured_outputs": {guided.kind: value}, guided.field: value})
-
-
-def _sglang(guided: Guided, operation: Operation) -> Constraint:
-    match guided.kind:
-        case "json" if operation is Operation.CHAT:
-            return _format(json_schema_format(_schema_of(guided), strict=True))
-        case "json":
-            return Constraint({"json_schema": orjson.dumps(_schema_of(guided)).decode()})
-        case "regex":
-            return Constraint({"regex": guided.value_text})
-        case "choice":
-            return Constraint({"regex": choice_regex(_choices_of(guided))}, emulated=True)
-        case "grammar":
-            return Constraint({"ebnf": guided.value_text})
-
-
-def _llamacpp(guided: Guided, operation: Operation) -> Constraint:
-    match guided.kind:
-        case "json":
-            return Constraint({"json_schema": _schema_of(guided)})
-        case "choice":
-            return Constraint({"grammar": choice_grammar(_choices_of(guided))}, emulated=True)
-        case "grammar":
-            return Constraint({"grammar": guided.value_text})
-        case "regex":
-            raise Unenforceable("it has no regular expressions")
-
-
-def _fireworks(guided: Guided, operation: Operation) -> Constraint:
-    match guided.kind:
-        case "json":
-            named: JsonObject = {"name": SCHEMA_NAME, "schema": _schema_of(guided)}
-            return _format({"type": "json_schema", "json_schema": named})
-        case "choice":
-            return _format({"type": "grammar", "grammar": choice_grammar(_choices_of(guided))}, emulated=True)
-        case "grammar":
-            return _format({"type": "grammar", "grammar": guided.value_text})
-        case "regex":
-            raise Unenforceable("it has no regular expressions")
-
-
-def _tgi(guided: Guided, operation: Operation) -> Constraint:
-    if operation is Operation.COMPLETIONS:
-        raise Unenforceable("its completions route ignores constraints; ask by chat")
-    match guided.kind:
-        case "json":
-            return _format({"type": "json", "value": _schema_of(guided)})
-        case "regex":
-            return _format({"type": "regex", "value": guided.value_text})
-        case "choice":
-            return _format({"type": "regex", "value": choice_regex(_choices_of(guided))}, emulated=True)
-        case "grammar":
-            raise Unenforceable("it has no grammars")
-
-
-def _openai(guided: Guided, operation: Operation) -> Constraint:
-    """OpenAI's strict subset of JSON Schema, on chat."""
-    if operation is Operation.COMPLETIONS:
-        raise Unenforceable("its completions endpoint has no structured output")
-    if guided.kind == "json" and (problem := strict_problem(_schema_of(guided))):
+def _strictly(schema: JsonObject) -> JsonObject:
+    problem = strict_problem(schema)
+    if problem is not None:
         raise Unenforceable(f"its strict mode refuses this schema: {problem}")
-    return _any_schema(guided, operation)
+    return json_schema_format(schema, strict=True)
 
 
-def _any_schema(guided: Guided, operation: Operation) -> Constraint:
-    """Vendors that compile any schema, not only OpenAI's strict subset, wherever their row takes constraints."""
-    match guided.kind:
-        case "json":
-            return _format(json_schema_format(_schema_of(guided), strict=True))
-        case "choice":
-            schema = choice_schema(_choices_of(guided))
-            return _format(json_schema_format(schema, strict=True), unwrap=True, emulated=True)
-        case "regex" | "grammar":
-            raise Unenforceable("it can only be held to a JSON Schema")
+def _any_version(kind: str) -> Way:
+    """Both spellings: vLLM before 0.11 ignores the new one and from 0.12 the old one, in silence."""
+    old, new = _member(f"guided_{kind}"), _member("structured_outputs", kind)
+    return Way(NATIVE, lambda guided: {**new.make(guided), **old.make(guided)})
 
 
-def _none(guided: Guided, operation: Operation) -> Constraint:
-    raise Unenforceable("it cannot be held to a constraint")
-
-
-def _format(value: JsonObject, *, unwrap: bool = False, emulated: bool = False) -> Constraint:
-    return Constraint({"response_format": value}, unwrap, emulated)
+_SCHEMA_FORMAT = _format(lambda guided: json_schema_format(_schema_of(guided), strict=True))
+_ENUM = _format(
+    lambda guided: json_schema_format(choice_schema(_choices_of(guided)), strict=True), BY_ENUM, unwrap=True
+)
+_STRICT_SCHEMA = _format(lambda guided: _strictly(_schema_of(guided)))
+_STRICT_ENUM = _format(lambda guided: _strictly(choice_schema(_choices_of(guided))), BY_ENUM, unwrap=True)
+_SCHEMA_ONLY = _refused("it can only be held to a JSON Schema")
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one kind of vendor is held to a constraint.
+    """How one kind of vendor is held to a constraint on one endpoint.
 
-    `guided` makes the members for a `guided_*` field. `chat` and `completions` are the types of `response_format` that
-    pass as they are on that route; `SCHEMA_MODE` stands for Fireworks' JSON mode with a schema. `object_by_schema` says
-    that the plain JSON mode, where it does not pass, is said by the schema of any object.
+    `passes` are the types of `response_format` that go through as they are; `SCHEMA_MODE` stands for Fireworks' JSON
+    mode with a schema. `object_by_schema` says that the plain JSON mode, where it does not pass, is said by the schema
+    of any object. `engine` is the converter whose gaps a schema must keep out of, whichever way it goes.
     """
 
-    guided: Maker
-    chat: frozenset[str] = frozenset()
-    completions: frozenset[str] = frozenset()
+    json: Way
+    regex: Way
+    choice: Way
+    grammar: Way
+    passes: frozenset[str] = frozenset()
     object_by_schema: bool = False
+    engine: Engine | None = None
+
+    def guided(self, kind: str) -> Way:
+        """The way of a `guided_*` field."""
+        ways = {"json": self.json, "regex": self.regex, "choice": self.choice, "grammar": self.grammar}
+        return ways[kind]
+
+    def form(self, kind: str) -> Way | None:
+        """The way of a type of `response_format`; None where it passes as it is."""
+        if kind in self.passes:
+            return None
+        if kind == "json_object" and not self.object_by_schema and self.json.held.how != "refused":
+            return _refused("it has no JSON mode without a schema")
+        if kind in ("json_object", "json_schema", SCHEMA_MODE):
+            return self.json
+        return self.grammar if kind == "grammar" else _refused(f"it has no response_format of type {kind!r}")
 
 
-SCHEMA_MODE = "json_object with a schema"
 _FORMATS = frozenset({"json_object", "json_schema"})
 _VLLM_FORMATS = _FORMATS | {"structural_tag"}
 _FIREWORKS_FORMATS = _FORMATS | {"grammar", SCHEMA_MODE}
 _ANY_OBJECT: JsonObject = {"type": "object"}
 
-STYLES: Mapping[str, Style] = {
-    "guided": Style(_guided, _VLLM_FORMATS, _VLLM_FORMATS),
-    "structured_outputs": Style(_structured_outputs, _VLLM_FORMATS, _VLLM_FORMATS),
-    "vllm_both": Style(_vllm, _VLLM_FORMATS, _VLLM_FORMATS),
-    "sglang": Style(_sglang, _VLLM_FORMATS, object_by_schema=True),
-    "llamacpp": Style(_llamacpp, _FORMATS | {SCHEMA_MODE}, object_by_schema=True),
-    "fireworks": Style(_fireworks, _FIREWORKS_FORMATS, _FIREWORKS_FORMATS),
-    "tgi": Style(_tgi),
-    "openai": Style(_openai, _FORMATS),
-    "json_schema": Style(_any_schema, _FORMATS, _FORMATS),
-    "schema_only": Style(_any_schema, frozenset({"json_schema"}), frozenset({"json_schema"}), object_by_schema=True),
-    "json_object_only": Style(_none, frozenset({"json_object"}), frozenset({"json_object"})),
-    "none": Style(_none),
+Endpoints = Mapping[Operation, Style]
+
+
+def _nothing(reason: str) -> Style:
+    refused = _refused(reason)
+    return Style(refused, refused, refused, refused)
+
+
+def _on_both(style: Style) -> Endpoints:
+    return dict.fromkeys(Operation, style)
+
+
+def _by_kind(way: Callable[[str], Way]) -> Style:
+    return Style(way("json"), way("regex"), way("choice"), way("grammar"))
+
+
+_SGLANG = Style(
+    _SCHEMA_FORMAT,
+    _member("regex"),
+    Way(BY_REGEX, lambda guided: {"regex": choice_regex(_choices_of(guided))}),
+    _member("ebnf"),
+    _VLLM_FORMATS,
+    engine=SGLANG,
+)
+_SGLANG_TEXT = replace(
+    _SGLANG,
+    json=Way(NATIVE, lambda guided: {"json_schema": orjson.dumps(_schema_of(guided)).decode()}),
+    passes=frozenset(),
+    object_by_schema=True,
+)
+_LLAMACPP_TEXT = Style(
+    Way(NATIVE, lambda guided: {"json_schema": _schema_of(guided)}),
+    Way(BY_GRAMMAR, lambda guided: {"grammar": regex_grammar(guided.value_text)}),
+    Way(BY_GRAMMAR, lambda guided: {"grammar": choice_grammar(_choices_of(guided))}),
+    _member("grammar"),
+    object_by_schema=True,
+    engine=LLAMACPP,
+)
+_FIREWORKS = Style(
+    _format(lambda guided: {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": _schema_of(guided)}}),
+    _format(lambda guided: {"type": "grammar", "grammar": regex_grammar(guided.value_text)}, BY_GRAMMAR),
+    _format(lambda guided: {"type": "grammar", "grammar": choice_grammar(_choices_of(guided))}, BY_GRAMMAR),
+    _format(lambda guided: {"type": "grammar", "grammar": guided.value_text}),
+    _FIREWORKS_FORMATS,
+    engine=FIREWORKS,
+)
+_TGI = Style(
+    _format(lambda guided: {"type": "json", "value": _schema_of(guided)}),
+    _format(lambda guided: {"type": "regex", "value": guided.value_text}),
+    _format(lambda guided: {"type": "regex", "value": choice_regex(_choices_of(guided))}, BY_REGEX),
+    _refused("it has no grammars"),
+    engine=TGI,
+)
+_SCHEMAS = Style(_SCHEMA_FORMAT, _SCHEMA_ONLY, _ENUM, _SCHEMA_ONLY, _FORMATS)
+_SCHEMAS_ALONE = replace(_SCHEMAS, passes=frozenset({"json_schema"}), object_by_schema=True)
+_OPENAI = Style(_STRICT_SCHEMA, _SCHEMA_ONLY, _STRICT_ENUM, _SCHEMA_ONLY, _FORMATS)
+
+STYLES: Mapping[str, Endpoints] = {
+    "guided": _on_both(replace(_by_kind(lambda kind: _member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
+    "structured_outputs": _on_both(
+        replace(_by_kind(lambda kind: _member("structured_outputs", kind)), passes=_VLLM_FORMATS)
+    ),
+    "vllm_both": _on_both(replace(_by_kind(_any_version), json=_SCHEMA_FORMAT, passes=_VLLM_FORMATS)),
+    "nvext": _on_both(replace(_by_kind(lambda kind: _member("nvext", f"guided_{kind}")), object_by_schema=True)),
+    "sglang": {Operation.CHAT: _SGLANG, Operation.COMPLETIONS: _SGLANG_TEXT},
+    "llamacpp": {
+        Operation.CHAT: replace(_LLAMACPP_TEXT, passes=_FORMATS | {SCHEMA_MODE}),
+        Operation.COMPLETIONS: _LLAMACPP_TEXT,
+    },
+    "ollama": _on_both(replace(_SCHEMAS, engine=LLAMACPP)),
+    "fireworks": _on_both(_FIREWORKS),
+    "tgi": {
+        Operation.CHAT: _TGI,
+        Operation.COMPLETIONS: _nothing("its completions route ignores constraints; ask by chat"),
+    },
+    "openai": {
+        Operation.CHAT: _OPENAI,
+        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
+    },
+    "json_schema": _on_both(_SCHEMAS),
+    "schema_only": _on_both(_SCHEMAS_ALONE),
+    "json_object_only": _on_both(
+        replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
+    ),
+    "none": _on_both(_nothing("it cannot be held to a constraint")),
 }
-"""What a profile's `structured` may say."""
+"""What a profile's `structured` may say. `json_schema` stands for the vendors that compile any schema and not only
+OpenAI's strict subset, wherever their row takes constraints."""
+
+GUIDED_KINDS = ("json", "regex", "choice", "grammar")
+FORMAT_KINDS = ("json_object", "json_schema", "grammar", "structural_tag")
+
+
+def support(style: str, operation: Operation) -> Mapping[str, Held]:
+    """What becomes of each kind of constraint, by the field's name with the type of a `response_format` behind a dot.
+
+    `constrain` and `format_members` read the same table: they refuse what is refused here, and beyond that only values
+    that are at fault themselves. A JSON mode with a schema counts as `json_schema`.
+    """
+    row = STYLES[style][operation]
+    held = {f"guided_{kind}": row.guided(kind).held for kind in GUIDED_KINDS}
+    for kind in FORMAT_KINDS:
+        way = row.form(kind)
+        held[f"response_format.{kind}"] = NATIVE if way is None else way.held
+    return held
 
 
 def constrain(style: str, guided: Guided, operation: Operation) -> Constraint:
     """Body members that hold the vendor to the constraint. Raises Unenforceable."""
-    return STYLES[style].guided(guided, operation)
+    row = STYLES[style][operation]
+    made = row.guided(guided.kind).constraint(guided)
+    if guided.kind == "json":
+        _check(row, _schema_of(guided))
+    return made
 
 
 def format_members(style: str, value: JsonObject, operation: Operation) -> Constraint:
@@ -313,19 +355,29 @@ def format_members(style: str, value: JsonObject, operation: Operation) -> Const
     kind = str(value.get("type"))
     if kind == "text":
         return Constraint({})
-    schema = value.get("schema")
-    if kind == "json_object" and isinstance(schema, dict):
-        kind = SCHEMA_MODE
-    row = STYLES[style]
-    if kind in (row.chat if operation is Operation.CHAT else row.completions):
-        return _format(value)
-    if kind == "json_object" and row.object_by_schema:
-        schema = _ANY_OBJECT
-    elif kind == "json_schema":
-        named = value.get("json_schema")
-        schema = named.get("schema") if isinstance(named, dict) else None
-    if isinstance(schema, dict):
-        return row.guided(Guided("json", schema), operation)
+    row = STYLES[style][operation]
+    schema = _schema_in(value)
+    if schema is not None:
+        _check(row, schema)
+        kind = SCHEMA_MODE if kind == "json_object" else kind
+    way = row.form(kind)
+    if way is None:
+        return Constraint({"response_format": value})
     if kind == "grammar":
-        return row.guided(Guided("grammar", str(value.get("grammar"))), operation)
-    raise Unenforceable(f"it has no response_format of type {kind!r} here")
+        return way.constraint(Guided("grammar", str(value.get("grammar"))))
+    if kind == "json_schema" and schema is None and way.held.how != "refused":
+        raise Unenforceable("it has no JSON mode without a schema")
+    return way.constraint(Guided("json", _ANY_OBJECT if schema is None else schema))
+
+
+def _schema_in(value: JsonObject) -> JsonObject | None:
+    """The schema of a `response_format`, in OpenAI's place or in Fireworks'."""
+    holder = value.get("json_schema") if value.get("type") == "json_schema" else value
+    schema = holder.get("schema") if isinstance(holder, dict) else None
+    return schema if isinstance(schema, dict) else None
+
+
+def _check(row: Style, schema: JsonObject) -> None:
+    problem = None if row.engine is None else engine_problem(row.engine, schema)
+    if problem is not None:
+        raise Unenforceable(f"it would not keep this schema: {problem}")

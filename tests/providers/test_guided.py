@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from providers.guided import (
     STYLES,
     Constraint,
+    Held,
     Unenforceable,
     choice_grammar,
     choice_regex,
@@ -18,10 +19,11 @@ from providers.guided import (
     constrain,
     format_members,
     json_schema_format,
-    strict_problem,
+    support,
     unwrap_choice,
 )
 from providers.unified import Guided, JsonObject, Operation
+from tests.providers.gbnf import unescaped
 
 CHAT, COMPLETIONS = Operation.CHAT, Operation.COMPLETIONS
 SCHEMA: JsonObject = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
@@ -47,16 +49,27 @@ NEWER: Row = (
     {"structured_outputs": {"choice": ["a", "b"]}},
     {"structured_outputs": {"grammar": GRAMMAR.value_text}},
 )
+NIM: Row = (
+    {"nvext": {"guided_json": SCHEMA}},
+    {"nvext": {"guided_regex": "a+"}},
+    {"nvext": {"guided_choice": ["a", "b"]}},
+    {"nvext": {"guided_grammar": GRAMMAR.value_text}},
+)
 BOTH: Row = (
     STRICT,
     {"structured_outputs": {"regex": "a+"}, "guided_regex": "a+"},
     {"structured_outputs": {"choice": ["a", "b"]}, "guided_choice": ["a", "b"]},
     {"structured_outputs": {"grammar": GRAMMAR.value_text}, "guided_grammar": GRAMMAR.value_text},
 )
-LLAMACPP: Row = ({"json_schema": SCHEMA}, None, {"grammar": GBNF}, {"grammar": GRAMMAR.value_text})
+LLAMACPP: Row = (
+    {"json_schema": SCHEMA},
+    {"grammar": "root ::= [a]+"},
+    {"grammar": GBNF},
+    {"grammar": GRAMMAR.value_text},
+)
 FIREWORKS: Row = (
     {"response_format": NAMED},
-    None,
+    {"response_format": {"type": "grammar", "grammar": "root ::= [a]+"}},
     {"response_format": {"type": "grammar", "grammar": GBNF}},
     {"response_format": {"type": "grammar", "grammar": GRAMMAR.value_text}},
 )
@@ -74,8 +87,10 @@ TABLE: Mapping[str, tuple[Row, Row]] = {
     "guided": (SAME, SAME),
     "structured_outputs": (NEWER, NEWER),
     "vllm_both": (BOTH, BOTH),
+    "nvext": (NIM, NIM),
     "sglang": (SGLANG, SGLANG_TEXT),
     "llamacpp": (LLAMACPP, LLAMACPP),
+    "ollama": (SCHEMAS, SCHEMAS),
     "fireworks": (FIREWORKS, FIREWORKS),
     "tgi": (TGI, NOTHING),
     "openai": (SCHEMAS, NOTHING),
@@ -111,14 +126,59 @@ def test_a_constraint_has_the_styles_members_or_is_refused(
         assert constrain(style, guided, operation).members == members
 
 
+EMULATED: Mapping[str, Mapping[str, Held]] = {
+    "guided_choice": {
+        **dict.fromkeys(("sglang", "tgi"), Held("emulated", "a regular expression")),
+        **dict.fromkeys(("llamacpp", "fireworks"), Held("emulated", "a grammar")),
+        **dict.fromkeys(
+            ("openai", "json_schema", "schema_only", "ollama"), Held("emulated", "a JSON object with one enum member")
+        ),
+    },
+    "guided_regex": dict.fromkeys(("llamacpp", "fireworks"), Held("emulated", "a grammar")),
+}
+
+
 @pytest.mark.parametrize(("style", "operation", "guided", "members"), CELLS)
-def test_only_a_choice_is_ever_made_of_something_else(
+def test_what_is_said_of_a_constraint_is_what_is_done(
     style: str, operation: Operation, guided: Guided, members: JsonObject | None
 ) -> None:
-    if members is not None:
-        made = constrain(style, guided, operation)
-        assert made.unwrap == (members == WRAPPED)
-        assert made.emulated == (guided is CHOICE and not ({"guided_choice", "structured_outputs"} & set(members)))
+    held = support(style, operation)[guided.field]
+    if members is None:
+        with pytest.raises(Unenforceable) as caught:
+            constrain(style, guided, operation)
+        assert held == Held("refused", caught.value.reason)
+        return
+    made = constrain(style, guided, operation)
+    assert held == EMULATED.get(guided.field, {}).get(style, Held("native"))
+    assert made.emulated == (held.how == "emulated")
+    assert made.unwrap == (members == WRAPPED)
+
+
+FORMATS: Mapping[str, JsonObject] = {
+    "response_format.json_object": {"type": "json_object"},
+    "response_format.json_schema": NAMED,
+    "response_format.grammar": {"type": "grammar", "grammar": 'root ::= "a"'},
+    "response_format.structural_tag": {"type": "structural_tag", "structures": []},
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("operation", Operation)
+@pytest.mark.parametrize("style", STYLES)
+def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation: Operation, kind: str) -> None:
+    held = support(style, operation)[kind]
+    if held.how == "refused":
+        with pytest.raises(Unenforceable) as caught:
+            format_members(style, FORMATS[kind], operation)
+        assert held.detail == caught.value.reason
+    else:
+        assert held == Held("native")
+        assert not format_members(style, FORMATS[kind], operation).emulated
+
+
+def test_every_kind_of_constraint_is_told_of() -> None:
+    told = {frozenset(support(style, operation)) for style in STYLES for operation in Operation}
+    assert told == {frozenset({*(f"guided_{kind}" for kind in ("json", "regex", "choice", "grammar")), *FORMATS})}
 
 
 def passed(value: JsonObject) -> JsonObject:
@@ -148,6 +208,9 @@ def passed(value: JsonObject) -> JsonObject:
         ("sglang", COMPLETIONS, {"type": "grammar", "grammar": "g"}, {"ebnf": "g"}),
         ("schema_only", CHAT, OBJECT, passed(json_schema_format(ANY_OBJECT, strict=True))),
         ("tgi", CHAT, OWN, passed({"type": "json", "value": LOOSE})),
+        ("nvext", CHAT, OWN, {"nvext": {"guided_json": LOOSE}}),
+        ("nvext", COMPLETIONS, OBJECT, {"nvext": {"guided_json": ANY_OBJECT}}),
+        ("nvext", CHAT, {"type": "grammar", "grammar": "g"}, {"nvext": {"guided_grammar": "g"}}),
     ],
 )
 def test_a_response_format_has_the_styles_form(
@@ -179,32 +242,43 @@ def test_a_response_format_that_cannot_be_held_is_refused(style: str, operation:
         format_members(style, value, operation)
 
 
-def closed(**properties: JsonObject) -> JsonObject:
-    names = list(properties)
-    return {"type": "object", "properties": {**properties}, "required": [*names], "additionalProperties": False}
+def test_a_schema_beyond_the_strict_mode_is_refused_with_its_path_unless_the_client_wrote_it_for_openai() -> None:
+    reason = r"its strict mode refuses this schema: \$ must set additionalProperties to false"
+    for guided in (Guided("json", LOOSE), Guided("choice", tuple(map(str, range(1001))))):
+        with pytest.raises(Unenforceable, match="its strict mode refuses this schema"):
+            constrain("openai", guided, CHAT)
+    with pytest.raises(Unenforceable, match=reason):
+        format_members("openai", {"type": "json_object", "schema": LOOSE}, CHAT)
+    assert format_members("openai", OWN, CHAT).members == passed(OWN)
+
+
+COUNTED: JsonObject = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}}
+
+
+@pytest.mark.parametrize("style", ["sglang", "llamacpp", "ollama", "fireworks", "tgi"])
+def test_what_an_engine_would_pass_over_is_refused_whichever_way_the_schema_comes(style: str) -> None:
+    named: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": COUNTED}}
+    reason = r"it would not keep this schema: \$\.properties\.a\.multipleOf is not enforced"
+    with pytest.raises(Unenforceable, match=reason):
+        constrain(style, Guided("json", COUNTED), CHAT)
+    mode: JsonObject = {"type": "json_object", "schema": COUNTED}
+    for value in (named, mode):
+        with pytest.raises(Unenforceable, match=reason):
+            format_members(style, value, CHAT)
 
 
 @pytest.mark.parametrize(
-    ("schema", "problem"),
+    ("pattern", "reason"),
     [
-        ({"type": "array"}, "the root of the schema must have type object and no anyOf"),
-        ({**SCHEMA, "anyOf": []}, "the root of the schema must have type object and no anyOf"),
-        (LOOSE, "$ must set additionalProperties to false"),
-        ({**LOOSE, "additionalProperties": False}, "$.required must list 'a'"),
-        (closed(a={"allOf": []}), "$.properties.a.allOf cannot be enforced"),
-        (closed(a={"type": "array", "items": LOOSE}), "$.properties.a.items must set additionalProperties to false"),
-        (closed(a={"anyOf": [SCHEMA, {"not": {}}]}), "$.properties.a.anyOf[1].not cannot be enforced"),
-        (closed(a={"type": ["object", "null"]}), "$.properties.a must set additionalProperties to false"),
-        ({**SCHEMA, "$defs": {"d": LOOSE}}, "$.$defs.d must set additionalProperties to false"),
-        (closed(a={"$ref": "#/$defs/d"}, b={"anyOf": [SCHEMA, {"type": "null"}]}), None),
-        (SCHEMA, None),
+        (r"\bx", r"as a grammar the pattern uses a word boundary at position 0"),
+        ("(", r"as a grammar the pattern has an unbalanced '\(' at position 0"),
+        ("a{3000}", r"as a grammar the pattern counts more than 2000 repetitions"),
     ],
 )
-def test_what_the_strict_mode_refuses_is_named_with_its_path(schema: JsonObject, problem: str | None) -> None:
-    assert strict_problem(schema) == problem
-    if problem is not None:
-        with pytest.raises(Unenforceable, match=re.escape(problem)):
-            constrain("openai", Guided("json", schema), CHAT)
+def test_a_pattern_that_no_grammar_stands_for_is_refused_by_construct_and_position(pattern: str, reason: str) -> None:
+    for style in ("llamacpp", "fireworks"):
+        with pytest.raises(Unenforceable, match=reason):
+            constrain(style, Guided("regex", pattern), CHAT)
 
 
 choices = st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=6, unique=True)
@@ -228,9 +302,8 @@ def test_the_literals_of_a_grammar_read_back_as_the_choices(words: list[str]) ->
     grammar = choice_grammar(words)
     assert grammar.startswith("root ::= ")
     literals = re.findall(r'"((?:[^"\\]|\\.)*)"', grammar)
-    letters = {"n": "\n", "r": "\r", "t": "\t"}
-    assert [re.sub(r"\\(.)", lambda m: letters.get(m[1], m[1]), literal) for literal in literals] == words
-    assert "\n" not in grammar
+    assert [unescaped(literal) for literal in literals] == words
+    assert grammar.isprintable()
 
 
 @given(st.text(st.characters(codec="utf-8")))
@@ -247,4 +320,4 @@ def test_what_holds_no_choice_is_an_error(text: str) -> None:
 def test_a_constraint_of_another_kind_than_it_says_is_a_mistake_of_ours() -> None:
     for wrong in (Guided("json", "x"), Guided("choice", "x"), Guided("regex", ("x",))):
         with pytest.raises(TypeError):
-            constrain("sglang", wrong, COMPLETIONS)
+            constrain("llamacpp", wrong, COMPLETIONS)

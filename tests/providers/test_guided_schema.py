@@ -1,0 +1,162 @@
+"""Schemas within schemas: paths, references, patterns, and how far a validator would have to go."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.guided_schema import MAX_SPREAD, below, places, resolve, schema_problem, spread
+from providers.unified import JsonObject, JsonValue
+
+STRING: JsonObject = {"type": "string"}
+
+
+def test_every_schema_within_a_schema_has_its_path_and_what_is_data_has_none() -> None:
+    schema: JsonObject = {
+        "properties": {"a": STRING, "$ref": STRING, "b": True},
+        "patternProperties": {"^x": STRING},
+        "$defs": {"d": {"items": {"anyOf": [STRING, False, STRING]}}},
+        "items": [STRING],
+        "not": STRING,
+        "dependencies": {"a": ["b"], "b": STRING},
+        "enum": [{"items": STRING}],
+        "default": {"not": STRING},
+        "x-note": {"not": STRING},
+        "required": ["a"],
+    }
+    assert [path for path, _ in places(schema)] == [
+        "$",
+        "$.properties.a",
+        "$.properties.$ref",
+        "$.patternProperties.^x",
+        "$.$defs.d",
+        "$.$defs.d.items",
+        "$.$defs.d.items.anyOf[0]",
+        "$.$defs.d.items.anyOf[2]",
+        "$.items[0]",
+        "$.not",
+        "$.dependencies.b",
+    ]
+
+
+def test_a_long_name_is_shortened_in_a_path() -> None:
+    assert [path for path, _ in below({"properties": {"n" * 100: {}}}, "$")] == [f"$.properties.{'n' * 64}..."]
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("#", ...),
+        ("#/$defs/a", STRING),
+        ("#/$defs/a~1b~0", {"const": 1}),
+        ("#/$defs/a%20b", {"const": 2}),
+        ("#/anyOf/1", True),
+        ("#/$defs", ...),
+        ("#/anyOf/2", None),
+        ("#/anyOf/x", None),
+        ("#/anyOf/-1", None),
+        ("#/type/0", None),
+        ("#/$defs/none", None),
+        ("#name", None),
+        ("other.json#/$defs/a", None),
+        (3, None),
+        (None, None),
+    ],
+)
+def test_a_pointer_leads_to_its_place_or_nowhere(reference: JsonValue, found: object) -> None:
+    definitions: JsonObject = {"a": STRING, "a/b~": {"const": 1}, "a b": {"const": 2}}
+    root: JsonObject = {"type": "object", "$defs": definitions, "anyOf": [STRING, True]}
+    if found is ...:
+        found = root if reference == "#" else definitions
+    assert resolve(root, reference) == found
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"$ref": "https://example.com/s.json"}, "$.$ref refers to another document"),
+        ({"items": {"$ref": "other.json#/a"}}, "$.items.$ref refers to another document"),
+        ({"items": {"$dynamicRef": "other.json#a"}}, "$.items.$dynamicRef refers to another document"),
+        ({"not": {"$recursiveRef": "other.json"}}, "$.not.$recursiveRef refers to another document"),
+        ({"$id": "https://example.com/a", "$ref": "b"}, "$.$ref refers to another document"),
+        (
+            {"properties": {"a": {"$id": "b", "$ref": "#/$defs/c"}}, "$defs": {"c": {}}},
+            "$.properties.a.$id gives a part of the schema an address of its own",
+        ),
+        ({"properties": {"a": {"$ref": "#/$defs/a"}}}, "$.properties.a.$ref leads nowhere within the schema"),
+        ({"anyOf": [{}, {"$ref": "#a"}]}, "$.anyOf[1].$ref leads nowhere within the schema"),
+        ({"$ref": "#/type", "type": "object"}, "$.$ref leads nowhere within the schema"),
+        ({"$ref": "#/components/a", "components": {"a": {"$ref": "x"}}}, "$.$ref.$ref refers to another document"),
+        ({"items": {"pattern": "("}}, "$.items.pattern has an unbalanced '(' at position 0"),
+        ({"patternProperties": {"[": {}}}, "$.patternProperties has a class without an end at position 1"),
+    ],
+)
+def test_what_makes_a_schema_unusable_is_named_with_its_path(schema: JsonObject, problem: str) -> None:
+    assert schema_problem(schema) == problem
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"properties": {"$ref": {"type": "string"}, "$id": {"type": "string"}}},
+        {"enum": [{"$ref": "https://example.com"}], "default": {"$ref": "x"}, "const": {"$id": "y"}},
+        {"$id": "https://example.com/a", "$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#"}}}},
+        {"$ref": "#name", "$defs": {"a": {"$anchor": "name"}}},
+        {"$dynamicRef": "#name", "$defs": {"a": {"$dynamicAnchor": "name"}}},
+        {"$recursiveRef": "#"},
+        {"$ref": "#old", "definitions": {"a": {"$id": "#old"}}},
+        {
+            "$ref": "#/components/schemas/a",
+            "components": {"schemas": {"a": {"$ref": "#/components/schemas/b"}, "b": True}},
+        },
+        {"pattern": "(?=a)b"},
+    ],
+)
+def test_a_schema_that_stays_within_itself_has_no_problem(schema: JsonObject) -> None:
+    assert schema_problem(schema) is None
+
+
+def doubling(steps: int) -> JsonObject:
+    """References that lead to two of the next each."""
+    chain: JsonObject = {f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(steps)}
+    return {"$ref": "#/$defs/d0", "$defs": {**chain, f"d{steps}": STRING}}
+
+
+def test_a_schema_spreads_as_far_as_its_references_multiply() -> None:
+    assert spread(STRING) == 1
+    assert spread({"properties": {"a": STRING, "b": {"items": STRING}}}) == 4
+    assert spread({"$defs": {"unused": {"items": STRING}}}) == 1
+    assert spread(doubling(3)) == 1 + (1 + 2) + 2 * (1 + 2) + 4 * (1 + 2) + 8
+    assert spread(doubling(60)) == MAX_SPREAD + 1
+
+
+def test_a_schema_that_leads_back_to_itself_is_counted_once_around() -> None:
+    assert spread({"items": {"$ref": "#"}}) == 3
+    loop: JsonObject = {"a": {"items": {"$ref": "#/$defs/b"}}, "b": {"not": {"$ref": "#/$defs/a"}}}
+    assert spread({"$ref": "#/$defs/a", "$defs": loop}) < 10
+
+
+def test_a_chain_of_references_has_an_end() -> None:
+    chain: JsonObject = {f"d{at}": {"$ref": f"#/$defs/d{at + 1}"} for at in range(5000)}
+    assert spread({"$ref": "#/$defs/d0", "$defs": {**chain, "d5000": STRING}}) == MAX_SPREAD + 1
+
+
+@given(
+    st.recursive(
+        st.one_of(
+            st.none(), st.booleans(), st.integers(), st.text(max_size=3), st.sampled_from(["#", "#/items", "#a"])
+        ),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3),
+            st.dictionaries(
+                st.sampled_from(["properties", "items", "anyOf", "$ref", "$defs", "$id", "$anchor", "pattern", "not"]),
+                inner,
+                max_size=4,
+            ),
+        ),
+    )
+)
+def test_no_value_breaks_the_walk(value: JsonValue) -> None:
+    schema: JsonObject = {"items": value, "anyOf": [value, {"$ref": "#/items"}]}
+    assert isinstance(schema_problem(schema), str | None)
+    assert 1 <= spread(schema) <= MAX_SPREAD + 1
