@@ -23,6 +23,7 @@ from providers.capabilities import (
     Capabilities,
     Cell,
     compiled,
+    counted_first,
     emulated,
     feature_of,
     refused,
@@ -257,4 +258,10 @@ def capabilities(asked: Operation, counted: bool) -> Capabilities:
     cells = compiled(known, _ONE_VALUE)
     cells["context_length_exceeded_behavior.error"] = COUNTED if counted else _BLIND
     cells["echo"] = PREFIXED if asked is Operation.COMPLETIONS else REFUSED
-    return Capabilities(cells, most_stops=None, blank_stops=False, watched=frozenset({"n", "best_of", "echo", "stop"}))
+    return Capabilities(
+        cells,
+        most_stops=None,
+        blank_stops=False,
+        counts=counted_first(cells),
+        watched=frozenset({"n", "best_of", "echo", "stop"}),
+    )

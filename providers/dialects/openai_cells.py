@@ -107,7 +107,7 @@ def _stops(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
 def _echo(profile: Profile, asked: Operation, sent: Operation, wire: Wire) -> Iterator[tuple[str, Cell]]:
     own = asked is sent and "echo" in wire.accepts
     yield "echo", NATIVE if own else PREFIXED if asked is Operation.COMPLETIONS else REFUSED
-    scored = own and profile.echo_logprobs and "logprobs" in wire.accepts
+    scored = own and sent is Operation.COMPLETIONS and profile.echo_logprobs and "logprobs" in wire.accepts
     yield "echo.logprobs", NATIVE if scored else refused("it does not tell the log probabilities of a prompt")
 
 

@@ -71,7 +71,9 @@ def test_a_prompt_that_is_asked_by_chat_is_emulated_and_ids_are_not() -> None:
 
 def test_a_conversation_cannot_be_repeated_by_the_gateway() -> None:
     assert cell("groq", "echo", CHAT, CHAT).refused
-    assert cell("vllm", "echo", CHAT, CHAT).native
+    assert cell("vllm", "echo", CHAT, CHAT).refused
+    assert cell("fireworks", "echo", CHAT, CHAT).native
+    assert cell("fireworks", "echo.logprobs", CHAT, CHAT).refused
 
 
 def test_a_model_that_takes_no_stop_gets_none_and_the_gateway_scans() -> None:
