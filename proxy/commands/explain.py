@@ -81,10 +81,14 @@ def _trial_lines(number: int, trial: Trial, chosen: Prepared | None) -> Iterator
         yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
         return
     yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it could not honour the request'}"
-    if len(outcome.calls) != 1:
-        yield f"{len(outcome.calls)} calls" if outcome.calls else "nothing: the answer is known"
-    for call in outcome.calls:
-        yield from _call_lines(call.sent)
+    if not outcome.calls:
+        yield "nothing: the answer is the prompt"
+    for number, call in enumerate(outcome.calls):
+        if not number:
+            yield from _call_lines(call.sent)
+        else:
+            yield f"and {number + 1} of {len(outcome.calls)}, to the same address:"
+        yield _pretty(call.sent.body)
     if outcome.counted:
         yield "The prompt is held against the context window first; where that cannot be told, the engine counts it."
     notes = {"emulated": outcome.emulated, "dropped": outcome.dropped}
@@ -94,9 +98,8 @@ def _trial_lines(number: int, trial: Trial, chosen: Prepared | None) -> Iterator
 def _call_lines(sent: UpstreamRequest) -> Iterator[str]:
     yield f"{sent.method} {sent.url}"
     yield from (f"{field}: {value}" for field, value in upstream_headers(sent).items())
-    yield ""
-    yield _pretty(sent.body)
     yield from (f"tool {theirs} is the client's {ours}" for theirs, ours in sent.tool_names.items())
+    yield ""
 
 
 def _pretty(body: bytes) -> str:
