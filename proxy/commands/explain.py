@@ -83,11 +83,11 @@ def _trial_lines(number: int, trial: Trial, chosen: Prepared | None) -> Iterator
     yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it could not honour the request'}"
     if not outcome.calls:
         yield "nothing: the answer is the prompt"
-    for number, call in enumerate(outcome.calls):
-        if not number:
+    for position, call in enumerate(outcome.calls, 1):
+        if position == 1:
             yield from _call_lines(call.sent)
         else:
-            yield f"and {number + 1} of {len(outcome.calls)}, to the same address:"
+            yield f"and {position} of {len(outcome.calls)}, to the same address:"
         yield _pretty(call.sent.body)
     if outcome.counted:
         yield "The prompt is held against the context window first; where that cannot be told, the engine counts it."
