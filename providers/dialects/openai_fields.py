@@ -86,7 +86,15 @@ def _plain(name: str, profile: Profile, wire: Wire) -> Encode:
 
 
 def _max_tokens(name: str, profile: Profile, wire: Wire) -> Encode:
-    return _bounded(name, profile, wire.max_tokens_field)
+    bounded = _bounded(name, profile, wire.max_tokens_field)
+
+    def encode(draft: Draft, value: object) -> None:
+        if value == 0 and draft.operation is Operation.CHAT:
+            # Some servers take it for no limit at all.
+            raise Refusal(name, f"'{name}' must be at least 1 on {draft.target.name}.", "invalid_value")
+        bounded(draft, value)
+
+    return encode
 
 
 def _bounded(name: str, profile: Profile, to: str) -> Encode:

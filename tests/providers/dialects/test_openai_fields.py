@@ -249,3 +249,10 @@ def test_rows_are_compiled_once() -> None:
     for row in ROWS:
         profile = load_profiles()[row]
         assert encoders(profile, Operation.CHAT) is encoders(profile, Operation.CHAT)
+
+
+@pytest.mark.parametrize("row", ["openai", "groq", "ollama"])
+def test_no_chat_is_asked_for_nothing(row: str) -> None:
+    refusal = refusal_of(chat({"max_tokens": 0}), target(row))
+    assert (refusal.param, refusal.code) == ("max_tokens", "invalid_value")
+    assert "at least 1" in refusal.message
