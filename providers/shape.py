@@ -31,6 +31,10 @@ MAX_CALLS = 256
 
 MAX_SEED = 2**63 - 1
 
+_UNMIXED: Final = (
+    "a prompt's log probabilities cannot go with a 'stop', 'best_of' or constraint that the gateway sees to"
+)
+
 WINDOW: Final = "context_length_exceeded_behavior"
 KEEP: Final = "include_stop_str_in_output"
 
@@ -139,55 +143,60 @@ class _Division:
     def prepared(self) -> Prepared:
         request = self.request
         self.params = cast(Params, dict(request.params))
-        n = request.params.get("n", 1)
-        candidates = self._candidates(n)
-        finishing = Finishing(n=n, candidates=candidates, drop_logprobs=self._only_for_ranking(candidates > n))
-        finishing = self._verified(self._echoed(self._stopped(finishing)))
+        finishing = Finishing(n=request.params.get("n", 1))
+        # The later steps depend on what the earlier ones take over.
+        for step in (self._verified, self._stopped, self._ranked, self._echoed):
+            finishing = step(finishing)
         calls: tuple[Call, ...] = ()
         if not (finishing.echo and request.params.get("max_tokens") == 0):
-            calls = tuple(self._calls(candidates, stream=request.stream or bool(finishing.stops)))
+            calls = tuple(self._calls(finishing.candidates, stream=request.stream or bool(finishing.stops)))
         for call in calls[:1]:
             self.emulated.extend(call.sent.emulated)
-        needed = None if len(calls) == 1 and finishing == Finishing(n=n, candidates=n) else finishing
-        return Prepared(self.target, request, calls, tuple(dict.fromkeys(self.emulated)), finishing=needed)
+        whole = len(calls) == 1 and finishing == Finishing(n=finishing.n, candidates=finishing.n)
+        emulated = tuple(dict.fromkeys(self.emulated))
+        return Prepared(self.target, request, calls, emulated, finishing=None if whole else finishing)
 
     def _refuse(self, name: str, why: str, code: str = "unsupported_parameter") -> Refusal:
         return Refusal(name, f"'{name}' is not supported by {self.target.name}: {why}.", code)
 
-    def _candidates(self, n: int) -> int:
-        best = self.params.get("best_of", n)
-        if not self.table["best_of"].emulated or best <= n:
-            return n
+    def _ranked(self, finishing: Finishing) -> Finishing:
+        best, cell = self.params.get("best_of", 0), self.table["best_of"]
+        # A vendor's own choosing cannot be streamed, which looking for stops needs.
+        if best <= finishing.n or cell.refused or (cell.native and not finishing.stops):
+            return replace(finishing, candidates=finishing.n)
         del self.params["best_of"]
         self.emulated.append("best_of")
         self.params["n"] = best
-        return best
-
-    def _only_for_ranking(self, ranked: bool) -> bool:
-        if not ranked or "logprobs" in self.params:
-            return False
-        self.params["logprobs"] = LogprobsWanted(0, "legacy")
-        return True
+        only_for_ranking = "logprobs" not in self.params
+        if only_for_ranking:
+            self.params["logprobs"] = LogprobsWanted(0, "legacy")
+        return replace(finishing, candidates=best, drop_logprobs=only_for_ranking)
 
     def _echoed(self, finishing: Finishing) -> Finishing:
-        # The vendor's own echo would be searched for stops, and ranked, with the text.
-        unmixed = not finishing.stops and finishing.candidates == finishing.n
-        if not self.params.get("echo") or (self.table["echo"].native and unmixed):
+        cell, prompt = self.table["echo"], self.request.prompt
+        if not self.params.get("echo") or cell.refused:
+            return finishing
+        # The vendor's own echo would be searched, ranked and held against the constraint with the text.
+        if cell.native and finishing == Finishing(n=finishing.n, candidates=finishing.n):
             return finishing
         if "logprobs" in self.request.params:
             scored = self.table["echo.logprobs"]
-            raise self._refuse("echo", scored.how or "a prompt's log probabilities cannot go with 'stop' and 'best_of'")
-        if not isinstance(self.request.prompt, TextPrompt):
-            raise self._refuse("echo", "the text of a prompt in token ids is not known to the gateway")
+            raise self._refuse("echo", scored.how or _UNMIXED)
+        if not isinstance(prompt, TextPrompt):
+            form = "a prompt in token ids" if isinstance(prompt, TokenPrompt) else "a conversation"
+            raise self._refuse("echo", f"the text of {form} is not known to the gateway")
         del self.params["echo"]
         self.emulated.append("echo")
-        return replace(finishing, echo=self.request.prompt.texts)
+        return replace(finishing, echo=prompt.texts)
 
     def _stopped(self, finishing: Finishing) -> Finishing:
         stops = self.params.get("stop", ())
         keep = bool(self.params.get(KEEP))
         own = stops if self.table.blank_stops else tuple(stop for stop in stops if stop.strip())
         own = own[: self.table.most_stops]
+        if finishing.verify is not None:
+            # Most vendors do not say whether a stop has cut the text, which then need not keep to its constraint.
+            own = ()
         if keep and self.table[KEEP] == SCANNED:
             del self.params[KEEP]
             own = ()
@@ -216,12 +225,22 @@ class _Division:
         parts = self._parts(candidates)
         if len(parts) > MAX_CALLS:
             message = f"This request would become {len(parts)} calls of {self.target.name}; at most {MAX_CALLS} can be."
-            raise Refusal("n" if candidates > 1 else "prompt", message, "invalid_value")
+            asked = self.request.params.get("n", 1)
+            name = "prompt" if self.request.prompts > MAX_CALLS else "best_of" if candidates > asked else "n"
+            raise Refusal(name, message, "invalid_value")
         for part in parts:
             request = replace(self.request, params=self.params, stream=stream)
             if len(parts) > 1:
                 request = self._sub_request(request, part)
-            yield Call(request, self.target.dialect.encode(request, self.target), part)
+            yield Call(request, self._encoded(request), part)
+
+    def _encoded(self, request: UnifiedRequest) -> UpstreamRequest:
+        try:
+            return self.target.dialect.encode(request, self.target)
+        except Refusal as refusal:
+            if refusal.param == "logprobs" and "logprobs" not in self.request.params:
+                raise self._refuse("best_of", "there are no log probabilities to choose by") from None
+            raise
 
     def _parts(self, candidates: int) -> list[Part]:
         prompts = self.request.prompts

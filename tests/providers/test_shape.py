@@ -1,0 +1,326 @@
+"""Requests made into calls: how many, for what, and under which names the gateway's part is told."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.dialect import Target
+from providers.emulate import Finishing
+from providers.failure import Refusal
+from providers.fanout import Part
+from providers.shape import MAX_CALLS, MAX_SEED, Prepared, prepare
+from providers.unified import (
+    JsonObject,
+    LogprobsWanted,
+    Operation,
+    Params,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
+from tests.providers.dialects import anthropic_kit
+from tests.providers.dialects.openai_kit import TALK, chat, completion, one_param, target
+
+INSTRUCT = target("openai", "gpt-3.5-turbo-instruct")
+"""Honours everything by itself."""
+GPT = target("openai", "gpt-4o")
+"""Chat, with `n` and log probabilities."""
+GROQ = target("groq")
+"""Chat, with neither."""
+LLAMACPP = target("llamacpp")
+"""Raw prompts and token ids one at a time, one choice, log probabilities."""
+
+ABC = TextPrompt(("a", "b", "c"))
+IDS = TokenPrompt(((1, 2), (3,)))
+DATA = "data:image/png;base64,AAAA"
+
+
+def bodies(prepared: Prepared) -> list[JsonObject]:
+    """What each call sends."""
+    return [orjson.loads(call.sent.body) for call in prepared.calls]
+
+
+def parts(prepared: Prepared) -> list[Part]:
+    """What each call answers."""
+    return [call.part for call in prepared.calls]
+
+
+def sent(prepared: Prepared, name: str) -> list[object]:
+    """One member of each body, None where it is not there."""
+    return [body.get(name) for body in bodies(prepared)]
+
+
+def said(prepared: Prepared) -> list[object]:
+    """What each call says in its one message."""
+    messages = [listed for listed in sent(prepared, "messages") if isinstance(listed, list)]
+    assert all(len(listed) == 1 for listed in messages)
+    return [listed[0]["content"] for listed in messages]
+
+
+def refusal(request: UnifiedRequest, to: Target) -> Refusal:
+    """Why there are no calls."""
+    with pytest.raises(Refusal) as caught:
+        prepare(request, to)
+    return caught.value
+
+
+# One call is enough --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_", "to"),
+    [
+        (completion(), INSTRUCT),
+        (completion({"n": 3, "best_of": 4, "echo": True, "seed": 1}), INSTRUCT),
+        (completion({"n": 3}, ABC), INSTRUCT),
+        (completion(prompt=IDS), INSTRUCT),
+        (chat({"n": 3, "stop": ("a", "b", "c", "d")}), GPT),
+        (chat({"n": 3}, stream=True), GPT),
+        (chat({"n": 1, "temperature": 0.5}), GROQ),
+        (completion(prompt=TokenPrompt(((1, 2),))), LLAMACPP),
+    ],
+)
+def test_what_one_call_can_do_is_one_call_of_the_very_request(request_: UnifiedRequest, to: Target) -> None:
+    prepared = prepare(request_, to)
+    (call,) = prepared.calls
+    assert prepared.request is request_
+    assert call.request == request_
+    assert call.sent == to.dialect.encode(request_, to)
+    assert call.part == Part(0, 0, request_.choices)
+    assert (prepared.finishing, prepared.emulated, prepared.dropped) == (None, (), ())
+
+
+def test_a_request_without_any_of_the_gateway_s_fields_is_not_even_copied() -> None:
+    request = chat({"temperature": 0.5})
+    assert prepare(request, GROQ).calls[0].request is request
+
+
+def test_what_the_encoder_emulates_is_told() -> None:
+    assert prepare(completion(), GROQ).emulated == ("prompt",)
+
+
+def test_a_list_of_one_prompt_is_no_batch() -> None:
+    (call,) = prepare(completion(prompt=TextPrompt(("a",), listed=True)), LLAMACPP).calls
+    assert call.part == Part(0, 0, 1)
+
+
+# Several calls -------------------------------------------------------------------------------------------------------
+
+
+def test_prompts_become_calls_in_their_order() -> None:
+    prepared = prepare(completion({"temperature": 0.5}, ABC), GROQ)
+    assert said(prepared) == ["a", "b", "c"]
+    assert sent(prepared, "temperature") == [0.5] * 3
+    assert parts(prepared) == [Part(0, 0, 1), Part(1, 0, 1), Part(2, 0, 1)]
+    assert prepared.emulated == ("prompt",)
+    assert prepared.finishing == Finishing()
+
+
+def test_prompts_of_a_vendor_that_takes_n_keep_it() -> None:
+    prepared = prepare(completion({"n": 2}, ABC), GPT)
+    assert sent(prepared, "n") == [2, 2, 2]
+    assert parts(prepared) == [Part(0, 0, 2), Part(1, 0, 2), Part(2, 0, 2)]
+    assert prepared.finishing == Finishing(n=2, candidates=2)
+
+
+def test_lists_of_token_ids_become_calls_with_one_list_each() -> None:
+    prepared = prepare(completion(prompt=IDS), LLAMACPP)
+    assert sent(prepared, "prompt") == [[1, 2], [3]]
+    assert prepared.emulated == ("prompt",)
+
+
+def test_token_ids_for_a_vendor_without_them_are_refused() -> None:
+    assert refusal(completion(prompt=IDS), GROQ).param == "prompt"
+    assert refusal(completion(prompt=TokenPrompt(((1,),))), GROQ).param == "prompt"
+
+
+def test_candidates_become_calls() -> None:
+    prepared = prepare(chat({"n": 3, "temperature": 0.5}), GROQ)
+    assert sent(prepared, "n") == [None] * 3
+    assert sent(prepared, "temperature") == [0.5] * 3
+    assert parts(prepared) == [Part(0, 0, 1), Part(0, 1, 1), Part(0, 2, 1)]
+    assert prepared.emulated == ("n",)
+    assert prepared.finishing == Finishing(n=3, candidates=3)
+    assert all(call.request.prompt == TALK for call in prepared.calls)
+
+
+def test_prompts_and_candidates_become_calls_prompt_by_prompt() -> None:
+    prepared = prepare(completion({"n": 2}, ABC), GROQ)
+    assert said(prepared) == ["a", "a", "b", "b", "c", "c"]
+    assert parts(prepared) == [Part(prompt, number, 1) for prompt in range(3) for number in range(2)]
+    assert prepared.emulated == ("prompt", "n")
+
+
+def test_candidates_of_one_seed_get_seeds_of_their_own() -> None:
+    assert sent(prepare(chat({"n": 3, "seed": 7}), GROQ), "seed") == [7, 8, 9]
+    assert sent(prepare(chat({"n": 2, "seed": MAX_SEED}), GROQ), "seed") == [MAX_SEED, 0]
+    assert sent(prepare(chat({"n": 2, "seed": -1}), GROQ), "seed") == [-1, 0]
+
+
+def test_prompts_share_the_seed_as_they_would_in_one_call() -> None:
+    assert sent(prepare(completion({"seed": 7}, ABC), GROQ), "seed") == [7, 7, 7]
+    assert sent(prepare(completion({"seed": 7, "n": 2}, ABC), GPT), "seed") == [7, 7, 7]
+
+
+def test_images_go_with_their_prompts() -> None:
+    prompt = TextPrompt(("<image>a", "b", "<image>c"))
+    prepared = prepare(completion({"images": ((DATA,), (), (DATA,))}, prompt), GPT)
+    assert [isinstance(content, list) for content in said(prepared)] == [True, False, True]
+    assert prepared.emulated == ("prompt", "images")
+
+
+def test_a_stream_s_calls_are_streams() -> None:
+    assert sent(prepare(chat({"n": 2}, stream=True), GROQ), "stream") == [True, True]
+    assert sent(prepare(chat({"n": 2}), GROQ), "stream") == [None, None]
+
+
+# best_of -------------------------------------------------------------------------------------------------------------
+
+
+def test_best_of_becomes_candidates_with_log_probabilities_to_choose_by() -> None:
+    prepared = prepare(chat({"best_of": 3}), target("deepseek"))
+    assert sent(prepared, "best_of") == [None] * 3
+    assert sent(prepared, "logprobs") == [True] * 3
+    assert parts(prepared) == [Part(0, number, 1) for number in range(3)]
+    assert prepared.emulated == ("best_of",)
+    assert prepared.finishing == Finishing(n=1, candidates=3, drop_logprobs=True)
+    assert prepared.request.params == {"best_of": 3}
+
+
+def test_best_of_is_one_call_where_n_is_known() -> None:
+    prepared = prepare(chat({"best_of": 4, "n": 2}), GPT)
+    assert sent(prepared, "n") == [4]
+    assert parts(prepared) == [Part(0, 0, 4)]
+    assert prepared.finishing == Finishing(n=2, candidates=4, drop_logprobs=True)
+    assert prepared.emulated == ("best_of",)
+
+
+def test_log_probabilities_that_were_asked_for_stay() -> None:
+    prepared = prepare(chat({"best_of": 2, "logprobs": LogprobsWanted(5, "content")}), GPT)
+    assert sent(prepared, "top_logprobs") == [5]
+    assert prepared.finishing == Finishing(n=1, candidates=2)
+
+
+def test_best_of_and_n_and_prompts_together() -> None:
+    prepared = prepare(completion({"best_of": 3, "n": 2}, TextPrompt(("a", "b"))), target("deepseek"))
+    assert parts(prepared) == [Part(prompt, number, 1) for prompt in range(2) for number in range(3)]
+    assert prepared.emulated == ("best_of", "prompt", "n")
+    assert prepared.finishing == Finishing(n=2, candidates=3, drop_logprobs=True)
+
+
+def test_best_of_without_log_probabilities_is_refused() -> None:
+    why = refusal(chat({"best_of": 2}), GROQ)
+    assert (why.param, why.code) == ("best_of", "unsupported_parameter")
+    assert "log probabilities" in why.message
+
+
+# Limits --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "prompts", "to", "param"),
+    [
+        ({"n": MAX_CALLS + 1}, 1, GROQ, "n"),
+        ({"n": 128}, 3, GROQ, "n"),
+        ({"best_of": 20}, 20, target("deepseek"), "best_of"),
+        ({}, MAX_CALLS + 1, GROQ, "prompt"),
+        ({"n": 2}, MAX_CALLS + 1, GROQ, "prompt"),
+        ({"n": 2}, MAX_CALLS + 1, GPT, "prompt"),
+    ],
+)
+def test_more_calls_than_one_request_may_become_are_refused_by_what_asks_for_them(
+    params: Params, prompts: int, to: Target, param: str
+) -> None:
+    why = refusal(completion(params, TextPrompt(("a",) * prompts)), to)
+    assert (why.param, why.code) == (param, "invalid_value")
+    assert to.name in why.message
+    assert str(MAX_CALLS) in why.message
+
+
+def test_as_many_as_that_are_made() -> None:
+    assert len(prepare(completion({"n": 2}, TextPrompt(("a",) * (MAX_CALLS // 2))), GROQ).calls) == MAX_CALLS
+
+
+# The window ----------------------------------------------------------------------------------------------------------
+
+WINDOW = "context_length_exceeded_behavior"
+COMPATIBLE = target("openai_compatible")
+OLLAMA = replace(target("ollama"), context_window=4096)
+
+
+def behaving(behaviour: str, params: Params | None = None) -> UnifiedRequest:
+    """A request for that behaviour."""
+    return completion({**one_param(WINDOW, behaviour), **(params or {})})
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "to", "counted"),
+    [
+        ("error", LLAMACPP, True),
+        ("truncate", LLAMACPP, False),
+        ("error", COMPATIBLE, False),
+        ("truncate", COMPATIBLE, False),
+        ("error", OLLAMA, True),
+        ("truncate", OLLAMA, True),
+    ],
+)
+def test_a_prompt_is_counted_where_the_vendor_would_do_the_other_thing(
+    behaviour: str, to: Target, counted: bool
+) -> None:
+    assert prepare(behaving(behaviour), to).counted is counted
+    assert prepare(behaving(behaviour, {"n": 2}), to).counted is counted
+
+
+def test_the_operator_s_behaviour_stands_in_for_the_surface_s_default() -> None:
+    injected = replace(behaving("error"), injected=frozenset({WINDOW}))
+    assert prepare(injected, COMPATIBLE, behavior="truncate").request.params == {WINDOW: "truncate"}
+    assert prepare(injected, COMPATIBLE).request.params == {WINDOW: "error"}
+
+
+def test_a_word_of_the_client_is_never_replaced() -> None:
+    assert prepare(behaving("error"), COMPATIBLE, behavior="truncate").request.params == {WINDOW: "error"}
+    assert prepare(completion(), COMPATIBLE, behavior="truncate").request.params == {}
+
+
+@pytest.mark.parametrize(
+    ("window", "limit", "calls"),
+    [
+        (None, 10, 3),
+        (4096, 4000, 3),
+        (100_000, 10, 1),
+        (None, None, 1),
+    ],
+)
+def test_prompts_that_may_need_different_limits_get_a_call_each(
+    window: int | None, limit: int | None, calls: int
+) -> None:
+    params: Params = {"context_length_exceeded_behavior": "truncate"}
+    if limit is not None:
+        params["max_tokens"] = limit
+    prepared = prepare(completion(params, ABC), replace(COMPATIBLE, context_window=window))
+    assert len(prepared.calls) == calls
+    assert prepared.emulated == (("prompt",) if calls > 1 else ())
+
+
+def test_prompts_whose_window_only_errors_concern_stay_together() -> None:
+    params: Params = {"context_length_exceeded_behavior": "error", "max_tokens": 10}
+    assert len(prepare(completion(params, ABC), COMPATIBLE).calls) == 1
+
+
+# Whose word it is ----------------------------------------------------------------------------------------------------
+
+
+def test_the_request_is_left_as_it_was() -> None:
+    params: Params = {"n": 2, "best_of": 3, "stop": tuple("abcdef"), "echo": True, "seed": 3}
+    request = completion(params.copy(), ABC)
+    prepare(request, LLAMACPP)
+    assert request == completion(params, ABC)
+
+
+def test_blank_stops_are_kept_from_a_vendor_that_takes_none() -> None:
+    request = UnifiedRequest(Operation.CHAT, "v/m", TALK, {"stop": ("\n", "END", " ")})
+    prepared = prepare(request, anthropic_kit.TARGET)
+    assert sent(prepared, "stop_sequences") == [["END"]]
+    assert prepared.finishing == Finishing(stops=("\n", " "))
+    assert prepared.emulated == ("stop",)
