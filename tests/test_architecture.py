@@ -13,7 +13,7 @@ PACKAGES = ("config", "providers", "proxy")
 # Besides the standard library. pydantic_core is part of pydantic's own interface, multidict and yarl of aiohttp's.
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "config": frozenset({"config", "pydantic", "pydantic_core", "yaml"}),
-    "providers": frozenset({"providers", "pydantic", "pydantic_core", "yaml", "orjson"}),
+    "providers": frozenset({"providers", "pydantic", "pydantic_core", "yaml", "orjson", "jsonschema_rs"}),
     "proxy": frozenset(
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
@@ -41,6 +41,7 @@ HOMES: Mapping[str, str] = {
     "aiohttp.request": "proxy/upstream.py",
     "asyncio.create_task": "proxy/background.py",
     "asyncio.ensure_future": "proxy/background.py",
+    "jsonschema_rs": "providers/guided_compile.py",
     "prometheus_client": "proxy/metrics.py",
     "tenacity": "proxy/dispatch.py",
 }

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "providers", "proxy")
-RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson"}
+RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson", "jsonschema-rs"}
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 
 
@@ -52,7 +52,7 @@ def test_another_owner_would_be_named() -> None:
     assert strangers(["dragoman", "proxy-py"]) == ["proxy-py"]
 
 
-def test_the_runtime_needs_exactly_six_distributions() -> None:
+def test_the_runtime_needs_exactly_seven_distributions() -> None:
     declared = project()["project"]["dependencies"]
     assert {name_of(requirement) for requirement in declared} == RUNTIME
     assert len(declared) == len(RUNTIME)
