@@ -69,7 +69,11 @@ class Scanned:
     @property
     def complete(self) -> bool:
         """See StreamDecoder."""
-        return self._inner.complete or (bool(self.cut) and len(self._ended) == self._count)
+        return self._inner.complete or self._over
+
+    @property
+    def _over(self) -> bool:
+        return bool(self.cut) and len(self._ended) == self._count
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
@@ -96,24 +100,27 @@ class Scanned:
                 self.cut.discard(index)
             elif index in self._ended:
                 self.cut.add(index)
+            if self._over:
+                return
 
 
 class Finisher:
     """The last hand on the choices of one answer: what was asked to stand before them, and whether they keep what was
     asked of them. Choices have their final numbers here."""
 
-    __slots__ = ("_finishing", "_prefixes", "_texts")
+    __slots__ = ("_finishing", "_prefixes", "_refused", "_texts")
 
     def __init__(self, finishing: Finishing) -> None:
         self._finishing = finishing
         self._prefixes: dict[int, EchoPrefix] = {}
         self._texts: dict[int, list[str]] = {}
+        self._refused: set[int] = set()
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
         """One chunk as the client gets it. Raises UpstreamError for a choice that ends and breaks its constraint."""
         finishing = self._finishing
         if finishing.verify is not None:
-            self._hold_against(chunk)
+            self._hold_against(chunk, finishing.verify)
         if not finishing.echo:
             return iter((chunk,))
         prefix = self._prefixes.get(chunk.index)
@@ -129,12 +136,14 @@ class Finisher:
         (chunk,) = self.feed(Chunk(choice.index, choice.text, choice.finish_reason, refusal=choice.refusal))
         return replace(choice, text=chunk.text)
 
-    def _hold_against(self, chunk: Chunk) -> None:
+    def _hold_against(self, chunk: Chunk, verify: Verifier) -> None:
         texts = self._texts.setdefault(chunk.index, [])
         texts.append(chunk.text)
-        verify = self._finishing.verify
+        if chunk.refusal is not None:
+            self._refused.add(chunk.index)
         # A text that was cut, refused or filtered is what it says it is, and not a broken promise.
-        if chunk.finish_reason != "stop" or chunk.refusal is not None or verify is None:
+        cut = chunk.finish_reason != "stop" or isinstance(chunk.matched_stop, str)
+        if cut or chunk.index in self._refused:
             return
         if reason := verify("".join(texts)):
             message = f"The upstream's answer breaks '{self._finishing.constraint}': {reason}."
@@ -157,8 +166,15 @@ def estimated(request: UnifiedRequest, completion: Completion) -> Completion:
 
 
 def estimate(request: UnifiedRequest, size: int) -> Usage:
-    """A guess at the usage of an answer whose texts are `size` bytes long together, marked as one."""
-    return Usage(_prompt_tokens(request), _tokens(size), estimated=True)
+    """A guess at the usage of an answer whose texts are `size` bytes long together, marked as one. Prompts that they
+    repeat were not generated."""
+    return Usage(_prompt_tokens(request), _tokens(max(0, size - _repeated(request))), estimated=True)
+
+
+def _repeated(request: UnifiedRequest) -> int:
+    if not request.params.get("echo") or not isinstance(request.prompt, TextPrompt):
+        return 0
+    return request.params.get("n", 1) * sum(map(size_of, request.prompt.texts))
 
 
 def size_of(text: str) -> int:
