@@ -10,13 +10,13 @@ which one is meant.
 
 from collections.abc import Callable
 
-from providers.guided_schema import MAX_SPREAD, below, spread
+from providers.guided_schema import MAX_SPREAD, below, places, spread
 from providers.unified import JsonObject, JsonValue
 
-_LATEST = "https://json-schema.org/draft/2020-12/schema"
+_LATEST, _DRAFT_7 = "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema"
 _DRAFTS = frozenset(
-    {f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7)}
-    | {"https://json-schema.org/draft/2019-09/schema", _LATEST}
+    {_LATEST, _DRAFT_7, "https://json-schema.org/draft/2019-09/schema"}
+    | {f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6)}
 )
 _PROGRAM_BYTES = 2 << 20
 """Of a compiled pattern; both compiling and matching grow with it."""
@@ -29,31 +29,37 @@ class Uncompilable(ValueError):
 
 
 def misfit(schema: JsonObject) -> str | None:
-    """The path of the first keyword whose value JSON Schema does not allow; None for a valid schema.
+    """The path of the first keyword whose value JSON Schema does not allow; None for a valid schema."""
+    if not isinstance(schema.get("$schema", ""), str):
+        return "$.$schema"
+    draft = _draft(schema)
+    return None if _fits(schema, draft) else _first_misfit(schema, draft)
 
-    The draft is the one that `$schema` names, or 2020-12.
-    """
+
+def _draft(schema: JsonObject) -> str:
+    """The draft that `$schema` names. Most schemas name none; a list of `items` then tells that it is not the latest."""
+    declared = str(schema.get("$schema", "")).removesuffix("#")
+    if declared in _DRAFTS:
+        return declared
+    listed = any(isinstance(node.get("items"), list) for _, node in places(schema))
+    return _DRAFT_7 if listed else _LATEST
+
+
+def _fits(schema: JsonObject, draft: str) -> bool:
     from jsonschema_rs import meta
 
-    declared = schema.get("$schema", _LATEST)
-    if not isinstance(declared, str):
-        return "$.$schema"
-    draft = declared if declared.rstrip("#") in _DRAFTS else _LATEST
-
-    def fits(node: JsonObject) -> bool:
-        return meta.is_valid({**node, "$schema": draft})
-
-    return None if fits(schema) else _first_misfit(schema, fits)
+    return meta.is_valid({**schema, "$schema": draft})
 
 
-def _first_misfit(schema: JsonObject, fits: Callable[[JsonObject], bool]) -> str:
+def _first_misfit(schema: JsonObject, draft: str) -> str:
     path, node = "$", schema
     while True:
-        inner = next((place for place in below(node, path) if not fits(place[1])), None)
+        inner = next((place for place in below(node, path) if not _fits(place[1], draft)), None)
         if inner is None:
             break
         path, node = inner
-    keyword = next((name for name, value in node.items() if name != "$schema" and not fits({name: value})), None)
+    alone = ((name, {name: value}) for name, value in node.items() if name != "$schema")
+    keyword = next((name for name, part in alone if not _fits(part, draft)), None)
     return path if keyword is None else f"{path}.{keyword}"
 
 
@@ -66,7 +72,8 @@ def schema_check(schema: JsonObject) -> Callable[[JsonValue], bool]:
     # Look-around needs the other engine, which is as fast for patterns without it.
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS, size_limit=_PROGRAM_BYTES)
     try:
-        validator = validator_for(schema, validate_formats=False, pattern_options=options, offline=True)
+        dated: JsonObject = {**schema, "$schema": _draft(schema)}
+        validator = validator_for(dated, validate_formats=False, pattern_options=options, offline=True)
     except ValueError:
         raise Uncompilable("cannot be compiled") from None
     return validator.is_valid

@@ -3,13 +3,17 @@
 Shapes: OpenAI OpenAPI 2.3.0 `ResponseFormat*`, `scale-gp` 0.1.0a58 `guided_*`, `fireworks-ai` 1.2.28 `response_format`.
 """
 
+from providers.guided_compile import misfit
+from providers.guided_schema import schema_problem
+from providers.regex_tree import Malformed as MalformedPattern
+from providers.regex_tree import parse
 from providers.unified import JsonObject, JsonValue
 from proxy.surfaces.body import Malformed, decode
 from proxy.surfaces.checks import Invalid, boolean, check_at, json_object, string, text
 
 
 def schema(value: JsonValue) -> JsonObject:
-    """A JSON Schema object, or a JSON string of one. References must stay within the document: nothing is fetched."""
+    """A JSON Schema object, or a JSON string of one: valid by its own draft, with references that stay within it."""
     if isinstance(value, str):
         try:
             value = decode(value.encode())
@@ -17,21 +21,23 @@ def schema(value: JsonValue) -> JsonObject:
             raise Invalid(f"must be a JSON Schema object or a JSON string of one; the string {error}") from None
     if not isinstance(value, dict):
         raise Invalid("must be a JSON Schema object, or a JSON string of one")
-    _refuse_remote(value)
+    path = misfit(value)
+    if path is not None:
+        raise Invalid(f"must be a valid JSON Schema; {path} is not what that keyword takes")
+    problem = schema_problem(value)
+    if problem is not None:
+        raise Invalid(f"must be a JSON Schema that stands by itself; {problem}")
     return value
 
 
-def _refuse_remote(document: JsonObject) -> None:
-    rest: list[JsonValue] = [document]
-    while rest:
-        item = rest.pop()
-        if isinstance(item, dict):
-            reference = item.get("$ref")
-            if isinstance(reference, str) and not reference.startswith("#"):
-                raise Invalid("must not refer to another document with '$ref'")
-            rest.extend(item.values())
-        elif isinstance(item, list):
-            rest.extend(item)
+def regex(value: JsonValue) -> str:
+    """A pattern that some dialect of regular expressions takes; which one is the engine's affair."""
+    pattern = text(value)
+    try:
+        parse(pattern)
+    except MalformedPattern as error:
+        raise Invalid(f"must be a regular expression; the pattern {error}") from None
+    return pattern
 
 
 def choice(value: JsonValue) -> tuple[str, ...]:

@@ -139,7 +139,7 @@ _EVERYWHERE: Mapping[str, Check] = {
     "context_length_exceeded_behavior": one_of("truncate", "error"),
     "response_format": constraints.response_format,
     "guided_json": constraints.schema,
-    "guided_regex": text,
+    "guided_regex": constraints.regex,
     "guided_choice": constraints.choice,
     "guided_grammar": text,
     "tools": tools,

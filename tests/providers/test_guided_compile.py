@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from providers.guided_compile import Uncompilable, expression_check, misfit, schema_check
 from providers.unified import JsonObject, JsonValue
 
+LATEST = "https://json-schema.org/draft/2020-12/schema"
 DRAFT_4, DRAFT_7 = (f"http://json-schema.org/draft-0{number}/schema#" for number in (4, 7))
 
 
@@ -23,7 +24,8 @@ DRAFT_4, DRAFT_7 = (f"http://json-schema.org/draft-0{number}/schema#" for number
         ({"$defs": {"d": {"required": "a"}}}, "$.$defs.d.required"),
         ({"properties": []}, "$.properties"),
         ({"properties": {"a": 1}}, "$.properties"),
-        ({"items": [{}]}, "$.items"),
+        ({"$schema": LATEST, "items": [{}]}, "$.items"),
+        ({"items": [{}], "minimum": "1"}, "$.minimum"),
         ({"anyOf": []}, "$.anyOf"),
         ({"$ref": 3}, "$.$ref"),
         ({"$schema": 3}, "$.$schema"),
@@ -31,6 +33,7 @@ DRAFT_4, DRAFT_7 = (f"http://json-schema.org/draft-0{number}/schema#" for number
         ({"$schema": DRAFT_7, "dependencies": {"a": {"minLength": -1}}}, "$.dependencies.a.minLength"),
         ({"$schema": "https://example.com/own", "type": 1}, "$.type"),
         ({"exclusiveMinimum": True, "minimum": 1}, "$.exclusiveMinimum"),
+        ({"$schema": DRAFT_7, "exclusiveMinimum": True, "minimum": 1}, "$.exclusiveMinimum"),
     ],
 )
 def test_the_first_keyword_that_json_schema_does_not_allow_is_named(schema: JsonObject, path: str) -> None:
@@ -43,6 +46,7 @@ def test_the_first_keyword_that_json_schema_does_not_allow_is_named(schema: Json
         {},
         {"type": ["object", "null"], "x-own": {"type": "strin"}, "default": {"type": "strin"}},
         {"$schema": DRAFT_7, "items": [{}], "definitions": {}},
+        {"items": [{}], "additionalItems": False},
         {"$schema": DRAFT_4, "exclusiveMinimum": True, "minimum": 1},
         {"$schema": "https://example.com/own"},
         {"items": {"$schema": "https://example.com/own"}},
@@ -68,6 +72,8 @@ def test_a_deep_and_wrong_schema_of_an_old_draft_is_named_at_once() -> None:
         ({"pattern": "^(?=a)[a-c]+$"}, "abc", "bca"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}}, [[], [[]]], [[1]]),
         ({"$schema": DRAFT_7, "items": [{"type": "null"}]}, [None, 1], [1]),
+        ({"items": [{"type": "null"}]}, [None, 1], [1]),
+        ({"$schema": "https://example.com/own", "prefixItems": [{"type": "null"}]}, [None, 1], [1]),
         ({"type": "object", "additionalProperties": False}, {}, {"a": 1}),
     ],
 )

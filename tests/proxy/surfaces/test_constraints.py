@@ -5,7 +5,7 @@ import pytest
 
 from providers.unified import JsonObject, JsonValue
 from proxy.surfaces.checks import Invalid
-from proxy.surfaces.constraints import choice, response_format, schema
+from proxy.surfaces.constraints import choice, regex, response_format, schema
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "string"}}}
 WRITTEN = orjson.dumps(SCHEMA).decode()
@@ -31,12 +31,57 @@ def test_a_property_may_be_called_ref() -> None:
         ('{"a":' + "[" * 70 + "]" * 70 + "}", "levels deep"),
         ({"$ref": "https://example.com/s.json"}, "another document"),
         ({"items": [{"$ref": "other.json#/a"}]}, "another document"),
-        ('{"$ref":"other.json"}', "another document"),
+        ('{"$ref":"other.json"}', r"\$\.\$ref refers to another document"),
+        ({"items": {"$dynamicRef": "other.json#a"}}, r"\$\.items\.\$dynamicRef refers to another document"),
+        ({"properties": {"a": {"$id": "b"}}}, r"\$\.properties\.a\.\$id gives a part of the schema an address"),
+        ({"items": {"$ref": "#/$defs/a"}}, r"\$\.items\.\$ref leads nowhere within the schema"),
+        ({"properties": {"a": {"type": "strin"}}}, r"valid JSON Schema; \$\.properties\.a\.type is not what"),
+        ({"required": "a"}, r"valid JSON Schema; \$\.required is not what that keyword takes"),
+        ({"items": {"pattern": "(a"}}, r"\$\.items\.pattern has an unbalanced '\(' at position 0"),
     ],
 )
 def test_other_schemas_are_refused(value: JsonValue, reason: str) -> None:
     with pytest.raises(Invalid, match=reason):
         schema(value)
+
+
+def test_what_is_data_in_a_schema_is_no_reference() -> None:
+    noted: JsonObject = {"enum": [{"$ref": "https://example.com"}], "default": {"$ref": "other.json"}}
+    assert schema(noted) == noted
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\d{3}-\d{4}",
+        r"^[\w.-]+@[\w-]+\.(com|org)$",
+        r'{"name": "\w+"}',
+        r"(?i)yes|no",
+        r"(?=a)\bword\b",
+        r"(?P<year>\d{4})(?:-\p{L}+)?",
+        "a{,3}",
+        "x" * 4096,
+    ],
+)
+def test_a_pattern_of_any_dialect_is_taken_as_it_is(pattern: str) -> None:
+    assert regex(pattern) == pattern
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("", "must be a non-empty string"),
+        (3, "must be a non-empty string"),
+        ("(a", r"must be a regular expression; the pattern has an unbalanced '\(' at position 0"),
+        ("[a", "the pattern has a class without an end at position 2"),
+        ("a{3,2}", "the pattern has a repetition whose bounds are the wrong way round"),
+        ("*a", r"the pattern has '\*' with nothing to repeat at position 0"),
+        ("x" * 4097, "the pattern is longer than 4096 characters"),
+    ],
+)
+def test_a_pattern_that_does_not_compile_is_refused_with_its_reason(value: JsonValue, reason: str) -> None:
+    with pytest.raises(Invalid, match=reason):
+        regex(value)
 
 
 def test_a_choice_lists_its_words_in_order() -> None:
@@ -85,6 +130,8 @@ def test_schemas_written_as_strings_come_out_as_objects_and_the_input_stays() ->
         ({"type": "json_schema", "json_schema": {"strict": 1}}, ("json_schema", "strict")),
         ({"type": "json_schema", "json_schema": {"schema": []}}, ("json_schema", "schema")),
         ({"type": "json_object", "schema": 1}, ("schema",)),
+        ({"type": "json_object", "schema": {"type": "strin"}}, ("schema",)),
+        ({"type": "json_schema", "json_schema": {"schema": {"$ref": "x"}}}, ("json_schema", "schema")),
         ({"type": "grammar"}, ("grammar",)),
     ],
 )
