@@ -19,6 +19,7 @@ from weakref import WeakSet
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from config.addresses import reach
 from providers.dialect import UpstreamRequest
@@ -250,7 +251,8 @@ class HttpTransport:
         target = request.target
         return await session.request(
             request.method,
-            request.url,
+            # As it stands: yarl would unquote what needs no quoting, and a signature is made over the path as written.
+            URL(request.url, encoded=True),
             data=request.body,
             headers=call_headers(request, target.credential.headers(), request_id),
             timeout=self._timeout(target.timeouts.connect),

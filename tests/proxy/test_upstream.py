@@ -37,6 +37,19 @@ async def test_the_request_goes_out_as_the_dialect_made_it(vendor: FakeVendor, t
     ]
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0/converse",
+        "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Ainference-profile%2Feu.x-v1%3A0/converse-stream",
+        "/v1//x/./y?api-version=2024-10-21&a=%2f%7E",
+    ],
+)
+async def test_the_target_is_the_url_s_byte_for_byte(vendor: FakeVendor, transport: HttpTransport, target: str) -> None:
+    await whole(await transport.open(call(vendor.base_url + target), "req-1"))
+    assert vendor.requests[0].target == target
+
+
 async def test_no_header_of_the_request_replaces_or_joins_the_operator_s(
     vendor: FakeVendor, transport: HttpTransport
 ) -> None:
