@@ -37,7 +37,7 @@ def misfit(schema: JsonObject) -> str | None:
 
 
 def _draft(schema: JsonObject) -> str:
-    """The draft that `$schema` names. Most schemas name none; a list of `items` then tells that it is not the latest."""
+    """The draft that `$schema` names. Most schemas name none; a list of `items` then tells that it is an older one."""
     declared = str(schema.get("$schema", "")).removesuffix("#")
     if declared in _DRAFTS:
         return declared

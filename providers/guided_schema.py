@@ -28,20 +28,24 @@ _MAX_CHAIN = 200
 _MAX_NAME = 64
 
 
-def below(node: JsonObject, path: str) -> Iterator[Place]:
-    """The schemas right below one. Those that are true or false hold nothing and are passed over."""
+def held(node: JsonObject, path: str) -> Iterator[tuple[str, JsonValue]]:
+    """What stands right below a schema where schemas do, with its path: they may also be true or false."""
     for keyword, value in node.items():
         if keyword in _BY_NAME and isinstance(value, dict):
-            held = [(f".{_short(name)}", member) for name, member in value.items()]
-        elif keyword not in _DIRECTLY:
-            continue
-        elif isinstance(value, list):
-            held = [(f"[{position}]", member) for position, member in enumerate(value)]
-        else:
-            held = [("", value)]
-        for step, member in held:
-            if isinstance(member, dict):
-                yield f"{path}.{keyword}{step}", member
+            for name, member in value.items():
+                yield f"{path}.{keyword}.{_short(name)}", member
+        elif keyword in _DIRECTLY and isinstance(value, list):
+            for position, member in enumerate(value):
+                yield f"{path}.{keyword}[{position}]", member
+        elif keyword in _DIRECTLY:
+            yield f"{path}.{keyword}", value
+
+
+def below(node: JsonObject, path: str) -> Iterator[Place]:
+    """Those of them that say something."""
+    for at, member in held(node, path):
+        if isinstance(member, dict):
+            yield at, member
 
 
 def _short(name: str) -> str:

@@ -2,13 +2,14 @@
 
 Never rewrites a schema: a weaker one would be answered with values that the client's own schema refuses.
 
-Sources: "Structured outputs" page, November 2026; `anthropic` 2.12.0 `lib/_parse/_transform.py`, which moves everything
-that is not listed here into descriptions.
+Sources: "Structured outputs" page with its limits, November 2026; `anthropic` 2.12.0 `lib/_parse/_transform.py`, which
+moves everything that is not listed here into descriptions.
 """
 
-import re
 from collections.abc import Iterator
 
+from providers.guided_schema import DEFINITIONS, below, held, places, resolve
+from providers.regex_tree import Malformed, parse, unsupported
 from providers.unified import JsonObject, JsonValue
 
 _NOTES = frozenset(
@@ -20,24 +21,27 @@ _KEYWORDS |= {"anyOf", "allOf", "enum", "const", "$ref", "pattern", "format"}
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
 )
-_HARD_PATTERN = re.compile(r"\(\?[=!<]|\\[bB1-9]")
 
+MAX_OPTIONAL = 24
+"""Properties that a schema may leave out of `required`, in all its objects together."""
+MAX_UNIONS = 16
+"""Properties with `anyOf` or several types, likewise."""
 MAX_DEPTH = 64
 """Levels that are looked into, references followed; the vendor's own limit is not published."""
-
-Found = tuple[str, JsonObject]
 
 
 def schema_problem(schema: JsonValue) -> str | None:
     """Why the vendor cannot enforce a schema, with the path of the first place at fault; None when it can."""
     if not isinstance(schema, dict):
         return "the schema is not an object"
-    if schema.get("type") != "object" and "$ref" not in schema:
+    referred = resolve(schema, schema.get("$ref"))
+    root = referred if isinstance(referred, dict) and "type" not in schema else schema
+    if root.get("type") != "object" and "$ref" not in root:
         return "the root of the schema must have the type 'object'"
-    for path, node in _walk(schema, "$"):
+    for path, node in places(schema):
         if problem := _node_problem(node):
             return f"{path}{problem}"
-    return _reference_problem(schema)
+    return _reference_problem(schema) or _size_problem(schema)
 
 
 def _node_problem(node: JsonObject) -> str | None:
@@ -49,18 +53,29 @@ def _node_problem(node: JsonObject) -> str | None:
         return " must set 'additionalProperties' to false"
     if not node.keys() & {"type", "anyOf", "allOf", "enum", "const", "$ref", "properties"}:
         return " must say a type"
+    for at, member in held(node, ""):
+        if not isinstance(member, dict) and at != ".additionalProperties":
+            return f"{at} must say a type"
     return _value_problem(node) or _literal_problem(node)
 
 
 def _value_problem(node: JsonObject) -> str | None:
     if node.get("minItems", 0) not in (0, 1):
         return ".minItems may only be 0 or 1"
+    if isinstance(node.get("items"), list):
+        return ".items may only be one schema"
     form, pattern = node.get("format"), node.get("pattern")
     if isinstance(form, str) and form not in _FORMATS:
         return f".format '{form}' is not supported"
-    if isinstance(pattern, str) and _HARD_PATTERN.search(pattern):
-        return ".pattern uses what is not supported (look-around, word boundaries or back references)"
-    return None
+    return _pattern_problem(pattern) if isinstance(pattern, str) else None
+
+
+def _pattern_problem(pattern: str) -> str | None:
+    try:
+        problem = unsupported(parse(pattern))
+    except Malformed as error:
+        problem = str(error)
+    return None if problem is None else f".pattern {problem}, which is not supported"
 
 
 def _is_object(node: JsonObject) -> bool:
@@ -80,31 +95,23 @@ def _literal_problem(node: JsonObject) -> str | None:
     return None
 
 
-def _walk(node: JsonObject, path: str) -> Iterator[Found]:
-    """Every schema below `node`, itself first, with its path."""
-    rest: list[Found] = [(path, node)]
-    while rest:
-        at, found = rest.pop()
-        yield at, found
-        rest.extend(reversed(list(_below(found, at))))
+def _size_problem(schema: JsonObject) -> str | None:
+    optional = unions = 0
+    for path, node in places(schema):
+        properties, required = node.get("properties"), node.get("required")
+        if not isinstance(properties, dict):
+            continue
+        listed = required if isinstance(required, list) else []
+        optional += sum(name not in listed for name in properties)
+        unions += sum(isinstance(member, dict) and _is_union(member) for member in properties.values())
+        for amount, most, what in ((optional, MAX_OPTIONAL, "optional"), (unions, MAX_UNIONS, "of several types")):
+            if amount > most:
+                return f"{path}.properties brings the schema to more than {most} properties that are {what}"
+    return None
 
 
-def _below(node: JsonObject, path: str) -> Iterator[Found]:
-    for keyword in ("properties", "$defs", "definitions"):
-        members = node.get(keyword)
-        if isinstance(members, dict):
-            for name, member in members.items():
-                if isinstance(member, dict):
-                    yield f"{path}.{keyword}.{name}", member
-    for keyword in ("anyOf", "allOf"):
-        options = node.get(keyword)
-        if isinstance(options, list):
-            for position, option in enumerate(options):
-                if isinstance(option, dict):
-                    yield f"{path}.{keyword}[{position}]", option
-    items = node.get("items")
-    if isinstance(items, dict):
-        yield f"{path}.items", items
+def _is_union(node: JsonObject) -> bool:
+    return "anyOf" in node or isinstance(node.get("type"), list)
 
 
 def _reference_problem(root: JsonObject) -> str | None:
@@ -120,8 +127,8 @@ def _reference_problem(root: JsonObject) -> str | None:
         if len(open_) >= MAX_DEPTH:
             return f"{path} is nested too deeply"
         open_.add(id(node))
-        for below, child in _reachable(root, node, path):
-            problem = f"{below} leads nowhere within the schema" if child is None else visit(child, below)
+        for at, child in _reachable(root, node, path):
+            problem = f"{at} leads nowhere within the schema" if child is None else visit(child, at)
             if problem:
                 return problem
         open_.discard(id(node))
@@ -132,19 +139,11 @@ def _reference_problem(root: JsonObject) -> str | None:
 
 
 def _reachable(root: JsonObject, node: JsonObject, path: str) -> Iterator[tuple[str, JsonObject | None]]:
-    for below, child in _below(node, path):
-        # Definitions are reached by reference only: one that nothing uses cannot recurse.
-        if not below.startswith((f"{path}.$defs.", f"{path}.definitions.")):
-            yield below, child
+    # Definitions are reached by reference only: one that nothing uses cannot recurse.
+    definitions = tuple(f"{path}.{keyword}." for keyword in DEFINITIONS)
+    for at, child in below(node, path):
+        if not at.startswith(definitions):
+            yield at, child
     if "$ref" in node:
-        yield f"{path}.$ref", _resolve(root, node["$ref"])
-
-
-def _resolve(root: JsonObject, reference: JsonValue) -> JsonObject | None:
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    found: JsonValue = root
-    for step in reference[1:].split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else None
+        target = resolve(root, node["$ref"])
+        yield f"{path}.$ref", target if isinstance(target, dict) else None

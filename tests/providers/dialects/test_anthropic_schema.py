@@ -12,6 +12,10 @@ def closed(**properties: JsonValue) -> JsonObject:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
+def wide(properties: int) -> JsonObject:
+    return closed(**{f"p{number}": {"type": "string"} for number in range(properties)})
+
+
 GOOD: tuple[JsonObject, ...] = (
     closed(),
     closed(a={"type": "string", "description": "x", "title": "A", "default": "y"}),
@@ -24,6 +28,9 @@ GOOD: tuple[JsonObject, ...] = (
     {**closed(a={"$ref": "#/$defs/a"}, b={"$ref": "#/$defs/a"}), "$defs": {"a": {"type": "string"}}},
     {"$ref": "#/definitions/a~1b", "definitions": {"a/b": closed(c={"type": "boolean"})}},
     {**closed(), "$defs": {"unused": {"anyOf": [{"$ref": "#/$defs/unused"}, {"type": "null"}]}}},
+    {**wide(24), "required": []},
+    closed(**{f"p{number}": {"type": ["string", "null"]} for number in range(16)}),
+    closed(a={"enum": ["x"], "description": "minimum 3", "examples": [{"oneOf": 1}]}, oneOf={"type": "string"}),
 )
 BAD: tuple[tuple[JsonValue, str], ...] = (
     ("{}", "not an object"),
@@ -37,16 +44,33 @@ BAD: tuple[tuple[JsonValue, str], ...] = (
     (closed(a={"anyOf": [{"type": "null"}, {"type": "object"}]}), "$.properties.a.anyOf[1] must set"),
     ({**closed(), "$defs": {"d": {"type": "object"}}}, "$.$defs.d must set"),
     (closed(a={}), "$.properties.a must say a type"),
+    (closed(a=True), "$.properties.a must say a type"),
+    (closed(a={"anyOf": [{"type": "null"}, False]}), "$.properties.a.anyOf[1] must say a type"),
+    (closed(a={"type": "array", "items": True}), "$.properties.a.items must say a type"),
+    (closed(a={"type": "array", "items": [{"type": "null"}]}), "$.properties.a.items may only be one schema"),
+    ({**closed(), "additionalProperties": {"type": "null"}}, "$ must set 'additionalProperties' to false"),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "root"),
+    ({**wide(25), "required": []}, "$.properties brings the schema to more than 24 properties that are optional"),
+    (closed(a={**wide(25), "required": []}), "$.properties.a.properties brings the schema to more than 24 properties"),
+    (
+        closed(**{f"p{number}": {"anyOf": [{"type": "null"}]} for number in range(17)}),
+        "more than 16 properties that are of several",
+    ),
     (closed(a={"oneOf": [{"type": "string"}]}), "$.properties.a.oneOf is not supported"),
     (closed(a={"type": "integer", "minimum": 1}), "$.properties.a.minimum is not supported"),
+    (closed(a={"type": "number", "multipleOf": 2}), "$.properties.a.multipleOf is not supported"),
     (closed(a={"type": "string", "maxLength": 1}), "$.properties.a.maxLength is not supported"),
+    (closed(a={"type": "array", "uniqueItems": True}), "$.properties.a.uniqueItems is not supported"),
+    (closed(a={"type": "array", "prefixItems": []}), "$.properties.a.prefixItems is not supported"),
     (closed(a={"type": "array", "minItems": 2}), "$.properties.a.minItems may only be 0 or 1"),
     (closed(a={"type": "array", "maxItems": 2}), "$.properties.a.maxItems is not supported"),
     (closed(a={"not": {}}), "$.properties.a.not is not supported"),
     ({**closed(), "patternProperties": {}}, "$.patternProperties is not supported"),
     (closed(a={"type": "string", "format": "phone"}), "$.properties.a.format 'phone' is not supported"),
-    (closed(a={"type": "string", "pattern": "(?=a)"}), "$.properties.a.pattern"),
-    (closed(a={"type": "string", "pattern": r"(a)\1"}), "$.properties.a.pattern"),
+    (closed(a={"type": "string", "pattern": "(?=a)"}), "$.properties.a.pattern uses a look-around at position 0"),
+    (closed(a={"type": "string", "pattern": r"(a)\1"}), "$.properties.a.pattern uses a back reference at position 3"),
+    (closed(a={"type": "string", "pattern": r"\ba"}), "$.properties.a.pattern uses a word boundary at position 0"),
+    (closed(a={"type": "string", "pattern": "("}), "$.properties.a.pattern has an unbalanced '(' at position 0"),
     (closed(a={"enum": [{"b": 1}]}), "$.properties.a.enum may only list plain values"),
     (closed(a={"enum": "x"}), "$.properties.a.enum"),
     (closed(a={"const": [1]}), "$.properties.a.const"),
@@ -97,4 +121,4 @@ def test_depth_has_an_end() -> None:
     )
 )
 def test_no_schema_breaks_the_check(schema: JsonValue) -> None:
-    assert schema_problem({**closed(), "$defs": {"x": schema}, "anyOf": [schema]}) is None or isinstance(schema, dict)
+    assert isinstance(schema_problem({**closed(), "$defs": {"x": schema}, "anyOf": [schema]}), str | None)
