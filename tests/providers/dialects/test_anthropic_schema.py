@@ -12,10 +12,12 @@ def closed(**properties: JsonValue) -> JsonObject:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
-def wide(properties: int) -> JsonObject:
-    return closed(**{f"p{number}": {"type": "string"} for number in range(properties)})
+def many(count: int, member: JsonValue) -> JsonObject:
+    return closed(**{f"p{number}": member for number in range(count)})
 
 
+STRING: JsonObject = {"type": "string"}
+UNION: JsonObject = {"anyOf": [STRING, {"type": "null"}]}
 GOOD: tuple[JsonObject, ...] = (
     closed(),
     closed(a={"type": "string", "description": "x", "title": "A", "default": "y"}),
@@ -28,8 +30,8 @@ GOOD: tuple[JsonObject, ...] = (
     {**closed(a={"$ref": "#/$defs/a"}, b={"$ref": "#/$defs/a"}), "$defs": {"a": {"type": "string"}}},
     {"$ref": "#/definitions/a~1b", "definitions": {"a/b": closed(c={"type": "boolean"})}},
     {**closed(), "$defs": {"unused": {"anyOf": [{"$ref": "#/$defs/unused"}, {"type": "null"}]}}},
-    {**wide(24), "required": []},
-    closed(**{f"p{number}": {"type": ["string", "null"]} for number in range(16)}),
+    {**many(24, STRING), "required": []},
+    many(16, {"type": ["string", "null"]}),
     closed(a={"enum": ["x"], "description": "minimum 3", "examples": [{"oneOf": 1}]}, oneOf={"type": "string"}),
 )
 BAD: tuple[tuple[JsonValue, str], ...] = (
@@ -50,12 +52,15 @@ BAD: tuple[tuple[JsonValue, str], ...] = (
     (closed(a={"type": "array", "items": [{"type": "null"}]}), "$.properties.a.items may only be one schema"),
     ({**closed(), "additionalProperties": {"type": "null"}}, "$ must set 'additionalProperties' to false"),
     ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "root"),
-    ({**wide(25), "required": []}, "$.properties brings the schema to more than 24 properties that are optional"),
-    (closed(a={**wide(25), "required": []}), "$.properties.a.properties brings the schema to more than 24 properties"),
     (
-        closed(**{f"p{number}": {"anyOf": [{"type": "null"}]} for number in range(17)}),
-        "more than 16 properties that are of several",
+        {**many(25, STRING), "required": []},
+        "$.properties brings the schema to more than 24 properties that are optional",
     ),
+    (
+        closed(a={**many(25, STRING), "required": []}),
+        "$.properties.a.properties brings the schema to more than 24 properties",
+    ),
+    (many(17, UNION), "$.properties brings the schema to more than 16 properties that are of several types"),
     (closed(a={"oneOf": [{"type": "string"}]}), "$.properties.a.oneOf is not supported"),
     (closed(a={"type": "integer", "minimum": 1}), "$.properties.a.minimum is not supported"),
     (closed(a={"type": "number", "multipleOf": 2}), "$.properties.a.multipleOf is not supported"),
