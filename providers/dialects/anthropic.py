@@ -17,10 +17,11 @@ from providers.dialects.anthropic_errors import classify_answer
 from providers.dialects.anthropic_fields import Draft, capabilities, put_fields
 from providers.dialects.anthropic_messages import Conversation
 from providers.dialects.anthropic_stream import AnthropicStream
-from providers.dialects.anthropic_tools import ToolNames, offered_names, put_tools
+from providers.dialects.anthropic_tools import ToolNames, put_tools
 from providers.dialects.openai_prompt import wrapped_messages
 from providers.failure import Failure, Refusal
 from providers.profiles import merged
+from providers.tool_names import offered_names
 from providers.unified import ChatPrompt, Operation, UnifiedRequest
 
 PATH = "/v1/messages"

@@ -6,75 +6,22 @@ Sources: `anthropic` 2.12.0 types `ToolParam`, `ToolChoiceParam`; "Tool use" pag
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from providers.dialects.anthropic_schema import schema_problem
 from providers.failure import Refusal
+from providers.tool_names import FittedNames
 from providers.unified import JsonObject, JsonValue, Params
 
-MAX_NAME = 128
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
+class ToolNames(FittedNames):
+    """As the pattern of the vendor's names has them."""
 
-class ToolNames:
-    """The names of one request as the vendor takes them. `history` lists those on the wire that only the conversation
-    uses."""
+    __slots__ = ()
 
-    __slots__ = ("_taken", "_wire", "history")
-
-    def __init__(self, offered: Iterable[str]) -> None:
-        names = list(offered)
-        # Names that fit keep themselves whatever the order, so that only a name that does not fit is ever changed.
-        self._wire = {name: name for name in names if _NAME.fullmatch(name)}
-        self._taken = set(self._wire)
-        self.history: list[str] = []
-        for name in names:
-            self._fit(name)
-
-    def __getitem__(self, name: str) -> str:
-        """The wire name of an offered tool."""
-        return self._wire[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._wire
-
-    def used(self, name: str) -> str:
-        """The wire name of a tool that the conversation has called."""
-        if name not in self._wire:
-            self.history.append(self._fit(name))
-        return self._wire[name]
-
-    def changed(self) -> Mapping[str, str]:
-        """Wire name to the client's, where they differ."""
-        return {wire: name for name, wire in self._wire.items() if wire != name}
-
-    def _fit(self, name: str) -> str:
-        if name in self._wire:
-            return self._wire[name]
-        base = _FOREIGN.sub("_", name)[:MAX_NAME] or "_"
-        fitting, number = base, 2
-        while fitting in self._taken:
-            suffix = f"_{number}"
-            fitting = base[: MAX_NAME - len(suffix)] + suffix
-            number += 1
-        self._wire[name] = fitting
-        self._taken.add(fitting)
-        return fitting
-
-
-def offered_names(params: Params) -> list[str]:
-    """The names of the request's functions. Raises Refusal for another kind of tool and for a name given twice."""
-    names: list[str] = []
-    for tool in params.get("tools", ()):
-        function = tool.get("function")
-        name = function.get("name") if isinstance(function, dict) else None
-        if tool.get("type") != "function" or not isinstance(name, str):
-            raise Refusal("tools", "Only tools of type 'function' can be translated.")
-        if name in names:
-            raise Refusal("tools", f"'tools' lists the function '{name}' twice.", "invalid_value")
-        names.append(name)
-    return names
+    fits = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+    foreign = re.compile(r"[^a-zA-Z0-9_-]")
+    most = 128
 
 
 def put_tools(body: JsonObject, params: Params, names: ToolNames) -> None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.dialects.anthropic_tools import ToolNames, offered_names, put_tools
+from providers.dialects.anthropic_tools import ToolNames, put_tools
 from providers.failure import Refusal
+from providers.tool_names import offered_names
 from providers.unified import JsonObject, JsonValue, Params
 from tests.providers.dialects.anthropic_kit import DIALECT, TARGET, body_of, chat_request, encode
 

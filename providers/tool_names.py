@@ -1,0 +1,82 @@
+"""Names of functions as a vendor's pattern allows them, and which functions a request offers.
+
+Never a vendor's pattern, a definition on the wire, or a call.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from providers.failure import Refusal
+from providers.unified import Params
+
+
+class FittedNames:
+    """The names of one request as the vendor takes them. `history` lists those on the wire that only the conversation
+    uses.
+
+    A vendor's own class says what `fits`, which characters are `foreign`, and how long a name may `most` be; `lead` is
+    put before a name that begins as none may.
+    """
+
+    __slots__ = ("_taken", "_wire", "history")
+
+    fits: ClassVar[re.Pattern[str]]
+    foreign: ClassVar[re.Pattern[str]]
+    most: ClassVar[int]
+    lead: ClassVar[str] = ""
+
+    def __init__(self, offered: Iterable[str]) -> None:
+        names = list(offered)
+        # Names that fit keep themselves whatever the order, so that only a name that does not fit is ever changed.
+        self._wire = {name: name for name in names if self.fits.fullmatch(name)}
+        self._taken = set(self._wire)
+        self.history: list[str] = []
+        for name in names:
+            self._fit(name)
+
+    def __getitem__(self, name: str) -> str:
+        """The wire name of an offered tool."""
+        return self._wire[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._wire
+
+    def used(self, name: str) -> str:
+        """The wire name of a tool that the conversation has called."""
+        if name not in self._wire:
+            self.history.append(self._fit(name))
+        return self._wire[name]
+
+    def changed(self) -> Mapping[str, str]:
+        """Wire name to the client's, where they differ."""
+        return {wire: name for name, wire in self._wire.items() if wire != name}
+
+    def _fit(self, name: str) -> str:
+        if name in self._wire:
+            return self._wire[name]
+        base = self.foreign.sub("_", name)[: self.most] or "_"
+        if not self.fits.fullmatch(base):
+            base = (self.lead + base)[: self.most]
+        fitting, number = base, 2
+        while fitting in self._taken:
+            suffix = f"_{number}"
+            fitting = base[: self.most - len(suffix)] + suffix
+            number += 1
+        self._wire[name] = fitting
+        self._taken.add(fitting)
+        return fitting
+
+
+def offered_names(params: Params) -> list[str]:
+    """The names of the request's functions. Raises Refusal for another kind of tool and for a name given twice."""
+    names: list[str] = []
+    for tool in params.get("tools", ()):
+        function = tool.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if tool.get("type") != "function" or not isinstance(name, str):
+            raise Refusal("tools", "Only tools of type 'function' can be translated.")
+        if name in names:
+            raise Refusal("tools", f"'tools' lists the function '{name}' twice.", "invalid_value")
+        names.append(name)
+    return names

@@ -1,0 +1,75 @@
+"""Names of functions made fit for a vendor: unique, reversible, and only changed where they must be."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.failure import Refusal
+from providers.tool_names import FittedNames, offered_names
+
+
+class Led(FittedNames):
+    """Names that begin with a letter."""
+
+    __slots__ = ()
+
+    fits = re.compile(r"[a-z][a-z0-9]{0,7}")
+    foreign = re.compile(r"[^a-z0-9_]")
+    most = 8
+    lead = "f"
+
+
+class Plain(FittedNames):
+    """Names of letters and low lines."""
+
+    __slots__ = ()
+
+    fits = re.compile(r"[a-z_]{1,5}")
+    foreign = re.compile(r"[^a-z_]")
+    most = 5
+
+
+def test_a_name_that_fits_keeps_itself_even_when_another_would_become_it() -> None:
+    names = Plain(["a b", "a_b"])
+    assert (names["a b"], names["a_b"]) == ("a_b_2", "a_b")
+    assert names.changed() == {"a_b_2": "a b"}
+
+
+def test_a_name_that_begins_as_none_may_gets_a_lead() -> None:
+    assert Led(["1234567890"])["1234567890"] == "f1234567"
+
+
+@given(st.lists(st.text(max_size=8), unique=True, max_size=8))
+def test_wire_names_are_unique_and_lead_back(offered: list[str]) -> None:
+    names = Plain(offered)
+    wire = [names[name] for name in offered]
+    assert len(set(wire)) == len(wire)
+    assert all(len(name) <= 5 for name in wire)
+    assert [names.changed().get(name, name) for name in wire] == offered
+
+
+def test_only_names_that_no_tool_has_are_of_the_history() -> None:
+    names = Plain(["a"])
+    assert [names.used(name) for name in ("a", "b c", "b c")] == ["a", "b_c", "b_c"]
+    assert names.history == ["b_c"]
+    assert "b c" in names
+
+
+@pytest.mark.parametrize(
+    ("tools", "code"),
+    [
+        ([{"type": "custom", "custom": {"name": "a"}}], "unsupported_parameter"),
+        ([{"type": "function", "function": {"name": "a"}}] * 2, "invalid_value"),
+    ],
+)
+def test_other_tools_and_the_same_name_twice_are_refused(tools: list[dict[str, object]], code: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        offered_names({"tools": tools})  # type: ignore[typeddict-item]  # literals of JSON
+    assert (caught.value.param, caught.value.code) == ("tools", code)
+
+
+def test_functions_are_listed_in_their_order() -> None:
+    assert offered_names({"tools": [{"type": "function", "function": {"name": name}} for name in "ba"]}) == ["b", "a"]
+    assert offered_names({}) == []
