@@ -108,6 +108,7 @@ _USES: Mapping[str, tuple[Operation, ...]] = {
     "response_format.json_object": _BOTH,
     "response_format.json_schema": _BOTH,
     "response_format.grammar": _BOTH,
+    "response_format.structural_tag": _BOTH,
     "guided_json": _BOTH,
     "guided_regex": _BOTH,
     "guided_choice": _BOTH,

@@ -231,6 +231,7 @@ _FIELDS: Mapping[str, _Put] = {
 _SCHEMA_ONLY = refused("it can only be held to a JSON Schema")
 _ONE_VALUE: Mapping[str, Cell] = {
     **ONE_CHAT,
+    "echo": PREFIXED,
     "best_of": refused("it has no log probabilities to choose by"),
     "stop.many": NATIVE,
     "stop.blank": SCANNED,
@@ -238,6 +239,7 @@ _ONE_VALUE: Mapping[str, Cell] = {
     "response_format.json_object": refused("it has no JSON mode without a schema"),
     "response_format.json_schema": NATIVE,
     "response_format.grammar": _SCHEMA_ONLY,
+    "response_format.structural_tag": _SCHEMA_ONLY,
     "guided_json": NATIVE,
     "guided_regex": _SCHEMA_ONLY,
     "guided_choice": emulated("a JSON object with one enum member"),
@@ -257,7 +259,8 @@ def capabilities(asked: Operation, counted: bool) -> Capabilities:
     known = _FIELDS.keys() | _ELSEWHERE | _KNOWN
     cells = compiled(known, _ONE_VALUE)
     cells["context_length_exceeded_behavior.error"] = COUNTED if counted else _BLIND
-    cells["echo"] = PREFIXED if asked is Operation.COMPLETIONS else REFUSED
+    if asked is Operation.CHAT:
+        cells.update({"echo": REFUSED, "echo.logprobs": REFUSED})
     return Capabilities(
         cells,
         most_stops=None,

@@ -19,15 +19,15 @@ from providers.capabilities import (
     WRAPPED,
     Capabilities,
     Cell,
+    Support,
     compiled,
     counted_first,
-    emulated,
     refused,
 )
-from providers.guided import Unenforceable, constrain, format_members
+from providers.guided import support
 from providers.profile_rows import AtWindow
 from providers.profiles import Profile, Wire
-from providers.unified import MAX_STOPS, Guided, JsonObject, Operation
+from providers.unified import MAX_STOPS, Operation
 
 _BY_CHAT = "it is asked by chat"
 _UNKNOWN_WINDOW = "set 'context_window' in the table, so that the gateway can"
@@ -106,34 +106,17 @@ def _stops(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
 
 def _echo(profile: Profile, asked: Operation, sent: Operation, wire: Wire) -> Iterator[tuple[str, Cell]]:
     own = asked is sent and "echo" in wire.accepts
-    yield "echo", NATIVE if own else PREFIXED if asked is Operation.COMPLETIONS else REFUSED
+    cell = NATIVE if own else PREFIXED if asked is Operation.COMPLETIONS else REFUSED
     scored = own and sent is Operation.COMPLETIONS and profile.echo_logprobs and "logprobs" in wire.accepts
-    yield "echo.logprobs", NATIVE if scored else refused("it does not tell the log probabilities of a prompt")
+    yield "echo", cell
+    unscored = cell if cell.refused else refused("it does not tell the log probabilities of a prompt")
+    yield "echo.logprobs", NATIVE if scored else unscored
 
 
 def _constraints(profile: Profile, sent: Operation, wire: Wire) -> Iterator[tuple[str, Cell]]:
-    for name, sample in _SAMPLES.items():
-        field = "guided" if isinstance(sample, Guided) else "response_format"
-        yield name, _held(profile.structured, sample, sent) if field in wire.accepts else REFUSED
-
-
-_SAMPLES: dict[str, Guided | JsonObject] = {
-    "guided_json": Guided("json", {"type": "object", "properties": {}, "required": [], "additionalProperties": False}),
-    "guided_regex": Guided("regex", "a"),
-    "guided_choice": Guided("choice", ("a",)),
-    "guided_grammar": Guided("grammar", 'root ::= "a"'),
-    "response_format.json_object": {"type": "json_object"},
-    "response_format.json_schema": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}},
-    "response_format.grammar": {"type": "grammar", "grammar": 'root ::= "a"'},
-}
-
-
-def _held(style: str, sample: Guided | JsonObject, sent: Operation) -> Cell:
-    try:
-        made = constrain(style, sample, sent) if isinstance(sample, Guided) else format_members(style, sample, sent)
-    except Unenforceable as reason:
-        return refused(reason.reason)
-    return emulated("in the vendor's own form") if made.emulated else NATIVE
+    for name, held in support(profile.structured, sent).items():
+        field = "guided" if name.startswith("guided") else "response_format"
+        yield name, Cell(Support(held.how), held.detail) if field in wire.accepts else REFUSED
 
 
 def _tool_choices(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
