@@ -22,7 +22,7 @@ from providers.dialects.openai_prompt import wrapped_messages
 from providers.failure import Failure, Refusal
 from providers.profiles import merged
 from providers.tool_names import offered_names
-from providers.unified import ChatPrompt, Operation, UnifiedRequest
+from providers.unified import ChatPrompt, JsonObject, Operation, UnifiedRequest
 
 PATH = "/v1/messages"
 VERSION = "2023-06-01"
@@ -43,31 +43,11 @@ class AnthropicDialect:
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
-        headers = _headers(request, target)
+        version = target.api_version or target.profile.api_version or VERSION
+        headers = with_betas({_VERSION_HEADER: version}, request.extra_headers)
         table = self.capabilities(request, target)
-        samples = headers[_VERSION_HEADER] < NO_SAMPLING
-        draft = Draft(request, target, table, samples, {"model": target.upstream_model})
-        if request.unknown:
-            raise draft.unsupported(next(iter(request.unknown)), table["unknown"].how)
-        _put_limit(draft)
-        names = ToolNames(offered_names(request.params))
-        _put_prompt(draft, names)
-        put_tools(draft.body, request.params, names)
-        put_fields(draft)
-        if request.stream:
-            draft.body["stream"] = True
-        body = merged(draft.body, dict(request.extra_params)) if request.extra_params else draft.body
-        return UpstreamRequest(
-            target=target,
-            operation=Operation.CHAT,
-            url=target.base_url + PATH,
-            body=orjson.dumps(body),
-            stream=request.stream,
-            headers=headers,
-            emulated=tuple(draft.emulated),
-            tool_names=names.changed(),
-            unwrap_choice=draft.unwrap,
-        )
+        draft, names = written(request, target, table, headers[_VERSION_HEADER], {"model": target.upstream_model})
+        return finished(draft, names, target.base_url + PATH, headers)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
@@ -82,13 +62,47 @@ class AnthropicDialect:
         return classify_answer(status, headers, body)
 
 
-def _headers(request: UnifiedRequest, target: Target) -> dict[str, str]:
-    """The version, and the client's headers with their lists of betas joined."""
-    headers = {_VERSION_HEADER: target.api_version or target.profile.api_version or VERSION}
-    for name, value in (request.extra_headers or {}).items():
+def with_betas(own: Mapping[str, str], given: Mapping[str, str] | None) -> dict[str, str]:
+    """Our headers and the client's, of which lists of betas are joined."""
+    headers = dict(own)
+    for name, value in (given or {}).items():
         lower = name.lower()
         headers[lower] = f"{headers[lower]},{value}" if lower == _BETA_HEADER and lower in headers else value
     return headers
+
+
+def written(
+    request: UnifiedRequest, target: Target, table: Capabilities, version: str, opening: JsonObject
+) -> tuple[Draft, ToolNames]:
+    """The body of a call, begun by `opening`, as this `version` of the API takes it. Raises Refusal."""
+    draft = Draft(request, target, table, version < NO_SAMPLING, opening)
+    if request.unknown:
+        raise draft.unsupported(next(iter(request.unknown)), table["unknown"].how)
+    _put_limit(draft)
+    names = ToolNames(offered_names(request.params))
+    _put_prompt(draft, names)
+    put_tools(draft.body, request.params, names)
+    put_fields(draft)
+    if request.stream:
+        draft.body["stream"] = True
+    return draft, names
+
+
+def finished(draft: Draft, names: ToolNames, url: str, headers: Mapping[str, str]) -> UpstreamRequest:
+    """The finished call, with the client's own members on top."""
+    request = draft.request
+    body = merged(draft.body, dict(request.extra_params)) if request.extra_params else draft.body
+    return UpstreamRequest(
+        target=draft.target,
+        operation=Operation.CHAT,
+        url=url,
+        body=orjson.dumps(body),
+        stream=request.stream,
+        headers=headers,
+        emulated=tuple(draft.emulated),
+        tool_names=names.changed(),
+        unwrap_choice=draft.unwrap,
+    )
 
 
 def _put_limit(draft: Draft) -> None:
