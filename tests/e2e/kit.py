@@ -1,10 +1,13 @@
-"""What the tests from outside share: keys, and the reading of answers. Never a test, and never the gateway's code."""
+"""What the tests from outside share: keys, asking, and the reading of answers. Never a test, and never the gateway's
+code."""
 
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import aiohttp
+import orjson
 import pytest
 
 from providers.unified import JsonObject, JsonValue
@@ -31,6 +34,42 @@ def choices_of(outcome: Outcome) -> Sequence[dict[str, Any]]:  # Any: an SDK's o
     """Every choice that an SDK handed over, in order, whole or in pieces."""
     answers = outcome["chunks"] or [outcome["result"]]
     return [choice for answer in answers for choice in answer["choices"]]
+
+
+Wire = dict[str, Any]  # Any: an answer as it came over the wire
+
+
+async def post(http: aiohttp.ClientSession, path: str, body: Mapping[str, JsonValue]) -> Wire:
+    """A whole answer of the model that was asked for."""
+    async with http.post(path, json=body) as answer:
+        text = await answer.text()
+        assert answer.status == 200, text
+        assert answer.headers["x-dragoman-deployment"] == f"{body['model']}/default"
+    return dict(orjson.loads(text))
+
+
+async def streamed(http: aiohttp.ClientSession, path: str, body: Mapping[str, JsonValue]) -> Sequence[Wire]:
+    """The chunks of a streamed answer that ended well."""
+    async with http.post(path, json={**body, "stream": True}) as answer:
+        text = await answer.text()
+        assert answer.status == 200, text
+    *frames, done = text.strip().split("\n\n")
+    assert done == "data: [DONE]"
+    return [orjson.loads(frame.removeprefix("data: ")) for frame in frames]
+
+
+async def refused(http: aiohttp.ClientSession, path: str, body: Mapping[str, JsonValue]) -> Wire:
+    """The `error` object of a 400."""
+    async with http.post(path, json=body) as answer:
+        facts = await answer.json()
+        assert answer.status == 400, facts
+    return dict(facts["error"])
+
+
+def text_of(choice: Mapping[str, Any]) -> str:  # Any: as in Wire
+    """The text of a choice of either kind, whole or in a chunk."""
+    holder = choice.get("message") or choice.get("delta") or {}
+    return str(choice.get("text") or holder.get("content") or "")
 
 
 async def line_of(gateway: RunningGateway, request_id: str) -> JsonObject:
