@@ -84,6 +84,14 @@ class Scanned:
         return self._filtered(self._inner.finish())
 
     def _filtered(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        try:
+            yield from self._searched(events)
+        except UpstreamError:
+            # Behind the last cut even an error is of no use.
+            if not self._over:
+                raise
+
+    def _searched(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
         for event in events:
             if not isinstance(event, Chunk):
                 yield event
@@ -100,8 +108,6 @@ class Scanned:
                 self.cut.discard(index)
             elif index in self._ended:
                 self.cut.add(index)
-            if self._over:
-                return
 
 
 class Finisher:

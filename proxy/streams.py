@@ -6,6 +6,7 @@ Never writes to a client, opens a connection or decides what a broken stream mea
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 from providers.completion import Chunk, StreamEvent, Usage
@@ -166,26 +167,79 @@ class LocalStream:
         """See Stream."""
 
 
+Hand = Callable[[Iterator[StreamEvent]], Awaitable[int]]
+"""Takes the events of a piece and tells how many choices ended in them."""
+
+
+async def read_through(stream: OpenStream, expected: int, hand: Hand) -> None:
+    """Read one call's stream to its good end. Raises UpstreamError when it breaks before `expected` choices ended."""
+    ended = await hand(stream.first())
+    while not stream.over and ended < expected:
+        await stream.wait()
+        ended += await hand(stream.take())
+    if ended < expected:
+        raise fail(FailureKind.TRUNCATED, f"The upstream finished {ended} of {expected} choices.")
+    with suppress(TimeoutError):
+        async with asyncio.timeout(TAIL_WAIT):
+            while not stream.over and await _reached(stream):
+                await hand(_settled(stream.take()))
+    if not stream.over:
+        await hand(_settled(stream.conclude()))
+    await stream.finish()
+
+
+async def _reached(stream: OpenStream) -> bool:
+    """Whether there is another piece of a finished answer; that its connection broke is no more than its end."""
+    try:
+        await stream.wait()
+    except UpstreamError:
+        return False
+    return True
+
+
+def _settled(events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+    """What came after the last choice's end, without the decoder's doubts whether the stream ended well."""
+    try:
+        yield from events
+    except UpstreamError as error:
+        if error.failure.kind is not FailureKind.TRUNCATED:
+            raise
+
+
 Open = Callable[[Call], Awaitable[OpenStream]]
 
 
 class MergedStream:
     """Several calls' streams as one, in the order in which their pieces come. See Stream.
 
-    Each call is read by a task of its own, which whoever made this owns; `pump` never raises an upstream's failure but
-    hands it over, so that what came before it is relayed first.
+    Each call is read by a task of its own, which whoever made this owns; `pump` does not raise an upstream's failure
+    but hands it over, so that what came before it is relayed first.
     """
 
-    __slots__ = ("_first", "_item", "_n", "_open", "_queue", "_running", "_slots", "_tally", "finisher")
+    __slots__ = (
+        "_fault",
+        "_first",
+        "_item",
+        "_n",
+        "_open",
+        "_queue",
+        "_running",
+        "_slots",
+        "_tally",
+        "_usage",
+        "finisher",
+    )
 
     def __init__(self, calls: int, n: int, open_stream: Open, slots: asyncio.Semaphore, tally: UsageTally) -> None:
-        self._queue: asyncio.Queue[list[StreamEvent] | UpstreamError | None] = asyncio.Queue(MAX_WAITING)
+        self._queue: asyncio.Queue[list[Chunk] | UpstreamError | None] = asyncio.Queue(MAX_WAITING)
         self._running = calls
         self._n = n
         self._open = open_stream
         self._slots = slots
         self._tally = tally
-        self._item: list[StreamEvent] | UpstreamError | None = None
+        self._usage: Usage | None = None
+        self._item: list[Chunk] | UpstreamError | None = None
+        self._fault: BaseException | None = None
         self._first: list[StreamEvent] = []
         self.finisher: Finisher | None = None
 
@@ -210,8 +264,10 @@ class MergedStream:
         return self._finished(iter(self._first))
 
     async def wait(self) -> None:
-        """See Stream."""
-        self._item = await self._queue.get()
+        """See Stream. Raises RuntimeError when a call's task failed by a fault of ours."""
+        self._item = await self._queue.get() if self._fault is None else None
+        if self._fault is not None:
+            raise RuntimeError("a call's stream cannot be read") from self._fault
         if self._item is None:
             self._running -= 1
 
@@ -224,13 +280,18 @@ class MergedStream:
         if isinstance(item, UpstreamError):
             raise item
         yield from item or ()
+        if self._queue.empty():
+            yield from self.conclude()
 
     def _finished(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
         return events if self.finisher is None else finished(events, self.finisher)
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return iter(())
+        """See Stream. The usage, once every call has told its own; it does not queue, so that no limit on the time of
+        those who put into the queue can lose it."""
+        usage, self._usage = self._usage, None
+        if usage is not None:
+            yield usage
 
     async def finish(self) -> None:
         """See Stream. The tasks have left their connections in order."""
@@ -240,53 +301,50 @@ class MergedStream:
 
     async def pump(self, number: int, call: Call) -> None:
         """Read one call's stream to its end and hand over what it says."""
-        async with self._slots:
-            try:
-                await self._pumped(number, call)
-            except UpstreamError as error:
-                await self._queue.put(error)
-        await self._queue.put(None)
+        try:
+            async with self._slots:
+                try:
+                    await self._pumped(number, call)
+                except UpstreamError as error:
+                    await self._queue.put(error)
+            await self._queue.put(None)
+        except BaseException as fault:
+            self._fault = fault
+            if self._queue.empty():
+                self._queue.put_nowait(None)
+            raise
 
     async def _pumped(self, number: int, call: Call) -> None:
         stream = await self._open(call)
-        ended = 0
         try:
-            ended += await self._hand_over(number, call, stream.first())
-            while not stream.over and ended < call.part.count:
-                await stream.wait()
-                ended += await self._hand_over(number, call, stream.take())
-            if ended < call.part.count:
-                message = f"The upstream finished {ended} of {call.part.count} choices."
-                raise fail(FailureKind.TRUNCATED, message)
-            with suppress(TimeoutError, UpstreamError):
-                async with asyncio.timeout(TAIL_WAIT):
-                    while not stream.over:
-                        await stream.wait()
-                        await self._hand_over(number, call, stream.take())
-            await stream.finish()
+            await read_through(stream, call.part.count, partial(self._hand_over, number, call))
         finally:
             stream.close()
 
     async def _hand_over(self, number: int, call: Call, events: Iterator[StreamEvent]) -> int:
         """Number the choices as the answer has them, and tell how many ended."""
-        batch: list[StreamEvent] = []
+        batch: list[Chunk] = []
         ended = 0
         broken: UpstreamError | None = None
         try:
             for event in events:
                 if isinstance(event, Chunk):
-                    batch.append(renumber(call.part, event, self._n))
+                    batch.append(self._numbered(call, event))
                     ended += event.finish_reason is not None
-                    continue
-                self._tally.note(number, event)
-                if (usage := self._tally.merged) is not None:
-                    batch.append(usage)
-        except ValueError:
-            broken = fail(FailureKind.MALFORMED, "The upstream answered with a choice that was not asked for.")
+                else:
+                    self._tally.note(number, event)
+                    self._usage = self._tally.merged
         except UpstreamError as error:
             broken = error
-        if batch:
+        if batch or self._usage is not None:
             await self._queue.put(batch)
         if broken is not None:
             raise broken
         return ended
+
+    def _numbered(self, call: Call, chunk: Chunk) -> Chunk:
+        try:
+            return renumber(call.part, chunk, self._n)
+        except ValueError:
+            message = "The upstream answered with a choice that was not asked for."
+            raise fail(FailureKind.MALFORMED, message) from None

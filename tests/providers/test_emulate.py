@@ -143,6 +143,13 @@ def test_what_goes_wrong_after_every_choice_was_cut_does_not_matter() -> None:
     assert (text_of(events), ends(events), decoder.complete) == ("a", [(0, "stop")], True)
 
 
+def test_a_vendor_that_ended_in_the_same_piece_as_the_hit_has_its_end_read() -> None:
+    decoder = scanning()
+    events = play(decoder, [said("aEND") + said("", reason="length"), frame(USAGE), DONE])
+    assert (text_of(events), ends(events), events[-1]) == ("a", [(0, "stop")], Usage(6, 2))
+    assert decoder.cut == set()
+
+
 def test_a_stream_that_breaks_before_a_stop_is_broken() -> None:
     events = scanning().feed(said("aE") + frame({"error": {"message": "it broke"}}))
     assert text_of([next(events)]) == "a"

@@ -34,6 +34,11 @@ class Body:
         self.closed = 0
         self.released = 0
 
+    @property
+    def left(self) -> int:
+        """How many steps nobody has read."""
+        return len(self._steps)
+
     async def read(self) -> bytes:
         """See UpstreamResponse."""
         while self._steps:

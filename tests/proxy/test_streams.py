@@ -1,0 +1,341 @@
+"""One call's stream and several as one, in virtual time: marks come in, events with their times go out."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+from typing_extensions import override
+
+from providers.completion import Chunk, StreamEvent, Usage
+from providers.emulate import Finisher, Finishing, Scanned
+from providers.failure import FailureKind
+from providers.fanout import Part
+from proxy.streams import (
+    DRAIN_WAIT,
+    MAX_WAITING,
+    TAIL_WAIT,
+    LocalStream,
+    MergedStream,
+    OpenStream,
+    read_through,
+)
+from proxy.upstream import fail
+from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
+from tests.proxy.merging import Merge, said
+from tests.proxy.virtual_time import run
+
+# Several as one ------------------------------------------------------------------------------------------------------
+
+
+def test_pieces_come_in_the_order_of_time_under_their_final_numbers() -> None:
+    merge = Merge([Body(1.0, b"+a", 2.0, b"+b . $"), Body(1.5, b"+x", 0.5, b"+y", 2.0, b". $"), Body(b"+k . $")])
+    merge.run()
+    assert merge.got[:-1] == [
+        (0.0, "2:k"),
+        (0.0, "2."),
+        (1.0, "0:a"),
+        (1.5, "1:x"),
+        (2.0, "1:y"),
+        (3.0, "0:b"),
+        (3.0, "0."),
+    ]
+    assert merge.words[-1] == "1."
+
+
+def test_a_call_may_answer_several_choices_of_its_prompt() -> None:
+    parts = [Part(0, 0, 2), Part(1, 0, 2)]
+    merge = Merge([Body(b"+a .1", 1.0, b". $"), Body(2.0, b"+b . .1 $")], parts, n=2)
+    assert merge.run() == ["0:a", "1.", "0.", "2:b", "2.", "3."]
+
+
+def test_connections_are_left_in_order() -> None:
+    bodies = [Body(b"+a . $", b""), Body(b"+b . $", b"")]
+    Merge(bodies).run()
+    assert [body.released for body in bodies] == [1, 1]
+
+
+def test_a_fingerprint_is_not_told_because_calls_may_differ() -> None:
+    class Signed(Marks):
+        """Signs its chunks."""
+
+        @override
+        def feed(self, data: bytes) -> Iterator[StreamEvent]:
+            for event in super().feed(data):
+                yield replace(event, system_fingerprint="fp") if isinstance(event, Chunk) else event
+
+    merge = Merge([Body(b"+a . $"), Body(b"+b . $")], decoder=Signed)
+    seen: list[StreamEvent] = []
+
+    async def reader(merged: MergedStream) -> None:
+        await merged.until_content()
+        seen.extend(merged.first())
+
+    merge.run(reader)
+    assert seen == [Chunk(0, "a"), Chunk(0, "", "stop")]
+
+
+def test_the_last_hand_is_put_on_choices_with_their_final_numbers() -> None:
+    finisher = Finisher(Finishing(echo=("A:", "B:")))
+    merge = Merge([Body(b"+a . $"), Body(b"+b . $")], [Part(0, 0, 1), Part(1, 0, 1)], n=1, finisher=finisher)
+    assert merge.run() == ["0:A:a", "0.", "1:B:b", "1."]
+
+
+def test_no_more_calls_are_under_way_than_there_are_slots() -> None:
+    merge = Merge([Body(2.0, b"+a . $", b"") for _ in range(5)], at_once=2)
+    merge.run()
+    assert sorted({when for when, word in merge.got}) == [2.0, 4.0, 6.0]
+    assert merge.opened == [0, 1, 2, 3, 4]
+
+
+# Usage ---------------------------------------------------------------------------------------------------------------
+
+
+def test_usage_is_told_once_when_every_call_has_told_its_own() -> None:
+    merge = Merge([Body(b"+a . # $"), Body(1.0, b"+b .", 0.5, b"# $")])
+    assert merge.run() == ["0:a", "0.", "1:b", "1.", "#6+4"]
+    assert merge.got[-1][0] == 1.5
+    assert merge.billed == Usage(12, 4)
+
+
+def test_a_call_without_usage_leaves_all_without() -> None:
+    merge = Merge([Body(b"+a . # $"), Body(b"+b . $")])
+    assert "#" not in "".join(merge.run())
+    assert merge.billed is None
+
+
+def test_a_later_usage_of_a_call_replaces_its_earlier_one() -> None:
+    merge = Merge([Body(b"# +a # . # $"), Body(1.0, b"+b . # $")])
+    assert [word for word in merge.run() if word[0] == "#"] == ["#6+4"]
+
+
+def test_usage_is_no_content() -> None:
+    merge = Merge([Body(b"#", 3.0, b"+a . $"), Body(b"#", 9.0, b"+b . $")])
+    merge.run()
+    assert merge.got[:2] == [(3.0, "#6+4"), (3.0, "0:a")]
+
+
+def test_a_reader_that_was_held_up_longer_than_an_end_is_waited_for_gets_the_usage_too() -> None:
+    bodies = [Body(*often(20, b"+a"), b".", b"#") for _ in range(4)]
+    merge = Merge(bodies, pause=TAIL_WAIT)
+    words = merge.run()
+    assert words.count("#6+8") == 1
+    assert [words.count(f"{index}:a") for index in range(4)] == [20] * 4
+    assert [words.count(f"{index}.") for index in range(4)] == [1] * 4
+
+
+def test_a_reader_that_waits_no_longer_for_the_end_is_told_what_is_known() -> None:
+    merge = Merge([Body(b"+a . #"), Body(1.0, b"+b . #")])
+    seen: list[StreamEvent] = []
+
+    async def reader(merged: MergedStream) -> None:
+        await merged.until_content()
+        await asyncio.sleep(2)
+        seen.extend(merged.conclude())
+        seen.extend(merged.conclude())
+
+    merge.run(reader)
+    assert seen == [Usage(6, 4)]
+
+
+# Ends ----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_end_that_does_not_come_is_waited_for_shortly() -> None:
+    bodies = [Body(b"+a ."), Body(b"+b .", 1.0, b"$", b"")]
+    merge = Merge(bodies)
+    assert merge.run() == ["0:a", "0.", "1:b", "1."]
+    assert merge.time == TAIL_WAIT + DRAIN_WAIT
+    assert bodies[0].closed > 0
+
+
+@pytest.mark.parametrize("steps", [(b"",), (CUT,), (1.0, CUT)])
+def test_a_connection_that_breaks_behind_the_end_takes_nothing_away(steps: Sequence[Step]) -> None:
+    assert Merge([Body(b"+a .", *steps), Body(b"+b . $")]).run()[:2] == ["0:a", "0."]
+
+
+def test_an_error_behind_the_end_is_still_an_error() -> None:
+    assert Merge([Body(b"+a .", 1.0, b"!"), Body(b"+b . $")]).fails() is FailureKind.SERVER
+
+
+class Strict(Marks):
+    """Holds that only a terminator ends a stream."""
+
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        yield USAGE
+        raise fail(FailureKind.TRUNCATED, "no terminator")
+
+
+@pytest.mark.parametrize("steps", [(b"",), (CUT,), ()])
+def test_what_a_decoder_held_back_is_told_and_its_doubts_are_not(steps: Sequence[Step]) -> None:
+    merge = Merge([Body(b"+a .", *steps), Body(b"+b .", *steps)], decoder=Strict)
+    assert merge.run() == ["0:a", "0.", "1:b", "1.", "#6+4"]
+
+
+# Breaks --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind"),
+    [
+        ((b"+x", CUT), FailureKind.TRUNCATED),
+        ((b"+x !",), FailureKind.SERVER),
+        ((b"+x", b""), FailureKind.TRUNCATED),
+        ((b"+x $",), FailureKind.TRUNCATED),
+        ((b"+x .1",), FailureKind.MALFORMED),
+    ],
+)
+def test_what_came_before_a_break_is_read_first(steps: Sequence[Step], kind: FailureKind) -> None:
+    bodies = [Body(b"+a", 1.0, b"+b", 9.0, b"+never"), Body(2.0, *steps), Body(b"+k . $", b"")]
+    merge = Merge(bodies)
+    assert merge.fails() is kind
+    assert merge.words == ["0:a", "2:k", "2.", "0:b", "1:x"]
+    assert merge.time == 2.0
+    assert (bodies[0].closed, bodies[1].closed, bodies[2].released) == (1, 1, 1)
+
+
+def test_a_call_that_fails_before_any_content_fails_all() -> None:
+    bodies = [Body(5.0, b"+a . $"), Body()]
+    merge = Merge(bodies, slow={1: fail(FailureKind.RATE_LIMITED, "slow down")})
+    assert merge.fails() is FailureKind.RATE_LIMITED
+    assert (merge.got, merge.time, bodies[0].closed) == ([], 0.0, 1)
+
+
+def test_a_call_that_fails_to_open_after_content_breaks_the_stream() -> None:
+    merge = Merge([Body(b"+a", 9.0), Body(1.0, b"!")])
+    assert merge.fails() is FailureKind.SERVER
+    assert merge.words == ["0:a"]
+
+
+@pytest.mark.parametrize("before", [(), (b"+x",)])
+def test_a_fault_of_ours_in_a_call_s_task_does_not_leave_the_reader_waiting(before: Sequence[Step]) -> None:
+    class Faulty(Marks):
+        """Fails at a word that it does not know."""
+
+        @override
+        def feed(self, data: bytes) -> Iterator[StreamEvent]:
+            if data == b"fault":
+                raise LookupError("ours")
+            yield from super().feed(data)
+
+    merge = Merge([Body(*before, 1.0, b"fault"), Body(*often(20, b"+a"))], decoder=Faulty, pause=0.1)
+    with pytest.raises(RuntimeError) as caught:
+        merge.run()
+    assert isinstance(caught.value.__cause__, LookupError)
+
+
+# Who reads -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_is_slow_holds_every_call_back() -> None:
+    bodies = [Body(*often(100, b"+a"), b". $") for _ in range(3)]
+    merge = Merge(bodies)
+
+    async def reader(merged: MergedStream) -> None:
+        await merged.until_content()
+        await asyncio.sleep(60)
+        read = sum(100 - body.left for body in bodies)
+        # Those that wait, one in each task's hand, and the one that was taken.
+        assert read <= MAX_WAITING + len(bodies) + 1
+
+    merge.run(reader)
+
+
+def test_a_reader_that_leaves_ends_every_call() -> None:
+    bodies = [Body(b"+a"), Body(5.0, b"+b"), Body(b"+c . $", b"")]
+    merge = Merge(bodies)
+
+    async def reader(merged: MergedStream) -> None:
+        await merged.until_content()
+        await asyncio.sleep(1)
+        raise ConnectionResetError("gone")
+
+    with pytest.raises(ConnectionResetError):
+        merge.run(reader)
+    assert (merge.time, [body.closed > 0 for body in bodies]) == (1.0, [True] * 3)
+
+
+def test_a_call_that_is_still_being_opened_is_left_too() -> None:
+    merge = Merge([Body(b"+a"), Body()], slow={1: 60.0})
+
+    async def reader(merged: MergedStream) -> None:
+        await merged.until_content()
+
+    merge.run(reader)
+    assert merge.time == 0.0
+
+
+# One stream ----------------------------------------------------------------------------------------------------------
+
+
+def opened(body: Body, decoder: Marks | Scanned | None = None, finisher: Finisher | None = None) -> OpenStream:
+    """A stream whose first content was read."""
+    return OpenStream(body, decoder or Marks(), [Chunk(text="0")], False, finisher)
+
+
+def test_one_stream_is_read_piece_by_piece() -> None:
+    async def main() -> list[list[str]]:
+        stream = opened(Body(b"+a +b", b". # $"))
+        pieces = [said(list(stream.first()))]
+        while not stream.over:
+            await stream.wait()
+            pieces.append(said(list(stream.take())))
+        return pieces
+
+    assert run(main()) == [["0:0"], ["0:a", "0:b"], ["0.", "#6+2"]]
+
+
+def test_the_last_hand_is_put_on_all_that_one_stream_says() -> None:
+    async def main() -> list[StreamEvent]:
+        stream = opened(Body(b"+a . #"), finisher=Finisher(Finishing(echo=("Q:",))))
+        events = list(stream.first())
+        await stream.wait()
+        return [*events, *stream.take(), *stream.conclude()]
+
+    assert run(main()) == [Chunk(text="Q:0"), Chunk(text="a"), Chunk(finish_reason="stop"), USAGE]
+
+
+@pytest.mark.parametrize(("mark", "closed", "released"), [(b"+aEND", 1, 0), (b"+aEND .", 0, 1)])
+def test_a_server_that_still_generates_is_cut_off_and_one_that_is_done_is_kept(
+    mark: bytes, closed: int, released: int
+) -> None:
+    body = Body(mark, b"$", b"")
+
+    async def main() -> None:
+        stream = opened(body, Scanned(Marks(), Finishing(stops=("END",)), 1))
+        while not stream.over:
+            await stream.wait()
+            list(stream.take())
+        await stream.finish()
+
+    run(main())
+    assert (body.closed, body.released) == (closed, released)
+
+
+def test_reading_through_hands_over_every_piece_and_counts_the_ends() -> None:
+    async def main() -> list[str]:
+        words: list[str] = []
+
+        async def hand(events: Iterator[StreamEvent]) -> int:
+            found = said(list(events))
+            words.extend([*found, "|"])
+            return sum(word.endswith(".") for word in found)
+
+        await read_through(opened(Body(b"+a .", b".1", b"# $", b"")), 2, hand)
+        return words
+
+    assert run(main()) == ["0:0", "|", "0:a", "0.", "|", "1.", "|", "#6+2", "|"]
+
+
+def test_an_answer_that_is_known_needs_no_waiting() -> None:
+    async def main() -> None:
+        stream = LocalStream([Chunk(finish_reason="length"), USAGE])
+        assert said(list(stream.first())) == ["0.", "#6+2"]
+        assert stream.over
+        await stream.wait()
+        assert [*stream.take(), *stream.conclude()] == []
+        await stream.finish()
+        stream.close()
+
+    run(main())
