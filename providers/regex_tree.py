@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from providers.regex_chars import ANY, BEYOND_ASCII, Ranges, complement, merged, of
+from providers.regex_chars import BEYOND_ASCII, OTHER_DIGITS, OTHER_SPACES, Ranges, complement, merged, of
 
 MAX_PATTERN = 4096
 """Characters of a pattern."""
@@ -31,8 +31,8 @@ class Malformed(ValueError):
 class Chars:
     """One character out of `ranges`.
 
-    Where dialects differ, `ranges` is the narrow reading, in which `\\d`, `\\w` and `\\s` stand for characters of ASCII
-    as in ECMAScript; `more` holds what others add.
+    Those are what every dialect counts in, so that `\\d`, `\\w` and `\\s` stand for characters of ASCII. `more` holds
+    what only some do.
     """
 
     ranges: Ranges
@@ -110,14 +110,19 @@ def _walk(tree: Node) -> Iterator[Node]:
 
 # Classes ------------------------------------------------------------------------------------------------------------
 
+_LINE_ENDS = of("\n\r\u2028\u2029")
 _CLASSES: Mapping[str, Chars] = {
-    "d": Chars(((0x30, 0x39),), BEYOND_ASCII),
+    "d": Chars(((0x30, 0x39),), OTHER_DIGITS),
     "w": Chars(merged(((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))), BEYOND_ASCII),
-    # Python counts the four separators of ASCII as space.
-    "s": Chars(of(" \t\n\r\f\v"), ((0x1C, 0x1F), *BEYOND_ASCII)),
+    "s": Chars(of(" \t\n\r\f\v"), OTHER_SPACES),
 }
 # Dialects, and their flags, differ on which ends of a line a dot may be.
-_DOT = Chars(complement(of("\n\r\u2028\u2029")), ANY)
+_DOT = Chars(complement(_LINE_ENDS), _LINE_ENDS)
+
+
+def _turned(chars: Chars) -> Chars:
+    """The class turned round: what no dialect counts in, and still what some do."""
+    return Chars(complement((*chars.ranges, *chars.more)), chars.more)
 
 
 # Anchors --------------------------------------------------------------------------------------------------------------
@@ -152,7 +157,7 @@ def _trimmed(node: Node, anchor: str, at: int) -> Node:
 
 _ESCAPES: Mapping[str, Chars | str] = {
     **_CLASSES,
-    **{name.upper(): Chars(complement(chars.ranges), BEYOND_ASCII) for name, chars in _CLASSES.items()},
+    **{name.upper(): _turned(chars) for name, chars in _CLASSES.items()},
     **{name: Chars(of(char)) for name, char in zip("ntrfv", "\n\t\r\f\v", strict=True)},
     **{"A": _BEGIN, "Z": _END, "z": _END},
     **dict.fromkeys("bB", "a word boundary"),
@@ -312,10 +317,8 @@ class _Parser:
                 return member
             ranges += member.ranges
             more += member.more
-        if negated:
-            # What a dialect does not count in, it has left when the class is turned round.
-            return Chars(complement(ranges), BEYOND_ASCII if more else ())
-        return Chars(merged(ranges), merged(more))
+        found = Chars(merged(ranges), merged(more))
+        return _turned(found) if negated else found
 
     def _member(self) -> Chars | Special:
         """A character, an escape or a range."""

@@ -24,3 +24,6 @@ patterns = st.recursive(_ATOMS | st.just(""), _grown, max_leaves=6)
 
 texts = st.text(st.sampled_from(LETTERS), max_size=5)
 """Short texts that such patterns may match."""
+
+strange = st.text(st.sampled_from("a0 -é٣\xa0\x1f\u2028\ufeff_„"), max_size=4)
+"""Texts whose characters dialects count into different classes."""

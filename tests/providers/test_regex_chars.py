@@ -1,9 +1,13 @@
 """Sets of characters: order, surrogates, and the complement."""
 
+import re
+import sys
+import unicodedata
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.regex_chars import ANY, BEYOND_ASCII, complement, merged, of
+from providers.regex_chars import ANY, BEYOND_ASCII, OTHER_DIGITS, OTHER_SPACES, complement, merged, of
 
 POINTS = st.integers(0, 0x10FFFF)
 RANGES = st.lists(st.tuples(POINTS, POINTS).map(lambda pair: (min(pair), max(pair))), max_size=5)
@@ -34,3 +38,19 @@ def test_every_character_is_in_a_set_or_in_its_complement(ranges: list[tuple[int
     assert holds(outside, point) == (not holds(ranges, point) and holds(ANY, point))
     assert list(inside) == sorted(inside)
     assert len(merged(inside)) == len(inside)
+
+
+BEYOND = "".join(map(chr, [*range(0x80, 0xD800), *range(0xE000, sys.maxunicode + 1)]))
+
+
+def test_the_other_digits_are_those_that_python_knows() -> None:
+    listed = {chr(point) for low, high in OTHER_DIGITS for point in range(low, high + 1)}
+    known = {char for char in BEYOND if char.isdecimal()}
+    # Unicode adds some from time to time.
+    assert known - listed == set() or unicodedata.unidata_version > "15.1"
+    assert {char for char in listed - known if unicodedata.category(char) != "Cn"} == set()
+
+
+def test_the_other_spaces_are_those_that_python_knows_and_the_byte_order_mark() -> None:
+    listed = {chr(point) for low, high in OTHER_SPACES for point in range(low, high + 1)}
+    assert listed == {*re.findall(r"\s", BEYOND), *"\x1c\x1d\x1e\x1f\ufeff"}

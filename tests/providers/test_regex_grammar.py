@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from providers.regex_grammar import MAX_REPEATS, Unwritable, grammar, literal
 from providers.regex_tree import parse
 from tests.providers.gbnf import as_expression, rules_of, unescaped
-from tests.providers.patterns import patterns, texts
+from tests.providers.patterns import patterns, strange, texts
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,15 @@ def test_a_pattern_has_its_rules(pattern: str, rules: list[str]) -> None:
 def test_the_grammar_has_the_texts_that_match_and_no_others(pattern: str, text: str) -> None:
     written = as_expression(grammar(parse(pattern)))
     assert bool(written.fullmatch(text)) == bool(re.fullmatch(pattern, text))
+
+
+@given(patterns, strange)
+@example(r"\W", "é")
+@example(r"[^\d]", "٣")
+@example(r"\S", "\ufeff")
+def test_beyond_ascii_a_grammar_has_only_texts_that_match(pattern: str, text: str) -> None:
+    written = as_expression(grammar(parse(pattern)))
+    assert not written.fullmatch(text) or re.fullmatch(pattern, text)
 
 
 @given(patterns)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.regex_chars import ANY, BEYOND_ASCII, complement, of
+from providers.regex_chars import BEYOND_ASCII, OTHER_DIGITS, OTHER_SPACES, complement, merged, of
 from providers.regex_tree import (
     EMPTY,
     MAX_DEPTH,
@@ -31,7 +31,8 @@ def one(text: str) -> Chars:
 
 
 A, B = one("a"), one("b")
-DIGIT = Chars(((0x30, 0x39),), BEYOND_ASCII)
+DIGIT = Chars(((0x30, 0x39),), OTHER_DIGITS)
+LINE_ENDS = of("\n\r\u2028\u2029")
 
 TREES: tuple[tuple[str, Node], ...] = (
     ("", EMPTY),
@@ -47,7 +48,10 @@ TREES: tuple[tuple[str, Node], ...] = (
     ("a{02,3}?", Repeat(A, 2, 3)),
     ("(ab){0,1}", Repeat(Sequence((A, B)), 0, 1)),
     (r"\d", DIGIT),
-    (r"[\da]", Chars((*DIGIT.ranges, (97, 97)), BEYOND_ASCII)),
+    (r"[\da]", Chars((*DIGIT.ranges, (97, 97)), OTHER_DIGITS)),
+    (r"\D", Chars(complement((*DIGIT.ranges, *OTHER_DIGITS)), OTHER_DIGITS)),
+    (r"[^\s]", Chars(complement((*of(" \t\n\r\f\v"), *OTHER_SPACES)), OTHER_SPACES)),
+    (r"\W", Chars(merged(((0, 47), (58, 64), (91, 94), (96, 96), (123, 127))), BEYOND_ASCII)),
     (r"[^\D]", DIGIT),
     (r"[a-c-]", Chars(((45, 45), (97, 99)))),
     ("[]a]", one("]a")),
@@ -58,7 +62,7 @@ TREES: tuple[tuple[str, Node], ...] = (
     ("]}", Sequence((one("]"), one("}")))),
     ("{a}{", Sequence(tuple(map(one, "{a}{")))),
     ("a{b,{1x}", Sequence(tuple(map(one, "a{b,{1x}")))),
-    (".", Chars(complement(of("\n\r\u2028\u2029")), ANY)),
+    (".", Chars(complement(LINE_ENDS), LINE_ENDS)),
 )
 
 

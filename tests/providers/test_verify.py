@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from providers.guided import Unenforceable
 from providers.unified import Guided, JsonObject, Params
 from providers.verify import verifier
-from tests.providers.patterns import patterns, texts
+from tests.providers.patterns import patterns, strange, texts
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -131,6 +131,15 @@ def test_a_pattern_is_kept_exactly_where_python_finds_a_full_match(pattern: str,
     verify = verifier(asked(Guided("regex", pattern)))
     assert verify is not None
     assert (verify(text) is None) == bool(re.fullmatch(pattern, text))
+
+
+@given(patterns, strange)
+@example(r"\w", "é")
+@example(r"\W", "„")
+def test_beyond_ascii_what_python_matches_is_never_faulted(pattern: str, text: str) -> None:
+    verify = verifier(asked(Guided("regex", pattern)))
+    assert verify is not None
+    assert verify(text) is None or not re.fullmatch(pattern, text)
 
 
 @given(st.lists(st.text(max_size=3), min_size=1, unique=True), st.text(max_size=3))
