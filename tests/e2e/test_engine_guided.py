@@ -1,0 +1,116 @@
+"""What is sent to llama.cpp for each kind of constraint binds a real engine, whose own text would be noise."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+
+import aiohttp
+import jsonschema
+import orjson
+import pytest
+
+from providers.guided import constrain, format_members
+from providers.unified import Guided, JsonObject, Operation, Params
+from providers.verify import verifier
+from tests.e2e.kit import text_of
+from tests.support.engine import Engine
+
+pytestmark = pytest.mark.engine
+
+ASKED: Mapping[Operation, tuple[str, JsonObject]] = {
+    Operation.COMPLETIONS: ("/v1/completions", {"prompt": "The quick"}),
+    Operation.CHAT: ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}]}),
+}
+SEEDS = range(4)
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "size": {"type": "integer", "minimum": 1, "maximum": 40},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 3},
+        "code": {"type": "string", "pattern": "^[A-Z]{2}[0-9]{1,3}$"},
+        "next": {"anyOf": [{"$ref": "#/$defs/leaf"}, {"type": "null"}]},
+    },
+    "required": ["size", "tags", "code", "next"],
+    "additionalProperties": False,
+    "$defs": {"leaf": {"type": "object", "properties": {"end": {"const": True}}, "required": ["end"]}},
+}
+
+
+@pytest.fixture
+async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client of the engine, with a connection for each request: the engine closes them without a word."""
+    async with aiohttp.ClientSession(engine.base_url, connector=aiohttp.TCPConnector(force_close=True)) as session:
+        yield session
+
+
+async def bound(http: aiohttp.ClientSession, operation: Operation, members: JsonObject, seed: int) -> str:
+    """The text that the engine makes within a constraint; asserts that it came to its end."""
+    path, asked = ASKED[operation]
+    body: JsonObject = {**asked, **members, "seed": seed, "temperature": 1, "max_tokens": 1500}
+    async with http.post(path, json=body) as answer:
+        facts = await answer.json()
+        assert answer.status == 200, facts
+    (choice,) = facts["choices"]
+    assert choice["finish_reason"] == "stop"
+    return text_of(choice)
+
+
+@pytest.mark.parametrize("operation", Operation)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\d{3}-\d{4}",
+        r"^[\w.-]{1,10}@[\w-]{1,10}\.(com|org)$",
+        r"[A-Z][a-z]{1,8} [0-9]+(\.\d\d)?",
+        r'{"n": -?\d{1,3}}',
+        "(yes|no)( maybe){0,3}",
+        "(a?|b*)*c",
+        "((a|b)+c?)+d",
+        "((a{2}){3}b?){2}",
+        "a?b?c?d?",
+        r"(\s*,?\s*){2,4}x",
+        "(ab|ba){1,200}",
+        "a{300}b{0,300}c",
+        r'"[^"\\\x80-\U0010FFFF]{0,40}"',
+        "[ -~]{1,60}",
+        "é{2}[à-ü]{1,4}",
+        "\t\n\\\\[\\]]",
+        "",
+    ],
+)
+async def test_a_pattern_binds_as_a_grammar(http: aiohttp.ClientSession, operation: Operation, pattern: str) -> None:
+    guided = Guided("regex", pattern)
+    made = constrain("llamacpp", guided, operation)
+    verify = verifier(Params(guided=guided))
+    assert made.emulated
+    assert verify is not None
+    for seed in SEEDS:
+        text = await bound(http, operation, made.members, seed)
+        assert re.fullmatch(pattern, text)
+        assert verify(text) is None
+
+
+@pytest.mark.parametrize("operation", Operation)
+async def test_a_choice_binds_as_a_grammar(http: aiohttp.ClientSession, operation: Operation) -> None:
+    choices = ('say "yes"', "no\n", "ünclear", "\\d", "\x01", "a", "ab")
+    made = constrain("llamacpp", Guided("choice", choices), operation)
+    assert {await bound(http, operation, made.members, seed) for seed in range(12)} <= {*choices}
+
+
+@pytest.mark.parametrize("operation", Operation)
+async def test_a_schema_binds_in_every_form(http: aiohttp.ClientSession, operation: Operation) -> None:
+    named: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}
+    mode: JsonObject = {"type": "json_object", "schema": SCHEMA}
+    for made in (
+        constrain("llamacpp", Guided("json", SCHEMA), operation),
+        format_members("llamacpp", named, operation),
+        format_members("llamacpp", mode, operation),
+    ):
+        for seed in SEEDS:
+            jsonschema.validate(orjson.loads(await bound(http, operation, made.members, seed)), SCHEMA)
+
+
+@pytest.mark.parametrize("operation", Operation)
+async def test_a_grammar_binds(http: aiohttp.ClientSession, operation: Operation) -> None:
+    made = constrain("llamacpp", Guided("grammar", 'root ::= "a" [bc] [bc] "d"'), operation)
+    for seed in SEEDS:
+        assert await bound(http, operation, made.members, seed) in {"abbd", "abcd", "acbd", "accd"}
