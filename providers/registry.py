@@ -4,6 +4,11 @@ from collections.abc import Mapping
 
 from providers.dialect import Dialect
 from providers.dialects.anthropic import AnthropicDialect
+from providers.dialects.cohere import CohereDialect
 from providers.dialects.openai import OpenAIDialect
 
-DIALECTS: Mapping[str, Dialect] = {"anthropic": AnthropicDialect(), "openai": OpenAIDialect()}
+DIALECTS: Mapping[str, Dialect] = {
+    "anthropic": AnthropicDialect(),
+    "cohere": CohereDialect(),
+    "openai": OpenAIDialect(),
+}

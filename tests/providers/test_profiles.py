@@ -33,6 +33,7 @@ EXPECTED = [
     "scale_genai",
     "openai_compatible",
     "anthropic",
+    "cohere",
     "mock",
 ]
 

@@ -1,0 +1,150 @@
+"""Conversations on Cohere's v2 chat: roles, images, reasoning, tool calls and their results. Never tool definitions.
+
+Sources: `cohere` 7.3.1 type `ChatMessageV2`; "Chat" and "Image inputs" pages, November 2026.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from providers.failure import Refusal
+from providers.unified import JsonObject, JsonValue
+
+# Besides these, a member that is null or empty asks for nothing.
+_MEMBERS = frozenset(
+    {"role", "content", "refusal", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "annotations"}
+)
+
+
+class Conversation:
+    """Native messages of OpenAI-shaped ones; `names` are the wire names of tools, `param` the field they come from."""
+
+    __slots__ = ("_names", "_param", "_position")
+
+    def __init__(self, names: Mapping[str, str], param: str) -> None:
+        self._names = names
+        self._param = param
+        self._position = 0
+
+    def read(self, messages: Iterable[JsonValue]) -> list[JsonValue]:
+        """Translate. Raises Refusal naming the message at fault; what says nothing is left out, since the vendor
+        refuses empty content."""
+        turns: list[JsonValue] = []
+        for position, message in enumerate(messages):
+            self._position = position
+            if not isinstance(message, dict):
+                raise self._refuse("is not an object", "invalid_value")
+            self._check_members(message)
+            role = message.get("role")
+            translate = _ROLES.get(role) if isinstance(role, str) else None
+            if translate is None:
+                raise self._refuse(f"has the role '{role}', which cannot be translated")
+            turn = translate(self, message)
+            if len(turn) > 1:
+                turns.append(turn)
+        if not turns:
+            raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
+        return turns
+
+    def _refuse(self, reason: str, code: str = "unsupported_parameter") -> Refusal:
+        where = f"messages[{self._position}]" if self._param == "messages" else f"'{self._param}'"
+        return Refusal(self._param, f"{where} {reason}.", code)
+
+    def _check_members(self, message: JsonObject) -> None:
+        for name, member in message.items():
+            # The name of a tool message repeats that of the call it answers.
+            if name not in _MEMBERS and member and not (name == "name" and message.get("role") == "tool"):
+                raise self._refuse(f"has the member '{name}', which the vendor has no place for")
+
+    def _instruction(self, message: JsonObject) -> JsonObject:
+        text = self._text_of(message.get("content"))
+        return {"role": "system", **({"content": text} if text else {})}
+
+    def _user(self, message: JsonObject) -> JsonObject:
+        content = message.get("content")
+        if isinstance(content, list):
+            content = [part for part in map(self._part, content) if part.get("text") != ""]
+        return {"role": "user", **({"content": content} if content else {})}
+
+    def _assistant(self, message: JsonObject) -> JsonObject:
+        turn: JsonObject = {"role": "assistant"}
+        text = self._text_of(message.get("content")) + self._text_of(message.get("refusal"))
+        calls = message.get("tool_calls")
+        if text:
+            turn["content"] = text
+        if isinstance(calls, list) and calls:
+            turn["tool_calls"] = [self._call(call) for call in calls]
+        thought = message.get("reasoning_content") or message.get("reasoning")
+        if isinstance(thought, str) and thought and len(turn) > 1:
+            self._put_thought(turn, thought, text)
+        return turn
+
+    def _put_thought(self, turn: JsonObject, thought: str, text: str) -> None:
+        """Before calls it is the plan that the vendor itself answers with, else a part of the content."""
+        if "tool_calls" in turn:
+            turn["tool_plan"] = thought
+        else:
+            turn["content"] = [{"type": "thinking", "thinking": thought}, {"type": "text", "text": text}]
+
+    def _tool(self, message: JsonObject) -> JsonObject:
+        call = message.get("tool_call_id")
+        if not isinstance(call, str):
+            raise self._refuse("is a tool's result without 'tool_call_id'", "invalid_value")
+        # A result must be there, and an empty text is none to the vendor.
+        result = self._text_of(message.get("content")) or "{}"
+        return {"role": "tool", "tool_call_id": call, "content": result}
+
+    def _text_of(self, content: JsonValue) -> str:
+        """The text of a content that may hold nothing else."""
+        if not isinstance(content, list):
+            return content if isinstance(content, str) else ""
+        parts = [self._part(part) for part in content]
+        if any(part["type"] != "text" for part in parts):
+            raise self._refuse("may only hold text")
+        return "".join([str(part["text"]) for part in parts])
+
+    def _part(self, part: JsonValue) -> JsonObject:
+        match part:
+            case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+                return {"type": "text", "text": text}
+            case {"type": "image_url", "image_url": {"url": str(url), "detail": str(detail)}}:
+                return self._image(url, {"detail": detail})
+            case {"type": "image_url", "image_url": {"url": str(url)} | str(url)}:
+                return self._image(url, {})
+            case {"type": kind}:
+                raise self._refuse(f"has a part of type '{kind}', which cannot be translated")
+            case _:
+                raise self._refuse("has a part without a type", "invalid_value")
+
+    def _image(self, url: str, more: JsonObject) -> JsonObject:
+        if not url.startswith(("https://", "http://", "data:image/")):
+            raise self._refuse("has an image that is neither a web address nor a data URI")
+        return {"type": "image_url", "image_url": {"url": url, **more}}
+
+    def _call(self, call: JsonValue) -> JsonObject:
+        match call:
+            case {"id": str(identity), "function": dict(function)} if isinstance(function.get("name"), str):
+                name = str(function["name"])
+                named: JsonObject = {"name": self._names[name], "arguments": function.get("arguments") or "{}"}
+                return {"id": identity, "type": "function", "function": named}
+            case _:
+                raise self._refuse("has a tool call that is not a function's, or without an id")
+
+
+def called_names(messages: Iterable[JsonObject]) -> list[str]:
+    """The names of the functions that a conversation has called."""
+    names: list[str] = []
+    for message in messages:
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            name = function.get("name") if isinstance(function, dict) else None
+            names += [name] if isinstance(name, str) else []
+    return names
+
+
+_ROLES: Mapping[str, Callable[[Conversation, JsonObject], JsonObject]] = {
+    "system": Conversation._instruction,
+    "developer": Conversation._instruction,
+    "user": Conversation._user,
+    "assistant": Conversation._assistant,
+    "tool": Conversation._tool,
+}

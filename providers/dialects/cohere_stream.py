@@ -1,0 +1,125 @@
+"""Cohere's event stream to chunks of the common shape. Only `message-end` ends a stream well.
+
+Sources: `cohere` 7.3.1 type `V2ChatStreamResponse`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import orjson
+
+from providers.completion import Chunk, StreamEvent, ToolCallDelta
+from providers.dialect import UpstreamRequest
+from providers.dialects.cohere_answer import call_of, finish_reason, logprobs_of, usage_of
+from providers.dialects.native_stream import NOTHING, event_object
+from providers.dialects.openai_answer import call_id, unwrapped
+from providers.dialects.openai_errors import failure_in_body
+from providers.failure import UpstreamError
+from providers.unified import JsonObject, JsonValue
+
+Events = Iterable[StreamEvent]
+
+
+class CohereReader:
+    """See providers.dialects.native_stream.Reader."""
+
+    __slots__ = ("_answer", "_calls", "_held", "_sent", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._answer: JsonValue = None
+        self._calls: dict[int, int] = {}
+        self._held: list[str] = []
+
+    def read(self, name: str, payload: bytes) -> Events:
+        """See Reader. Events nobody knows yet change nothing, even where they are no JSON."""
+        if name and name not in _EVENTS and not _is_json(payload):
+            return NOTHING
+        event = event_object(payload)
+        kind = event.get("type", name)
+        handle = _EVENTS.get(kind) if isinstance(kind, str) else None
+        if handle is not None:
+            return handle(self, event)
+        if "type" not in event and isinstance(event.get("message"), str):
+            # The envelope of an HTTP error, in a stream that had begun.
+            raise UpstreamError(failure_in_body(self._sent.target.profile, event))
+        return NOTHING
+
+    def _message_start(self, event: JsonObject) -> Events:
+        self._answer = event.get("id")
+        return NOTHING
+
+    def _content(self, event: JsonObject) -> Events:
+        """A part's begin or gain; thinking comes under its own key."""
+        content = _message(event).get("content")
+        holder = content if isinstance(content, dict) else {}
+        text, thought = holder.get("text"), holder.get("thinking")
+        entry = event.get("logprobs")
+        logprobs = logprobs_of([entry] if isinstance(entry, dict) else entry)
+        said = text if isinstance(text, str) else ""
+        if self._sent.unwrap_choice:
+            self._held.append(said)
+            said = ""
+        reasoning = thought if isinstance(thought, str) and thought else None
+        return (Chunk(text=said, reasoning=reasoning, logprobs=logprobs),) if said or reasoning or logprobs else NOTHING
+
+    def _plan(self, event: JsonObject) -> Events:
+        plan = _message(event).get("tool_plan")
+        return (Chunk(reasoning=plan),) if isinstance(plan, str) and plan else NOTHING
+
+    def _call_start(self, event: JsonObject) -> Events:
+        """The vendor's indices count calls apart from content; ours are dense."""
+        number = len(self._calls)
+        call = call_of(self._sent, _message(event).get("tool_calls"), call_id(self._answer, 0, number))
+        index = event.get("index")
+        self._calls[index if isinstance(index, int) else number] = number
+        return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, call.arguments),)),)
+
+    def _call_delta(self, event: JsonObject) -> Events:
+        index = event.get("index")
+        number = self._calls.get(index) if isinstance(index, int) else None
+        match _message(event).get("tool_calls"):
+            case {"function": {"arguments": str(piece)}} if piece and number is not None:
+                return (Chunk(tool_calls=(ToolCallDelta(number, arguments=piece),)),)
+            case _:
+                return NOTHING
+
+    def _message_end(self, event: JsonObject) -> Events:
+        delta = _delta(event)
+        finish, native = finish_reason(delta.get("finish_reason"), delta.get("error"))
+        text = "".join(self._held)
+        if self._sent.unwrap_choice and finish == "stop":
+            text = unwrapped(text)
+        usage = usage_of(delta.get("usage"))
+        self.complete = True
+        end = Chunk(text=text, finish_reason=finish, native_finish_reason=native)
+        return (end,) if usage is None else (end, usage)
+
+
+def _is_json(payload: bytes) -> bool:
+    try:
+        orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _delta(event: JsonObject) -> JsonObject:
+    delta = event.get("delta")
+    return delta if isinstance(delta, dict) else {}
+
+
+def _message(event: JsonObject) -> JsonObject:
+    message = _delta(event).get("message")
+    return message if isinstance(message, dict) else {}
+
+
+_EVENTS: Mapping[str, Callable[[CohereReader, JsonObject], Events]] = {
+    "message-start": CohereReader._message_start,
+    "content-start": CohereReader._content,
+    "content-delta": CohereReader._content,
+    "tool-plan-delta": CohereReader._plan,
+    "tool-call-start": CohereReader._call_start,
+    "tool-call-delta": CohereReader._call_delta,
+    "message-end": CohereReader._message_end,
+}
