@@ -16,6 +16,7 @@ from providers.regex_tree import Chars, Choice, Node, Repeat, Sequence, Special,
 
 MAX_REPEATS = 2000
 """Repetitions that a pattern may count, all together; each becomes a rule or a reference to one."""
+_SHORT = 16  # a symbol of so many characters is not worth a name
 
 
 class Unwritable(ValueError):
@@ -126,8 +127,10 @@ class _Writer:
         return _Piece((name,), atom=True)
 
     def _named(self, piece: _Piece) -> _Piece:
-        """What is not empty, behind a name where it is long: for what is written more than once."""
-        return _Piece(piece.options, atom=True) if piece.atom else self._rule(" | ".join(piece.options))
+        """What is not empty, behind a name unless it is short: for what is written more than once."""
+        if piece.atom and len(piece.item) <= _SHORT:
+            return replace(piece, empty=False)
+        return self._rule(" | ".join(piece.options))
 
     def _sequence(self, parts: tuple[Node, ...]) -> _Piece:
         pieces: list[_Piece] = []

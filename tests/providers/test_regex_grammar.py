@@ -31,6 +31,7 @@ from tests.providers.patterns import patterns, strange, texts
         ("(a?|b*)*c", ['root ::= (([a] | [b]+)+)? "c"']),
         ("a?b?", ["root ::= ([a] [b]? | [b])?"]),
         ("a{0}", ['root ::= ""']),
+        (r"[\w-]{3}", ["root ::= r1 r1 r1", r"r1 ::= [\x2D0-9A-Z\x5Fa-z]"]),
     ],
 )
 def test_a_pattern_has_its_rules(pattern: str, rules: list[str]) -> None:
@@ -85,7 +86,7 @@ def test_what_no_grammar_stands_for_is_refused(pattern: str, reason: str) -> Non
 
 def test_nested_counts_multiply_in_rules_not_in_length() -> None:
     assert len(grammar(parse("((a{100}){100}){100}"))) < 5000
-    assert len(grammar(parse(f".{{1,{MAX_REPEATS}}}"))) < 1_000_000
+    assert len(grammar(parse(f".{{1,{MAX_REPEATS}}}"))) < 20 * MAX_REPEATS
 
 
 @given(st.text(st.characters(codec="utf-8")))
