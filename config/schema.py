@@ -7,18 +7,10 @@ the README show them.
 
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    TypeAdapter,
-    model_validator,
-)
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BeforeValidator, Field, model_validator
 
+from config.credentials import Credentials
+from config.sections import Section, Shorthand
 from config.types import (
     AllowedName,
     BaseUrl,
@@ -54,21 +46,6 @@ from config.types import (
 )
 
 SurfaceName = Literal["openai", "scale", "fireworks", "pais"]
-
-
-class Section(BaseModel):
-    """A mapping of the table: no unknown keys, no silent conversions, no input in error texts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
-
-
-class Shorthand(Section):
-    """A section that may also be written as one name."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        section = handler.resolve_ref_schema(handler(schema))
-        return {"anyOf": [TypeAdapter(TargetName).json_schema(), section]}
 
 
 class Timeouts(Section):
@@ -107,6 +84,11 @@ class DeploymentSettings(Section):
     api_key: Credential | None = Field(
         default=None,
         description='The credential for the upstream, best as "${VAR}" or "${file:PATH}". Empty: send none.',
+    )
+    credentials: Credentials | None = Field(
+        default=None,
+        description="Instead of api_key: credentials that expire and are fetched again. aws, google, entra, or a "
+        "mapping of one of these or oidc.",
     )
     base_url: BaseUrl | None = Field(
         default=None,

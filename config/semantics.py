@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Protocol
 
+from pydantic import SecretStr
+
 from config.addresses import address_fault, listens_on_loopback
 from config.problems import Locate, Path, Problem, did_you_mean, shown
 from config.schema import DeploymentSettings, GatewayConfig, Route
@@ -184,6 +186,25 @@ def _addresses(table: Table) -> Iterator[Problem]:
             yield table.at_value(path, fault)
 
 
+def _two_credentials(table: Table) -> Iterator[Problem]:
+    for path, level in _levels(table.config):
+        if level.api_key is not None and level.credentials is not None:
+            yield table.at_key((*path, "credentials"), "excludes api_key, which stands beside it: keep one of them")
+
+
+def _token_urls(table: Table) -> Iterator[Problem]:
+    seen = set()
+    for inheritance in _inheritances(table.config):
+        credentials = inheritance.first("credentials", lambda s: s.credentials)
+        path = (*inheritance.origins.get("credentials", ()), "oidc", "token_url")
+        if credentials is None or credentials.oidc is None or path in seen:
+            continue
+        allow_private = inheritance.first("allow_private", lambda s: s.allow_private) or False
+        if fault := address_fault(credentials.oidc.token_url, allow_private=allow_private):
+            seen.add(path)
+            yield table.at_value(path, fault)
+
+
 # Routes -------------------------------------------------------------------------------------------------------------
 
 
@@ -303,20 +324,27 @@ def _open_admin(table: Table) -> Iterator[Problem]:
 # Warnings -----------------------------------------------------------------------------------------------------------
 
 
+def _secrets(config: GatewayConfig) -> Iterator[tuple[Path, SecretStr | None]]:
+    for path, level in _levels(config):
+        yield (*path, "api_key"), level.api_key
+        if level.credentials is not None and level.credentials.oidc is not None:
+            yield (*path, "credentials", "oidc", "client_secret"), level.credentials.oidc.client_secret
+    yield ("server", "admin", "token"), config.server.admin.token
+
+
 def _literal_secrets(table: Table) -> Iterator[Problem]:
-    written = [((*path, "api_key"), level.api_key) for path, level in _levels(table.config)]
-    written.append((("server", "admin", "token"), table.config.server.admin.token))
-    for path, secret in written:
+    for path, secret in _secrets(table.config):
         if secret and path not in table.referenced:
             yield table.at_value(path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"')
 
 
 def _shared_key(table: Table) -> Iterator[Problem]:
-    without = [name for name, vendor in table.config.vendors.items() if vendor.api_key is None]
-    if table.config.defaults.api_key and len(without) > 1:
-        yield table.at_value(
-            ("defaults", "api_key"), f"this key is sent to {len(without)} vendors: {', '.join(without)}"
-        )
+    vendors, defaults = table.config.vendors, table.config.defaults
+    without = [name for name, vendor in vendors.items() if vendor.api_key is None and vendor.credentials is None]
+    for key, shared in (("api_key", defaults.api_key), ("credentials", defaults.credentials)):
+        if shared and len(without) > 1:
+            words = "this key is" if key == "api_key" else "these credentials are"
+            yield table.at_value(("defaults", key), f"{words} sent to {len(without)} vendors: {', '.join(without)}")
 
 
 def _idle_weights(table: Table) -> Iterator[Problem]:
@@ -345,6 +373,8 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _hidden_deployments,
     _renamed_wildcards,
     _addresses,
+    _two_credentials,
+    _token_urls,
     _targets,
     _circles,
     _zero_weights,

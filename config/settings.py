@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeVar
 
 from pydantic import SecretStr
 
+from config.credentials import Credentials
 from config.problems import Path
 from config.schema import Deployment, DeploymentSettings, GatewayConfig, Model
 
@@ -35,12 +36,14 @@ class Settings:
 
     `origins` holds where each value was written, by key (`base_url`, `timeouts.connect`, `headers.X-Team`), as a path
     that `Loaded.locate` turns into a position; a built-in value has no entry. `context_behavior` is the
-    `context_length_exceeded_behavior` of clients who send none; None leaves it to the surface.
+    `context_length_exceeded_behavior` of clients who send none; None leaves it to the surface. At most one of `api_key`
+    and `credentials` is there.
     """
 
     profile: str
     upstream_model: str | None
     api_key: SecretStr | None
+    credentials: Credentials | None
     base_url: str | None
     allow_private: bool
     url_params: Mapping[str, str]
@@ -110,10 +113,12 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
     found = config.models[model]
     own = deployment_named(found, deployment)
     level = deployment_inheritance(config, vendor, model, deployment)
+    api_key, credentials = _authentication(level)
     return Settings(
         profile=config.vendors[vendor].profile or vendor,
         upstream_model=own.upstream_model or found.upstream_model,
-        api_key=level.first("api_key", lambda s: s.api_key) or None,
+        api_key=api_key,
+        credentials=credentials,
         base_url=level.first("base_url", lambda s: s.base_url),
         allow_private=level.first("allow_private", lambda s: s.allow_private) or False,
         url_params=level.merged("url_params", lambda s: s.url_params),
@@ -128,6 +133,18 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         weight=own.weight,
         origins=MappingProxyType(level.origins),
     )
+
+
+def _authentication(level: Inheritance) -> tuple[SecretStr | None, Credentials | None]:
+    """The deepest word on it: a key silences the credentials of the levels above, and they its."""
+    for path, own in level.levels:
+        if own.credentials is not None:
+            level.origins["credentials"] = (*path, "credentials")
+            return None, own.credentials
+        if own.api_key is not None:
+            level.origins["api_key"] = (*path, "api_key")
+            return own.api_key or None, None
+    return None, None
 
 
 def _timeouts(level: Inheritance) -> TimeoutSeconds:

@@ -135,6 +135,7 @@ Policy = Annotated[Literal["priority", "weighted"], Referable()]
 LogFormat = Annotated[Literal["json", "text"], Referable()]
 OnUnsupported = Annotated[Literal["error", "drop"] | None, Referable()]
 ContextBehavior = Annotated[Literal["truncate", "error"] | None, Referable()]
+ClientAuth = Annotated[Literal["basic", "post"], Referable()]
 
 # Names --------------------------------------------------------------------------------------------------------------
 
@@ -210,6 +211,16 @@ def _digits_as_text(value: object) -> object:
 UrlParam = Annotated[str, Checked(_check_param), BeforeValidator(_digits_as_text, json_schema_input_type=str | int)]
 UrlParamName = Annotated[str, key_matching(r"[a-z][a-z0-9_]{0,63}", "must be a placeholder's name, such as resource")]
 
+# What signed requests are made of.
+AwsName = Annotated[str, value_matching(r"[a-z][a-z0-9-]{0,63}", "must be lower-case letters, digits and '-'")]
+RoleArn = Annotated[
+    str,
+    value_matching(
+        r"arn:[a-z0-9-]+:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+",
+        "must be a role, such as arn:aws:iam::123456789012:role/gateway",
+    ),
+]
+
 # Secrets ------------------------------------------------------------------------------------------------------------
 
 
@@ -220,6 +231,12 @@ def _check_credential(value: str) -> str:
     return value
 
 
+def _check_secret(value: str) -> str:
+    if not value:
+        raise refuse("must not be empty")
+    return _check_credential(value)
+
+
 def _check_digest(value: str) -> str:
     if not re.fullmatch(r"sha256:[0-9A-Fa-f]{64}", value):
         raise refuse("must be sha256: and 64 hex digits; `dragoman key new` makes a key and prints its line")
@@ -227,6 +244,7 @@ def _check_digest(value: str) -> str:
 
 
 Credential = Annotated[SecretStr, Checked(_check_credential)]
+Secret = Annotated[SecretStr, Checked(_check_secret)]
 KeyDigest = Annotated[str, Checked(_check_digest, {"pattern": rf"^sha256:[0-9A-Fa-f]{{64}}$|{REFERENCE_PATTERN}"})]
 
 # Headers ------------------------------------------------------------------------------------------------------------

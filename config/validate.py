@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from config.problems import Path, Problem, did_you_mean
-from config.schema import GatewayConfig, Section, Shorthand
+from config.schema import GatewayConfig
+from config.sections import Section, Shorthand
 from config.tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
 from config.values import Value
 
