@@ -156,12 +156,14 @@ def test_one_schema_becomes_the_body_that_each_vendor_enforces(table: str) -> No
     assert [target["chosen"] for target in found["targets"]] == [True, False, False, False]
 
 
-def test_a_pattern_goes_to_the_one_that_has_patterns_and_the_others_say_why_not(table: str) -> None:
+def test_a_pattern_goes_to_who_has_patterns_or_grammars_and_the_others_say_why_not(table: str) -> None:
     body: JsonObject = {"model": "any", "prompt": "A colour", "max_tokens": 50, "guided_regex": "red|blue"}
     status, found = explained(table, body)
     assert status == 0
-    first, *others = found["targets"]
+    first, second, *others = found["targets"]
     assert first["calls"][0]["body"]["structured_outputs"] == {"regex": "red|blue"}
+    assert second["calls"][0]["body"]["response_format"] == {"type": "grammar", "grammar": 'root ::= "red" | "blue"'}
+    assert second["emulated"] == ["guided_regex"]
     for target in others:
         assert target["refused"]["param"] == "guided_regex"
         assert target["deployment"] in target["refused"]["message"]

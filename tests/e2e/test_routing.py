@@ -35,7 +35,7 @@ version: 1
 vendors:
   one: {{profile: openai_compatible, base_url: "{one}/v1", api_key: {UPSTREAM_KEY}}}
   two: {{profile: openai_compatible, base_url: "{two}/v1"}}
-  choosy: {{profile: ollama, base_url: "{one}/v1"}} # refuses n
+  choosy: {{profile: ollama, base_url: "{one}/v1"}} # refuses logit_bias
 defaults: {{allow_private: true, completions: true}}
 models:
   one/plain: {{}}
@@ -78,10 +78,7 @@ def said(received: Received) -> Script:
     model = str(body["model"])
     if body.get("stream"):
         return sse_answer(openai_wire.completion_frames([model]))
-    answer = openai_wire.completion(model)
-    if body.get("n") == 2:
-        answer["choices"] = [{"index": index, "text": model, "finish_reason": "stop"} for index in (0, 1)]
-    return json_answer(200, answer)
+    return json_answer(200, openai_wire.completion(model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +182,10 @@ async def test_a_target_that_cannot_honour_a_field_is_passed_over_and_the_first_
 ) -> None:
     assert served(await world.ask("small"))[2] == "choosy/small/default"
     before = len(requests_for(world.one, "small"))
-    answer = await world.ask("small", n=2)
+    answer = await world.ask("small", logit_bias={"1": 2})
     assert served(answer) == ("two/other", "other", "two/other/default")
-    refused = await world.ask("only-small", n=2)
-    assert (refused.status, refused.code, refused.error()["param"]) == (400, "unsupported_parameter", "n")
+    refused = await world.ask("only-small", logit_bias={"1": 2})
+    assert (refused.status, refused.code, refused.error()["param"]) == (400, "unsupported_parameter", "logit_bias")
     assert "choosy/small/default" in refused.message
     assert len(requests_for(world.one, "small")) == before
 
