@@ -4,8 +4,9 @@ Never writes to the client; a stream is handed over at its first content, which 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -19,14 +20,14 @@ from providers.shape import Call, Prepared, prepare
 from providers.unified import UnifiedRequest
 from proxy.background import Tasks
 from proxy.deadlines import Deadlines, Phase
-from proxy.errors import refused
+from proxy.errors import GatewayError, refused
 from proxy.fitting import Fitting
 from proxy.metrics import Metrics
 from proxy.mock_transport import SCHEME, MockTransport
 from proxy.record import Attempt, RequestRecord
 from proxy.routing import Plan
 from proxy.snapshot import Team
-from proxy.streams import LocalStream, MergedStream, OpenStream, Stream
+from proxy.streams import LocalStream, MergedStream, OpenStream, Stream, read_through
 from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole, unwatched
 
 T = TypeVar("T")
@@ -80,6 +81,10 @@ class Dispatcher:
             attempt.status = error.failure.status
             attempt.message = error.failure.message
             raise
+        except GatewayError:
+            # What the client wants of the window cannot be kept there, which only this attempt could tell.
+            attempt.outcome = FailureKind.INVALID_REQUEST.value
+            raise
         except (asyncio.CancelledError, ConnectionError):
             # The upstream's own connection errors have become UpstreamErrors: this one is the client's.
             attempt.outcome = "cancelled"
@@ -95,10 +100,12 @@ class Dispatcher:
         """
         started = self._clock()
         try:
+            if prepared.counted:
+                prepared = await self._counted(prepared, record)
             if prepared.finishing is None:
                 arrived = partial(clock.enter, Phase.IDLE, prepared.target.timeouts.idle)
                 read = partial(self._read, record, arrived)
-                completion = await self._fitted(prepared, prepared.calls[0], record, read)
+                completion = await self._fitted(prepared.calls[0], record, read)
             else:
                 completion = await self._assembled(prepared, prepared.finishing, record)
             return estimated(prepared.request, completion)
@@ -110,15 +117,8 @@ class Dispatcher:
         request = prepared.request
         if not prepared.calls:
             return Finisher(finishing).whole(alone(request))
-        slots = asyncio.Semaphore(AT_ONCE)
         ask = partial(self._gather, record, finishing) if finishing.stops else partial(self._read, record, unwatched)
-
-        async def one(call: Call) -> Completion:
-            async with slots:
-                return await self._fitted(prepared, call, record, ask)
-
-        async with Tasks() as tasks:
-            completions = await tasks.all(one(call) for call in prepared.calls)
+        completions = await _each(prepared.calls, lambda call: self._fitted(call, record, ask))
         completion = completions[0]
         if len(completions) > 1:
             record.billed = billed(completions)
@@ -143,14 +143,16 @@ class Dispatcher:
         """One call's answer out of a stream, which ends where the gateway finds a stop."""
         stream = await self._first(record, finishing, call)
         gatherer = Gatherer(call.part.count)
-        try:
-            for event in stream.first():
+
+        async def gather(events: Iterator[StreamEvent]) -> int:
+            ended = 0
+            for event in events:
                 gatherer.add(event)
-            while not stream.over:
-                await stream.wait()
-                for event in stream.take():
-                    gatherer.add(event)
-            await stream.finish()
+                ended += isinstance(event, Chunk) and event.finish_reason is not None
+            return ended
+
+        try:
+            await read_through(stream, call.part.count, gather)
         finally:
             stream.close()
         try:
@@ -166,6 +168,8 @@ class Dispatcher:
         content.
         """
         clock.enter(Phase.FIRST_EVENT, prepared.target.timeouts.first_event)
+        if prepared.counted:
+            prepared = await self._waited(record, self._counted(prepared, record))
         finishing = prepared.finishing
         finisher = None if finishing is None else Finisher(finishing)
         if len(prepared.calls) > 1:
@@ -176,7 +180,7 @@ class Dispatcher:
                 yield merged
                 record.billed = merged.billed
         elif prepared.calls:
-            first = self._fitted(prepared, prepared.calls[0], record, partial(self._first, record, finishing))
+            first = self._fitted(prepared.calls[0], record, partial(self._first, record, finishing))
             stream = await self._waited(record, first)
             stream.finisher = finisher
             try:
@@ -197,7 +201,7 @@ class Dispatcher:
         finishing = prepared.finishing or Finishing()
 
         async def opened(call: Call) -> OpenStream:
-            return await self._fitted(prepared, call, record, partial(self._first, record, finishing))
+            return await self._fitted(call, record, partial(self._first, record, finishing))
 
         tally = UsageTally([call.part for call in prepared.calls])
         merged = MergedStream(len(prepared.calls), finishing.n, opened, asyncio.Semaphore(AT_ONCE), tally)
@@ -219,12 +223,13 @@ class Dispatcher:
             raise
         return OpenStream(response, decoder, events, ended)
 
-    async def _fitted(
-        self, prepared: Prepared, call: Call, record: RequestRecord, ask: Callable[[Call], Awaitable[T]]
-    ) -> T:
+    async def _counted(self, prepared: Prepared, record: RequestRecord) -> Prepared:
+        """The request with calls that fit, as far as that can be told before the first of them is made."""
+        calls = await _each(prepared.calls, lambda call: self._fitting.beforehand(call, record))
+        return replace(prepared, calls=tuple(calls))
+
+    async def _fitted(self, call: Call, record: RequestRecord, ask: Callable[[Call], Awaitable[T]]) -> T:
         """What `ask` gives for a call, with as many tokens as the window leaves where that is what the client wants."""
-        if prepared.counted:
-            call = await self._fitting.beforehand(call, record)
         tries = 1
         while True:
             try:
@@ -249,6 +254,20 @@ class Dispatcher:
         finally:
             response.release()
         raise UpstreamError(sent.target.dialect.classify(sent, response.status, response.headers, body))
+
+
+async def _each(calls: Sequence[Call], work: Callable[[Call], Coroutine[object, object, T]]) -> list[T]:
+    """What `work` gives for each call, in order, several at a time; the first exception ends them all."""
+    if len(calls) <= 1:
+        return [await work(call) for call in calls]
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(call: Call) -> T:
+        async with slots:
+            return await work(call)
+
+    async with Tasks() as tasks:
+        return await tasks.all(one(call) for call in calls)
 
 
 def _merged(prepared: Prepared, completions: list[Completion], candidates: int) -> Completion:

@@ -42,6 +42,8 @@ class Body:
     async def read(self) -> bytes:
         """See UpstreamResponse."""
         while self._steps:
+            if self._steps[0] == b"":
+                return b""
             step = self._steps.pop(0)
             if isinstance(step, UpstreamError):
                 raise step
