@@ -65,7 +65,7 @@ COMPILE := uv pip compile pyproject.toml --group build --universal --python-vers
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv"; exit 1; }
 	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --constraint requirements.lock --extra dev --extra engine --output-file requirements-dev.lock
+	$(COMPILE) --constraint requirements.lock --all-extras --output-file requirements-dev.lock
 
 venv: $(VENV)/.dev
 

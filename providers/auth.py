@@ -1,11 +1,12 @@
 """Credentials of a target and the headers they become; the one place that reveals a secret.
 
-Never reads the environment, a file or a clock.
+Never reads the environment, a file or a clock, and never fetches: where a credential that expires comes from is only
+said here.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import SecretStr
 
@@ -13,28 +14,92 @@ MASK = "********"
 
 
 @dataclass(frozen=True, slots=True)
+class AwsSource:
+    """AWS's own chain, for requests signed for a service in a region; with a profile of AWS's own files instead of the
+    environment, and a role to take on with what was found."""
+
+    service: str
+    region: str
+    profile: str | None = None
+    role_arn: str | None = None
+
+    kind: ClassVar[str] = "aws"
+    shown: ClassVar[Mapping[str, str]] = {"X-Amz-Date": MASK, "Authorization": f"AWS4-HMAC-SHA256 {MASK}"}
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleSource:
+    """Google's Application Default Credentials, or those in a JSON file (its path)."""
+
+    scope: str
+    file: str | None = None
+
+    kind: ClassVar[str] = "google"
+    shown: ClassVar[Mapping[str, str]] = {"Authorization": f"Bearer {MASK}"}
+
+
+@dataclass(frozen=True, slots=True)
+class EntraSource:
+    """Microsoft Entra ID by Azure's own chain; `client_id` chooses among several identities of a machine or pod."""
+
+    scope: str
+    client_id: str | None = None
+
+    kind: ClassVar[str] = "entra"
+    shown: ClassVar[Mapping[str, str]] = GoogleSource.shown
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSource:
+    """OAuth 2.0 client credentials (RFC 6749, 4.4). `client_auth` says where the secret goes: `basic` in a header,
+    `post` in the body; `allow_private` whether the endpoint may lie in the own network."""
+
+    token_url: str
+    client_id: str
+    client_secret: SecretStr
+    scope: str | None = None
+    audience: str | None = None
+    client_auth: Literal["basic", "post"] = "basic"
+    allow_private: bool = False
+
+    kind: ClassVar[str] = "oidc"
+    shown: ClassVar[Mapping[str, str]] = GoogleSource.shown
+
+
+Source: TypeAlias = AwsSource | GoogleSource | EntraSource | OidcSource
+"""Where a credential that expires comes from; equal ones are the same credential."""
+
+
+def reveal(secret: SecretStr) -> str:
+    """The text of a secret, for a socket or a signature only."""
+    return secret.get_secret_value()
+
+
+@dataclass(frozen=True, slots=True)
 class Credential:
     """How a target authenticates: a key with its header style, and static headers whose values may be secret.
 
     `style` is `bearer` (`Authorization: Bearer KEY`), `header` (`NAME: KEY`) or `none`. Without a key nothing is sent,
-    which vLLM and llama.cpp accept when they were started without one.
+    which vLLM and llama.cpp accept when they were started without one. With a `source` there is no key: each call gets
+    a credential of its own, made of what was fetched from there.
     """
 
     style: Literal["bearer", "header", "none"] = "none"
     header: str = "Authorization"
     key: SecretStr | None = None
     static: Mapping[str, SecretStr] = field(default_factory=dict)
+    source: Source | None = None
 
     def headers(self) -> dict[str, str]:
         """The headers in clear, for the socket only."""
-        revealed = {name: value.get_secret_value() for name, value in self._secrets().items()}
+        revealed = {name: reveal(value) for name, value in self._secrets().items()}
         if self.style == "bearer" and self.key is not None:
             revealed[self.header] = f"Bearer {revealed[self.header]}"
         return revealed
 
     def masked(self) -> dict[str, str]:
-        """The same headers with every value hidden, for people."""
-        return dict.fromkeys(self._secrets(), MASK)
+        """The same headers with every value hidden, for people; of what would be fetched, the scheme is shown."""
+        return {**dict.fromkeys(self._secrets(), MASK), **(self.source.shown if self.source else {})}
 
     def _secrets(self) -> dict[str, SecretStr]:
         secrets = dict(self.static)

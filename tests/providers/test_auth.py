@@ -2,11 +2,12 @@
 
 import logging
 import traceback
+from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
 
-from providers.auth import MASK, Credential
+from providers.auth import MASK, AwsSource, Credential, EntraSource, GoogleSource, OidcSource, Source
 
 SECRET = "sk-very-secret-value"
 OTHER = "another-secret-value"
@@ -50,3 +51,26 @@ def test_no_way_of_printing_shows_a_secret(credential: Credential, caplog: pytes
     for text in shown:
         assert SECRET not in text
         assert OTHER not in text
+
+
+OIDC = OidcSource("https://id.example/token", "gateway", SecretStr(SECRET), "a b", allow_private=True)
+SOURCES = [AwsSource("bedrock", "eu-central-1", "prod"), GoogleSource("scope"), EntraSource("scope", "me"), OIDC]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_would_be_fetched_is_shown_by_its_scheme_alone(source: Source) -> None:
+    credential = Credential(static=STATIC, source=source)
+    assert credential.headers() == {"X-Project": OTHER}
+    shown = credential.masked()
+    assert shown["X-Project"] == MASK
+    assert shown["Authorization"] in (f"Bearer {MASK}", f"AWS4-HMAC-SHA256 {MASK}")
+    assert ("X-Amz-Date" in shown) == (source.kind == "aws")
+    assert SECRET not in repr(credential)
+
+
+def test_equal_sources_are_one_and_a_changed_secret_makes_another() -> None:
+    again = replace(OIDC, client_secret=SecretStr(SECRET))
+    changed = replace(OIDC, client_secret=SecretStr("other"))
+    assert {OIDC: 1, again: 2} == {OIDC: 2}
+    assert changed != OIDC
+    assert len({*SOURCES, changed}) == len(SOURCES) + 1
