@@ -3,6 +3,7 @@
 Never decides what an answer means, and never cuts a prompt.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import cast
@@ -10,17 +11,23 @@ from typing import cast
 import orjson
 
 from providers.context import fits, most_prompt_tokens, next_limit
-from providers.dialect import UpstreamRequest
+from providers.dialect import Target, UpstreamRequest
 from providers.failure import Failure, FailureKind, Refusal, UpstreamError
 from providers.shape import WINDOW, Call
 from providers.tokenizers import TOKENIZERS, Count
 from providers.unified import ChatPrompt, JsonObject, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.errors import refused
 from proxy.record import RequestRecord
-from proxy.upstream import UpstreamResponse, read_whole, unwatched
-from proxy.windows import MOST, Windows
+from proxy.upstream import UpstreamResponse, fail, read_whole, unwatched
+from proxy.windows import MOST, Windows, engine_of
 
 Ask = Callable[[UpstreamRequest, RequestRecord], Awaitable[UpstreamResponse]]
+
+COUNT_WAIT = 10.0
+"""Seconds an engine may take to count one prompt."""
+
+_NO_TOKENIZER = frozenset({401, 403, 404, 405, 501})
+"""Statuses of engines that have no such path, or keep it from us. Others are about one prompt, or pass."""
 
 
 class Fitting:
@@ -32,7 +39,7 @@ class Fitting:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._windows = Windows()
-        self._mute: dict[str, None] = {}
+        self._mute: dict[tuple[str, str], None] = {}
 
     async def beforehand(self, call: Call, record: RequestRecord) -> Call:
         """The call as it may be sent. Raises UpstreamError when the prompt leaves no room for what is asked, and
@@ -71,29 +78,42 @@ class Fitting:
         """What the engine's tokenizer says of one prompt, and of its window."""
         sent = call.sent
         tokenizer = TOKENIZERS.get(sent.target.profile.tokenizer or "")
-        if tokenizer is None or sent.target.base_url in self._mute:
+        if tokenizer is None or engine_of(sent.target) in self._mute:
             return Count()
         counting = tokenizer(_body_of(sent, prompt), sent.operation, sent.target.base_url, sent.target.upstream_model)
-        while (question := counting.next()) is not None:
-            asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
-            try:
-                response = await self._ask(asked, record)
-                try:
-                    counting.answer(response.status, await read_whole(response, unwatched))
-                    if 400 <= response.status < 500:
-                        self._silence(sent.target.base_url)
-                finally:
-                    response.release()
-            except UpstreamError:
+        try:
+            async with asyncio.timeout(COUNT_WAIT):
+                while (question := counting.next()) is not None:
+                    asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
+                    counting.answer(*await self._answer(asked, record))
+        except (TimeoutError, UpstreamError) as error:
+            if WINDOW in call.request.injected:
                 # The call itself will tell what is wrong with the engine.
                 return Count()
+            if isinstance(error, UpstreamError):
+                raise
+            raise fail(FailureKind.TIMEOUT, f"The upstream counted no tokens within {COUNT_WAIT:g} s.") from None
         if counting.count.window is not None:
             self._windows.learn(sent.target, counting.count.window)
         return counting.count
 
-    def _silence(self, engine: str) -> None:
-        """An engine that has no such path, or keeps it from us, is not asked again with every request."""
-        self._mute[engine] = None
+    async def _answer(self, asked: UpstreamRequest, record: RequestRecord) -> tuple[int, bytes]:
+        """Status and body. Raises UpstreamError when the engine cannot answer now."""
+        response = await self._ask(asked, record)
+        try:
+            body = await read_whole(response, unwatched)
+        finally:
+            response.release()
+        status = response.status
+        if status in _NO_TOKENIZER:
+            self._silence(asked.target)
+        elif status == 429 or status >= 500:
+            raise UpstreamError(asked.target.dialect.classify(asked, status, response.headers, body))
+        return status, body
+
+    def _silence(self, target: Target) -> None:
+        """What an engine does not tell, it is not asked again with every request."""
+        self._mute[engine_of(target)] = None
         if len(self._mute) > MOST:
             del self._mute[next(iter(self._mute))]
 

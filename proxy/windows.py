@@ -22,7 +22,7 @@ class Windows:
 
     def learn(self, target: Target, window: int) -> None:
         """Remember the tokens that prompt and answer may have together, at least 1."""
-        engine = _engine(target)
+        engine = engine_of(target)
         self._learned.pop(engine, None)
         self._learned[engine] = window
         if len(self._learned) > self._most:
@@ -39,9 +39,12 @@ class Windows:
 
     def known(self, target: Target) -> int | None:
         """The window to keep within: the engine's, or the table's where the operator wants it smaller."""
-        known = [window for window in (target.context_window, self._learned.get(_engine(target))) if window is not None]
+        known = [
+            window for window in (target.context_window, self._learned.get(engine_of(target))) if window is not None
+        ]
         return min(known, default=None)
 
 
-def _engine(target: Target) -> tuple[str, str]:
+def engine_of(target: Target) -> tuple[str, str]:
+    """Which engine a target is; some servers have several models, and clients may name ones that are not there."""
     return target.base_url, target.upstream_model
