@@ -24,6 +24,14 @@ class MatrixRow:
     operation: Operation
     cells: Mapping[str, Cell]
 
+    @property
+    def closed(self) -> str:
+        """Why the model has no such endpoint, so that every feature is refused for this one reason; empty when it
+        has."""
+        found = set(self.cells.values())
+        cell = next(iter(found))
+        return cell.how if cell.refused and len(found) == 1 else ""
+
 
 def rows(profiles: Iterable[Profile], context_window: int | None = None) -> Iterator[MatrixRow]:
     """A row for each operation of each example model. `context_window` is the window in tokens that the table gives;

@@ -113,6 +113,12 @@ def _schema(args: argparse.Namespace) -> int:
     return schema()
 
 
+def _vendors(args: argparse.Namespace) -> int:
+    from proxy.commands.vendors import vendors_json, vendors_text
+
+    return vendors_json(args.name) if args.json else vendors_text(args.name)
+
+
 def _version(args: argparse.Namespace) -> int:
     from proxy.commands.version import version_json, version_text
 
@@ -133,7 +139,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "2 wrong usage.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (_add_demo, _add_serve, _add_check, _add_routes, _add_explain, _add_key, _add_schema, _add_version):
+    for add in _ADDERS:
         add(commands)
     return parser
 
@@ -230,6 +236,28 @@ def _add_schema(commands: Commands) -> None:
     _command(commands, "schema", _schema, "print the JSON Schema of a table, which editors understand", examples)
 
 
+def _add_vendors(commands: Commands) -> None:
+    summary = "show the vendors known, and which fields each honours, has emulated, or refuses"
+    examples = ["vendors", "vendors anthropic", "vendors --json"]
+    parser = _command(commands, "vendors", _vendors, summary, examples)
+    parser.add_argument("name", nargs="?", help="a profile's name: every field, with the means or the reason")
+    parser.add_argument("--json", action="store_true", help="everything as a JSON object")
+
+
 def _add_version(commands: Commands) -> None:
     parser = _command(commands, "version", _version, "print the version", ["version", "version --json"])
     parser.add_argument("--json", action="store_true", help="as a JSON object, with the Python and the system")
+
+
+_ADDERS: Sequence[Callable[[Commands], None]] = (
+    _add_demo,
+    _add_serve,
+    _add_check,
+    _add_routes,
+    _add_explain,
+    _add_key,
+    _add_schema,
+    _add_vendors,
+    _add_version,
+)
+"""In the order of the help."""

@@ -40,10 +40,11 @@ def test_a_feature_is_asked_at_the_endpoint_its_request_goes_to() -> None:
 
 
 def test_an_endpoint_that_a_model_lacks_is_refused_with_the_reason() -> None:
-    chat = row("openai", "gpt-3.5-turbo-instruct", Operation.CHAT).cells
-    assert {(cell.support, cell.how) for cell in chat.values()} == {
-        (Support.REFUSED, "the model takes raw prompts only; use a completions endpoint")
-    }
+    chat = row("openai", "gpt-3.5-turbo-instruct", Operation.CHAT)
+    reason = "the model takes raw prompts only; use a completions endpoint"
+    assert {(cell.support, cell.how) for cell in chat.cells.values()} == {(Support.REFUSED, reason)}
+    assert chat.closed == reason
+    assert row("openai", "gpt-3.5-turbo-instruct", Operation.COMPLETIONS).closed == ""
 
 
 @pytest.mark.parametrize("operation", Operation)

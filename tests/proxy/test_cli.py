@@ -10,7 +10,7 @@ from proxy.cli import CLOSED_PIPE, INTERRUPTED, SURFACE_NAMES, main
 from proxy.surfaces.registry import SURFACES
 from proxy.terminal import USAGE, CommandError
 
-COMMANDS = ("demo", "serve", "check", "routes", "explain", "key", "schema", "version")
+COMMANDS = ("demo", "serve", "check", "routes", "explain", "key", "schema", "vendors", "version")
 Output = pytest.CaptureFixture[str]
 
 
