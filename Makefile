@@ -10,7 +10,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 # Written by `make generate`, committed, and compared by .ci/run.
-GENERATED := config/schema.json
+GENERATED := config/schema.json config/README.md providers/README.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -55,6 +55,8 @@ generate: $(VENV)/.dev
 	@mkdir -p build
 	$(BIN)/dragoman schema > build/schema.json
 	@mv build/schema.json config/schema.json
+	$(BIN)/python -m config.reference
+	$(BIN)/python -m providers.reference
 
 generated-files:
 	@echo $(GENERATED)
