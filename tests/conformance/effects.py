@@ -1,0 +1,129 @@
+"""What a client must see of each feature, whoever made it happen: vendor or gateway. Written by hand, from OpenAI's
+documentation and design 1.3; never derived from what the code does.
+"""
+
+from collections.abc import Callable, Mapping
+
+from providers.unified import Operation
+from tests.conformance.engine import LOGPROBS
+from tests.conformance.samples import PROMPT
+from tests.conformance.shown import Shown, ShownChoice, shown
+from tests.proxy.raw_client import Answer
+
+TEXT = "one two END three"
+LIKELIER = "one two END four"
+TOKENS = ("one", " two", " END", " three")
+
+
+def plain(seen: Shown) -> None:
+    """One whole choice, and the vendor's own count."""
+    _whole(seen)
+    assert seen.usage is not None
+    assert seen.usage[1] == 4
+
+
+def _whole(seen: Shown) -> None:
+    assert seen.only == ShownChoice(TEXT, "stop")
+
+
+def _says(text: str) -> Callable[[Shown], None]:
+    def check(seen: Shown) -> None:
+        assert (seen.only.text, seen.only.finish) == (text, "stop")
+
+    return check
+
+
+def _several(prompts: int, *texts: str) -> Callable[[Shown], None]:
+    """Choices numbered without a gap, every prompt counted once, and all that was generated."""
+
+    def check(seen: Shown) -> None:
+        assert list(seen.choices) == list(range(len(texts)))
+        assert sorted(choice.text for choice in seen.choices.values()) == sorted(texts)
+        assert {choice.finish for choice in seen.choices.values()} == {"stop"}
+        assert seen.usage == (prompts, 4 * len(texts))
+
+    return check
+
+
+def _cut(seen: Shown) -> None:
+    assert (seen.only.text, seen.only.finish) == ("one two END", "length")
+    assert seen.usage == (2, 3)
+
+
+def _best(seen: Shown) -> None:
+    assert (seen.only.text, seen.only.finish, seen.only.tokens) == (LIKELIER, "stop", None)
+    assert seen.usage == (2, 8)
+
+
+def _stopped(text: str) -> Callable[[Shown], None]:
+    def check(seen: Shown) -> None:
+        assert (seen.only.text, seen.only.finish) == (text, "stop")
+        assert seen.usage is not None
+
+    return check
+
+
+def _scored(seen: Shown) -> None:
+    assert seen.only == ShownChoice(TEXT, "stop", [(token, LOGPROBS[0]) for token in TOKENS])
+
+
+def _echoed_and_scored(seen: Shown) -> None:
+    assert seen.only.text == PROMPT + TEXT
+    assert seen.only.tokens is not None
+    assert "".join(token for token, _ in seen.only.tokens) == PROMPT + TEXT
+    assert [number for _, number in seen.only.tokens[2:]] == [LOGPROBS[0]] * 4
+
+
+def _called(seen: Shown) -> None:
+    assert seen.only.calls == [("look", "{}")]
+    assert seen.only.text == ""
+
+
+_ANSWERS: Mapping[str, Callable[[Shown], None]] = {
+    "prompt.batch": _several(5, TEXT, TEXT),
+    "prompt.token_batch": _several(3, TEXT, TEXT),
+    "max_tokens": _cut,
+    "n": _several(2, TEXT, LIKELIER),
+    "best_of": _best,
+    "stop": _stopped("one two "),
+    "stop.blank": _stopped("one"),
+    "stop.many": _stopped("one two "),
+    "include_stop_str_in_output": _stopped("one two END"),
+    "logprobs": _scored,
+    "echo": _says(PROMPT + TEXT),
+    "echo.logprobs": _echoed_and_scored,
+    "response_format.json_object": _says("{}"),
+    "response_format.json_schema": _says('{"a":1}'),
+    "response_format.grammar": _says("no"),
+    "response_format.structural_tag": _says("no"),
+    "guided_json": _says('{"a":1}'),
+    "guided_regex": _says("123"),
+    "guided_choice": _says("no"),
+    "guided_grammar": _says("no"),
+    "tools": _called,
+    "tool_choice.required": _called,
+    "tool_choice.named": _called,
+    "parallel_tool_calls": _called,
+    "stream": _whole,
+}
+"""The others leave nothing in an answer that an engine of four words could show."""
+
+_ERRORS: Mapping[str, tuple[int, str]] = {
+    "inference_timeout": (504, "upstream_timeout"),
+    "context_length_exceeded_behavior.error": (400, "context_length_exceeded"),
+}
+ENDLESS = frozenset({"mock"})
+"""Profiles without a window."""
+
+
+def check_effect(profile: str, feature: str, operation: Operation, answer: Answer) -> None:
+    """Raises AssertionError when the client does not see what it asked for."""
+    error = _ERRORS.get(feature)
+    if error is not None and not (profile in ENDLESS and feature.startswith("context")):
+        assert answer.status == error[0], answer.body
+        assert answer.code == error[1]
+        return
+    seen = shown(answer)
+    _ANSWERS.get(feature, plain)(seen)
+    if seen.choices[0].calls:
+        assert seen.choices[0].finish == ("tool_calls" if operation is Operation.CHAT else "stop")

@@ -1,0 +1,76 @@
+"""Where a value is found in what a vendor got: as it is, or in one of the forms that the vendors document for it.
+
+Never what the gateway's own code makes of a value.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from providers.unified import JsonObject, JsonValue
+from tests.conformance.samples import GRAMMAR, IMAGE, PROMPT, SCHEMA, TOOL
+from tests.conformance.walk import Exchange, Sent, Walked
+
+_ANY_OBJECT: JsonObject = {"type": "object"}
+_FUNCTION = TOOL["function"]
+
+_FORMS: Mapping[str, Sequence[JsonValue]] = {
+    "prompt": [PROMPT],
+    "messages": [[{"role": "user", "content": PROMPT}]],
+    "logprobs": [1],
+    "response_format.json_object": [{"type": "json_object"}, _ANY_OBJECT],
+    "response_format.json_schema": [SCHEMA],
+    "response_format.grammar": [GRAMMAR],
+    "images": [IMAGE, IMAGE.partition(",")[2]],
+    "tools": [_FUNCTION["parameters"]] if isinstance(_FUNCTION, dict) else [],
+    "tool_choice.required": ["required", "any"],
+    "tool_choice.named": [{"type": "function", "function": {"name": "look"}}, {"type": "tool", "name": "look"}],
+    "parallel_tool_calls": [False, {"type": "auto", "disable_parallel_tool_use": True}],
+    "service_tier": ["default", "standard_only"],
+    "stream_options": [True],
+    "inference_extra_params": [3],
+    "unknown": [3],
+}
+"""What is looked for where that is not the value of the feature's field."""
+
+_SILENT = frozenset({"inference_timeout", "inference_extra_headers"})
+"""What has no place in a body."""
+
+_IN_EVERY_CALL = frozenset({"prompt", "messages", "context_length_exceeded_behavior"})
+"""What the smallest request has too."""
+
+_MINDED = ("fireworks", "together/model chat")
+"""Vendors that obey `context_length_exceeded_behavior`; the others do one thing or the other of themselves."""
+
+
+def found(walked: Walked, fields: JsonObject) -> bool:
+    """Whether a native field's value is in the members by which the call differs from the smallest one."""
+    (sent,) = walked.whole.calls(walked.row.profile)
+    feature, field = walked.feature, walked.feature.partition(".")[0]
+    if feature in _SILENT or (field.startswith("context") and not _minds(walked)):
+        return True
+    body = sent.body if field in _IN_EVERY_CALL else changed(sent, walked.base)
+    wanted = _FORMS.get(feature) or [fields[field]]
+    return any(_holds(body, value) for value in wanted)
+
+
+def _minds(walked: Walked) -> bool:
+    return f"{walked.row.profile}/{walked.row.model} {walked.row.operation}".startswith(_MINDED)
+
+
+def changed(sent: Sent, base: Exchange) -> JsonObject:
+    """The members of a body that the smallest request's has not, or has with another value."""
+    before = base.sent[-1].body or {}
+    return {name: value for name, value in (sent.body or {}).items() if name not in before or before[name] != value}
+
+
+def _holds(holder: JsonValue, wanted: JsonValue) -> bool:
+    if type(holder) is type(wanted) and holder == wanted:
+        return True
+    if isinstance(holder, dict):
+        return any(_holds(member, wanted) for member in holder.values())
+    if isinstance(holder, list):
+        return any(_holds(member, wanted) for member in holder)
+    if isinstance(holder, str) and holder.startswith("{"):
+        return _holds(orjson.loads(holder), wanted)
+    return False

@@ -1,0 +1,78 @@
+"""A vendor of a given profile: an engine behind its dialect's wire, and what it does when the window is full.
+
+Never decides what a test should see. The habits are written down here from the vendors' documentation a second time, so
+that a row of `profiles.yaml` that is wrong about them shows.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, cast
+
+from providers.profiles import load_profiles
+from providers.unified import JsonObject
+from tests.conformance.engine import WINDOW, Ask, Engine, prompt_tokens
+from tests.conformance.wires.registry import SPOKEN
+from tests.conformance.wires.wire import Answered, Spoken
+from tests.support.script import Hang, Received, Script, Send
+from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
+
+HANG = "x-fake-hang"
+"""A header that makes the vendor say nothing."""
+
+Habit = Literal["refuses", "obeys", "answers"]
+
+HABITS: Mapping[str, Habit] = {
+    "fireworks": "obeys",
+    "vllm": "answers",  # from 0.32 it lowers max_tokens to what fits
+    "llamacpp": "answers",  # generates until the slot is full
+    "ollama": "answers",  # cuts the prompt to fit
+    "anthropic": "answers",  # ends the message where the window ends
+    "mock": "answers",  # has no window
+}
+"""What becomes of a call that is too large for the window. Vendors that are not here refuse it."""
+
+
+def spoken(profile: str) -> Spoken:
+    """The wire of a profile's dialect."""
+    dialect = load_profiles()[profile].dialect
+    assert dialect in SPOKEN, f"no fake speaks the dialect {dialect!r} of {profile}: tests/conformance/wires needs it"
+    return SPOKEN[dialect]
+
+
+class FakeEngine:
+    """The behaviour of one vendor, for `FakeVendor.default`."""
+
+    def __init__(self, profile: str) -> None:
+        self._profile = profile
+        self._spoken = spoken(profile)
+        self._engine = Engine()
+
+    def forget(self) -> None:
+        """The next prompt is new again."""
+        self._engine = Engine()
+
+    def __call__(self, received: Received) -> Script:
+        """The answer to one request."""
+        if received.header(HANG) is not None:
+            return (Hang(),)
+        path = received.path
+        body = cast(JsonObject, received.json()) if received.body else {}
+        wire = self._spoken.call(path)
+        if wire is None:
+            return json_answer(200, self._spoken.answer(path, body))
+        ask = wire.ask(body)
+        if self._too_large(body, ask, path):
+            return json_answer(*self._spoken.too_large(ask))
+        choices, generated = self._engine.write(ask)
+        answered = Answered(choices, prompt_tokens(ask), generated)
+        if not wire.streams(path, body):
+            return json_answer(200, wire.whole(body, answered))
+        start = head(200, [("content-type", wire.media), ("transfer-encoding", "chunked")])
+        return (Send(start), *(Send(chunk(frame)) for frame in wire.frames(body, answered)), Send(LAST_CHUNK))
+
+    def _too_large(self, body: JsonObject, ask: Ask, path: str) -> bool:
+        if prompt_tokens(ask) + (ask.limit or 0) <= WINDOW:
+            return False
+        habit = HABITS.get(self._profile, "refuses")
+        if self._profile == "together" and path.endswith("/chat/completions"):
+            habit = "obeys"
+        return habit == "refuses" or (habit == "obeys" and body.get("context_length_exceeded_behavior") != "truncate")

@@ -1,0 +1,47 @@
+"""Values that ask for nothing are never an error, on any endpoint of any vendor, and change nothing for the client."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from providers.matrix import rows
+from providers.profiles import load_profiles
+from providers.unified import JsonObject, JsonValue, Operation
+from proxy.surfaces.fields import FIELDS
+from tests.conformance.effects import plain
+from tests.conformance.shown import shown
+from tests.conformance.walk import walker
+from tests.providers.neutral import NEUTRAL
+
+REQUIRED = frozenset({"model", "prompt", "messages"})
+
+
+def _json(value: object) -> JsonValue:
+    """A canonical value as clients write it."""
+    return [_json(item) for item in value] if isinstance(value, tuple) else cast(JsonValue, value)
+
+
+def requests(operation: Operation) -> Iterator[JsonObject]:
+    """A request for each neutral value, and one in which everything is null."""
+    yield {name: None for name in FIELDS[operation].keys() - REQUIRED}
+    for name, values in NEUTRAL.items():
+        for value in values:
+            yield {name: _json(value)}
+
+
+@pytest.mark.parametrize("profile", load_profiles())
+async def test_a_value_that_asks_for_nothing_changes_nothing(profile: str) -> None:
+    async with walker(profile) as walking:
+        for row in rows([load_profiles()[profile]]):
+            base = await walking.exchange(row, {})
+            if base.answer.status == 400:
+                # This model does not chat.
+                assert row.operation is Operation.CHAT
+                assert row.cells["messages"].refused
+                continue
+            for fields in requests(row.operation):
+                exchange = await walking.exchange(row, fields)
+                assert exchange.answer.status == 200, (row.model, row.operation, fields, exchange.answer.body)
+                plain(shown(exchange.answer))
+                assert exchange.answer.headers.get("x-dragoman-dropped") is None

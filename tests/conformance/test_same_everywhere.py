@@ -1,0 +1,109 @@
+"""One request means the same whoever answers: vendors whose means differ give answers that do not."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import cast
+
+import orjson
+import pytest
+
+from providers.unified import JsonObject, JsonValue
+from tests.conformance.fake import FakeEngine
+from tests.conformance.samples import CHOICES, PROMPT
+from tests.conformance.shown import named, shown
+from tests.conformance.walk import STREAM
+from tests.proxy.raw_client import Answer
+from tests.proxy.rig import Rig, rig
+from tests.support.script import Received, Script
+
+HELD_BY: Mapping[str, str] = {
+    "openai": "response_format.json_schema",
+    "anthropic": "output_config.format",
+    "fireworks": "response_format.grammar",
+    "vllm": "structured_outputs.choice",
+    "sglang": "regex",
+    "llamacpp": "grammar",
+    "tgi": "response_format.value",
+    "mock": "guided_choice",
+}
+"""Vendors that are held to a choice each in another way, and the member of the body that does it."""
+
+PROMPTS: list[JsonValue] = [f"Say {number}" for number in range(10)]
+
+
+class Vendors:
+    """Fakes of several vendors on one port, told apart by the first step of the path."""
+
+    def __init__(self, *profiles: str) -> None:
+        self._fakes = {profile: FakeEngine(profile) for profile in profiles}
+
+    def __call__(self, received: Received) -> Script:
+        """The answer of the vendor that was asked."""
+        return self._fakes[received.path.split("/")[1]](received)
+
+
+@asynccontextmanager
+async def vendors(*profiles: str) -> AsyncIterator[Rig]:
+    """A gateway before a fake of each profile, whose models are `<profile>/m`."""
+    settings = "api_key: sk-a, allow_private: true, max_output_tokens: 100"
+    rows = [f'  {name}: {{{settings}, base_url: "http://127.0.0.1:PORT/{name}"}}' for name in profiles]
+    table = "\n".join(["vendors:", *rows, "models:", *(f"  {name}/m: {{}}" for name in profiles), ""])
+    async with rig(table) as running:
+        running.vendor.default = Vendors(*profiles)
+        yield running
+
+
+def _member(body: JsonValue, path: str) -> JsonValue:
+    for step in path.split("."):
+        assert isinstance(body, dict)
+        body = body[step]
+    return body
+
+
+@pytest.mark.parametrize("switches", [{}, STREAM], ids=["whole", "streamed"])
+async def test_a_choice_comes_back_bare_from_eight_vendors(switches: JsonObject) -> None:
+    asked: JsonObject = {"messages": [{"role": "user", "content": PROMPT}], "guided_choice": CHOICES, **switches}
+    async with vendors(*HELD_BY) as running:
+        for name, member in HELD_BY.items():
+            running.vendor.requests.clear()
+            answer = await running.post("/v1/chat/completions", {"model": f"{name}/m", **asked})
+            only = shown(answer).only
+            assert (name, only.text, only.finish) == (name, "no", "stop")
+            (sent,) = (
+                each.json() for each in running.vendor.requests if each.path.endswith(("completions", "messages"))
+            )
+            assert _member(sent, member), name
+
+
+def _frames(answer: Answer) -> Counter[bytes]:
+    """The frames without what names this answer, each candidate as its prompt's: which one is first, chance decides."""
+    *events, last = answer.events()
+    assert last == b"[DONE]"
+    frames = [cast(JsonObject, orjson.loads(event)) for event in events]
+    assert len({(str(frame.pop("id")), str(frame.pop("created"))) for frame in frames}) == 1
+    assert frames[-1]["choices"] == []
+    assert all(frame["usage"] is None for frame in frames[:-1])
+    for frame in frames:
+        del frame["model"]
+        for choice in cast(list[JsonObject], frame["choices"]):
+            choice["index"] = cast(int, choice["index"]) // 2
+    return Counter(map(orjson.dumps, frames))
+
+
+async def test_a_streamed_batch_does_not_show_who_made_it() -> None:
+    asked: JsonObject = {"prompt": PROMPTS, "n": 2, **STREAM}
+    async with vendors("vllm", "ollama") as running:
+        answers: dict[str, Answer] = {}
+        calls: dict[str, int] = {}
+        for name in ("vllm", "ollama"):
+            running.vendor.requests.clear()
+            answers[name] = await running.post("/v1/completions", {"model": f"{name}/m", **asked})
+            calls[name] = sum(each.path.endswith("/completions") for each in running.vendor.requests)
+    has_both, has_neither = answers["vllm"], answers["ollama"]
+    assert calls == {"vllm": 1, "ollama": 20}
+    assert named(has_both) == ()
+    assert set(named(has_neither)) == {"prompt", "n"}
+    assert _frames(has_neither) == _frames(has_both)
+    assert list(shown(has_neither).choices) == list(range(20))
+    assert shown(has_neither).usage == shown(has_both).usage == (20, 80)

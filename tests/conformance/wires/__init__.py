@@ -1,0 +1,1 @@
+"""The wires that fake vendors speak, a file for each dialect."""

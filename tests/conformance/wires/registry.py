@@ -1,0 +1,9 @@
+"""The dialects that fakes speak, by name. A dialect without a line here fails the walk of its profiles."""
+
+from collections.abc import Mapping
+
+from tests.conformance.wires.anthropic import ANTHROPIC
+from tests.conformance.wires.openai import OPENAI
+from tests.conformance.wires.wire import Spoken
+
+SPOKEN: Mapping[str, Spoken] = {"anthropic": ANTHROPIC, "openai": OPENAI}
