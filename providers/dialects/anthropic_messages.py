@@ -179,6 +179,21 @@ class Conversation:
         return {"type": "tool_use", "id": _call_id(str(call.get("id"))), "name": name, "input": given}
 
 
+def gives_addresses(turns: Iterable[JsonObject]) -> bool:
+    """Whether native turns hold an image by its address, which the platforms that Claude is a guest on do not fetch."""
+    return any(_is_address(block) for turn in turns for block in _as_blocks(turn["content"]))
+
+
+def _is_address(block: JsonValue) -> bool:
+    match block:
+        case {"type": "tool_result", "content": list(blocks)}:
+            return any(_is_address(inner) for inner in blocks)
+        case {"source": {"type": "url"}}:
+            return True
+        case _:
+            return False
+
+
 def _as_blocks(content: JsonValue) -> list[JsonValue]:
     return content if isinstance(content, list) else [{"type": "text", "text": content}]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from providers.dialects.anthropic_messages import Conversation
+from providers.dialects.anthropic_messages import Conversation, gives_addresses
 from providers.dialects.anthropic_tools import ToolNames
 from providers.failure import Refusal
 from providers.unified import ChatPrompt, JsonObject, JsonValue
@@ -241,3 +241,15 @@ def test_a_conversation_is_not_changed_by_merging() -> None:
     body_of(request)
     assert parts == [text("a")]
     assert request == replace(request, prompt=ChatPrompt((user([text("a")]), user("b"))))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [("https://example.com/a.png", True), (PNG, False)],
+)
+def test_images_by_their_address_are_found_wherever_they_are(url: str, expected: bool) -> None:
+    image: JsonValue = [text("See:"), {"type": "image_url", "image_url": {"url": url}}]
+    for messages in ([user("a"), user(image)], [user("go"), assistant(None, call()), result(image)]):
+        conversation = Conversation(ToolNames(()), "messages")
+        conversation.read(messages)
+        assert gives_addresses(conversation.turns) is expected
