@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from providers.dialect import Dialect
 from providers.dialects.anthropic import AnthropicDialect
 from providers.dialects.cohere import CohereDialect
+from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
 
 DIALECTS: Mapping[str, Dialect] = {
     "anthropic": AnthropicDialect(),
     "cohere": CohereDialect(),
+    "ollama": OllamaDialect(),
     "openai": OpenAIDialect(),
 }

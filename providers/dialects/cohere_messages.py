@@ -5,54 +5,35 @@ Sources: `cohere` 7.3.1 type `ChatMessageV2`; "Chat" and "Image inputs" pages, N
 
 from collections.abc import Callable, Iterable, Mapping
 
+from providers.dialects.native_messages import Walk
 from providers.failure import Refusal
 from providers.unified import JsonObject, JsonValue
-
-# Besides these, a member that is null or empty asks for nothing.
-_MEMBERS = frozenset(
-    {"role", "content", "refusal", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "annotations"}
-)
 
 
 class Conversation:
     """Native messages of OpenAI-shaped ones; `names` are the wire names of tools, `param` the field they come from."""
 
-    __slots__ = ("_names", "_param", "_position")
+    __slots__ = ("_names", "_walk")
 
     def __init__(self, names: Mapping[str, str], param: str) -> None:
         self._names = names
-        self._param = param
-        self._position = 0
+        self._walk = Walk(param)
 
     def read(self, messages: Iterable[JsonValue]) -> list[JsonValue]:
         """Translate. Raises Refusal naming the message at fault; what says nothing is left out, since the vendor
         refuses empty content."""
         turns: list[JsonValue] = []
-        for position, message in enumerate(messages):
-            self._position = position
-            if not isinstance(message, dict):
-                raise self._refuse("is not an object", "invalid_value")
-            self._check_members(message)
-            role = message.get("role")
-            translate = _ROLES.get(role) if isinstance(role, str) else None
+        for role, message in self._walk.each(messages):
+            translate = _ROLES.get(role)
             if translate is None:
-                raise self._refuse(f"has the role '{role}', which cannot be translated")
+                raise self._walk.no_role(role)
             turn = translate(self, message)
             if len(turn) > 1:
                 turns.append(turn)
         if not turns:
-            raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
+            param = self._walk.param
+            raise Refusal(param, f"'{param}' holds no text for the model to answer.", "invalid_value")
         return turns
-
-    def _refuse(self, reason: str, code: str = "unsupported_parameter") -> Refusal:
-        where = f"messages[{self._position}]" if self._param == "messages" else f"'{self._param}'"
-        return Refusal(self._param, f"{where} {reason}.", code)
-
-    def _check_members(self, message: JsonObject) -> None:
-        for name, member in message.items():
-            # The name of a tool message repeats that of the call it answers.
-            if name not in _MEMBERS and member and not (name == "name" and message.get("role") == "tool"):
-                raise self._refuse(f"has the member '{name}', which the vendor has no place for")
 
     def _instruction(self, message: JsonObject) -> JsonObject:
         text = self._text_of(message.get("content"))
@@ -87,7 +68,7 @@ class Conversation:
     def _tool(self, message: JsonObject) -> JsonObject:
         call = message.get("tool_call_id")
         if not isinstance(call, str):
-            raise self._refuse("is a tool's result without 'tool_call_id'", "invalid_value")
+            raise self._walk.refusal("is a tool's result without 'tool_call_id'", "invalid_value")
         # A result must be there, and an empty text is none to the vendor.
         result = self._text_of(message.get("content")) or "{}"
         return {"role": "tool", "tool_call_id": call, "content": result}
@@ -98,26 +79,24 @@ class Conversation:
             return content if isinstance(content, str) else ""
         parts = [self._part(part) for part in content]
         if any(part["type"] != "text" for part in parts):
-            raise self._refuse("may only hold text")
+            raise self._walk.refusal("may only hold text")
         return "".join([str(part["text"]) for part in parts])
 
     def _part(self, part: JsonValue) -> JsonObject:
         match part:
             case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
                 return {"type": "text", "text": text}
-            case {"type": "image_url", "image_url": {"url": str(url), "detail": str(detail)}}:
-                return self._image(url, {"detail": detail})
-            case {"type": "image_url", "image_url": {"url": str(url)} | str(url)}:
-                return self._image(url, {})
-            case {"type": kind}:
-                raise self._refuse(f"has a part of type '{kind}', which cannot be translated")
+            case {"type": "image_url"}:
+                return self._image(part)
             case _:
-                raise self._refuse("has a part without a type", "invalid_value")
+                raise self._walk.no_part(part.get("type") if isinstance(part, dict) else None)
 
-    def _image(self, url: str, more: JsonObject) -> JsonObject:
+    def _image(self, part: JsonObject) -> JsonObject:
+        url, image = self._walk.image_address(part), part.get("image_url")
+        detail = image.get("detail") if isinstance(image, dict) else None
         if not url.startswith(("https://", "http://", "data:image/")):
-            raise self._refuse("has an image that is neither a web address nor a data URI")
-        return {"type": "image_url", "image_url": {"url": url, **more}}
+            raise self._walk.refusal("has an image that is neither a web address nor a data URI")
+        return {"type": "image_url", "image_url": {"url": url, **({"detail": detail} if detail else {})}}
 
     def _call(self, call: JsonValue) -> JsonObject:
         match call:
@@ -126,7 +105,7 @@ class Conversation:
                 named: JsonObject = {"name": self._names[name], "arguments": function.get("arguments") or "{}"}
                 return {"id": identity, "type": "function", "function": named}
             case _:
-                raise self._refuse("has a tool call that is not a function's, or without an id")
+                raise self._walk.refusal("has a tool call that is not a function's, or without an id")
 
 
 def called_names(messages: Iterable[JsonObject]) -> list[str]:

@@ -34,6 +34,7 @@ EXPECTED = [
     "openai_compatible",
     "anthropic",
     "cohere",
+    "ollama_native",
     "mock",
 ]
 
@@ -44,7 +45,7 @@ def test_every_vendor_has_its_row() -> None:
 
 def test_only_local_servers_the_mock_and_open_installations_do_without_a_key() -> None:
     free = {name for name, profile in load_profiles().items() if not profile.key_required}
-    local = {"vllm", "sglang", "llamacpp", "ollama", "lm_studio", "tgi"}
+    local = {"vllm", "sglang", "llamacpp", "ollama", "lm_studio", "tgi", "ollama_native"}
     assert free == local | {"pais", "openai_compatible", "mock"}
 
 
@@ -88,6 +89,9 @@ grandchild: {extends: child, base_url: http://grandchild}
         ("a: {basurl: x}", "a.basurl: "),
         ("a: {auth: {stile: x}}", "a.auth.stile: "),
         ("a: {auth: {style: x}}", "a.auth.style: "),
+        ("a: {auth: {fallback: oidc}}", "a.auth.fallback: "),
+        ("a: {auth: {fallback: aws}}", "a.auth.service: "),
+        ("a: {auth: {fallback: entra}}", "a.auth.scope: "),
         ("a: {stop_most: many}", "a.stop_most: "),
         ("a: {bounds: {n: [1]}}", "a.bounds.n"),
         ("a: {bounds: {m: [1, 2]}}", "a.bounds: no unified field is called 'm'"),

@@ -49,7 +49,7 @@ def target_of(profile: str, model: str = "tiny", **members: object) -> Target:
     return target
 
 
-def text_request(text: str = "Say hi", **params: object) -> UnifiedRequest:
+def text_request(text: str = "Say hi", /, **params: object) -> UnifiedRequest:
     """A completion of one prompt."""
     return _request(Operation.COMPLETIONS, TextPrompt((text,)), params)
 

@@ -75,7 +75,7 @@ def test_what_says_nothing_is_left_out() -> None:
         ({"role": "user", "content": "x", "name": "Ada"}, "has the member 'name'"),
         ({"role": "tool", "content": "x"}, "without 'tool_call_id'"),
         (user([{"type": "input_audio", "input_audio": {}}]), "has a part of type 'input_audio'"),
-        (user([{}]), "has a part without a type"),
+        (user([{}]), "has a part of type 'None'"),
         (user([{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]), "neither a web address"),
         ({"role": "system", "content": [{"type": "image_url", "image_url": "https://h/a"}]}, "may only hold text"),
         ({"role": "assistant", "tool_calls": [{"function": {"name": "a"}}]}, "without an id"),

@@ -1,0 +1,191 @@
+"""Answers of Ollama's own endpoints, whole and in lines, to the common completion shape. Never a request.
+
+Sources: Ollama `api/types.go` (`GenerateResponse`, `ChatResponse`, `Metrics`, `Logprob`), `docs/api.md`; November 2026.
+"""
+
+from collections.abc import Iterable
+
+import orjson
+
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    FinishReason,
+    StreamEvent,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
+from providers.dialect import UpstreamRequest
+from providers.dialects.native_stream import NOTHING, event_object
+from providers.dialects.openai_answer import arguments_text, call_id, unwrapped
+from providers.dialects.openai_errors import failure_in_body, is_error
+from providers.dialects.openai_read import json_object, logprob, malformed
+from providers.failure import UpstreamError
+from providers.unified import JsonObject, JsonValue
+
+
+def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
+    """A whole 2xx body. Raises UpstreamError."""
+    answer = json_object(body)
+    check_error(sent, answer)
+    if answer.get("done") is not True:
+        raise malformed("is not done")
+    message = _message(answer)
+    calls = _calls(sent, message, answer, 0)
+    finish, native = _finish(answer, bool(calls))
+    text = _text(message)
+    logprobs = logprobs_of(answer.get("logprobs"))
+    if text and logprobs is None and wants_logprobs(sent):
+        raise _unscored()
+    choice = Choice(
+        index=0,
+        text=unwrapped(text) if sent.unwrap_choice and finish == "stop" else text,
+        finish_reason=finish,
+        native_finish_reason=native,
+        logprobs=logprobs,
+        reasoning=_thought(message),
+        tool_calls=calls,
+    )
+    return Completion((choice,), _usage(answer))
+
+
+class OllamaReader:
+    """See providers.dialects.native_stream.Reader."""
+
+    __slots__ = ("_calls", "_held", "_scored", "_sent", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._calls = 0
+        self._held: list[str] = []
+        self._scored = wants_logprobs(sent)
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader: one line."""
+        line = event_object(payload)
+        check_error(self._sent, line)
+        message = _message(line)
+        text, done = _text(message), line.get("done") is True
+        calls = _calls(self._sent, message, line, self._calls)
+        logprobs = logprobs_of(line.get("logprobs"))
+        if text and self._scored and logprobs is None:
+            raise _unscored()
+        deltas = [
+            ToolCallDelta(self._calls + place, call.id, call.name, call.arguments) for place, call in enumerate(calls)
+        ]
+        self._calls += len(calls)
+        if self._sent.unwrap_choice:
+            self._held.append(text)
+            text = ""
+        finish, native = _finish(line, self._calls > 0) if done else (None, None)
+        if done and self._sent.unwrap_choice:
+            text = "".join(self._held)
+            text = unwrapped(text) if finish == "stop" else text
+        thought = _thought(message)
+        if not (text or done or thought or deltas or logprobs):
+            return NOTHING
+        self.complete = done
+        chunk = Chunk(
+            text=text,
+            finish_reason=finish,
+            native_finish_reason=native,
+            logprobs=logprobs,
+            reasoning=thought,
+            tool_calls=tuple(deltas),
+        )
+        usage = _usage(line) if done else None
+        return (chunk,) if usage is None else (chunk, usage)
+
+
+def check_error(sent: UpstreamRequest, line: JsonObject) -> None:
+    """Raises UpstreamError for a line that tells of a failure: the status was 200 long before."""
+    if is_error(line):
+        raise UpstreamError(failure_in_body(sent.target.profile, line))
+
+
+def wants_logprobs(sent: UpstreamRequest) -> bool:
+    """Whether the call asked for log probabilities, which servers of before late 2025 pass over in silence."""
+    if b'"logprobs":true' not in sent.body:
+        return False
+    body = orjson.loads(sent.body)
+    return isinstance(body, dict) and body.get("logprobs") is True
+
+
+def _unscored() -> UpstreamError:
+    return malformed("lacks the log probabilities that were asked for; this server may be too old for them")
+
+
+def _message(line: JsonObject) -> JsonObject:
+    """Where text and calls stand: a chat's message, or the line itself."""
+    message = line.get("message")
+    return message if isinstance(message, dict) else line
+
+
+def _text(message: JsonObject) -> str:
+    text = message.get("content", message.get("response"))
+    return text if isinstance(text, str) else ""
+
+
+def _thought(message: JsonObject) -> str | None:
+    thought = message.get("thinking")
+    return thought if isinstance(thought, str) and thought else None
+
+
+def _finish(line: JsonObject, called: bool) -> tuple[FinishReason, str | None]:
+    """The common reason, and the engine's word where it says more (`load` and `unload` end what was never begun)."""
+    reason = line.get("done_reason")
+    if reason == "length":
+        return "length", None
+    if called:
+        return "tool_calls", None
+    return "stop", None if reason in (None, "", "stop") else str(reason)
+
+
+def _calls(sent: UpstreamRequest, message: JsonObject, line: JsonObject, first: int) -> tuple[ToolCall, ...]:
+    """Calls come whole; only newer builds give them ids."""
+    raw = message.get("tool_calls")
+    calls: list[ToolCall] = []
+    for number, call in enumerate(raw if isinstance(raw, list) else [], first):
+        function = call.get("function") if isinstance(call, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
+            raise malformed("has a tool call without a function's name")
+        identity = call.get("id")
+        own = identity if isinstance(identity, str) and identity else call_id(line.get("created_at"), 0, number)
+        calls.append(ToolCall(own, sent.tool_names.get(name, name), arguments_text(function.get("arguments"))))
+    return tuple(calls)
+
+
+def _usage(line: JsonObject) -> Usage | None:
+    """The counts of the last line. What is 0 is left out there; a prompt that lay in the cache was not counted by older
+    builds, and then the engine has not told."""
+    prompt, completion = line.get("prompt_eval_count"), line.get("eval_count", 0)
+    if not isinstance(prompt, int) or not isinstance(completion, int):
+        return None
+    return Usage(prompt, completion)
+
+
+def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
+    """Log probabilities in chat's shape."""
+    tokens = _tokens(raw)
+    return ContentLogprobs(tokens) if tokens else None
+
+
+def _tokens(raw: JsonValue) -> tuple[TokenLogprob, ...]:
+    entries = [entry for entry in raw if isinstance(entry, dict)] if isinstance(raw, list) else []
+    return tuple([_token(entry) for entry in entries])
+
+
+def _token(entry: JsonObject) -> TokenLogprob:
+    text, data = entry.get("token"), entry.get("bytes")
+    return TokenLogprob(
+        text if isinstance(text, str) else "",
+        logprob(entry.get("logprob")),
+        tuple([byte for byte in data if isinstance(byte, int)]) if isinstance(data, list) else None,
+        _tokens(entry.get("top_logprobs")),
+    )

@@ -1,0 +1,134 @@
+"""The outgoing request of Ollama's own API, and the way back."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.failure import FailureKind
+from providers.unified import JsonObject, Operation, TextPrompt, TokenPrompt
+from tests.providers.dialects.native_kit import (
+    body_for,
+    chat_request,
+    decoded,
+    fixture,
+    names_in,
+    only,
+    refusal_for,
+    sent_for,
+    streamed,
+    target_of,
+    text_of,
+    text_request,
+    tool,
+    user,
+)
+
+TARGET = target_of("ollama_native", "qwen3:8b")
+KEPT: JsonObject = {"truncate": False, "shift": False}
+
+
+def test_a_prompt_goes_raw() -> None:
+    sent = sent_for(text_request("The sky"), TARGET)
+    assert (sent.method, sent.url) == ("POST", "http://localhost:11434/api/generate")
+    assert (sent.operation, sent.emulated) == (Operation.COMPLETIONS, ())
+    assert orjson.loads(sent.body) == {"model": "qwen3:8b", "prompt": "The sky", "raw": True, "stream": False, **KEPT}
+
+
+def test_a_suffix_needs_the_models_own_template() -> None:
+    body = body_for(text_request("def a():", suffix="return 1"), TARGET)
+    assert body == {"model": "qwen3:8b", "prompt": "def a():", "suffix": "return 1", "stream": False, **KEPT}
+
+
+def test_a_chat_goes_to_its_own_path() -> None:
+    sent = sent_for(replace(chat_request(), stream=True), TARGET)
+    assert (sent.url, sent.operation) == ("http://localhost:11434/api/chat", Operation.CHAT)
+    assert orjson.loads(sent.body) == {"model": "qwen3:8b", "messages": [user("hi")], "stream": True, **KEPT}
+
+
+def test_a_prompt_goes_into_a_chat_where_the_table_says_so_and_beside_tools() -> None:
+    for request, target in (
+        (text_request("Say hi"), replace(TARGET, completions=False)),
+        (text_request("Say hi", tools=[tool()]), TARGET),
+    ):
+        sent = sent_for(request, target)
+        assert sent.operation is Operation.CHAT
+        assert orjson.loads(sent.body)["messages"] == [user("Say hi")]
+        assert sent.emulated == ("prompt",)
+
+
+def test_images_of_a_prompt_go_along_in_a_chat() -> None:
+    request = text_request("<image>What?", images=(("data:image/png;base64,AA==",),))
+    sent = sent_for(request, replace(TARGET, completions=False))
+    assert orjson.loads(sent.body)["messages"] == [{"role": "user", "content": "What?", "images": ["AA=="]}]
+    assert sent.emulated == ("prompt", "images")
+    assert refusal_for(request, TARGET).param == "images"
+
+
+@pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
+def test_prompts_that_one_call_does_not_take_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
+    assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
+
+
+def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
+    assert refusal_for(replace(chat_request(), unknown={"strange": 1}), TARGET).param == "strange"
+
+
+def test_extra_params_reach_the_options_and_may_bring_the_cutting_back() -> None:
+    extra: JsonObject = {"options": {"num_ctx": 8192}, "keep_alive": "5m", "truncate": True}
+    body = body_for(replace(chat_request(temperature=0), extra_params=extra), TARGET)
+    assert body["options"] == {"temperature": 0, "num_ctx": 8192}
+    assert (body["keep_alive"], body["truncate"], body["shift"]) == ("5m", True, False)
+
+
+@pytest.mark.parametrize("name", ["raw", "suffix"])
+def test_extra_params_never_reach_the_prompt(name: str) -> None:
+    request = replace(text_request(), extra_params={name: False})
+    assert refusal_for(request, TARGET).param == "inference_extra_params"
+
+
+def test_the_request_is_left_as_it_was() -> None:
+    messages: list[JsonObject] = [user([{"type": "text", "text": "one"}])]
+    tools = [tool(strict=False)]
+    before = orjson.dumps([messages, tools])
+    sent_for(chat_request(*messages, tools=tools), TARGET)
+    assert orjson.dumps([messages, tools]) == before
+
+
+def test_answers_and_streams_have_their_decoders() -> None:
+    sent = sent_for(chat_request(), TARGET)
+    assert only(decoded(sent, fixture("ollama", "answers", "chat.json"))).text == "Checking Oslo: 3 °C 👋."
+    assert text_of(streamed(sent, fixture("ollama", "streams", "chat.ndjson"))) == "Checking Oslo: 3 °C 👋."
+
+
+ERRORS = {
+    "error_400_context.json": (400, FailureKind.CONTEXT_LENGTH),
+    "error_400_insert.json": (400, FailureKind.INVALID_REQUEST),
+    "error_400_long.json": (400, FailureKind.CONTEXT_LENGTH),
+    "error_401.json": (401, FailureKind.AUTH),
+    "error_404.json": (404, FailureKind.NOT_FOUND),
+    "error_429.json": (429, FailureKind.QUOTA),
+    "error_500.json": (500, FailureKind.SERVER),
+    "error_502.html": (502, FailureKind.SERVER),
+    "error_503.json": (503, FailureKind.OVERLOADED),
+}
+
+
+def test_the_errors_are_all_here() -> None:
+    assert names_in("ollama", "errors") == sorted(ERRORS)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_mean_what_the_engine_says(name: str) -> None:
+    status, kind = ERRORS[name]
+    failure = TARGET.dialect.classify(sent_for(chat_request(), TARGET), status, {}, fixture("ollama", "errors", name))
+    assert (failure.kind, failure.status, failure.retry_after) == (kind, status, None)
+    assert "10.0.0.7" not in failure.message
+    assert "abc" not in failure.message
+
+
+def test_sizes_are_told() -> None:
+    body = fixture("ollama", "errors", "error_400_context.json")
+    overflow = TARGET.dialect.classify(sent_for(chat_request(), TARGET), 400, {}, body).overflow
+    assert overflow is not None
+    assert (overflow.window, overflow.prompt, overflow.prompt_alone) == (4096, 5210, True)
