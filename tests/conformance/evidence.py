@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from providers.unified import JsonObject, JsonValue
-from tests.conformance.samples import GRAMMAR, IMAGE, PROMPT, SCHEMA, TOOL
+from tests.conformance.engine import WINDOW, prompt_tokens
+from tests.conformance.fake import spoken
+from tests.conformance.samples import GRAMMAR, HEADERS, IMAGE, PROMPT, SCHEMA, TOOL
 from tests.conformance.walk import Exchange, Sent, Walked
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
@@ -33,8 +35,8 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
 }
 """What is looked for where that is not the value of the feature's field."""
 
-_SILENT = frozenset({"inference_timeout", "inference_extra_headers"})
-"""What has no place in a body."""
+_SILENT = frozenset({"inference_timeout"})
+"""What only the gateway hears of."""
 
 _IN_EVERY_CALL = frozenset({"prompt", "messages", "context_length_exceeded_behavior"})
 """What the smallest request has too."""
@@ -47,11 +49,23 @@ def found(walked: Walked, fields: JsonObject) -> bool:
     """Whether a native field's value is in the members by which the call differs from the smallest one."""
     (sent,) = walked.whole.calls(walked.row.profile)
     feature, field = walked.feature, walked.feature.partition(".")[0]
+    if feature == "inference_extra_headers":
+        return HEADERS.items() <= dict(sent.headers).items()
     if feature in _SILENT or (field.startswith("context") and not _minds(walked)):
         return True
     body = sent.body if field in _IN_EVERY_CALL else changed(sent, walked.base)
     wanted = _FORMS.get(feature) or [fields[field]]
     return any(_holds(body, value) for value in wanted)
+
+
+def fits(walked: Walked) -> bool:
+    """Whether the last call leaves room in the window for what it asks."""
+    profile = walked.row.profile
+    call = walked.whole.calls(profile)[-1]
+    wire = spoken(profile).call(call.endpoint)
+    assert wire is not None
+    ask = wire.ask(call.body or {})
+    return ask.limit is not None and prompt_tokens(ask) + ask.limit <= WINDOW
 
 
 def _minds(walked: Walked) -> bool:

@@ -12,11 +12,8 @@ from providers.unified import JsonObject
 from tests.conformance.engine import WINDOW, Ask, Engine, prompt_tokens
 from tests.conformance.wires.registry import SPOKEN
 from tests.conformance.wires.wire import Answered, Spoken
-from tests.support.script import Hang, Received, Script, Send
+from tests.support.script import Received, Script, Send
 from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
-
-HANG = "x-fake-hang"
-"""A header that makes the vendor say nothing."""
 
 Habit = Literal["refuses", "obeys", "answers"]
 
@@ -29,6 +26,10 @@ HABITS: Mapping[str, Habit] = {
     "mock": "answers",  # has no window
 }
 """What becomes of a call that is too large for the window. Vendors that are not here refuse it."""
+
+
+COUNT_UNASKED = frozenset({"fireworks", "together", "mistral"})
+"""Vendors whose streams end in their usage whatever `stream_options` says."""
 
 
 def spoken(profile: str) -> Spoken:
@@ -52,8 +53,6 @@ class FakeEngine:
 
     def __call__(self, received: Received) -> Script:
         """The answer to one request."""
-        if received.header(HANG) is not None:
-            return (Hang(),)
         path = received.path
         body = cast(JsonObject, received.json()) if received.body else {}
         wire = self._spoken.call(path)
@@ -63,7 +62,7 @@ class FakeEngine:
         if self._too_large(body, ask, path):
             return json_answer(*self._spoken.too_large(ask))
         choices, generated = self._engine.write(ask)
-        answered = Answered(choices, prompt_tokens(ask), generated)
+        answered = Answered(choices, prompt_tokens(ask), generated, self._profile in COUNT_UNASKED)
         if not wire.streams(path, body):
             return json_answer(200, wire.whole(body, answered))
         start = head(200, [("content-type", wire.media), ("transfer-encoding", "chunked")])

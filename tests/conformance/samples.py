@@ -28,6 +28,7 @@ TOOL: JsonObject = {
     "type": "function",
     "function": {"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}},
 }
+HEADERS: JsonObject = {"x-trace": "abc"}
 TOO_MANY = 5000
 """A limit that no window of the fakes has room for."""
 
@@ -120,9 +121,9 @@ _SAMPLES: Mapping[str, Sample] = {
     ),
     "stream": Sample({"stream": True}),
     "stream_options": Sample({"stream": True, "stream_options": {"include_usage": True}}),
-    "inference_timeout": Sample({"inference_timeout": 0.02, "inference_extra_headers": {"x-fake-hang": "1"}}),
+    "inference_timeout": Sample({"inference_timeout": 30}),
     "inference_extra_params": Sample({"inference_extra_params": {"min_tokens": 3}}),
-    "inference_extra_headers": Sample({"inference_extra_headers": {"x-trace": "abc"}}),
+    "inference_extra_headers": Sample({"inference_extra_headers": HEADERS}),
     "unknown": Sample({"min_tokens": 3}),
 }
 

@@ -16,7 +16,7 @@ from providers.unified import JsonObject, Operation
 from tests.conformance import golden
 from tests.conformance.conftest import WALKED
 from tests.conformance.effects import check_effect
-from tests.conformance.evidence import found
+from tests.conformance.evidence import fits, found
 from tests.conformance.fake import spoken
 from tests.conformance.samples import CODES, params_of, sample
 from tests.conformance.shown import named
@@ -79,11 +79,13 @@ def test_a_native_field_is_on_the_wire(profile: str) -> None:
 
 
 def emulated(cell: Walked) -> None:
-    """The field is named, unless all that the gateway did was to refuse what does not fit."""
-    if cell.cell.emulated:
-        for exchange in filter(None, (cell.whole, cell.streamed)):
-            fits = exchange.answer.code != "context_length_exceeded" if exchange.answer.status == 400 else True
-            assert not fits or FEATURES[cell.feature].field in named(exchange.answer), named(exchange.answer)
+    """The field is named, unless its emulation is to refuse what does not fit; what was made to fit does."""
+    if not cell.cell.emulated or cell.feature == "context_length_exceeded_behavior.error":
+        return
+    for exchange in filter(None, (cell.whole, cell.streamed)):
+        assert FEATURES[cell.feature].field in named(exchange.answer), named(exchange.answer)
+    if cell.feature == "context_length_exceeded_behavior.truncate":
+        assert fits(cell), cell.whole.sent
 
 
 @each_profile

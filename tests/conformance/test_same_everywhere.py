@@ -1,5 +1,6 @@
 """One request means the same whoever answers: vendors whose means differ give answers that do not."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ from typing import cast
 import orjson
 import pytest
 
+from providers.profiles import load_profiles
 from providers.unified import JsonObject, JsonValue
 from tests.conformance.fake import FakeEngine
 from tests.conformance.samples import CHOICES, PROMPT
@@ -15,7 +17,7 @@ from tests.conformance.shown import named, shown
 from tests.conformance.walk import STREAM
 from tests.proxy.raw_client import Answer
 from tests.proxy.rig import Rig, rig
-from tests.support.script import Received, Script
+from tests.support.script import Hang, Received, Script
 
 HELD_BY: Mapping[str, str] = {
     "openai": "response_format.json_schema",
@@ -35,22 +37,25 @@ PROMPTS: list[JsonValue] = [f"Say {number}" for number in range(10)]
 class Vendors:
     """Fakes of several vendors on one port, told apart by the first step of the path."""
 
-    def __init__(self, *profiles: str) -> None:
-        self._fakes = {profile: FakeEngine(profile) for profile in profiles}
+    def __init__(self) -> None:
+        self._fakes: dict[str, FakeEngine] = {}
 
     def __call__(self, received: Received) -> Script:
         """The answer of the vendor that was asked."""
-        return self._fakes[received.path.split("/")[1]](received)
+        profile = received.path.split("/")[1]
+        if profile not in self._fakes:
+            self._fakes[profile] = FakeEngine(profile)
+        return self._fakes[profile](received)
 
 
 @asynccontextmanager
 async def vendors(*profiles: str) -> AsyncIterator[Rig]:
-    """A gateway before a fake of each profile, whose models are `<profile>/m`."""
+    """A gateway before a fake of each profile, whose models may have any name."""
     settings = "api_key: sk-a, allow_private: true, max_output_tokens: 100"
     rows = [f'  {name}: {{{settings}, base_url: "http://127.0.0.1:PORT/{name}"}}' for name in profiles]
-    table = "\n".join(["vendors:", *rows, "models:", *(f"  {name}/m: {{}}" for name in profiles), ""])
+    table = "\n".join(["vendors:", *rows, "models:", *(f"  {name}/*: {{}}" for name in profiles), ""])
     async with rig(table) as running:
-        running.vendor.default = Vendors(*profiles)
+        running.vendor.default = Vendors()
         yield running
 
 
@@ -107,3 +112,21 @@ async def test_a_streamed_batch_does_not_show_who_made_it() -> None:
     assert _frames(has_neither) == _frames(has_both)
     assert list(shown(has_neither).choices) == list(range(20))
     assert shown(has_neither).usage == shown(has_both).usage == (20, 80)
+
+
+def _hang(received: Received) -> Script:
+    return (Hang(),)
+
+
+@pytest.mark.parametrize("switches", [{}, STREAM], ids=["whole", "streamed"])
+async def test_the_clients_clock_ends_its_request_whoever_is_asked(switches: JsonObject) -> None:
+    names = list(load_profiles())
+    async with vendors(*names) as running:
+        running.vendor.default = _hang
+        asked: JsonObject = {"prompt": PROMPT, "inference_timeout": 0.3, **switches}
+        models = [f"{name}/{load_profiles()[name].examples[0]}" for name in names]
+        answers = await asyncio.gather(
+            *(running.post("/v1/completions", {"model": model, **asked}) for model in models)
+        )
+    ends = {name: (answer.status, answer.code) for name, answer in zip(names, answers, strict=True)}
+    assert ends == dict.fromkeys(names, (504, "upstream_timeout"))

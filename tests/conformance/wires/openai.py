@@ -118,7 +118,9 @@ def _text_whole(body: JsonObject, answered: Answered) -> JsonObject:
 
 def _streamed(body: JsonObject, head: JsonObject, choices: Sequence[JsonObject], answered: Answered) -> list[bytes]:
     payloads: list[JsonObject] = [{**head, "choices": [choice]} for choice in choices]
-    payloads.append({**head, "choices": [], "usage": _usage(answered)})
+    options = body.get("stream_options")
+    if answered.counts_unasked or (isinstance(options, dict) and options.get("include_usage") is True):
+        payloads.append({**head, "choices": [], "usage": _usage(answered)})
     return [*data_frames(*payloads), DONE]
 
 

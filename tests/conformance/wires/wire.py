@@ -14,11 +14,13 @@ EVENTS = "text/event-stream"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What was written for a call: a text for each choice, and the tokens read and generated."""
+    """What was written for a call: its choices, and the tokens read and generated. `counts_unasked` says that a stream
+    of this vendor's ends in its usage even if nobody asks."""
 
     choices: Sequence[Written]
     prompt_tokens: int
     generated: int
+    counts_unasked: bool = False
 
 
 def switched_on(path: str, body: JsonObject) -> bool:
