@@ -1,7 +1,7 @@
 """From a plan to an answer, in virtual time: who is asked, and what an answer, or its absence, means."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -10,10 +10,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typing_extensions import override
 
-from providers.capabilities import FEATURES, NATIVE, Capabilities
-from providers.completion import Choice, Chunk, Completion, StreamEvent
-from providers.dialect import StreamDecoder, Target, UpstreamRequest
-from providers.failure import Failure, FailureKind, Refusal, UpstreamError
+from providers.completion import Chunk, Completion, StreamEvent
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.failure import Failure, FailureKind, UpstreamError
 from providers.shape import Prepared, prepare
 from providers.unified import Operation, TextPrompt, UnifiedRequest
 from proxy import upstream
@@ -25,8 +24,9 @@ from proxy.record import RequestRecord
 from proxy.routing import Plan
 from proxy.snapshot import ANYONE
 from proxy.streams import OpenStream
-from proxy.upstream import MAX_ERROR_BODY, UpstreamResponse
+from proxy.upstream import MAX_ERROR_BODY
 from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
+from tests.proxy.scripted import Door, Scripted
 from tests.proxy.tables import snapshot
 from tests.proxy.virtual_time import run
 
@@ -34,33 +34,6 @@ _T = TypeVar("_T")
 
 ASKED = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {})
 MOCKED = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("hi",)), {}, stream=True)
-
-
-class Scripted:
-    """A dialect of marks: a whole body's `+` are its choices; a target named `picky` refuses `suffix`."""
-
-    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
-        return Capabilities({name: NATIVE for name in FEATURES})
-
-    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
-        if "picky" in target.deployment:
-            raise Refusal("suffix", f"'suffix' is not supported by {target.name}.")
-        return UpstreamRequest(target, request.operation, "http://v.example.com", b"{}", request.stream)
-
-    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
-        chunks = (event for event in Marks().feed(body) if isinstance(event, Chunk))
-        return Completion(tuple(Choice(index, chunk.text, "stop") for index, chunk in enumerate(chunks)), USAGE)
-
-    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
-        return Marks()
-
-    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
-        return Failure(FailureKind.SERVER, f"{status} {headers.get('a')} {len(body)}", status)
 
 
 TABLE = snapshot(
@@ -75,26 +48,6 @@ LABEL = "v/m/good"
 def plan_of(*deployments: str) -> Plan:
     """A plan over these deployments."""
     return Plan("v/m", "v/m", tuple(TARGETS[name] for name in deployments), False, ())
-
-
-@dataclass
-class Door:
-    """A transport with one scripted answer, which comes after `delay` seconds, or a failure instead."""
-
-    answer: Body | UpstreamError
-    delay: float = 0.0
-    seen: list[tuple[UpstreamRequest, str]] = field(default_factory=list)
-
-    async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
-        """See Transport."""
-        self.seen.append((request, request_id))
-        await asyncio.sleep(self.delay)
-        if isinstance(self.answer, UpstreamError):
-            raise self.answer
-        return self.answer
-
-    async def aclose(self) -> None:
-        """See Transport."""
 
 
 @dataclass
