@@ -3,12 +3,13 @@
 Never what the gateway's own code makes of a value.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import orjson
 
 from providers.unified import JsonObject, JsonValue
-from tests.conformance.engine import WINDOW, prompt_tokens
+from tests.conformance.engine import WINDOW, Ask, prompt_tokens
 from tests.conformance.fake import spoken
 from tests.conformance.samples import GRAMMAR, HEADERS, IMAGE, PROMPT, SCHEMA, TOOL
 from tests.conformance.walk import Exchange, Sent, Walked
@@ -58,14 +59,36 @@ def found(walked: Walked, fields: JsonObject) -> bool:
     return any(_holds(body, value) for value in wanted)
 
 
+def asks(walked: Walked, exchange: Exchange) -> list[Ask]:
+    """What each call of an exchange asked the model."""
+    found: list[Ask] = []
+    for call in exchange.calls(walked.row.profile):
+        wire = spoken(walked.row.profile).call(call.endpoint)
+        assert wire is not None
+        found.append(wire.ask(call.body or {}))
+    return found
+
+
 def fits(walked: Walked) -> bool:
     """Whether the last call leaves room in the window for what it asks."""
-    profile = walked.row.profile
-    call = walked.whole.calls(profile)[-1]
-    wire = spoken(profile).call(call.endpoint)
-    assert wire is not None
-    ask = wire.ask(call.body or {})
-    return ask.limit is not None and prompt_tokens(ask) + ask.limit <= WINDOW
+    last = asks(walked, walked.whole)[-1]
+    return last.limit is not None and prompt_tokens(last) + last.limit <= WINDOW
+
+
+WANTED: Mapping[str, Counter[str]] = {
+    "prompt": Counter([PROMPT]),
+    "prompt.batch": Counter([PROMPT, "Say good bye"]),
+    "prompt.token_batch": Counter(["11 12", "13"]),
+    "messages": Counter([PROMPT]),
+    "n": Counter([PROMPT] * 2),
+    "best_of": Counter([PROMPT] * 2),
+}
+"""How often each prompt is to be answered, by one call or by several; nothing is added to a prompt."""
+
+
+def answered(walked: Walked, exchange: Exchange) -> Counter[str]:
+    """How often each prompt was."""
+    return Counter([prompt for ask in asks(walked, exchange) for prompt in ask.prompts * max(ask.n, ask.best_of)])
 
 
 def _minds(walked: Walked) -> bool:

@@ -16,7 +16,7 @@ from providers.unified import JsonObject, Operation
 from tests.conformance import golden
 from tests.conformance.conftest import WALKED
 from tests.conformance.effects import check_effect
-from tests.conformance.evidence import fits, found
+from tests.conformance.evidence import WANTED, answered, fits, found
 from tests.conformance.fake import spoken
 from tests.conformance.samples import CODES, params_of, sample
 from tests.conformance.shown import named
@@ -121,6 +121,18 @@ def effect(cell: Walked) -> None:
 @each_profile
 def test_the_client_sees_what_it_asked_for(profile: str) -> None:
     hold(walked(profile), effect)
+
+
+def asks_once(cell: Walked) -> None:
+    """Each prompt is answered as often as the client wants, not less and not more."""
+    if not cell.cell.refused and cell.feature in WANTED:
+        for exchange in filter(None, (cell.whole, cell.streamed)):
+            assert answered(cell, exchange) == WANTED[cell.feature]
+
+
+@each_profile
+def test_each_prompt_is_answered_as_often_as_the_client_wants(profile: str) -> None:
+    hold(walked(profile), asks_once)
 
 
 def _asked(cell: Walked, exchange: Exchange) -> list[bytes]:
