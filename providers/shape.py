@@ -124,10 +124,24 @@ def _without(request: UnifiedRequest, name: str) -> UnifiedRequest:
 def _prepared(request: UnifiedRequest, target: Target) -> Prepared:
     table = target.dialect.capabilities(request, target)
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
-    if request.prompts == 1 and table.watched.isdisjoint(request.params):
+    if request.prompts == 1 and not _needs_gateway(request.params, table):
         call = Call(request, target.dialect.encode(request, target), Part(0, 0, request.choices))
         return Prepared(target, request, (call,), call.sent.emulated, counted=counted)
     return replace(_Division(request, target, table).prepared(), counted=counted)
+
+
+def _needs_gateway(params: Params, table: Capabilities) -> bool:
+    if table.watched.isdisjoint(params):
+        return False
+    # Most requests with stops have one, which nearly every vendor takes.
+    stops, asked = params.get("stop", ()), table.watched.intersection(params)
+    return asked != {"stop"} or bool(params.get(KEEP)) or _own_stops(stops, table) != stops
+
+
+def _own_stops(stops: tuple[str, ...], table: Capabilities) -> tuple[str, ...]:
+    """The stops that the vendor looks for itself."""
+    own = stops if table.blank_stops else tuple(stop for stop in stops if stop.strip())
+    return own[: table.most_stops]
 
 
 @dataclass(slots=True)
@@ -192,8 +206,7 @@ class _Division:
     def _stopped(self, finishing: Finishing) -> Finishing:
         stops = self.params.get("stop", ())
         keep = bool(self.params.get(KEEP))
-        own = stops if self.table.blank_stops else tuple(stop for stop in stops if stop.strip())
-        own = own[: self.table.most_stops]
+        own = _own_stops(stops, self.table)
         if finishing.verify is not None:
             # Most vendors do not say whether a stop has cut the text, which then need not keep to its constraint.
             own = ()

@@ -91,8 +91,9 @@ def test_what_one_call_can_do_is_one_call_of_the_very_request(request_: UnifiedR
     assert (prepared.finishing, prepared.emulated, prepared.dropped) == (None, (), ())
 
 
-def test_a_request_without_any_of_the_gateway_s_fields_is_not_even_copied() -> None:
-    request = chat({"temperature": 0.5})
+@pytest.mark.parametrize("params", [{"temperature": 0.5}, {"stop": ("a",)}, {"stop": ("a", "b", "c", "d")}])
+def test_a_request_that_needs_nothing_of_the_gateway_is_not_even_copied(params: Params) -> None:
+    request = chat(params)
     assert prepare(request, GROQ).calls[0].request is request
 
 
