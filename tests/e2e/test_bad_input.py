@@ -9,9 +9,12 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonValue
+from providers.unified import PROTECTED_PARAMS, JsonObject, JsonValue
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.vendor import FakeVendor
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LIMIT = 300_000
 TABLE = f"""\
@@ -21,8 +24,18 @@ server:
   max_body: {LIMIT}
   admin:
     port: ${{ADMIN_PORT}}
-vendors: {{mock: {{}}}}
-models: {{mock/echo: {{}}}}
+vendors:
+  mock: {{}}
+  openai: {{api_key: k, base_url: "UPSTREAM/v1", allow_private: true}}
+  claude: {{profile: anthropic, api_key: k, base_url: UPSTREAM, allow_private: true}}
+  local: {{profile: llamacpp, base_url: "UPSTREAM/v1", allow_private: true}}
+models:
+  mock/echo: {{}}
+  openai/*: {{}}
+  claude/*: {{max_output_tokens: 100}}
+  local/*: {{}}
+routes:
+  all: {{targets: [openai/gpt-4o, claude/m, local/m]}}
 """
 
 
@@ -83,6 +96,7 @@ PAIS = "/api/v1/compatibility/openai"
 DOORS = [
     Door("/v1/completions", "/v1", openai_envelope, 400),
     Door("/v1/chat/completions", "", openai_envelope, 400),
+    Door("/v1/fim/completions", "/v1/fim", openai_envelope, 400),
     Door("/inference/v1/completions", "/inference", fireworks_envelope, 400),
     Door("/inference/v1/chat/completions", "/inference/v1", fireworks_envelope, 400),
     Door("/v4/beta/completions", "/v4", detail_envelope, 422),
@@ -138,12 +152,66 @@ FIELDS: dict[str, tuple[Callable[[Door], bytes], str]] = {
         "inference_extra_params.stream",
     ),
 }
+TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+LOOSE: JsonObject = {
+    "type": "object",
+    "properties": {"a": {"type": "object", "patternProperties": {"^x": {}}}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+UNSENT: dict[str, tuple[JsonObject, str]] = {
+    "two guided fields": ({"guided_regex": "a", "guided_json": {}}, "guided_regex"),
+    "guided with tools": ({"guided_choice": ["a"], "tools": [TOOL]}, "guided_choice"),
+    "guided with another format": (
+        {"guided_choice": ["a"], "response_format": {"type": "json_object"}},
+        "guided_choice",
+    ),
+    "a schema that no target can hold the model to": ({"guided_json": LOOSE}, "guided_json"),
+    "the same in a format": ({"response_format": {"type": "json_object", "schema": LOOSE}}, "response_format"),
+    "a schema that is none": ({"guided_json": {"type": "strin"}}, "guided_json"),
+    "a schema elsewhere": ({"guided_json": {"$ref": "https://example.com/s.json"}}, "guided_json"),
+    "a pattern that does not compile": ({"guided_regex": "(a"}, "guided_regex"),
+    "no choice": ({"guided_choice": []}, "guided_choice"),
+    "fewer candidates than choices": ({"best_of": 2, "n": 3}, "best_of"),
+    "candidates in a stream": ({"best_of": 2, "stream": True}, "best_of"),
+    "33 stops": ({"stop": [f"s{number}" for number in range(33)]}, "stop"),
+    "33 stops under two names": (
+        {"stop": [f"s{number}" for number in range(20)], "stop_sequences": [f"t{number}" for number in range(13)]},
+        "stop",
+    ),
+    "images without markers": ({"images": ["data:image/png;base64,iVBORw=="]}, "images"),
+    "a header with a line of its own": (
+        {"inference_extra_headers": {"X-A": "b\r\nX-B: c"}},
+        "inference_extra_headers.X-A",
+    ),
+    "a header with a line feed": ({"inference_extra_headers": {"X-A": "b\n"}}, "inference_extra_headers.X-A"),
+    "a header with a NUL": ({"inference_extra_headers": {"X-A": "b\0"}}, "inference_extra_headers.X-A"),
+    "a header's name with a line of its own": (
+        {"inference_extra_headers": {"X-A: b\r\nX-B": "c"}},
+        "inference_extra_headers",
+    ),
+    **{
+        f"{name} as an extra": ({"inference_extra_params": {name: 1}}, f"inference_extra_params.{name}")
+        for name in sorted(PROTECTED_PARAMS)
+    },
+    "a timeout in minutes": ({"inference_timeout": "2m"}, "inference_timeout"),
+    "a timeout of nothing": ({"inference_timeout": 0}, "inference_timeout"),
+}
+"""What is refused before any upstream hears of it, and the field that is named."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
+async def upstream() -> AsyncIterator[FakeVendor]:
+    """Every vendor but the mock."""
+    async with FakeVendor() as vendor:
+        yield vendor
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def gateway(upstream: FakeVendor, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
     """One gateway for the whole module; that no traceback was logged is asserted at its end."""
-    async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
+    table = TABLE.replace("UPSTREAM", upstream.base_url)
+    async with running_gateway(table, tmp_path_factory.mktemp("gateway")) as running:
         yield running
 
 
@@ -191,6 +259,22 @@ async def test_a_bad_field_is_named_in_the_surfaces_envelope(door: Door, case: s
     error = error_of(answer, door.envelope, door.bad_body)
     assert error["param"] == field
     assert field.partition(".")[0] in str(error["message"])
+
+
+@EVERY
+@pytest.mark.parametrize("case", UNSENT)
+async def test_what_must_not_be_sent_is_refused_by_its_name_and_reaches_no_upstream(
+    door: Door, case: str, port: int, upstream: FakeVendor
+) -> None:
+    fields, param = UNSENT[case]
+    for model in ("all", "openai/gpt-4o", "claude/m"):
+        body: JsonObject = {**orjson.loads(door.ask()), **fields, "model": model}
+        answer = await exchange(port, request("POST", door.path, body))
+        error = error_of(answer, door.envelope, door.bad_body)
+        assert (error["param"], error["type"]) == (param, "invalid_request_error")
+        assert f"'{param.partition('.')[0]}" in str(error["message"])
+        assert LOOSE not in fields.values() or "$.properties.a" in str(error["message"])
+    assert (upstream.requests, upstream.connections) == ([], 0)
 
 
 @EVERY
