@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from providers.dialect import Dialect
 from providers.dialects.anthropic import AnthropicDialect
 from providers.dialects.cohere import CohereDialect
+from providers.dialects.llamacpp import LlamaCppDialect
 from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
 
 DIALECTS: Mapping[str, Dialect] = {
     "anthropic": AnthropicDialect(),
     "cohere": CohereDialect(),
+    "llamacpp": LlamaCppDialect(),
     "ollama": OllamaDialect(),
     "openai": OpenAIDialect(),
 }

@@ -212,6 +212,14 @@ def unknown_cell(profile: Profile) -> Cell:
     return NATIVE if profile.forwards_unknown else refused("the vendor refuses fields it does not know")
 
 
+def raw_only(request: UnifiedRequest, target: Target, table: Capabilities) -> Capabilities:
+    """The table of an endpoint that takes prompts and no chats. Raises Refusal for a chat."""
+    if request.operation is Operation.CHAT:
+        because = table["messages"].how
+        raise Refusal("messages", f"'messages' is not supported by {target.name}: {because}.")
+    return table
+
+
 def put_unknown(draft: Draft) -> None:
     """Fields that the unified request does not know, where the vendor takes such. Raises Refusal."""
     for name, value in (draft.request.unknown or {}).items():

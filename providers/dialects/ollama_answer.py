@@ -11,10 +11,8 @@ from providers.completion import (
     Choice,
     Chunk,
     Completion,
-    ContentLogprobs,
     FinishReason,
     StreamEvent,
-    TokenLogprob,
     ToolCall,
     ToolCallDelta,
     Usage,
@@ -23,9 +21,9 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.native_stream import NOTHING, event_object
 from providers.dialects.openai_answer import arguments_text, call_id, unwrapped
 from providers.dialects.openai_errors import failure_in_body, is_error
-from providers.dialects.openai_read import json_object, logprob, malformed
+from providers.dialects.openai_read import json_object, logprobs_of, malformed
 from providers.failure import UpstreamError
-from providers.unified import JsonObject, JsonValue
+from providers.unified import JsonObject
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
@@ -38,7 +36,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     calls = _calls(sent, message, answer, 0)
     finish, native = _finish(answer, bool(calls))
     text = _text(message)
-    logprobs = logprobs_of(answer.get("logprobs"))
+    logprobs = logprobs_of({"content": answer.get("logprobs")}, "")
     if text and logprobs is None and wants_logprobs(sent):
         raise _unscored()
     choice = Choice(
@@ -72,7 +70,7 @@ class OllamaReader:
         message = _message(line)
         text, done = _text(message), line.get("done") is True
         calls = _calls(self._sent, message, line, self._calls)
-        logprobs = logprobs_of(line.get("logprobs"))
+        logprobs = logprobs_of({"content": line.get("logprobs")}, "")
         if text and self._scored and logprobs is None:
             raise _unscored()
         deltas = [
@@ -168,24 +166,3 @@ def _usage(line: JsonObject) -> Usage | None:
     if not isinstance(prompt, int) or not isinstance(completion, int):
         return None
     return Usage(prompt, completion)
-
-
-def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
-    """Log probabilities in chat's shape."""
-    tokens = _tokens(raw)
-    return ContentLogprobs(tokens) if tokens else None
-
-
-def _tokens(raw: JsonValue) -> tuple[TokenLogprob, ...]:
-    entries = [entry for entry in raw if isinstance(entry, dict)] if isinstance(raw, list) else []
-    return tuple([_token(entry) for entry in entries])
-
-
-def _token(entry: JsonObject) -> TokenLogprob:
-    text, data = entry.get("token"), entry.get("bytes")
-    return TokenLogprob(
-        text if isinstance(text, str) else "",
-        logprob(entry.get("logprob")),
-        tuple([byte for byte in data if isinstance(byte, int)]) if isinstance(data, list) else None,
-        _tokens(entry.get("top_logprobs")),
-    )

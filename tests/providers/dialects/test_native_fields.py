@@ -20,6 +20,7 @@ from providers.dialects.native_fields import (
     plain,
     put_fields,
     put_unknown,
+    raw_only,
     schema_of,
     unknown_cell,
     unless_neutral,
@@ -28,7 +29,7 @@ from providers.failure import Refusal
 from providers.guided import Unenforceable
 from providers.profiles import load_profiles
 from providers.unified import Guided, JsonObject, LogprobsWanted, Operation, UnifiedRequest
-from tests.providers.dialects.native_kit import chat_request, target_of
+from tests.providers.dialects.native_kit import chat_request, target_of, text_request
 
 TARGET = target_of("cohere")
 ASKED = chat_request()
@@ -178,6 +179,14 @@ def test_values_of_another_kind_are_a_fault_of_ours() -> None:
         choices_of(Guided("json", {}))
     with pytest.raises(TypeError):
         written(constrained(WAYS), 3)
+
+
+def test_an_endpoint_of_raw_prompts_refuses_chats_with_its_reason() -> None:
+    table = draft(messages=refused("it is raw")).table
+    assert raw_only(text_request(), TARGET, table) is table
+    with pytest.raises(Refusal, match="it is raw") as caught:
+        raw_only(chat_request(), TARGET, table)
+    assert caught.value.param == "messages"
 
 
 def test_unknown_fields_go_along_where_the_vendor_takes_them() -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from providers.completion import Choice, Chunk, ContentLogprobs, TokenLogprob, ToolCall, ToolCallDelta, Usage
-from providers.dialects.ollama_answer import logprobs_of, wants_logprobs
+from providers.dialects.ollama_answer import wants_logprobs
 from providers.failure import FailureKind
-from providers.unified import Guided, JsonObject, JsonValue, LogprobsWanted
+from providers.unified import Guided, JsonObject, LogprobsWanted
 from tests.providers.dialects.native_kit import (
     SIZES,
     chat_request,
@@ -136,11 +136,6 @@ def test_an_error_in_disguise_is_that_error() -> None:
     assert decode_failure(SENT, b'{"error": "the prompt is longer than the context length"}') is (
         FailureKind.CONTEXT_LENGTH
     )
-
-
-@pytest.mark.parametrize("raw", [None, 3, [], [3], {"token": "a"}])
-def test_log_probabilities_that_nobody_gave_are_none(raw: JsonValue) -> None:
-    assert logprobs_of(raw) is None
 
 
 # Streams ------------------------------------------------------------------------------------------------------------

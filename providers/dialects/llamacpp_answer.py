@@ -1,0 +1,139 @@
+"""Answers of llama.cpp's own endpoints, whole and streamed, to the common completion shape. Never a request.
+
+Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tried in November 2026: several prompts
+are answered with a list, a stream of several begins with `null` and counts each of them, and none has a `[DONE]`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.llamacpp_fields import KEEP
+from providers.dialects.native_stream import NOTHING, event_object
+from providers.dialects.openai_errors import failure_in_body, is_error
+from providers.dialects.openai_read import index_of, logprobs_of, malformed
+from providers.failure import UpstreamError
+from providers.unified import JsonObject, JsonValue
+
+
+def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
+    """A whole 2xx body. Raises UpstreamError."""
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise malformed("is not valid JSON") from None
+    results: list[JsonObject] = []
+    for result in answer if isinstance(answer, list) else [answer]:
+        if not isinstance(result, dict):
+            raise malformed("is not a JSON object")
+        if is_error(result):
+            raise UpstreamError(failure_in_body(sent.target.profile, result))
+        results.append(result)
+    choices = [_choice(sent, result, position) for position, result in enumerate(results)]
+    if len({choice.index for choice in choices}) < len(choices):
+        raise malformed("has two choices with one index")
+    return Completion(tuple(sorted(choices, key=lambda choice: choice.index)), _usage(results))
+
+
+def _choice(sent: UpstreamRequest, result: JsonObject, position: int) -> Choice:
+    text = result.get("content")
+    if not isinstance(text, str):
+        raise malformed("has no content")
+    end = _end(sent, result)
+    return Choice(
+        index=index_of(result, position),
+        text=text + end.text,
+        finish_reason=end.finish_reason or "stop",
+        native_finish_reason=end.native_finish_reason,
+        logprobs=logprobs_of({"content": result.get("completion_probabilities")}, ""),
+        matched_stop=end.matched_stop,
+    )
+
+
+_FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
+
+
+def _end(sent: UpstreamRequest, result: JsonObject) -> Chunk:
+    """What a result says of its end; the text is the stop string, where the client wants it. Raises UpstreamError.
+
+    A word nobody knows yet ends a text all the same.
+    """
+    kind, word = result.get("stop_type"), result.get("stopping_word")
+    if not isinstance(kind, str):
+        raise malformed("does not say why it ended")
+    matched = word if kind == "word" and isinstance(word, str) and word else None
+    return Chunk(
+        text=matched if matched is not None and KEEP in sent.emulated else "",
+        finish_reason=_FINISH.get(kind, "stop"),
+        native_finish_reason=None if kind in _FINISH else kind,
+        matched_stop=matched,
+    )
+
+
+def _usage(results: Sequence[JsonObject]) -> Usage | None:
+    """The counts of all results together, each of which is about a prompt of its own; None when one told nothing."""
+    prompt = completion = cached = 0
+    told = False
+    for result in results:
+        evaluated, predicted = result.get("tokens_evaluated"), result.get("tokens_predicted")
+        if not isinstance(evaluated, int) or not isinstance(predicted, int):
+            return None
+        prompt += evaluated
+        completion += predicted
+        timings = result.get("timings")
+        reused = timings.get("cache_n") if isinstance(timings, dict) else None
+        if isinstance(reused, int):
+            told = True
+            cached += reused
+    return Usage(prompt, completion, {"cached_tokens": cached} if told else None)
+
+
+class LlamaReader:
+    """See providers.dialects.native_stream.Reader. The stream has ended when every prompt's answer has."""
+
+    __slots__ = ("_ends", "_expected", "_sent", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._expected = _prompts(sent)
+        self._ends: dict[int, JsonObject] = {}
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
+        if payload == b"null":
+            return NOTHING
+        result = event_object(payload)
+        if is_error(result):
+            raise UpstreamError(failure_in_body(self._sent.target.profile, result))
+        index, text = index_of(result, 0), result.get("content")
+        if index in self._ends:
+            return NOTHING
+        said = text if isinstance(text, str) else ""
+        logprobs = logprobs_of({"content": result.get("completion_probabilities")}, said)
+        if result.get("stop") is not True:
+            return (Chunk(index, said, logprobs=logprobs),) if said or logprobs else NOTHING
+        end = _end(self._sent, result)
+        self._ends[index] = result
+        chunk = Chunk(
+            index,
+            said + end.text,
+            end.finish_reason,
+            end.native_finish_reason,
+            logprobs=logprobs,
+            matched_stop=end.matched_stop,
+        )
+        self.complete = len(self._ends) == self._expected
+        usage = _usage(list(self._ends.values())) if self.complete else None
+        return (chunk,) if usage is None else (chunk, usage)
+
+
+def _prompts(sent: UpstreamRequest) -> int:
+    """How many prompts a call has, each of which is answered."""
+    if b'"prompt":[' not in sent.body:
+        return 1
+    prompt: JsonValue = orjson.loads(sent.body).get("prompt")
+    listed = isinstance(prompt, list) and bool(prompt) and isinstance(prompt[0], str | list)
+    return len(prompt) if isinstance(prompt, list) and listed else 1
