@@ -188,11 +188,10 @@ def _any_version(kind: str) -> Way:
 
 
 _SCHEMA_FORMAT = _format(lambda guided: json_schema_format(_schema_of(guided), strict=True))
-_ENUM = _format(
-    lambda guided: json_schema_format(choice_schema(_choices_of(guided)), strict=True), BY_ENUM, unwrap=True
-)
+_ENUM = _format(lambda guided: json_schema_format(_wrapped(guided), strict=True), BY_ENUM, unwrap=True)
 _STRICT_SCHEMA = _format(lambda guided: _strictly(_schema_of(guided)))
-_STRICT_ENUM = _format(lambda guided: _strictly(choice_schema(_choices_of(guided))), BY_ENUM, unwrap=True)
+# Strict mode bounds how many words an enum may have.
+_STRICT_ENUM = _format(lambda guided: _strictly(_wrapped(guided)), BY_ENUM, unwrap=True)
 _SCHEMA_ONLY = _refused("it can only be held to a JSON Schema")
 
 
@@ -356,7 +355,7 @@ def format_members(style: str, value: JsonObject, operation: Operation) -> Const
     if kind == "text":
         return Constraint({})
     row = STYLES[style][operation]
-    schema = _schema_in(value)
+    schema = schema_in(value)
     if schema is not None:
         _check(row, schema)
         kind = SCHEMA_MODE if kind == "json_object" else kind
@@ -370,11 +369,15 @@ def format_members(style: str, value: JsonObject, operation: Operation) -> Const
     return way.constraint(Guided("json", _ANY_OBJECT if schema is None else schema))
 
 
-def _schema_in(value: JsonObject) -> JsonObject | None:
+def schema_in(value: JsonObject) -> JsonObject | None:
     """The schema of a `response_format`, in OpenAI's place or in Fireworks'."""
-    holder = value.get("json_schema") if value.get("type") == "json_schema" else value
-    schema = holder.get("schema") if isinstance(holder, dict) else None
-    return schema if isinstance(schema, dict) else None
+    match value:
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
+            return schema
+        case {"type": "json_object", "schema": dict(schema)}:
+            return schema
+        case _:
+            return None
 
 
 def _check(row: Style, schema: JsonObject) -> None:

@@ -4,12 +4,12 @@ Only finished texts are to be asked about: one that was cut breaks its constrain
 cannot be checked, nor can a structural tag.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import orjson
 
-from providers.guided import Unenforceable
+from providers.guided import Unenforceable, schema_in
 from providers.guided_compile import Uncompilable, expression_check, schema_check
 from providers.regex_linear import linear
 from providers.regex_tree import Malformed, parse, unsupported
@@ -47,14 +47,10 @@ def _of_guided(guided: Guided) -> Verifier | None:
 
 
 def _of_format(wanted: JsonObject) -> Verifier | None:
-    kind = wanted.get("type")
-    if kind not in ("json_object", "json_schema"):
-        return None
-    holder = wanted.get("json_schema") if kind == "json_schema" else wanted
-    schema = holder.get("schema") if isinstance(holder, dict) else None
-    if isinstance(schema, dict):
+    schema = schema_in(wanted)
+    if schema is not None:
         return _of_schema(schema)
-    return _json_object if kind == "json_object" else _json
+    return _WITHOUT_SCHEMA.get(str(wanted.get("type")))
 
 
 def _of_choice(choices: frozenset[str]) -> Verifier:
@@ -101,5 +97,7 @@ def _of_json(keeps: Callable[[JsonValue], bool], otherwise: str) -> Verifier:
     return verify
 
 
-_json = _of_json(lambda value: True, "")
-_json_object = _of_json(lambda value: isinstance(value, dict), "it is not a JSON object")
+_WITHOUT_SCHEMA: Mapping[str, Verifier] = {
+    "json_object": _of_json(lambda value: isinstance(value, dict), "it is not a JSON object"),
+    "json_schema": _of_json(lambda value: True, ""),
+}
