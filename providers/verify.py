@@ -12,7 +12,7 @@ import orjson
 from providers.guided import Unenforceable, schema_in
 from providers.guided_compile import Uncompilable, expression_check, schema_check
 from providers.regex_linear import linear
-from providers.regex_tree import Malformed, parse, unsupported
+from providers.regex_tree import parse, unsupported
 from providers.unified import Guided, JsonObject, JsonValue, Params
 
 Verifier = Callable[[str], str | None]
@@ -63,7 +63,7 @@ def _of_regex(pattern: str) -> Verifier:
         tree = parse(pattern)
         problem = unsupported(tree)
         if problem is not None:
-            raise Malformed(problem)
+            raise ValueError(problem)
         matches = expression_check(linear(tree))
     except ValueError as error:
         raise Unenforceable(f"the answer could not be checked, since the pattern {error}") from None
