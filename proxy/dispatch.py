@@ -118,7 +118,12 @@ class Dispatcher:
         if not prepared.calls:
             return Finisher(finishing).whole(alone(request))
         ask = partial(self._gather, record, finishing) if finishing.stops else partial(self._read, record, unwatched)
-        completions = await _each(prepared.calls, lambda call: self._fitted(call, record, ask))
+
+        async def one(call: Call) -> Completion:
+            # A guess is made for each call: candidates that are not chosen and prompts asked twice count.
+            return estimated(call.request, await self._fitted(call, record, ask))
+
+        completions = await _each(prepared.calls, one)
         completion = completions[0]
         if len(completions) > 1:
             record.billed = billed(completions)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from providers.completion import Chunk, StreamEvent, Usage
 from providers.dialect import StreamDecoder
-from providers.emulate import Finisher, Scanned
+from providers.emulate import Finisher, Scanned, estimate, size_of
 from providers.failure import FailureKind, UpstreamError
 from providers.fanout import UsageTally, renumber
 from providers.shape import Call
@@ -224,6 +224,7 @@ class MergedStream:
         "_open",
         "_queue",
         "_running",
+        "_sizes",
         "_slots",
         "_tally",
         "_usage",
@@ -238,6 +239,7 @@ class MergedStream:
         self._slots = slots
         self._tally = tally
         self._usage: Usage | None = None
+        self._sizes: dict[int, int] = dict.fromkeys(range(calls), 0)
         self._item: list[Chunk] | UpstreamError | None = None
         self._fault: BaseException | None = None
         self._first: list[StreamEvent] = []
@@ -250,7 +252,7 @@ class MergedStream:
 
     @property
     def billed(self) -> Usage | None:
-        """What the vendor charges for; None unless every call has told."""
+        """What the vendor charges for; None until every call has ended or told."""
         return self._tally.billed
 
     async def until_content(self) -> None:
@@ -320,6 +322,8 @@ class MergedStream:
             await read_through(stream, call.part.count, partial(self._hand_over, number, call))
         finally:
             stream.close()
+        if number in self._sizes:
+            self._note(number, estimate(call.request, self._sizes[number]))
 
     async def _hand_over(self, number: int, call: Call, events: Iterator[StreamEvent]) -> int:
         """Number the choices as the answer has them, and tell how many ended."""
@@ -331,9 +335,11 @@ class MergedStream:
                 if isinstance(event, Chunk):
                     batch.append(self._numbered(call, event))
                     ended += event.finish_reason is not None
+                    if number in self._sizes:
+                        self._sizes[number] += size_of(event.text)
                 else:
-                    self._tally.note(number, event)
-                    self._usage = self._tally.merged
+                    self._sizes.pop(number, None)
+                    self._note(number, event)
         except UpstreamError as error:
             broken = error
         if batch or self._usage is not None:
@@ -341,6 +347,10 @@ class MergedStream:
         if broken is not None:
             raise broken
         return ended
+
+    def _note(self, number: int, usage: Usage) -> None:
+        self._tally.note(number, usage)
+        self._usage = self._tally.merged
 
     def _numbered(self, call: Call, chunk: Chunk) -> Chunk:
         try:

@@ -23,11 +23,11 @@ SENT = sent_to("http://v.example.com")
 
 
 def said(events: Sequence[StreamEvent]) -> list[str]:
-    """Events as words: `0:text`, `0.` for an end, `#6+2` for usage."""
+    """Events as words: `0:text`, `0.` for an end, `#6+2` for usage, `~6+2` for one that is a guess."""
     words: list[str] = []
     for event in events:
         if isinstance(event, Usage):
-            words.append(f"#{event.prompt_tokens}+{event.completion_tokens}")
+            words.append(f"{'~' if event.estimated else '#'}{event.prompt_tokens}+{event.completion_tokens}")
         else:
             words.append(f"{event.index}:{event.text}" if event.finish_reason is None else f"{event.index}.")
     return words

@@ -193,6 +193,17 @@ def test_a_searched_answer_that_never_finished_is_none(steps: Sequence[Step]) ->
     assert exchange.fails(ask("hi", SEARCHED)).kind is FailureKind.TRUNCATED
 
 
+def test_the_guess_counts_candidates_that_were_not_chosen() -> None:
+    def scored(body: JsonObject) -> Body:
+        logprobs: JsonObject = {"content": [{"token": "t", "logprob": -1.0, "bytes": [116]}]}
+        choice: JsonObject = {"index": 0, "text": "fourfourEND", "finish_reason": None, "logprobs": logprobs}
+        return Body(*data_frames({"choices": [choice]}))
+
+    answer = Exchange(Vendor(scored)).whole(ask("four", {**SEARCHED, "best_of": 3}))
+    assert [choice.text for choice in answer.choices] == ["fourfour"]
+    assert answer.usage == Usage(1, 6, estimated=True)
+
+
 def test_candidates_are_searched_each_for_itself() -> None:
     texts = {1: ["aEND", "x"], 2: ["b"], 3: ["cE", "N", "D"]}
     vendor = Vendor(lambda body: Body(*completion_frames(texts[int(str(body["seed"]))]), b""))

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from providers.completion import Usage
 from providers.unified import JsonObject, JsonValue
 from tests.proxy.lacking import START, TABLE, WINDOW, asking, choices_of, frames_of, gone, texts_of
 from tests.proxy.rig import Rig, rig
@@ -61,7 +62,8 @@ async def test_a_stream_ends_at_a_stop_that_the_gateway_finds(served: Rig, n: in
     assert (usage["estimated"], usage["completion_tokens"]) == (True, n)
     await gone(served, n)
     (record,) = await served.finished(1)
-    assert (record.outcome, record.billed) == ("ok", None)
+    assert record.outcome == "ok"
+    assert record.usage == Usage(1, n, estimated=True)
 
 
 # No call at all ------------------------------------------------------------------------------------------------------

@@ -29,9 +29,9 @@ from tests.proxy.virtual_time import run
 
 
 def test_pieces_come_in_the_order_of_time_under_their_final_numbers() -> None:
-    merge = Merge([Body(1.0, b"+a", 2.0, b"+b . $"), Body(1.5, b"+x", 0.5, b"+y", 2.0, b". $"), Body(b"+k . $")])
+    merge = Merge([Body(1.0, b"+a", 2.0, b"+b . $"), Body(1.5, b"+x", 0.5, b"+y", 2.0, b". $", b""), Body(b"+k . $")])
     merge.run()
-    assert merge.got[:-1] == [
+    assert merge.got == [
         (0.0, "2:k"),
         (0.0, "2."),
         (1.0, "0:a"),
@@ -39,14 +39,15 @@ def test_pieces_come_in_the_order_of_time_under_their_final_numbers() -> None:
         (2.0, "1:y"),
         (3.0, "0:b"),
         (3.0, "0."),
+        (4.0, "1."),
+        (4.0, "~1+3"),
     ]
-    assert merge.words[-1] == "1."
 
 
 def test_a_call_may_answer_several_choices_of_its_prompt() -> None:
     parts = [Part(0, 0, 2), Part(1, 0, 2)]
     merge = Merge([Body(b"+a .1", 1.0, b". $"), Body(2.0, b"+b . .1 $")], parts, n=2)
-    assert merge.run() == ["0:a", "1.", "0.", "2:b", "2.", "3."]
+    assert merge.run() == ["0:a", "1.", "0.", "2:b", "2.", "3.", "~2+2"]
 
 
 def test_connections_are_left_in_order() -> None:
@@ -78,7 +79,7 @@ def test_a_fingerprint_is_not_told_because_calls_may_differ() -> None:
 def test_the_last_hand_is_put_on_choices_with_their_final_numbers() -> None:
     finisher = Finisher(Finishing(echo=("A:", "B:")))
     merge = Merge([Body(b"+a . $"), Body(b"+b . $")], [Part(0, 0, 1), Part(1, 0, 1)], n=1, finisher=finisher)
-    assert merge.run() == ["0:A:a", "0.", "1:B:b", "1."]
+    assert merge.run() == ["0:A:a", "0.", "1:B:b", "1.", "~2+2"]
 
 
 def test_no_more_calls_are_under_way_than_there_are_slots() -> None:
@@ -98,9 +99,15 @@ def test_usage_is_told_once_when_every_call_has_told_its_own() -> None:
     assert merge.billed == Usage(12, 4)
 
 
-def test_a_call_without_usage_leaves_all_without() -> None:
-    merge = Merge([Body(b"+a . # $"), Body(b"+b . $")])
-    assert "#" not in "".join(merge.run())
+def test_a_call_that_tells_none_gets_a_guess() -> None:
+    merge = Merge([Body(b"+a . # $"), Body(b"+abcdefgh . $")])
+    assert merge.run()[-1] == "~6+4"
+    assert merge.billed == Usage(7, 4, estimated=True)
+
+
+def test_a_stream_that_breaks_is_billed_nothing() -> None:
+    merge = Merge([Body(b"+a . # $"), Body(1.0, b"+b !")])
+    assert merge.fails() is FailureKind.SERVER
     assert merge.billed is None
 
 
@@ -144,7 +151,7 @@ def test_a_reader_that_waits_no_longer_for_the_end_is_told_what_is_known() -> No
 def test_an_end_that_does_not_come_is_waited_for_shortly() -> None:
     bodies = [Body(b"+a ."), Body(b"+b .", 1.0, b"$", b"")]
     merge = Merge(bodies)
-    assert merge.run() == ["0:a", "0.", "1:b", "1."]
+    assert merge.run() == ["0:a", "0.", "1:b", "1.", "~1+2"]
     assert merge.time == TAIL_WAIT + DRAIN_WAIT
     assert bodies[0].closed > 0
 
