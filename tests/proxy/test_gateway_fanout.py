@@ -77,6 +77,18 @@ async def test_three_candidates_in_one_stream(served: Rig) -> None:
     await served.vendor.connected(3)
 
 
+@pytest.mark.parametrize("path", ["/inference/v1/completions", "/v4/beta/completions", "/v5/completions"])
+async def test_where_usage_goes_with_the_last_end_it_does_so_once(served: Rig, path: str) -> None:
+    served.vendor.default = sse_answer(chat_frames(["hello"]))
+    answer = await served.post(path, asking(n=3, stream=True, stream_options={"include_usage": path[:2] == "/v"}))
+    assert answer.whole
+    frames = [orjson.loads(data) for data in answer.events() if data != b"[DONE]"]
+    ends = [frame for frame in frames if frame["choices"] and frame["choices"][0]["finish_reason"]]
+    assert [bool(frame.get("usage")) for frame in ends] == [False, False, True]
+    assert ends[-1]["usage"]["total_tokens"] == 12
+    assert texts_of(frames) == {0: "hello", 1: "hello", 2: "hello"}
+
+
 async def test_the_worked_example_of_two_prompts_with_two_candidates(served: Rig) -> None:
     usages = {"A": [(3, 4), (3, 5)], "B": [(2, 1), (2, 7)]}
     served.vendor.default = lambda received: told(prompt_of(received), *usages[prompt_of(received)].pop())
