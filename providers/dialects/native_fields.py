@@ -150,6 +150,8 @@ def constrained(ways: Mapping[str, Way], any_object: Put | None = None) -> Put:
         feature = feature_of("guided" if isinstance(value, Guided) else "response_format", value)
         if wanted is None:
             return
+        if feature == "response_format.json_object" and wanted.value is not ANY_OBJECT:
+            feature = "response_format.json_schema"
         way, cell = ways.get(wanted.kind), draft.table[feature]
         if cell.refused or way is None:
             raise draft.unsupported(name, cell.how)

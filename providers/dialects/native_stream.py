@@ -54,11 +54,13 @@ class NativeStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
+        if self.complete:
+            return
         try:
             for name, payload in self._frames.feed(data):
+                yield from self._reader.read(name, payload)
                 if self._reader.complete:
                     return
-                yield from self._reader.read(name, payload)
         except EventTooLarge as error:
             raise malformed(f"holds {error}") from None
 

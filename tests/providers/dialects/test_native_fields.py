@@ -144,6 +144,15 @@ def test_constraints_are_written_by_their_kind(value: object, body: JsonObject) 
     assert written(constrained(WAYS), value, **decided) == body
 
 
+def test_a_json_mode_with_a_schema_is_a_schema() -> None:
+    put = constrained({"json": lambda draft, guided: draft.put("schema", schema_of(guided))})
+    value: JsonObject = {"type": "json_object", "schema": SCHEMA}
+    cells = {"response_format__json_object": refused("no"), "response_format__json_schema": NATIVE}
+    assert written(put, value, **cells) == {"schema": SCHEMA}
+    assert refusal(put, {"type": "json_object"}, **cells).param == "response_format"
+    assert refusal(put, value, response_format__json_schema=refused("no")).param == "response_format"
+
+
 def test_the_json_mode_may_be_said_in_its_own_way() -> None:
     put = constrained(WAYS, plain("mode"))
     value: JsonObject = {"type": "json_object"}

@@ -48,6 +48,12 @@ def test_nothing_is_read_after_the_end() -> None:
     assert list(lines().feed(b"end\nbad\n")) == []
 
 
+def test_a_framing_is_asked_for_nothing_after_the_end() -> None:
+    stream = lines(cap=5)
+    assert list(stream.feed(b"end\n" + b"x" * 10 + b"\n")) == []
+    assert list(stream.feed(b"x" * 10 + b"\n")) == []
+
+
 def test_the_end_may_lack_its_line_end() -> None:
     stream = lines()
     assert list(stream.feed(b"end")) == []
