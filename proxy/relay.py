@@ -60,8 +60,16 @@ class Relay:
         """Write every frame up to the renderer's end, which is the caller's to write.
 
         Returns when the stream proved that it ended well. Raises UpstreamError when it broke; everything decoded before
-        that has been written. Raises ConnectionError when the client is gone.
+        that has been written. Raises ConnectionError when the client is gone. However it ends, the record has a usage:
+        what was generated until then counts, too.
         """
+        try:
+            await self._run()
+        finally:
+            if self._record.usage is None:
+                self._record.usage = estimate(self._request, self._size)
+
+    async def _run(self) -> None:
         self._clock.pause()
         await self._emit(self._stream.first())
         self._clock.touch()

@@ -129,6 +129,13 @@ def test_an_answer_without_usage_gets_a_guess() -> None:
     assert rig.record.usage == Usage(1, 2, estimated=True)
 
 
+def test_what_was_generated_before_a_break_counts_too() -> None:
+    rig = Rig(Body(b"+abcd", b""))
+    with pytest.raises(UpstreamError):
+        rig.run()
+    assert rig.record.usage == Usage(1, 1, estimated=True)
+
+
 def test_frames_that_are_held_back_are_no_write() -> None:
     assert Rig(Body(b"+held", b": :", b"+a", b".", b"$")).run() == [b"<a>", b"<.>"]
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from providers.completion import Usage
 from providers.unified import JsonObject, JsonValue
 from tests.proxy.raw_client import Answer, connected, request
 from tests.proxy.rig import AUTH, Rig, ask, rig
@@ -170,8 +171,8 @@ async def test_38_usage_of_many_choices_comes_once_with_each_prompt_counted_once
     assert (record.billed and record.billed.prompt_tokens) == (12 if count > 1 else None)
 
 
-async def test_39_a_client_that_left_is_accounted_by_the_frames_it_got(served: Rig) -> None:
-    served.vendor.answer(sse_unterminated(pieces(choice("x", ended=None))[:1], Hang()))
+async def test_39_a_client_that_left_is_accounted_by_what_was_generated_for_it(served: Rig) -> None:
+    served.vendor.answer(sse_unterminated(pieces(choice("twelve bytes", ended=None))[:1], Hang()))
     async with connected(served.port) as client:
         await client.send(request("POST", OPENAI, ask("both/m", **WITH_USAGE), AUTH))
         await client.head()
@@ -179,7 +180,8 @@ async def test_39_a_client_that_left_is_accounted_by_the_frames_it_got(served: R
         await client.leave()
         await served.vendor.requests[0].gone.wait()
     (record,) = await served.finished(1)
-    assert (record.outcome, record.usage, record.chunks) == ("client_gone", None, 1)
+    assert (record.outcome, record.usage, record.chunks) == ("client_gone", Usage(1, 3, estimated=True), 1)
+    assert sorted(served.series("tokens_total").values()) == [1, 3]
 
 
 @pytest.mark.parametrize("model", ["both/m", "single/m"])
