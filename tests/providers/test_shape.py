@@ -74,6 +74,7 @@ def refusal(request: UnifiedRequest, to: Target) -> Refusal:
         (completion(), INSTRUCT),
         (completion({"n": 3, "best_of": 4, "echo": True, "seed": 1}), INSTRUCT),
         (completion({"n": 3}, ABC), INSTRUCT),
+        (completion({"echo": True, "logprobs": LogprobsWanted(1, "legacy"), "max_tokens": 0}, IDS), INSTRUCT),
         (completion(prompt=IDS), INSTRUCT),
         (chat({"n": 3, "stop": ("a", "b", "c", "d")}), GPT),
         (chat({"n": 3}, stream=True), GPT),

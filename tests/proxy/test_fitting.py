@@ -11,6 +11,7 @@ from providers.dialect import Target
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.shape import Call, prepare
 from providers.unified import ChatPrompt, JsonObject, Operation, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from proxy import fitting
 from proxy.errors import GatewayError
 from proxy.fitting import COUNT_WAIT, Fitting
 from proxy.record import RequestRecord
@@ -254,6 +255,15 @@ def test_an_engine_without_a_tokenizer_is_not_asked_again(status: int) -> None:
     with pytest.raises(GatewayError, match="unsupported_parameter"):
         rig.before(ask("hi", ERROR))
     assert len(rig.vendor.seen) == len(questions)
+
+
+def test_engines_without_a_tokenizer_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "MOST", 1)
+    rig = Rig(lambda path, body: refusal(404, "no"))
+    for model in ("first", "second", "second", "first"):
+        rig.target = replace(LLAMACPP, upstream_model=model)
+        rig.before(injected(ask("hi", ERROR)))
+    assert rig.asked == ["/tokenize", "/props"] * 3
 
 
 @pytest.mark.parametrize("status", [400, 413, 422, 429, 500, 503])
