@@ -226,6 +226,8 @@ def feature_of(name: str, value: object) -> str:
     match name, value:
         case "guided", Guided():
             return value.field
+        case "response_format", {"type": "json_object", "schema": dict()}:
+            return "response_format.json_schema"
         case "response_format", {"type": str(kind)}:
             named = f"response_format.{kind}"
             return named if named in FEATURES else "response_format.json_schema"

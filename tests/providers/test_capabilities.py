@@ -24,6 +24,7 @@ def test_a_feature_is_named_after_its_field() -> None:
         ("temperature", 1, "temperature"),
         ("guided", Guided("choice", ("a",)), "guided_choice"),
         ("response_format", {"type": "json_object"}, "response_format.json_object"),
+        ("response_format", {"type": "json_object", "schema": {}}, "response_format.json_schema"),
         ("response_format", {"type": "grammar", "grammar": "x"}, "response_format.grammar"),
         ("response_format", {"type": "structural_tag"}, "response_format.structural_tag"),
         ("response_format", {"type": "of tomorrow"}, "response_format.json_schema"),
