@@ -129,6 +129,7 @@ def test_20_a_list_of_integers_is_one_prompt() -> None:
 
 @every_row
 def test_22_a_missing_prompt_is_refused(row: SurfaceRow) -> None:
+    # OpenAI's own default, the end-of-text token, means something else to every other model.
     for body in (b'{"model":"m"}', b'{"model":"m","prompt":null}'):
         facts = refuse_bytes(body, row)
         assert facts.param == "prompt"
@@ -141,6 +142,8 @@ def test_23_both_stop_fields_are_one_list() -> None:
 
 @every_row
 def test_24_five_stops_are_taken_and_thirty_three_are_too_many(row: SurfaceRow) -> None:
+    # Beyond 4 the page has an error everywhere but on Private AI Services; clients such as Continue send 10, and what a
+    # vendor does not take the gateway can find.
     assert len(complete(row, stop=list("abcde")).params["stop"]) == 5
     assert refuse(row, stop=[str(number) for number in range(33)]).param == "stop"
 
@@ -369,6 +372,7 @@ def test_74_trailing_data_and_repeated_fields_are_refused_and_a_mark_is_tolerate
     good = b'{"model":"m","prompt":"p"}'
     assert OPENAI.parse(Operation.COMPLETIONS, b"\xef\xbb\xbf" + good, None).model == "m"
     assert refuse_bytes(good + b"x").param is None
+    # The page lets the last of repeated keys win; who sends two would see one ignored without a word.
     assert refuse_bytes(b'{"model":"m","prompt":"p","model":"m2"}').param == "model"
 
 
