@@ -3,7 +3,7 @@
 Never reads a vendor's bytes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from providers.completion import (
     Choice,
@@ -141,13 +141,3 @@ class _GrowingCall:
         if self._id is None or self._name is None:
             raise ValueError(f"tool call {number} of choice {choice} has no id or no name")
         return ToolCall(self._id, self._name, "".join(self._arguments))
-
-
-def estimated_usage(prompt_texts: Iterable[str], texts: Iterable[str]) -> Usage:
-    """A guess at the usage of prompts and what was generated for them, marked as one."""
-    return Usage(_tokens(prompt_texts), _tokens(texts), estimated=True)
-
-
-def _tokens(texts: Iterable[str]) -> int:
-    """At least one for a text that is not empty."""
-    return sum([-(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN) for text in texts])

@@ -21,7 +21,7 @@ from providers.completion import (
     ToolCallDelta,
     Usage,
 )
-from providers.gather import Gatherer, as_chunks, estimated_usage
+from providers.gather import Gatherer, as_chunks
 
 words = st.text("ab é", max_size=6)
 reasons: st.SearchStrategy[FinishReason] = st.sampled_from(["stop", "length", "content_filter", "tool_calls"])
@@ -143,9 +143,3 @@ def test_an_answer_that_is_not_whole_is_none(events: list[StreamEvent], message:
 def test_a_call_that_nobody_named_is_none(delta: ToolCallDelta) -> None:
     with pytest.raises(ValueError, match="tool call 0 of choice 0 has no id or no name"):
         gathered([Chunk(tool_calls=(delta,), finish_reason="tool_calls")])
-
-
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("👋", 1), ("\ud800", 1)])
-def test_about_four_bytes_are_taken_for_a_token(text: str, count: int) -> None:
-    assert estimated_usage([text], []) == Usage(count, 0, estimated=True)
-    assert estimated_usage([], [text, text]) == Usage(0, 2 * count, estimated=True)
