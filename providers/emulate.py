@@ -13,10 +13,12 @@ from providers.dialect import StreamDecoder
 from providers.echo import EchoPrefix
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.fanout import rank, strip_logprobs
-from providers.gather import BYTES_PER_TOKEN
 from providers.stops import StopScanner
 from providers.unified import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
 from providers.verify import Verifier
+
+BYTES_PER_TOKEN = 4
+"""UTF-8 bytes that a token of common vocabularies stands for, roughly, in English prose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A whole answer out of a stream and a stream out of a whole answer, and the usage that no vendor counted.
+"""A whole answer out of a stream, and a stream out of a whole answer.
 
 Never reads a vendor's bytes.
 """
@@ -16,9 +16,6 @@ from providers.completion import (
     Usage,
 )
 from providers.logprob_pieces import joined
-
-BYTES_PER_TOKEN = 4
-"""UTF-8 bytes that a token of common vocabularies stands for, roughly, in English prose."""
 
 
 def as_chunks(completion: Completion) -> Iterator[StreamEvent]:
