@@ -8,6 +8,7 @@ from providers.dialects.cohere import CohereDialect
 from providers.dialects.llamacpp import LlamaCppDialect
 from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
+from providers.dialects.tgi import TgiDialect
 
 DIALECTS: Mapping[str, Dialect] = {
     "anthropic": AnthropicDialect(),
@@ -15,4 +16,5 @@ DIALECTS: Mapping[str, Dialect] = {
     "llamacpp": LlamaCppDialect(),
     "ollama": OllamaDialect(),
     "openai": OpenAIDialect(),
+    "tgi": TgiDialect(),
 }

@@ -36,6 +36,7 @@ EXPECTED = [
     "cohere",
     "ollama_native",
     "llamacpp_native",
+    "tgi_native",
     "mock",
 ]
 
@@ -46,7 +47,7 @@ def test_every_vendor_has_its_row() -> None:
 
 def test_only_local_servers_the_mock_and_open_installations_do_without_a_key() -> None:
     free = {name for name, profile in load_profiles().items() if not profile.key_required}
-    local = {"vllm", "sglang", "llamacpp", "ollama", "lm_studio", "tgi", "ollama_native", "llamacpp_native"}
+    local = {"vllm", "sglang", "llamacpp", "ollama", "lm_studio", "tgi", "ollama_native", "llamacpp_native", "tgi_native"}
     assert free == local | {"pais", "openai_compatible", "mock"}
 
 
