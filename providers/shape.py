@@ -3,6 +3,7 @@
 Never sends anything, and never a vendor's name: the table of cells says what a target lacks.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
@@ -37,6 +38,8 @@ _UNMIXED: Final = (
 
 WINDOW: Final = "context_length_exceeded_behavior"
 KEEP: Final = "include_stop_str_in_output"
+
+_PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 NEVER_DROPPED = frozenset(
     {"prompt", "messages", "images", "max_tokens", "n", "best_of", "echo", "logprobs", "stop", "response_format"}
@@ -99,7 +102,8 @@ def _lenient(request: UnifiedRequest, target: Target, dropped: list[str]) -> Pre
     except Refusal as refusal:
         if not _droppable(refusal, request):
             raise
-        dropped.append(refusal.param)
+        # A name of the client's own goes into a header and a log line.
+        dropped.append(refusal.param if _PLAIN_NAME.fullmatch(refusal.param) else "unknown")
         return _lenient(_without(request, refusal.param), target, dropped)
 
 

@@ -106,6 +106,12 @@ def request_line(record: RequestRecord) -> bytes:
     if record.usage is not None:
         fields["prompt_tokens"] = record.usage.prompt_tokens
         fields["completion_tokens"] = record.usage.completion_tokens
+        if record.usage.estimated:
+            fields["usage_estimated"] = True
+    if record.emulated:
+        fields["emulated"] = record.emulated
+    if record.dropped:
+        fields["dropped"] = record.dropped
     failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
     if failed:
         fields["attempts"] = [

@@ -253,6 +253,12 @@ def test_several_fields_are_dropped_one_after_the_other() -> None:
     assert prepared.request.unknown is None
 
 
+@pytest.mark.parametrize("name", ["a\r\nSet-Cookie: b", "ü", "a" * 65, "a, b"])
+def test_a_dropped_field_s_name_cannot_write_a_header(name: str) -> None:
+    request = replace(chat(), unknown={name: 1})
+    assert prepare(request, GPT, "drop").dropped == ("unknown",)
+
+
 def test_nothing_is_dropped_where_nothing_is_lacking() -> None:
     request = chat({"temperature": 0.5})
     prepared = prepare(request, GPT, "drop")

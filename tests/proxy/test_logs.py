@@ -79,6 +79,13 @@ def test_a_failure_names_its_code_and_the_attempts_that_failed() -> None:
     ]
 
 
+def test_a_line_says_what_became_of_the_fields_and_that_a_usage_is_a_guess() -> None:
+    record = finished()
+    record.emulated, record.dropped, record.usage = ("n", "usage"), ("seed",), Usage(6, 2, estimated=True)
+    line = fields(record)
+    assert (line["emulated"], line["dropped"], line["usage_estimated"]) == (["n", "usage"], ["seed"], True)
+
+
 def test_a_stream_says_when_its_content_began() -> None:
     record = finished()
     record.stream, record.first_content = True, 10.5
