@@ -8,6 +8,7 @@ from providers.dialects.cohere import CohereDialect
 from providers.dialects.llamacpp import LlamaCppDialect
 from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
+from providers.dialects.sglang import SglangDialect
 from providers.dialects.tgi import TgiDialect
 
 DIALECTS: Mapping[str, Dialect] = {
@@ -16,5 +17,6 @@ DIALECTS: Mapping[str, Dialect] = {
     "llamacpp": LlamaCppDialect(),
     "ollama": OllamaDialect(),
     "openai": OpenAIDialect(),
+    "sglang": SglangDialect(),
     "tgi": TgiDialect(),
 }

@@ -37,6 +37,7 @@ EXPECTED = [
     "ollama_native",
     "llamacpp_native",
     "tgi_native",
+    "sglang_native",
     "mock",
 ]
 
@@ -47,8 +48,9 @@ def test_every_vendor_has_its_row() -> None:
 
 def test_only_local_servers_the_mock_and_open_installations_do_without_a_key() -> None:
     free = {name for name, profile in load_profiles().items() if not profile.key_required}
-    local = {"vllm", "sglang", "llamacpp", "ollama", "lm_studio", "tgi", "ollama_native", "llamacpp_native", "tgi_native"}
-    assert free == local | {"pais", "openai_compatible", "mock"}
+    local = {"vllm", "sglang", "llamacpp", "ollama", "lm_studio", "tgi"}
+    native = {"ollama_native", "llamacpp_native", "tgi_native", "sglang_native"}
+    assert free == local | native | {"pais", "openai_compatible", "mock"}
 
 
 def test_addresses_name_what_the_operator_must_fill_in() -> None:

@@ -1,0 +1,317 @@
+"""Answers of SGLang's own endpoint, whole and streamed, to the common completion shape. Never a request.
+
+A stream repeats all that has come so far with every event, unless the server was started to send only what is new; an
+event tells how many tokens there are and holds some of them, which shows what it is.
+
+Sources: `sglang` 0.5.23 `api/v1/api_types.py` (`GenerateResponse`, `GenerateMetaInfo`, `GenerateStreamError`),
+`srt/managers/tokenizer_manager.py`, `srt/entrypoints/http_server.py`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    FinishReason,
+    LegacyLogprobs,
+    Logprobs,
+    StreamEvent,
+    TokenLogprob,
+    Usage,
+)
+from providers.dialect import UpstreamRequest
+from providers.dialects.native_stream import NOTHING, cut, event_object
+from providers.dialects.openai_errors import failure_in_body, is_error
+from providers.dialects.openai_read import index_of, logprob, malformed
+from providers.failure import UpstreamError
+from providers.logprob_pieces import joined
+from providers.logprobs import Offsets, to_legacy
+from providers.unified import JsonObject, JsonValue
+
+_FINISH: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
+_HALF = "\ufffd"
+"""Stands for a character whose bytes have not all come; a later event has the character in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What decoding needs of the call that was sent: the prompts' texts (None for one in token ids), how many choices
+    each has, whether log probabilities are wanted, and whether of the prompt too."""
+
+    prompts: tuple[str | None, ...]
+    n: int
+    scored: bool
+    echo: bool
+
+    @property
+    def choices(self) -> int:
+        return len(self.prompts) * self.n
+
+
+def _asked(sent: UpstreamRequest) -> _Asked:
+    body = orjson.loads(sent.body)
+    text, ids = body.get("text"), body.get("input_ids")
+    prompts: tuple[str | None, ...]
+    if text is not None:
+        prompts = tuple(text) if isinstance(text, list) else (text,)
+    else:
+        prompts = (None,) * (len(ids) if isinstance(ids[0], list) else 1)
+    n = body["sampling_params"].get("n", 1)
+    return _Asked(prompts, n, bool(body.get("return_logprob")), "logprob_start_len" in body)
+
+
+# Whole answers ------------------------------------------------------------------------------------------------------
+
+
+def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
+    """A whole 2xx body. Raises UpstreamError."""
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise malformed("is not valid JSON") from None
+    asked = _asked(sent)
+    results = [_checked(sent, result) for result in (answer if isinstance(answer, list) else [answer])]
+    choices = [_choice(sent, asked, result, index) for index, result in enumerate(results)]
+    return Completion(tuple(choices), _usage(asked, [_meta(result) for result in results]))
+
+
+def _choice(sent: UpstreamRequest, asked: _Asked, result: JsonObject, index: int) -> Choice:
+    meta = _meta(result)
+    end = _end(sent, meta)
+    text = result.get("text")
+    if not isinstance(text, str) or end is None:
+        raise malformed("has no text or no finish reason")
+    state = _State(index)
+    chunks = [*state.echoed(asked, meta), state.gained(asked, text, meta, len(text))]
+    found = [chunk.logprobs for chunk in chunks if chunk.logprobs is not None]
+    return Choice(
+        index=index,
+        text="".join([chunk.text for chunk in chunks]),
+        finish_reason=end.finish_reason or "stop",
+        native_finish_reason=end.native_finish_reason,
+        logprobs=joined(found),
+        matched_stop=end.matched_stop,
+    )
+
+
+def _checked(sent: UpstreamRequest, result: JsonValue) -> JsonObject:
+    """A result that is no error. Raises UpstreamError."""
+    if not isinstance(result, dict):
+        raise malformed("is not a JSON object")
+    if is_error(result):
+        raise UpstreamError(failure_in_body(sent.target.profile, result))
+    return result
+
+
+def _meta(result: JsonObject) -> JsonObject:
+    meta = result.get("meta_info")
+    return meta if isinstance(meta, dict) else {}
+
+
+def _end(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
+    """How a choice ended, None while it has not. Raises UpstreamError for one that was broken off.
+
+    A word nobody knows yet ends a text all the same.
+    """
+    reason = meta.get("finish_reason")
+    if not isinstance(reason, dict):
+        return None
+    kind, matched = str(reason.get("type")), reason.get("matched")
+    if kind == "abort":
+        error: JsonObject = {"message": reason.get("message"), "status_code": reason.get("status_code")}
+        raise UpstreamError(failure_in_body(sent.target.profile, {"error": error}))
+    return Chunk(
+        finish_reason=_FINISH.get(kind, "stop"),
+        native_finish_reason=None if kind in _FINISH else kind,
+        matched_stop=matched if isinstance(matched, str | int) and not isinstance(matched, bool) else None,
+    )
+
+
+def _usage(asked: _Asked, metas: Sequence[JsonObject]) -> Usage | None:
+    """The counts of all choices, each prompt once; None where one was not told."""
+    firsts = metas[:: asked.n]
+    prompt, completion = _sum(firsts, "prompt_tokens"), _sum(metas, "completion_tokens")
+    if prompt is None or completion is None:
+        return None
+    cached, reasoning = _sum(firsts, "cached_tokens"), _sum(metas, "reasoning_tokens")
+    return Usage(
+        prompt,
+        completion,
+        None if cached is None else {"cached_tokens": cached},
+        None if reasoning is None else {"reasoning_tokens": reasoning},
+    )
+
+
+def _sum(metas: Sequence[JsonObject], name: str) -> int | None:
+    counts = [count for meta in metas if isinstance(count := meta.get(name), int)]
+    return sum(counts) if len(counts) == len(metas) else None
+
+
+# Streams ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _State:
+    """What has come of one choice: its text, how much of that was passed on, and how many tokens and entries."""
+
+    index: int
+    text: str = ""
+    passed: int = 0
+    tokens: int = 0
+    entries: int = 0
+    offsets: Offsets | None = None
+    meta: JsonObject = field(default_factory=dict)
+    ended: bool = False
+
+    def echoed(self, asked: _Asked, meta: JsonObject) -> list[Chunk]:
+        """The prompt with its log probabilities, before anything else of the choice where it is wanted."""
+        if not asked.echo or self.offsets is not None:
+            return []
+        self.offsets = Offsets()
+        tokens, tops = _list(meta, "input_token_logprobs"), _list(meta, "input_top_logprobs")
+        entries = [_entry(entry) for entry in tokens]
+        text = asked.prompts[self.index // asked.n]
+        if text is None:
+            text = "".join([token for token, _ in entries])
+        elif entries and not text.startswith(entries[0][0]):
+            # A mark before the text is no part of what was given.
+            entries, tops = entries[1:], tops[1:]
+        texts = tuple([token for token, _ in entries])
+        logprobs = LegacyLogprobs(
+            texts,
+            tuple([number for _, number in entries]),
+            tuple([_listed(tops[place]) if place < len(tops) else None for place in range(len(entries))]),
+            self.offsets.of_texts(texts),
+        )
+        return [Chunk(self.index, text, logprobs=logprobs if texts else None)]
+
+    def gained(self, asked: _Asked, text: str, meta: JsonObject, end: int) -> Chunk:
+        """The text up to `end` that was not passed on yet, with the entries that are new."""
+        self.text = text
+        piece = text[self.passed : end]
+        self.passed = max(self.passed, end)
+        return Chunk(self.index, piece, logprobs=self._scores(meta) if asked.scored else None)
+
+    def _scores(self, meta: JsonObject) -> Logprobs | None:
+        entries, tops = _list(meta, "output_token_logprobs"), _list(meta, "output_top_logprobs")
+        fresh = [
+            _token(entry, tops[place] if place < len(tops) else None)
+            for place, entry in enumerate(entries[self.entries :], self.entries)
+        ]
+        if not fresh:
+            return None
+        self.entries += len(fresh)
+        content = ContentLogprobs(tuple(fresh))
+        return content if self.offsets is None else to_legacy(content, self.offsets)
+
+
+class SglangReader:
+    """See providers.dialects.native_stream.Reader. The stream has ended well at `[DONE]`, when every choice has."""
+
+    __slots__ = ("_asked", "_last", "_sent", "_states", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._asked = _asked(sent)
+        self._states: dict[int, _State] = {}
+        # The end waits for the terminator: a stream that breaks must not look finished.
+        self._last: list[StreamEvent] = []
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
+        if payload == b"[DONE]":
+            if not self._all_ended():
+                raise cut()
+            self.complete = True
+            return self._last
+        result = _checked(self._sent, event_object(payload))
+        index = index_of(result, 0)
+        if not 0 <= index < self._asked.choices:
+            raise malformed("has a choice that was not asked for")
+        state = self._states.setdefault(index, _State(index))
+        return NOTHING if state.ended else self._chunks(state, result)
+
+    def _chunks(self, state: _State, result: JsonObject) -> list[StreamEvent]:
+        meta, told = _meta(result), result.get("text")
+        end = _end(self._sent, meta)
+        text, meta = _whole(state, told if isinstance(told, str) else "", result.get("output_ids"), meta)
+        safe = len(text) if end is not None else len(text.rstrip(_HALF))
+        chunks = [*state.echoed(self._asked, meta), state.gained(self._asked, text, meta, safe)]
+        state.meta = meta
+        events: list[StreamEvent] = [chunk for chunk in chunks if chunk.text or chunk.logprobs]
+        if end is not None:
+            last = chunks[-1]
+            if events and events[-1] is last:
+                events.pop()
+            events.append(
+                Chunk(
+                    state.index,
+                    last.text,
+                    end.finish_reason,
+                    end.native_finish_reason,
+                    last.logprobs,
+                    matched_stop=end.matched_stop,
+                )
+            )
+            state.ended = True
+            if self._all_ended():
+                usage = _usage(self._asked, [self._states[index].meta for index in sorted(self._states)])
+                self._last = events if usage is None else [*events, usage]
+                return []
+        return events
+
+    def _all_ended(self) -> bool:
+        return sum(state.ended for state in self._states.values()) == self._asked.choices
+
+
+def _whole(state: _State, text: str, ids: JsonValue, meta: JsonObject) -> tuple[str, JsonObject]:
+    """An event's text and details as if the server repeated all that has come."""
+    count = meta.get("completion_tokens")
+    count = count if isinstance(count, int) else state.tokens
+    fresh, state.tokens = count - state.tokens, count
+    known = isinstance(ids, list) and fresh < count
+    new_only = len(ids) <= fresh if known and isinstance(ids, list) else not text.startswith(state.text[: state.passed])
+    if not new_only:
+        return text, meta
+    lists = {name: [*_list(state.meta, name), *_list(meta, name)] for name in _GROWING if name in meta}
+    return state.text + text, {**meta, **lists}
+
+
+_GROWING = ("output_token_logprobs", "output_top_logprobs")
+
+
+# Log probabilities --------------------------------------------------------------------------------------------------
+
+
+def _list(meta: JsonObject, name: str) -> list[JsonValue]:
+    found = meta.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _entry(raw: JsonValue) -> tuple[str, float | None]:
+    """Text and number of a triple; the first token of a prompt has none."""
+    match raw:
+        case [number, _, text, *_]:
+            return text if isinstance(text, str) else "", None if number is None else logprob(number)
+        case _:
+            raise malformed("has a log probability that is no triple")
+
+
+def _token(raw: JsonValue, tops: JsonValue) -> TokenLogprob:
+    text, number = _entry(raw)
+    listed = [_entry(top) for top in tops] if isinstance(tops, list) else []
+    top = tuple([TokenLogprob(token, logprob(value)) for token, value in listed])
+    return TokenLogprob(text, logprob(number), None, top)
+
+
+def _listed(tops: JsonValue) -> Mapping[str, float] | None:
+    """The alternatives of a place of the prompt; its first has none."""
+    if not isinstance(tops, list):
+        return None
+    return {text: logprob(number) for text, number in map(_entry, tops)}

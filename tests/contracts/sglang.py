@@ -1,0 +1,66 @@
+"""SGLang's own endpoint held to the engine's published types (`sglang` 0.5.23). Never imported by the gateway.
+
+Of the package only `sglang/api/v1/api_types.py` is needed, which needs `msgspec` alone: it is loaded by itself, because
+the package would load a deep-learning framework. Unknown members beside the sampling settings are ignored by the server
+and so by its types; they are checked here.
+"""
+
+import importlib.metadata
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any  # the engine is not installed where types are checked
+
+import orjson
+
+
+def _types() -> ModuleType:
+    files = importlib.metadata.files("sglang") or []
+    (found,) = [file for file in files if str(file).endswith("sglang/api/v1/api_types.py")]
+    name = "sglang_api_types"
+    spec = importlib.util.spec_from_file_location(name, str(found.locate()))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+_TYPES: Any = _types()
+_CONSTRAINTS = ("json_schema", "regex", "ebnf", "structural_tag")
+
+
+def check_body(operation: str, body: bytes) -> None:
+    """Raises AssertionError or the contract's own error for anything the server would not take, or would ignore."""
+    sent: dict[str, Any] = orjson.loads(body)
+    assert operation == "completions", operation
+    assert sent.keys() <= set(_TYPES.GenerateRequest.__struct_fields__), sent.keys()
+    _TYPES.GenerateRequest.from_json_value(sent)
+    assert ("text" in sent) != ("input_ids" in sent)
+    sampling = sent["sampling_params"]
+    # Left out, it would be 128.
+    assert "max_new_tokens" in sampling
+    assert "choice" not in sampling, "the engine has no such setting, whatever its contract says"
+    assert sum(name in sampling for name in _CONSTRAINTS) <= 1
+    assert 0 < sampling.get("top_p", 1) <= 1
+    assert sampling.get("top_k", 1) == -1 or sampling.get("top_k", 1) >= 1
+    assert 0 < sampling.get("repetition_penalty", 1) <= 2
+    assert len(sampling.get("stop", [])) <= 32
+
+
+def check_answer(body: bytes) -> None:
+    """Raises unless the answer is one to the engine's types."""
+    answer = orjson.loads(body)
+    for result in answer if isinstance(answer, list) else [answer]:
+        _TYPES.GenerateResponse.from_json_value(result)
+
+
+def check_events(events: list[bytes]) -> None:
+    """The payloads of a stream."""
+    for payload in events:
+        if payload == b"[DONE]":
+            continue
+        event = orjson.loads(payload)
+        kind = _TYPES.GenerateStreamError if "error" in event else _TYPES.GenerateResponse
+        kind.from_json_value(event)
