@@ -1,0 +1,104 @@
+"""What the native dialects share in reading a conversation: OpenAI-shaped messages, their images and their calls.
+
+Never a vendor's form of a turn.
+
+Shapes: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from providers.failure import Refusal
+from providers.unified import JsonObject, JsonValue
+
+# Besides these, a member that is null or empty asks for nothing. Annotations are about an answer and not part of it.
+_MEMBERS = frozenset(
+    {"role", "content", "refusal", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "annotations"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call that a message of the model holds: the client's id and name, and what the function was given."""
+
+    id: str
+    name: str
+    given: JsonObject
+
+
+class Walk:
+    """One conversation being read. `param` is the client's field that it came in, `besides` names members of a message
+    that this vendor has a place for beyond the usual ones."""
+
+    __slots__ = ("_besides", "_position", "param")
+
+    def __init__(self, param: str, besides: Iterable[str] = ()) -> None:
+        self.param = param
+        self._besides = frozenset(besides)
+        self._position = 0
+
+    def each(self, messages: Iterable[JsonValue]) -> Iterator[tuple[str, JsonObject]]:
+        """Role and message, in order. Raises Refusal for one that is none, or that says more than can be said."""
+        for position, message in enumerate(messages):
+            self._position = position
+            if not isinstance(message, dict):
+                raise self.refusal("is not an object", "invalid_value")
+            role = message.get("role")
+            if not isinstance(role, str):
+                raise self.refusal("has no role", "invalid_value")
+            if len(message) > 2:
+                self._check_members(role, message)
+            yield role, message
+
+    def refusal(self, reason: str, code: str = "unsupported_parameter") -> Refusal:
+        """The refusal of the message that is being read."""
+        where = f"messages[{self._position}]" if self.param == "messages" else f"'{self.param}'"
+        return Refusal(self.param, f"{where} {reason}.", code)
+
+    def no_role(self, role: str) -> Refusal:
+        """The refusal of a role."""
+        return self.refusal(f"has the role '{role}', which cannot be translated")
+
+    def no_part(self, kind: JsonValue) -> Refusal:
+        """The refusal of a kind of content."""
+        return self.refusal(f"has a part of type '{kind}', which cannot be translated")
+
+    def _check_members(self, role: str, message: JsonObject) -> None:
+        for name, member in message.items():
+            # The name of a tool message repeats that of the call it answers.
+            known = name in _MEMBERS or name in self._besides or (name == "name" and role == "tool")
+            if member and not known:
+                raise self.refusal(f"has the member '{name}', which the vendor has no place for")
+
+    def called(self, call: JsonValue) -> Called:
+        """A function's call. Raises Refusal for another kind and for arguments that are no object."""
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(call, dict) or not isinstance(function, dict):
+            raise self.refusal("has a tool call that is not a function's")
+        arguments = function.get("arguments")
+        try:
+            given: JsonValue = orjson.loads(arguments) if isinstance(arguments, str) and arguments else {}
+        except orjson.JSONDecodeError:
+            given = None
+        if not isinstance(given, dict):
+            raise self.refusal("has a tool call whose 'arguments' are not a JSON object", "invalid_value")
+        return Called(str(call.get("id")), str(function.get("name")), given)
+
+    def image_address(self, part: JsonObject) -> str:
+        """Where the image of a part is. Raises Refusal."""
+        image = part.get("image_url")
+        url = image.get("url") if isinstance(image, dict) else image
+        if not isinstance(url, str):
+            raise self.refusal("has an image without an address", "invalid_value")
+        return url
+
+
+def data_uri(url: str) -> tuple[str, str]:
+    """Media type and base64 data; empty when it is something else."""
+    head, _, data = url.partition(",")
+    scheme, _, rest = head.partition(":")
+    media, *parameters = rest.split(";")
+    good = scheme.lower() == "data" and data and parameters[-1:] == ["base64"]
+    return (media.lower(), data) if good else ("", "")
