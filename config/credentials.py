@@ -82,6 +82,11 @@ class Credentials(Shorthand):
     entra: EntraCredentials | None = Field(default=None, description="Microsoft Entra ID: access tokens.")
     oidc: OidcCredentials | None = Field(default=None, description="OAuth 2.0 client credentials: access tokens.")
 
+    @property
+    def kind(self) -> AwsCredentials | GoogleCredentials | EntraCredentials | OidcCredentials:
+        """The one that is there."""
+        return next(own for own in (self.aws, self.google, self.entra, self.oidc) if own is not None)
+
     @classmethod
     def short_form(cls) -> JsonSchemaValue:
         return {"enum": list(_NEED_NOTHING)}

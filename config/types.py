@@ -269,6 +269,8 @@ _OWN_HEADERS: Final = frozenset(
         "trailers",
         "transfer-encoding",
         "upgrade",
+        "x-amz-date",
+        "x-amz-security-token",
         "x-api-key",
         "x-goog-api-key",
     }
@@ -282,7 +284,7 @@ def _check_header_name(value: str) -> str:
     if not _TOKEN.fullmatch(value):
         raise refuse("is not a header name")
     if lowered in _OWN_HEADERS or lowered.startswith(_OWN_PREFIXES):
-        raise refuse("this header is set by the gateway (a credential belongs in api_key)")
+        raise refuse("this header is set by the gateway (a credential belongs in api_key or credentials)")
     return value
 
 

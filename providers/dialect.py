@@ -81,7 +81,7 @@ class UpstreamRequest:
     target: Target
     operation: Operation
     url: str
-    body: bytes
+    body: bytes = field(repr=False)
     stream: bool
     headers: Mapping[str, str] = field(default_factory=dict)
     method: str = "POST"
@@ -89,6 +89,7 @@ class UpstreamRequest:
     dropped: tuple[str, ...] = ()
     tool_names: Mapping[str, str] = field(default_factory=dict)
     unwrap_choice: bool = False
+    content_type: str = "application/json"
 
 
 class StreamDecoder(Protocol):

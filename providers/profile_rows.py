@@ -49,11 +49,14 @@ class Names(Row):
 
 
 class AuthRow(Row):
-    """How a key travels, and whether one is needed."""
+    """How a key travels, whether one is needed, which credentials are taken without one, and what those are for."""
 
     style: Literal["bearer", "header", "none"] = "bearer"
     header: str = "Authorization"
     required: bool = True
+    fallback: Literal["aws", "google", "entra"] | None = None
+    service: str | None = None
+    scope: str | None = None
 
 
 class LogprobsRow(Row):

@@ -30,11 +30,18 @@ from providers.unified import JsonObject, JsonValue, Operation, Params
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """How a key travels: `bearer` (`Authorization: Bearer KEY`), `header` (`NAME: KEY`) or `none`."""
+    """How a key travels: `bearer` (`Authorization: Bearer KEY`), `header` (`NAME: KEY`) or `none`.
+
+    `fallback` is the kind of credentials that a deployment takes when it has neither a key nor credentials of its own.
+    `service` is the vendor's name in AWS's signatures, `scope` what an access token is to be for.
+    """
 
     style: Literal["bearer", "header", "none"] = "bearer"
     header: str = "Authorization"
     required: bool = True
+    fallback: Literal["aws", "google", "entra"] | None = None
+    service: str | None = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,9 @@ _BASE: Mapping[Operation, frozenset[str]] = {
 
 _FIELDS = frozenset(Params.__annotations__)
 
+_FALLBACK_NEEDS = {"aws": "service", "entra": "scope"}
+"""What credentials cannot do without, by kind: nobody else could say it where a deployment says nothing."""
+
 
 @cache
 def load_profiles() -> Mapping[str, Profile]:
@@ -221,6 +231,8 @@ def _read(place: str, row: JsonObject) -> ProfileRow:
     for knob, names in read.fields().items():
         if unknown := sorted(set(names) - _FIELDS):
             raise ProfileError(f"{place}.{knob}: no unified field is called {unknown[0]!r}")
+    if (needed := _FALLBACK_NEEDS.get(read.auth.fallback or "")) and getattr(read.auth, needed) is None:
+        raise ProfileError(f"{place}.auth.{needed}: is needed by the fallback {read.auth.fallback!r}")
     if read.structured not in STYLES:
         raise ProfileError(f"{place}.structured: no style is called {read.structured!r}")
     return read
@@ -248,7 +260,7 @@ def _built(name: str, row: ProfileRow, overrides: tuple[tuple[re.Pattern[str], P
         name=name,
         dialect=row.dialect,
         base_url=row.base_url,
-        auth=Auth(row.auth.style, row.auth.header, row.auth.required),
+        auth=Auth(**row.auth.model_dump()),
         wires=MappingProxyType({op: wire for op in Operation if (wire := _wire(row, op)) is not None}),
         raw_prompts=_raw_prompts(name, row.raw_prompts),
         model_in=row.model_in,

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from aiohttp import web
 
 from proxy.admin import Admin
+from proxy.credentials.transport import AuthorizedTransport
 from proxy.deadlines import Phase
 from proxy.dispatch import Dispatcher
 from proxy.gateway import Gateway
@@ -82,7 +83,7 @@ async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -
             metrics.observe(record)
             lines.write(line(record))
 
-        http = HttpTransport()
+        http = AuthorizedTransport(HttpTransport(), asyncio.get_running_loop().time)
         stack.push_async_callback(http.aclose)
         live = Live(table.snapshot, int(time.time()))
         gateway = Gateway(live, Dispatcher(http, metrics), metrics, emit)
@@ -163,7 +164,7 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
         loop.add_signal_handler(signal.SIGHUP, app.reloader.request)
-        for warning in table.loaded.warnings:
+        for warning in table.warnings:
             log.warning("%s", warning)
         log.info("listening on %s, admin on %s", app.url, app.admin_url)
         await first.wait()

@@ -1,7 +1,7 @@
 """Tasks that run beside the one that started them, and never longer. Never knows what they do."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -42,3 +42,36 @@ class Tasks:
             task.cancel()
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class Shared:
+    """Work that many may want and that runs once at a time: whoever comes while it runs waits for that run. A waiter
+    that gives up leaves it running; whoever made it closes it."""
+
+    __slots__ = ("_task", "_work")
+
+    def __init__(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        self._work = work
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it is under way."""
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        """Let it run beside the caller, unless it does."""
+        if not self.running:
+            self._task = asyncio.create_task(self._work())
+
+    async def run(self) -> None:
+        """Wait for the end of the run under way, or of a fresh one. Raises what it raises."""
+        self.start()
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def aclose(self) -> None:
+        """Cancel what is under way and wait for its end."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)

@@ -23,6 +23,6 @@ def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_i
     """
     headers = CIMultiDict(sent.headers)
     headers.update(credential)
-    headers["Content-Type"] = "application/json"
+    headers["Content-Type"] = sent.content_type
     headers["X-Request-Id"] = request_id
     return headers

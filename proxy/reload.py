@@ -6,13 +6,14 @@ Never swaps half a table; a bad one changes nothing, is logged with its position
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from config.loader import Loaded, examine_default, examine_file, fingerprint
 from config.problems import ConfigError, Problem
 from config.schema import Server
 from config.semantics import exposure_problems
+from proxy.credentials.lacks import lacks
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.snapshot import Snapshot, build_snapshot
@@ -23,10 +24,11 @@ WATCH_EVERY = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A loaded table: what was written and what it compiled to."""
+    """A loaded table: what was written, what it compiled to, and what is hardly meant."""
 
     loaded: Loaded
     snapshot: Snapshot
+    warnings: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,16 @@ class Source:
     insecure_open: bool = False
     host: str | None = None
 
+    def load_to_serve(self) -> Table:
+        """Load and build, and look for the credentials that calls will need. Raises ConfigError with every problem."""
+        table = self.load()
+        found = lacks(table.loaded, table.snapshot, self.env)
+        if found.problems:
+            raise ConfigError(found.problems)
+        return replace(table, warnings=(*table.warnings, *found.warnings))
+
     def load(self) -> Table:
-        """Load and build. Raises ConfigError with every problem."""
+        """Load and build, for what calls nobody. Raises ConfigError with every problem."""
         examined = examine_default(self.env) if self.path is None else examine_file(self.path, self.env)
         loaded = examined.table
         if loaded is None:
@@ -52,7 +62,7 @@ class Source:
             raise ConfigError([*problems, *_news(error.problems, problems)]) from None
         if problems:
             raise ConfigError(problems)
-        return Table(loaded, snapshot)
+        return Table(loaded, snapshot, loaded.warnings)
 
 
 def _news(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:
@@ -106,7 +116,7 @@ class Reloader:
         """Load and build the table again and swap it in; on any problem the old one stays."""
         async with self._lock:
             try:
-                table = await asyncio.to_thread(self._source.load)
+                table = await asyncio.to_thread(self._source.load_to_serve)
             except ConfigError as error:
                 self._metrics.reload_failed()
                 for problem in error.problems:
@@ -118,7 +128,7 @@ class Reloader:
             self._live.swap(table.snapshot)
             self._metrics.reloaded(table.snapshot.digest)
             self._log.info("table %s in force", table.snapshot.digest[:12])
-            for warning in table.loaded.warnings:
+            for warning in table.warnings:
                 self._log.warning("%s", warning)
             return Reloaded(table.snapshot.digest)
 

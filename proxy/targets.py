@@ -3,6 +3,7 @@
 Never decides which deployment serves a request.
 """
 
+from pathlib import Path as FilePath
 from urllib.parse import urlsplit
 
 from config.addresses import address_fault
@@ -13,6 +14,7 @@ from providers.auth import Credential
 from providers.dialect import Target, Timeouts
 from providers.profiles import Profile, load_profiles
 from providers.registry import DIALECTS
+from proxy.credentials.sources import Deployment, Missing, source_of
 
 
 def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -> Target | tuple[Problem, ...]:
@@ -23,8 +25,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
     if profile is None:
         return (unknown_profile(vendor, settings.profile, loaded),)
     base_url = _base_url(profile, settings, report)
-    if profile.key_required and settings.api_key is None:
-        report.add("api_key", ("vendors", vendor), f"the profile {profile.name!r} needs an api_key")
+    credential = _credential(profile, settings, base_url, report)
     if report.problems:
         return tuple(report.problems)
     timeouts = settings.timeouts
@@ -36,7 +37,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         profile=profile,
         dialect=DIALECTS[profile.dialect],
         base_url=base_url,
-        credential=Credential(profile.auth.style, profile.auth.header, settings.api_key, settings.headers),
+        credential=credential,
         timeouts=Timeouts(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
         weight=settings.weight,
         context_window=settings.context_window,
@@ -74,6 +75,21 @@ class _Report:
         """One problem."""
         path = self._settings.origins.get(key, fallback)
         return Problem.at(self._loaded.locate(path), path, message)
+
+
+def _credential(profile: Profile, settings: Settings, base_url: str, report: _Report) -> Credential:
+    """How the deployment authenticates; nothing when that failed."""
+    here: Path = ("vendors", report.vendor)
+    near = FilePath(report.problem("credentials", here, "").file).parent
+    source = source_of(Deployment(settings, profile, base_url, near))
+    if isinstance(source, Missing):
+        if base_url:  # or it has been told what is missing
+            report.add("credentials", here, source.message)
+    elif source is not None:
+        return Credential(static=settings.headers, source=source)
+    elif profile.key_required and settings.api_key is None:
+        report.add("api_key", here, f"the profile {profile.name!r} needs an api_key")
+    return Credential(profile.auth.style, profile.auth.header, settings.api_key, settings.headers)
 
 
 def _base_url(profile: Profile, settings: Settings, report: _Report) -> str:

@@ -1,5 +1,7 @@
 """The shape of the tree: who may import what, where each thing lives, how long it may get. Never behaviour."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,6 +19,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "proxy": frozenset(
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
+        | {"azure", "botocore", "google"}
     ),
 }
 
@@ -41,10 +44,24 @@ HOMES: Mapping[str, str] = {
     "aiohttp.request": "proxy/upstream.py",
     "asyncio.create_task": "proxy/background.py",
     "asyncio.ensure_future": "proxy/background.py",
+    "azure": "proxy/credentials/entra.py",
+    "botocore": "proxy/credentials/aws.py",
+    "google": "proxy/credentials/google.py",
     "jsonschema_rs": "providers/guided_compile.py",
     "prometheus_client": "proxy/metrics.py",
     "tenacity": "proxy/dispatch.py",
 }
+
+# What vendors publish for Python. `google` itself is a namespace that others share.
+VENDORS = frozenset(
+    {"anthropic", "azure.core", "azure.identity", "boto3", "botocore", "cohere", "google.auth", "google.genai", "groq"}
+    | {"huggingface_hub", "mistralai", "msal", "ollama", "openai", "requests", "text_generation", "together", "urllib3"}
+)
+
+# Where a secret becomes text: a header for the socket, a signature, the client's own credential at a token endpoint.
+MAY_REVEAL = frozenset(
+    {"providers/auth.py", "providers/sigv4.py", "proxy/credentials/aws.py", "proxy/credentials/oidc.py"}
+)
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
 # name, or takes the process down.
@@ -110,6 +127,20 @@ def test_secrets_are_opened_in_exactly_one_function() -> None:
     opened = [(path, function) for path, text in texts(*PACKAGES).items() for function in rules.secret_reads(text)]
     assert len(set(opened)) == 1, opened
     assert opened[0][0] == "providers/auth.py"
+
+
+def test_the_function_that_opens_secrets_is_called_where_they_are_sent_or_signed() -> None:
+    elsewhere = {path: text for path, text in texts(*PACKAGES).items() if path not in MAY_REVEAL}
+    none_of(complaints(elsewhere, lambda text: rules.forbidden_uses(text, {"providers.auth.reveal"})))
+
+
+def test_the_libraries_of_vendors_are_loaded_by_a_table_that_needs_them_and_not_before() -> None:
+    modules = [path.removesuffix(".py").replace("/", ".") for path in texts(*PACKAGES) if "__" not in path]
+    code = f"import sys\nfor name in {modules!r}: __import__(name)\nprint(sorted(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    loaded = {name for name in VENDORS if f"'{name}'" in shown}
+    assert loaded == set()
+    assert "'proxy.app'" in shown
 
 
 def test_only_the_outermost_handler_catches_everything() -> None:

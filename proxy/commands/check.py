@@ -25,14 +25,17 @@ Form = Callable[[Sequence[Finding], str | None], Iterator[str]]
 
 
 def check(source: Source, warnings_are: Severity, form: Form) -> int:
-    """Load the table and build everything a gateway builds from it, print what was found; 0 when it can be served."""
+    """Load the table and build everything a gateway builds from it, print what was found; 0 when it can be served.
+
+    No vendor is asked: of credentials it is told where none can be.
+    """
     try:
-        table = source.load()
+        table = source.load_to_serve()
     except ConfigError as error:
         findings = [Finding(problem, "error") for problem in error.problems]
         summary = None
     else:
-        findings = [Finding(problem, warnings_are) for problem in table.loaded.warnings]
+        findings = [Finding(problem, warnings_are) for problem in table.warnings]
         summary = None if findings and warnings_are == "error" else summarise(table)
     for line in form(sorted(findings), summary):
         print(line)

@@ -10,7 +10,7 @@ from proxy.terminal import CommandError
 
 def serve(source: Source, port: int | None) -> int:
     """Serve the table; `port` is the command line's word, which beats the table's."""
-    table = source.load()
+    table = source.load_to_serve()
     listen = addresses(source, table, port)
     try:
         asyncio.run(run_gateway(source, table, listen))

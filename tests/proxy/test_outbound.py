@@ -25,6 +25,11 @@ def test_nobody_replaces_the_content_type_or_the_request_s_id() -> None:
     assert headers.getall("x-request-id") == ["req-1"]
 
 
+def test_a_call_that_is_no_json_says_what_it_is() -> None:
+    sent = replace(call("http://vendor/", headers={"content-type": "other"}), content_type="text/plain")
+    assert call_headers(sent, {}, "req-1").getall("content-type") == ["text/plain"]
+
+
 def test_the_request_s_own_headers_stay_as_they_were() -> None:
     sent = call("http://vendor/", headers={"X-Own": "1"})
     call_headers(sent, {"X-Own": "2"}, "req-1")

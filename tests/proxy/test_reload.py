@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -125,7 +126,43 @@ def test_a_table_without_teams_is_open_to_this_machine_only(
             source.load()
 
 
+NEEDY = """\
+version: 1
+vendors:
+  v: {profile: openai_compatible, base_url: "https://v.example/v1", credentials: {entra: {scope: s}}}
+models: {v/m: {}}
+"""
+
+
+def test_a_source_that_is_to_be_served_is_one_whose_credentials_may_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(NEEDY)
+    source = Source(path, {"HOME": str(tmp_path)})
+    assert source.load().warnings == ()
+    (warning,) = source.load_to_serve().warnings
+    assert (warning.line, warning.path) == (3, "vendors.v.credentials")
+    monkeypatch.setitem(sys.modules, "azure.identity", None)
+    assert source.load().snapshot.models
+    with pytest.raises(ConfigError, match=r"pip install 'dragoman\[azure\]'"):
+        source.load_to_serve()
+
+
 # Reloads -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_table_whose_credentials_cannot_be_had_is_refused(
+    rig: Rig, told: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.write(NEEDY)
+    monkeypatch.setitem(sys.modules, "azure.identity", None)
+    assert len((await rig.reloader.reload()).problems) == 1
+    assert rig.models == ["mock/one"]
+    monkeypatch.undo()
+    assert (await rig.reloader.reload()).problems == ()
+    assert rig.models == ["v/m"]
+    assert "no credentials of Azure" in told.text
 
 
 async def test_a_good_table_is_in_force_from_then_on(rig: Rig, told: pytest.LogCaptureFixture) -> None:

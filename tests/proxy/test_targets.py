@@ -3,6 +3,7 @@
 import pytest
 
 from config.settings import IMPLICIT_DEPLOYMENT, effective
+from providers.auth import AwsSource, EntraSource, GoogleSource
 from providers.dialect import Target, Timeouts
 from providers.profiles import load_profiles
 from proxy.targets import make_target
@@ -72,6 +73,43 @@ def test_a_target_shows_no_secret() -> None:
     shown = repr(target(EVERYTHING, deployment="eu"))
     assert "sk-of" not in shown
     assert "secret-team" not in shown
+
+
+OWN = 'profile: openai_compatible, base_url: "https://bedrock-runtime.eu-central-1.amazonaws.com/openai/v1"'
+
+
+def test_credentials_that_expire_are_said_to_come_from_somewhere_and_nothing_is_fetched() -> None:
+    found = target(f"vendors: {{v: {{{OWN}, credentials: {{aws: {{service: bedrock}}}}}}}}\nmodels: {{v/m: {{}}}}")
+    assert found.credential.source == AwsSource("bedrock", "eu-central-1")
+    assert found.credential.headers() == {}
+
+
+def test_static_headers_go_beside_credentials_and_a_file_lies_beside_its_table() -> None:
+    written = f"{OWN}, headers: {{X-Team: t}}, credentials: {{google: {{file: sa.json}}}}"
+    found = target(f"vendors: {{v: {{{written}}}}}\nmodels: {{v/m: {{}}}}").credential
+    assert found.headers() == {"X-Team": "t"}
+    assert isinstance(found.source, GoogleSource)
+    assert found.source.file == "sa.json"
+
+
+def test_a_deployment_s_own_key_silences_its_vendor_s_credentials() -> None:
+    own = f"vendors: {{v: {{{OWN}, credentials: google}}}}\nmodels: {{v/m: {{api_key: k}}}}"
+    assert target(own).credential.source is None
+    assert target(own).credential.headers() == {"Authorization": "Bearer k"}
+
+
+def test_what_credentials_need_and_nobody_says_is_told_where_they_are_written() -> None:
+    assert made(f"vendors:\n  v: {{{OWN}}}\nmodels:\n  v/m: {{credentials: aws}}") == [
+        "table.yaml:5:22 models.v/m.credentials: the profile 'openai_compatible' does not say what such credentials "
+        "are for: set credentials.aws.service"
+    ]
+
+
+def test_azure_takes_tokens_in_a_key_s_place() -> None:
+    found = target(
+        "vendors: {azure: {credentials: entra, url_params: {resource: r}}}\nmodels: {azure/m: {}}", "azure/m"
+    )
+    assert found.credential.source == EntraSource("https://cognitiveservices.azure.com/.default")
 
 
 AZURE = "vendors: {v: {profile: azure, api_key: k%s}}\nmodels: {v/m: {}}"

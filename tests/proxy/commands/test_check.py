@@ -1,6 +1,7 @@
 """Every problem is one line with its place, in each form, and no secret is in any."""
 
 import json
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -65,6 +66,43 @@ def test_what_a_setting_cannot_be_is_told_where_it_is_written(
     table = source(SOUND + line)
     assert check(table, "warning", FORMS["text"]) == 1
     assert capsys.readouterr().out.startswith(f"{table.path}:{place}")
+
+
+NEEDY = """\
+version: 1
+vendors:
+  v: {profile: openai_compatible, base_url: "https://v.example/v1", credentials: CREDENTIALS}
+models: {v/m: {}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("credentials", "said", "status", "strict"),
+    [
+        ("{google: {file: sa.json}}", "cannot read the file with the credentials of Google", 1, 1),
+        ("{aws: {service: s, region: r, profile: p}}", "there is no profile of that name in ", 1, 1),
+        ("{entra: {scope: s}}", "warning: no credentials of Azure in the environment (AZURE_CLIENT_SECRET", 0, 1),
+    ],
+)
+def test_credentials_that_are_not_there_are_told_where_they_are_written(
+    credentials: str, said: str, status: int, strict: int, source: Writer, capsys: Output
+) -> None:
+    table = source(NEEDY.replace("CREDENTIALS", credentials))
+    assert check(table, "warning", FORMS["text"]) == status
+    assert capsys.readouterr().out.startswith(f"{table.path}:3:82 vendors.v.credentials: {said}")
+    assert check(table, "error", FORMS["text"]) == strict
+
+
+def test_a_missing_library_is_one_line_that_says_what_to_install(
+    source: Writer, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "azure.identity", None)
+    table = source(NEEDY.replace("CREDENTIALS", "{entra: {scope: s}}"))
+    assert check(table, "warning", FORMS["text"]) == 1
+    assert capsys.readouterr().out == (
+        f"{table.path}:3:82 vendors.v.credentials: credentials of the kind entra need an extra: "
+        "pip install 'dragoman[azure]'\n"
+    )
 
 
 def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys: Output) -> None:

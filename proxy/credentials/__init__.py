@@ -1,0 +1,1 @@
+"""Credentials that expire: fetching them, keeping them, putting them on calls."""

@@ -1,0 +1,120 @@
+"""Keys by AWS's own chain, and calls signed with them.
+
+Never the signature itself, which is `providers.sigv4`.
+
+Source: botocore 1.44.5. It is given no time to refresh by itself: every fetch walks the chain afresh, so that keys
+which were replaced in a file or taken back are noticed.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pydantic import SecretStr
+
+from providers.auth import AwsSource, Credential, reveal
+from providers.dialect import UpstreamRequest
+from providers.sigv4 import Signer
+from proxy.credentials.extras import missing, silence
+from proxy.credentials.held import Fetched, Unobtainable
+
+if TYPE_CHECKING:
+    from botocore.credentials import Credentials
+    from botocore.session import Session
+
+LASTING: Final = 900.0
+"""Seconds that keys without an end are taken to live: then files and environment are looked at again."""
+
+GUARANTEED: Final = 600.0
+"""Seconds for which botocore's chain gives keys at least, where it does not say how long."""
+
+_EXPIRED: Final = ("ExpiredToken", "UnrecognizedClient", "InvalidClientTokenId", "InvalidSignature")
+"""Beginnings of the error types by which AWS says 403 to keys that others could replace."""
+
+
+_PREFIX: Final = "x-amz"
+
+
+@dataclass(frozen=True, slots=True)
+class AwsKeys:
+    """A set of keys that signs calls; `now` is the time in unix seconds."""
+
+    signer: Signer
+    now: Callable[[], float] = time.time
+
+    def credential(self, sent: UpstreamRequest) -> Credential:
+        """See Token."""
+        static = sent.target.credential.static
+        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.now()))
+        made = self.signer.headers(sent.method, sent.url, _signed(sent, static), sent.body, moment)
+        return Credential(static={**static, **made})
+
+    def refused(self, status: int, headers: Mapping[str, str]) -> bool:
+        """See Token."""
+        return status == 401 or (status == 403 and headers.get("x-amzn-errortype", "").startswith(_EXPIRED))
+
+
+def _signed(sent: UpstreamRequest, static: Mapping[str, SecretStr]) -> dict[str, str]:
+    """The headers of a call, besides the signature's own, that AWS wants signed."""
+    told = {name: reveal(value) for name, value in static.items() if name.lower().startswith(_PREFIX)}
+    asked = {name: value for name, value in sent.headers.items() if name.lower().startswith(_PREFIX)}
+    return {**asked, **told, "content-type": sent.content_type}
+
+
+def fetch(source: AwsSource) -> Fetched:
+    """Keys for a source, by blocking calls. Raises Unobtainable."""
+    if lack := missing(source.kind):
+        raise Unobtainable(lack)
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    silence("botocore", "urllib3")
+    try:
+        found = _found(source)
+        keys = found.get_frozen_credentials()
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code")
+        raise Unobtainable(f"{error.operation_name} was answered with {code}") from None
+    except (BotoCoreError, OSError, ValueError, RuntimeError) as error:
+        raise Unobtainable(type(error).__name__) from None
+    token = SecretStr(keys.token) if keys.token else None
+    signer = Signer(keys.access_key, SecretStr(keys.secret_key), token, source.service, source.region)
+    return Fetched(AwsKeys(signer), _lives(found))
+
+
+def _found(source: AwsSource) -> "Credentials":
+    from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+
+    session = _session(source)
+    found = session.get_credentials()
+    if found is None:
+        raise Unobtainable("nothing found in environment, profiles, web identity, container or instance")
+    if source.role_arn is None:
+        return found
+    fetcher = AssumeRoleCredentialFetcher(
+        partial(session.create_client, region_name=source.region),
+        found,
+        source.role_arn,
+        extra_args={"RoleSessionName": "dragoman"},
+    )
+    return DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
+
+
+def _session(source: AwsSource) -> "Session":
+    from botocore.config import Config
+    from botocore.session import Session
+
+    session = Session(profile=source.profile)
+    session.set_config_variable("region", source.region)
+    session.set_default_client_config(Config(connect_timeout=3, read_timeout=5, retries={"total_max_attempts": 2}))
+    return session
+
+
+def _lives(found: "Credentials") -> float:
+    """Seconds left; botocore keeps the end of temporary keys to itself."""
+    if not hasattr(found, "refresh_needed"):
+        return LASTING
+    end = getattr(found, "_expiry_time", None)
+    return (end - datetime.now(UTC)).total_seconds() if isinstance(end, datetime) else GUARANTEED

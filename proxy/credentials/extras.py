@@ -1,0 +1,47 @@
+"""The libraries of vendors that fetch credentials, and what to install for one that is missing.
+
+Never imports them: only the fetches do, in their threads, when a table needs them.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """An extra of the distribution: its name and the modules that it brings."""
+
+    name: str
+    modules: tuple[str, ...]
+
+
+EXTRAS: Final[Mapping[str, Extra]] = {
+    "aws": Extra("aws", ("botocore",)),
+    "google": Extra("gcp", ("google.auth", "requests")),
+    "entra": Extra("azure", ("azure.identity",)),
+}
+"""By the kind of credentials. OIDC needs none."""
+
+
+def missing(kind: str) -> str | None:
+    """What to install for this kind of credentials; None when it is there."""
+    extra = EXTRAS.get(kind)
+    if extra is None or all(_present(module) for module in extra.modules):
+        return None
+    return f"credentials of the kind {kind} need an extra: pip install 'dragoman[{extra.name}]'"
+
+
+def _present(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
+
+
+def silence(*loggers: str) -> None:
+    """Keep a library from logging: its warnings hold what servers answered, and its tracebacks what they were asked."""
+    for name in loggers:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)

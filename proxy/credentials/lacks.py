@@ -1,0 +1,177 @@
+"""What is not there of the credentials that a table speaks of, found without a network.
+
+Never fetches, and never repeats a value of the table, which may have come out of a reference.
+
+Sources, for where each vendor's own tools look: botocore 1.44.5 `credentials.create_credential_resolver`; google-auth
+2.62.2 `_default.default`; azure-identity 1.27.0 `DefaultAzureCredential`.
+"""
+
+import configparser
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from config.loader import Loaded
+from config.problems import Path as Place
+from config.problems import Problem
+from config.settings import effective
+from providers.auth import AwsSource, EntraSource, GoogleSource, OidcSource, Source
+from providers.dialect import Target
+from proxy.credentials.extras import missing
+from proxy.snapshot import Snapshot
+
+Env = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that is missing, in a sentence; not `certain` where only the machine's own metadata service may still
+    have it, which would have to be asked."""
+
+    message: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Lacks:
+    """What is missing of a table's credentials, each at its place: what cannot work, and what may not."""
+
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def lacks(loaded: Loaded, snapshot: Snapshot, env: Env) -> Lacks:
+    """Everything that is missing, once for each source."""
+    found: dict[Source, tuple[Problem, Lack] | None] = {}
+    for target in snapshot.targets():
+        source = target.credential.source
+        if source is None or source in found:
+            continue
+        lack = lack_of(source, env)
+        found[source] = None if lack is None else (_problem(loaded, target, lack), lack)
+    told = [each for each in found.values() if each is not None]
+    return Lacks(
+        tuple(sorted({problem for problem, lack in told if lack.certain})),
+        tuple(sorted({problem for problem, lack in told if not lack.certain})),
+    )
+
+
+def _problem(loaded: Loaded, target: Target, lack: Lack) -> Problem:
+    settings = effective(loaded.config, target.vendor, target.row, target.deployment)
+    place: Place = settings.origins.get("credentials", ("vendors", target.vendor))
+    return Problem.at(loaded.locate(place), place, lack.message)
+
+
+def lack_of(source: Source, env: Env) -> Lack | None:
+    """What is missing of one source; None when something is there, whether it is good or not."""
+    if (extra := missing(source.kind)) is not None:
+        return Lack(extra)
+    match source:
+        case AwsSource():
+            return _aws(source, env)
+        case GoogleSource():
+            return _google(source, env)
+        case EntraSource():
+            return _entra(env)
+        case OidcSource():
+            return None
+
+
+_LAST: Final = "only the machine's own metadata service is left, which is asked at the first call"
+
+
+# AWS ----------------------------------------------------------------------------------------------------------------
+
+_AWS_SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
+_AWS_CONTAINER: Final = ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
+_AWS_KEYS: Final = frozenset(
+    {"aws_access_key_id", "credential_process", "login_session", "role_arn", "sso_session", "sso_start_url"}
+    | {"web_identity_token_file"}
+)
+"""Keys of a profile by which it can have credentials."""
+
+
+def _aws(source: AwsSource, env: Env) -> Lack | None:
+    files = _aws_files(env)
+    profile = source.profile or env.get("AWS_PROFILE") or "default"
+    sections = [keys for file in files for name, keys in _profiles(file) if name == profile]
+    shown = " and ".join(map(str, files))
+    if source.profile is not None and not sections:
+        return Lack(f"there is no profile of that name in {shown}")
+    variables = _AWS_CONTAINER if source.profile else (*_AWS_SECRETS, *_AWS_CONTAINER)
+    if any(env.get(name) for name in variables) or any(keys & _AWS_KEYS for keys in sections):
+        return None
+    places = f"in the environment ({', '.join(variables)}) and in the profile's section of {shown}"
+    return Lack(f"no credentials of AWS {places}; {_LAST}", certain=False)
+
+
+def _aws_files(env: Env) -> tuple[Path, Path]:
+    own = _home(env) / ".aws"
+    return (
+        Path(env.get("AWS_SHARED_CREDENTIALS_FILE") or own / "credentials"),
+        Path(env.get("AWS_CONFIG_FILE") or own / "config"),
+    )
+
+
+def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
+    """The profiles in a file and the names of their keys; none of one that cannot be read."""
+    parser = configparser.RawConfigParser(strict=False, default_section="")
+    try:
+        parser.read_string(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, configparser.Error):
+        return
+    for section in parser.sections():
+        yield section.removeprefix("profile ").strip(" \"'"), frozenset(parser[section])
+
+
+# Google -------------------------------------------------------------------------------------------------------------
+
+_GOOGLE_VARIABLE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
+
+
+def _google(source: GoogleSource, env: Env) -> Lack | None:
+    if source.file is not None:
+        return _google_file(Path(source.file), "the file")
+    if env.get(_GOOGLE_VARIABLE):
+        return _google_file(Path(env[_GOOGLE_VARIABLE]), f"the file of {_GOOGLE_VARIABLE}")
+    own = Path(env.get("CLOUDSDK_CONFIG") or _home(env) / ".config" / "gcloud") / "application_default_credentials.json"
+    if own.exists():
+        return _google_file(own, str(own))
+    return Lack(
+        f"no credentials of Google: {_GOOGLE_VARIABLE} is not set and there is no {own}; {_LAST}", certain=False
+    )
+
+
+def _google_file(file: Path, called: str) -> Lack | None:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        return Lack(f"cannot read {called} with the credentials of Google: {error.strerror or type(error).__name__}")
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("type"), str):
+        return Lack(f"{called} holds no credentials of Google, which are a JSON object with a type")
+    return None
+
+
+# Azure --------------------------------------------------------------------------------------------------------------
+
+_ENTRA_VARIABLES: Final = ("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PATH", "AZURE_FEDERATED_TOKEN_FILE")
+_ENTRA_MACHINE: Final = ("IDENTITY_ENDPOINT", "MSI_ENDPOINT")
+_ENTRA_COMMANDS: Final = ("az", "azd", "pwsh")
+
+
+def _entra(env: Env) -> Lack | None:
+    variables = (*_ENTRA_VARIABLES, *_ENTRA_MACHINE)
+    commands = (shutil.which(command, path=env.get("PATH", "")) for command in _ENTRA_COMMANDS)
+    if any(env.get(name) for name in variables) or any(commands):
+        return None
+    places = f"in the environment ({', '.join(variables)}), and none of the commands {', '.join(_ENTRA_COMMANDS)}"
+    return Lack(f"no credentials of Azure {places}; {_LAST}", certain=False)
+
+
+def _home(env: Env) -> Path:
+    return Path(env.get("HOME") or "/")

@@ -1,0 +1,120 @@
+"""Access tokens by OAuth 2.0 client credentials.
+
+Never a refresh token, which this grant has none of, and never a person's sign-in.
+
+Source: RFC 6749, 2.3.1, 4.4, 5; RFC 6750, 2.1.
+"""
+
+import base64
+import re
+from dataclasses import replace
+from typing import Final
+from urllib.parse import quote_plus, urlencode
+
+import orjson
+from pydantic import SecretStr
+
+from providers.auth import Credential, OidcSource, reveal
+from providers.dialect import Target, UpstreamRequest
+from providers.failure import UpstreamError
+from providers.unified import Operation
+from proxy.credentials.held import Bearer, Fetched, Unobtainable
+from proxy.server import fresh_id
+from proxy.upstream import Transport, read_whole, unwatched
+
+UNTOLD: Final = 300.0
+"""Seconds that a token is taken to live when the provider does not say."""
+
+MAX_ANSWER: Final = 256 * 1024
+
+_TOKEN: Final = re.compile(r"[!-~]+")
+_ERRORS: Final = frozenset(
+    {
+        "invalid_client",
+        "invalid_grant",
+        "invalid_request",
+        "invalid_scope",
+        "invalid_target",
+        "temporarily_unavailable",
+        "unauthorized_client",
+        "unsupported_grant_type",
+    }
+)
+"""The words of RFC 6749 and 8707. Another word is not repeated: providers echo what they were sent."""
+
+
+class OidcFetch:
+    """Asks a token endpoint, by the door that calls go through. `target` lends what the door wants to know."""
+
+    def __init__(self, source: OidcSource, target: Target, transport: Transport) -> None:
+        self._source = source
+        self._target = replace(target, credential=_client(source), allow_private=source.allow_private)
+        self._transport = transport
+
+    async def __call__(self) -> Fetched:
+        """A fresh token. Raises Unobtainable."""
+        try:
+            status, body = await self._answer()
+        except UpstreamError as error:
+            raise Unobtainable(f"the token endpoint: {error.failure.message}") from None
+        answer = _parsed(body)
+        if status != 200:
+            word = answer.get("error")
+            told = f" {word}" if isinstance(word, str) and word in _ERRORS else ""
+            raise Unobtainable(f"the token endpoint answered {status}{told}")
+        return _fetched(answer)
+
+    async def _answer(self) -> tuple[int, bytes]:
+        response = await self._transport.open(self._question(), fresh_id())
+        try:
+            return response.status, await read_whole(response, unwatched, MAX_ANSWER)
+        finally:
+            response.release()
+
+    def _question(self) -> UpstreamRequest:
+        source = self._source
+        fields = {"grant_type": "client_credentials", "scope": source.scope, "audience": source.audience}
+        if source.client_auth == "post":
+            fields |= {"client_id": source.client_id, "client_secret": reveal(source.client_secret)}
+        body = urlencode({name: value for name, value in fields.items() if value is not None}).encode()
+        return UpstreamRequest(
+            self._target,
+            Operation.COMPLETIONS,
+            source.token_url,
+            body,
+            stream=False,
+            headers={"Accept": "application/json"},
+            content_type="application/x-www-form-urlencoded",
+        )
+
+
+def _client(source: OidcSource) -> Credential:
+    """The client's own credential. Both halves are form-encoded first, as RFC 6749 wants it."""
+    if source.client_auth == "post":
+        return Credential()
+    pair = f"{quote_plus(source.client_id)}:{quote_plus(reveal(source.client_secret))}"
+    return Credential(static={"Authorization": SecretStr(f"Basic {base64.b64encode(pair.encode()).decode()}")})
+
+
+def _parsed(body: bytes) -> dict[str, object]:
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _fetched(answer: dict[str, object]) -> Fetched:
+    token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise Unobtainable("the token endpoint answered 200 without an access token")
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        raise Unobtainable("the token endpoint gave a token that is not a Bearer token")
+    return Fetched(Bearer(SecretStr(token)), _lives(answer.get("expires_in")))
+
+
+def _lives(told: object) -> float:
+    """Seconds; some providers write the number as text."""
+    if isinstance(told, str) and re.fullmatch(r"[0-9]{1,9}", told):
+        return float(told)
+    return float(told) if isinstance(told, int | float) else UNTOLD

@@ -1,0 +1,1 @@
+"""Tests of the credentials that expire."""
