@@ -10,6 +10,7 @@ from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
 from providers.dialects.sglang import SglangDialect
 from providers.dialects.tgi import TgiDialect
+from providers.dialects.triton import TritonDialect
 
 DIALECTS: Mapping[str, Dialect] = {
     "anthropic": AnthropicDialect(),
@@ -19,4 +20,5 @@ DIALECTS: Mapping[str, Dialect] = {
     "openai": OpenAIDialect(),
     "sglang": SglangDialect(),
     "tgi": TgiDialect(),
+    "triton": TritonDialect(),
 }

@@ -48,7 +48,7 @@ def capabilities(profile: Profile, asked: Operation, sent: Operation, counted: b
     cells.update(_echo(profile, asked, sent, wire))
     cells.update(_constraints(profile, sent, wire))
     cells.update(_tool_choices(profile, wire))
-    cells.update(_context(wire, counted))
+    cells.update(window_cells(wire, counted))
     cells["unknown"] = NATIVE if profile.forwards_unknown else refused("the vendor refuses fields it does not know")
     return Capabilities(
         cells,
@@ -126,7 +126,7 @@ def _tool_choices(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
         yield f"tool_choice.{word}", NATIVE if word in known else only
 
 
-def _context(wire: Wire, counted: bool) -> Iterator[tuple[str, Cell]]:
+def window_cells(wire: Wire, counted: bool) -> Iterator[tuple[str, Cell]]:
     """What the vendor does by itself decides; where it does the other thing, the prompt must be counted first."""
     name = "context_length_exceeded_behavior"
     shortens = refused(f"it shortens the answer by itself instead of refusing; {_UNKNOWN_WINDOW} refuse")

@@ -23,6 +23,7 @@ HABITS: Mapping[str, Habit] = {
     "llamacpp": "answers",  # generates until the slot is full
     "ollama": "answers",  # cuts the prompt to fit
     "anthropic": "answers",  # ends the message where the window ends
+    "triton": "answers",  # lowers max_tokens to what fits
     "mock": "answers",  # has no window
 }
 """What becomes of a call that is too large for the window. Vendors that are not here refuse it."""

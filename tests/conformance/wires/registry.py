@@ -4,6 +4,11 @@ from collections.abc import Mapping
 
 from tests.conformance.wires.anthropic import ANTHROPIC
 from tests.conformance.wires.openai import OPENAI
+from tests.conformance.wires.triton import TRITON
 from tests.conformance.wires.wire import Spoken
 
-SPOKEN: Mapping[str, Spoken] = {"anthropic": ANTHROPIC, "openai": OPENAI}
+SPOKEN: Mapping[str, Spoken] = {
+    "anthropic": ANTHROPIC,
+    "openai": OPENAI,
+    "triton": TRITON,
+}

@@ -1,0 +1,117 @@
+"""Answers of Triton's generate extension, whole and streamed, to the common completion shape. Never a request.
+
+No answer says why it ended, and no event is a stream's last: a body that ends where an event does is the whole of it.
+
+Sources: triton-inference-server/server `docs/protocol/extension_generate.md`; NVIDIA/TensorRT-LLM
+`tensorrt_llm_bls/config.pbtxt` and `model_instance_state.cc`: each response of a stream counts the tokens of its own,
+and the text has the stop word in it. November 2026.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from providers.completion import Chunk, Completion, FinishReason, StreamEvent, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.native_raw import KEEP
+from providers.dialects.native_stream import NOTHING, event_object
+from providers.dialects.openai_errors import failure_in_body, is_error
+from providers.dialects.openai_read import json_object, malformed
+from providers.failure import UpstreamError
+from providers.gather import Gatherer
+from providers.profiles import Profile
+from providers.sse import SSEParser
+from providers.stops import StopScanner
+from providers.unified import JsonObject, JsonValue
+
+
+def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
+    """A whole 2xx body. Raises UpstreamError."""
+    reader, gatherer = TritonReader(sent), Gatherer(1)
+    for events in (reader.response(json_object(body)), reader.ending()):
+        for event in events:
+            gatherer.add(event)
+    return gatherer.completion()
+
+
+_END = "\n"
+"""No event of a stream can be called that."""
+
+
+class UntilEnd:
+    """Server-sent events and, behind them, the end of the body. See providers.dialects.native_stream.Frames."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self) -> None:
+        self._events = SSEParser()
+
+    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
+        """See Frames."""
+        return self._events.feed(piece)
+
+    def finish(self) -> Iterator[tuple[str, bytes]]:
+        """See Frames."""
+        yield from self._events.finish()
+        yield _END, b""
+
+
+class TritonReader:
+    """See providers.dialects.native_stream.Reader."""
+
+    __slots__ = ("_began", "_generated", "_limit", "_profile", "_prompt", "_scanner", "_window", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        body = orjson.loads(sent.body)
+        stops = tuple(body.get("stop_words", ()))
+        self.complete = self._began = False
+        self._limit: int = body["max_tokens"]
+        self._window = sent.target.context_window
+        self._scanner = StopScanner(stops, KEEP in sent.emulated) if stops else None
+        self._profile: Profile = sent.target.profile
+        self._prompt: int | None = None
+        self._generated: int | None = None
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
+        if name != _END:
+            return self.response(event_object(payload))
+        self.complete = self._began
+        return self.ending() if self._began else NOTHING
+
+    def response(self, answer: JsonObject) -> Iterable[StreamEvent]:
+        """What one response adds. Raises UpstreamError."""
+        if is_error(answer):
+            raise UpstreamError(failure_in_body(self._profile, answer))
+        text = _single(answer.get("text_output"))
+        if not isinstance(text, str):
+            raise malformed("has no text")
+        self._began = True
+        prompt, generated = _single(answer.get("num_input_tokens")), _single(answer.get("num_output_tokens"))
+        if isinstance(prompt, int):
+            self._prompt = prompt
+        if isinstance(generated, int):
+            self._generated = generated + (self._generated or 0)
+        return self._scanned(Chunk(text=text)) if text else NOTHING
+
+    def ending(self) -> Iterator[StreamEvent]:
+        """The end of the text and the counts."""
+        yield from self._scanned(Chunk(finish_reason=self._finish()))
+        if self._prompt is not None and self._generated is not None:
+            yield Usage(self._prompt, self._generated)
+
+    def _finish(self) -> FinishReason:
+        """The limit ended the text where all of it was used, or all of the window, to which the engine lowers it."""
+        generated = self._generated or 0
+        full = self._window is not None and (self._prompt or 0) + generated >= self._window
+        return "length" if generated >= self._limit or full else "stop"
+
+    def _scanned(self, chunk: Chunk) -> Iterator[StreamEvent]:
+        return iter((chunk,)) if self._scanner is None else iter(self._scanner.feed(chunk))
+
+
+def _single(value: JsonValue) -> JsonValue:
+    """An output of one element is written as the element, or as a list of one."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value
