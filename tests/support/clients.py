@@ -7,27 +7,18 @@ Never one in the gateway's environment, and never an SDK that was changed.
 """
 
 import asyncio
-import fcntl
-import hashlib
-import os
-import shutil
-import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Any, TypedDict
 
 import orjson
 import pytest
 
 from providers.unified import JsonValue
-
-ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ROOT / "tests" / "e2e" / "clients"
-CACHE = ROOT / ".cache" / "clients"
+from tests.support.environments import LOCKS, Environment, LineProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,41 +74,15 @@ class Outcome(TypedDict):
     error: Raised | None
 
 
-def directory_of(name: str) -> Path:
-    """Where an SDK belongs: a new lock, or another Python, is another directory."""
-    digest = hashlib.sha256((LOCKS / f"{name}.lock").read_bytes()).hexdigest()[:16]
-    return CACHE / f"{name}-{sys.implementation.cache_tag}-{digest}"
+def environment(name: str) -> Environment:
+    """Where an SDK is installed."""
+    lock = LOCKS / f"{name}.lock"
+    return Environment(name, lock, (RECIPES[name].requirement,), "python -m tests.support.clients lock")
 
 
 def install(name: str) -> Path:
-    """The directory of an SDK, filled first if need be; raises `RuntimeError` with pip's words when that fails.
-
-    It is filled under another name and renamed when it is whole, so an interrupted installation never counts; a lock on
-    a file keeps two test runs from doing it at once.
-    """
-    target = directory_of(name)
-    if target.is_dir():
-        return target
-    CACHE.mkdir(parents=True, exist_ok=True)
-    (CACHE / ".gitignore").write_text("*\n", encoding="utf-8")
-    with (CACHE / f"{name}.flock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not target.is_dir():
-            unfinished = CACHE / f"{name}.unfinished"
-            shutil.rmtree(unfinished, ignore_errors=True)
-            _pip_install(name, unfinished)
-            unfinished.rename(target)
-    return target
-
-
-def _pip_install(name: str, target: Path) -> None:
-    print(f"installing the {RECIPES[name].requirement} SDK into {target.parent} (once)", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-    command += ["--require-hashes", "--no-deps", "--only-binary", ":all:"]
-    command += ["--target", str(target), "--requirement", str(LOCKS / f"{name}.lock")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"could not install {RECIPES[name].requirement}:\n{done.stderr.strip()[-2000:]}")
+    """The directory of an SDK, filled first if need be."""
+    return environment(name).install()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +101,11 @@ class Options:
 USUAL = Options()
 
 
-class Client:
+class Client(LineProcess):
     """An SDK in a process of its own, which serves one order after the other. Safe to use from several event loops."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self._turn = threading.Lock()
-        # Without site-packages (-S) and without this process's environment: no dependency, key or proxy of ours.
-        environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(install(name))}
-        command = [sys.executable, "-S", "-m", "tests.e2e.clients.driver", RECIPES[name].sdk]
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        super().__init__(environment(name), "tests.e2e.clients.driver", RECIPES[name].sdk)
 
     async def run(
         self, scenario: str, server: str, fields: Mapping[str, JsonValue], options: Options = USUAL
@@ -159,28 +117,9 @@ class Client:
         """
         prefix = RECIPES[self.name].prefix if options.prefix is None else options.prefix
         order = {"scenario": scenario, "url": server + prefix, "fields": dict(fields), **asdict(options)}
-        line = orjson.dumps(order).decode()
-        answer = await asyncio.to_thread(self._exchange, line)
+        answer = await asyncio.to_thread(self.exchange, orjson.dumps(order).decode())
         outcome: Outcome = orjson.loads(answer)
         return outcome
-
-    def _exchange(self, line: str) -> str:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with self._turn:
-            self._process.stdin.write(line + "\n")
-            self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"the driver of {self.name} ended with status {self._process.wait()} on {line}")
-        return answer
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._process:  # closes the pipes, at which the driver ends, and waits for it
-            pass
 
 
 @contextmanager
@@ -207,19 +146,11 @@ def clients() -> Iterator[Callable[[str], Client]]:
         yield client
 
 
-def write_lock(name: str) -> None:
-    """Resolve an SDK's dependencies for every supported Python and platform, with hashes; needs uv."""
-    command = ["uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]
-    command += ["--no-emit-index-url", "--no-emit-find-links", "--output-file", str(LOCKS / f"{name}.lock")]
-    command += ["--custom-compile-command", "python -m tests.support.clients lock"]
-    subprocess.run(command, input=RECIPES[name].requirement, text=True, cwd=ROOT, check=True)
-
-
 def main() -> None:
     """Install or lock every SDK."""
-    step = {"install": install, "lock": write_lock}[sys.argv[1] if sys.argv[1:] else "install"]
+    step = {"install": Environment.install, "lock": Environment.write_lock}[sys.argv[1] if sys.argv[1:] else "install"]
     for name in RECIPES:
-        step(name)
+        step(environment(name))
 
 
 if __name__ == "__main__":

@@ -7,23 +7,17 @@ Never in the gateway's environment, never changed, and never a number of our own
 """
 
 import asyncio
-import fcntl
-import hashlib
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TypedDict
 
 import orjson
 
 from providers.unified import JsonObject, JsonValue
-from tests.support.clients import CACHE, LOCKS, ROOT
+from tests.support.environments import LOCKS, ROOT, Environment
 
 LOCK = LOCKS / "scoring" / "lm_eval.lock"
 FIXTURES = ROOT / "tests" / "fixtures" / "lm_eval"
@@ -56,6 +50,8 @@ LEFT_OUT = (
     "word2number",
 )
 """What only the harness's tasks and metrics import, 400 MB of it; its client of an HTTP API works without."""
+
+ENVIRONMENT = Environment("lm_eval", LOCK, REQUIREMENTS, "python -m tests.support.scoring_client lock", LEFT_OUT)
 
 FOX, GATEWAY = "The quick brown fox", "A gateway routes"
 
@@ -137,8 +133,7 @@ async def score(orders: Sequence[JsonObject], key: str | None = None) -> list[Sc
 
 
 def _run(orders: bytes, variables: Mapping[str, str]) -> list[Line]:
-    # Without site-packages (-S) and without this process's environment: no dependency, key or proxy of ours.
-    environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(install()), "HF_HUB_OFFLINE": "1", **variables}
+    environment = {**ENVIRONMENT.variables(), "HF_HUB_OFFLINE": "1", **variables}
     command = [sys.executable, "-S", "-m", "tests.support.scoring_driver"]
     done = subprocess.run(command, cwd=ROOT, env=environment, input=orders, capture_output=True, check=False)
     if done.returncode:
@@ -147,54 +142,12 @@ def _run(orders: bytes, variables: Mapping[str, str]) -> list[Line]:
     return lines
 
 
-def directory() -> Path:
-    """Where the harness belongs: a new lock, or another Python, is another directory."""
-    return CACHE / f"lm_eval-{sys.implementation.cache_tag}-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
-
-
-def install() -> Path:
-    """The harness's directory, filled first if need be, under the rules of `tests.support.clients.install`."""
-    target = directory()
-    if target.is_dir():
-        return target
-    CACHE.mkdir(parents=True, exist_ok=True)
-    (CACHE / ".gitignore").write_text("*\n", encoding="utf-8")
-    with (CACHE / "lm_eval.flock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not target.is_dir():
-            unfinished = CACHE / "lm_eval.unfinished"
-            shutil.rmtree(unfinished, ignore_errors=True)
-            _pip_install(unfinished)
-            unfinished.rename(target)
-    return target
-
-
-def _pip_install(target: Path) -> None:
-    print(f"installing {REQUIREMENTS[0]} into {target.parent} (once)", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-    command += ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--target", str(target)]
-    done = subprocess.run([*command, "--requirement", str(LOCK)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"could not install {REQUIREMENTS[0]}:\n{done.stderr.strip()[-2000:]}")
-
-
-def write_lock(folder: Path) -> None:
-    """Resolve the dependencies for every supported Python and platform, with hashes; needs uv and a scratch folder."""
-    left_out = folder / "left_out.txt"
-    left_out.write_text("\n".join(LEFT_OUT), encoding="utf-8")
-    command = ["uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]
-    command += ["--excludes", str(left_out), "--no-emit-index-url", "--no-emit-find-links", "--output-file", str(LOCK)]
-    command += ["--custom-compile-command", "python -m tests.support.scoring_client lock"]
-    subprocess.run(command, input="\n".join(REQUIREMENTS), text=True, cwd=ROOT, check=True)
-
-
 def main() -> None:
     """Install the harness, or lock it."""
-    with TemporaryDirectory() as scratch:
-        if sys.argv[1:] == ["lock"]:
-            write_lock(Path(scratch))
-        else:
-            install()
+    if sys.argv[1:] == ["lock"]:
+        ENVIRONMENT.write_lock()
+    else:
+        ENVIRONMENT.install()
 
 
 if __name__ == "__main__":

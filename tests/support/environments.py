@@ -1,0 +1,124 @@
+"""Directories of locked distributions, for programs that must not share the gateway's environment, and processes in
+them that answer line by line.
+
+Never says what is installed.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ROOT / "tests" / "e2e" / "clients"
+CACHE = ROOT / ".cache" / "clients"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What is installed together.
+
+    `lock` pins `requirements` and what they need, apart from the distributions that are `left_out`; `locked_by` is the
+    command that writes it.
+    """
+
+    name: str
+    lock: Path
+    requirements: tuple[str, ...]
+    locked_by: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def directory(self) -> Path:
+        """Where it belongs: a new lock, or another Python, is another directory."""
+        digest = hashlib.sha256(self.lock.read_bytes()).hexdigest()[:16]
+        return CACHE / f"{self.name}-{sys.implementation.cache_tag}-{digest}"
+
+    def install(self) -> Path:
+        """Its directory, filled first if need be; raises `RuntimeError` with pip's words when that fails.
+
+        It is filled under another name and renamed when it is whole, so an interrupted installation never counts; a
+        lock on a file keeps two test runs from doing it at once.
+        """
+        target = self.directory
+        if target.is_dir():
+            return target
+        CACHE.mkdir(parents=True, exist_ok=True)
+        (CACHE / ".gitignore").write_text("*\n", encoding="utf-8")
+        with (CACHE / f"{self.name}.flock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.is_dir():
+                unfinished = CACHE / f"{self.name}.unfinished"
+                shutil.rmtree(unfinished, ignore_errors=True)
+                self._fill(unfinished)
+                unfinished.rename(target)
+        return target
+
+    def _fill(self, target: Path) -> None:
+        print(f"installing {self.requirements[0]} into {target.parent} (once)", file=sys.stderr, flush=True)
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+        # Compiling everything takes as long as the rest, and Python compiles what it imports.
+        command += ["--require-hashes", "--no-deps", "--no-compile", "--only-binary", ":all:"]
+        command += ["--target", str(target), "--requirement", str(self.lock)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"could not install {self.requirements[0]}:\n{done.stderr.strip()[-2000:]}")
+
+    def write_lock(self) -> None:
+        """Resolve the requirements for every supported Python and platform, with hashes; needs uv."""
+        with TemporaryDirectory() as scratch:
+            left_out = Path(scratch) / "left_out.txt"
+            left_out.write_text("\n".join(self.left_out), encoding="utf-8")
+            command = ["uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes"]
+            command += ["--quiet", "--excludes", str(left_out), "--no-emit-index-url", "--no-emit-find-links"]
+            command += ["--output-file", str(self.lock), "--custom-compile-command", self.locked_by]
+            subprocess.run(command, input="\n".join(self.requirements), text=True, cwd=ROOT, check=True)
+
+    def variables(self) -> Mapping[str, str]:
+        """The environment of a process in it, which is to be started with -S: without site-packages and without this
+        process's variables there is no dependency, key or proxy of ours."""
+        return {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(self.install())}
+
+
+class LineProcess:
+    """A module run in an environment, which answers one line with one line. Safe to use from several threads."""
+
+    def __init__(self, environment: Environment, module: str, *arguments: str) -> None:
+        self.name = environment.name
+        self._turn = threading.Lock()
+        command = [sys.executable, "-S", "-m", module, *arguments]
+        self._process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment.variables(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def exchange(self, line: str) -> str:
+        """The answer to a line, which must not hold a line break. Raises `RuntimeError` when the process ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._turn:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the process of {self.name} ended with status {self._process.wait()} on {line[:2000]}")
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._process:  # closes the pipes, at which the process ends, and waits for it
+            pass
