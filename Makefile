@@ -67,12 +67,14 @@ COMPILE := uv pip compile pyproject.toml --group build --universal --python-vers
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv"; exit 1; }
 	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --constraint requirements.lock --all-extras --output-file requirements-dev.lock
+	$(COMPILE) --constraint requirements.lock --extra aws --extra azure --extra gcp \
+		--output-file requirements-clouds.lock
+	$(COMPILE) --constraint requirements-clouds.lock --all-extras --output-file requirements-dev.lock
 
 venv: $(VENV)/.dev
 
-# Stamps, so that a second call is instant. Both installations share one environment: the development lock is
-# resolved under the runtime lock, so neither moves a version of the other.
+# Stamps, so that a second call is instant. Both installations share one environment: each lock is resolved under the
+# one before it, so none moves a version of another.
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=/path/to/python"; exit 1; }
 	@echo "Creating $(VENV) with $$($(PYTHON) --version)"

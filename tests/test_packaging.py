@@ -6,6 +6,7 @@ import sys
 import tomllib
 import zipfile
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "providers", "proxy")
 RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson", "jsonschema-rs"}
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+RUNTIME_LOCK, CLOUDS_LOCK, DEV_LOCK = LOCKS = ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock")
+CLOUDS = ("aws", "azure", "gcp")
+"""The extras that fetch credentials, which the second lock holds beside the runtime's."""
 
 
 def project() -> dict[str, Any]:  # Any: TOML, as it is written
@@ -68,7 +71,7 @@ def test_the_installed_metadata_is_that_of_this_checkout() -> None:
 def test_what_builds_the_wheel_is_locked() -> None:
     declared = project()
     assert declared["dependency-groups"]["build"] == declared["build-system"]["requires"]
-    assert {name_of(requirement) for requirement in declared["build-system"]["requires"]} <= locked(LOCKS[0]).keys()
+    assert {name_of(requirement) for requirement in declared["build-system"]["requires"]} <= locked(RUNTIME_LOCK).keys()
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -81,19 +84,24 @@ def test_a_lock_holds_what_is_declared_with_hashes_and_names_no_host(lock: str) 
     assert re.findall(r"://|^\s*-(?!-hash)|@ ", text, re.MULTILINE) == []
 
 
-def test_the_development_lock_holds_every_extra() -> None:
-    extras = project()["project"]["optional-dependencies"]
-    wanted = {name_of(requirement) for requirements in extras.values() for requirement in requirements}
-    assert wanted - locked(LOCKS[1]).keys() == set()
+def extras(*names: str) -> set[str]:
+    """The distributions that some extras ask for; all extras without a name."""
+    declared = project()["project"]["optional-dependencies"]
+    return {name_of(requirement) for name in names or declared for requirement in declared[name]}
 
 
-def test_both_locks_agree_so_that_one_environment_serves_both() -> None:
-    runtime, development = (locked(lock) for lock in LOCKS)
-    assert {name: development.get(name) for name in runtime} == runtime
+def test_the_locks_hold_the_extras_that_they_are_for() -> None:
+    assert extras() - locked(DEV_LOCK).keys() == set()
+    assert extras(*CLOUDS) - locked(CLOUDS_LOCK).keys() == set()
+
+
+def test_the_locks_agree_so_that_one_environment_serves_all() -> None:
+    for narrow, wide in pairwise(map(locked, LOCKS)):
+        assert {name: wide.get(name) for name in narrow} == narrow
 
 
 def test_the_runtime_lock_stays_within_twenty_five_distributions() -> None:
-    assert len(locked(LOCKS[0])) <= 25
+    assert len(locked(RUNTIME_LOCK)) <= 25
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import pytest
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
+from providers.sigv4 import Signer
 from proxy.app import Listen, Running, running
 from proxy.commands.check import FORMS as CHECK_FORMS
 from proxy.commands.check import check
@@ -233,3 +234,16 @@ async def test_keys_that_are_not_there_make_502(tmp_path: Path, bare_machine: Pa
         answer = await made.post()
         assert (answer.status, answer.code) == (502, "upstream_auth_failed")
         assert made.vendor.requests == []
+
+
+def test_an_explanation_shows_the_scheme_of_a_signature_and_signs_nothing(
+    tmp_path: Path, bare_machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Signer, "headers", None)
+    table, question = tmp_path / "t.yaml", tmp_path / "q.json"
+    table.write_text(AWS.replace("BASE", "http://127.0.0.1:1"), encoding="utf-8")
+    question.write_bytes(orjson.dumps(ask("v/m")))
+    assert explain(Source(table, {}), Asked(str(question), None, None, None), EXPLAIN_FORMS["text"]) == 0
+    shown = capsys.readouterr().out
+    assert "Authorization: AWS4-HMAC-SHA256 ********\n" in shown
+    assert "X-Amz-Date: ********\n" in shown
