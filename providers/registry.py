@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from providers.dialect import Dialect
 from providers.dialects.anthropic import AnthropicDialect
+from providers.dialects.anthropic_vertex import AnthropicVertexDialect
 from providers.dialects.cohere import CohereDialect
+from providers.dialects.gemini import GeminiDialect
 from providers.dialects.llamacpp import LlamaCppDialect
 from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
@@ -14,7 +16,9 @@ from providers.dialects.triton import TritonDialect
 
 DIALECTS: Mapping[str, Dialect] = {
     "anthropic": AnthropicDialect(),
+    "anthropic_vertex": AnthropicVertexDialect(),
     "cohere": CohereDialect(),
+    "gemini": GeminiDialect(),
     "llamacpp": LlamaCppDialect(),
     "ollama": OllamaDialect(),
     "openai": OpenAIDialect(),

@@ -112,11 +112,16 @@ ENDLESS = frozenset({"mock"})
 """Profiles without a window."""
 
 
+TWO_LIMITS = frozenset({"gemini", "vertex"})
+"""Profiles whose prompts and answers have a limit each, so that only a prompt can be too long for the window."""
+
+
 def check_effect(profile: str, feature: str, operation: Operation, answer: Answer) -> None:
     """Raises AssertionError when the client does not see what it asked for."""
     if feature == "context_length_exceeded_behavior.error" and profile not in ENDLESS:
         assert answer.status == 400, answer.body
-        assert (answer.code, answer.error()["param"]) == ("context_length_exceeded", "prompt")
+        told = ("invalid_value", "max_tokens") if profile in TWO_LIMITS else ("context_length_exceeded", "prompt")
+        assert (answer.code, answer.error()["param"]) == told
         return
     seen = shown(answer)
     _ANSWERS.get(feature, plain)(seen)

@@ -19,22 +19,34 @@ _FUNCTION = TOOL["function"]
 
 _FORMS: Mapping[str, Sequence[JsonValue]] = {
     "prompt": [PROMPT],
-    "messages": [[{"role": "user", "content": PROMPT}]],
+    "messages": [[{"role": "user", "content": PROMPT}], [{"role": "user", "parts": [{"text": PROMPT}]}]],
     "logprobs": [1],
-    "response_format.json_object": [{"type": "json_object"}, _ANY_OBJECT],
+    "response_format.json_object": [{"type": "json_object"}, _ANY_OBJECT, "application/json"],
     "response_format.json_schema": [SCHEMA],
     "response_format.grammar": [GRAMMAR],
     "images": [IMAGE, IMAGE.partition(",")[2]],
     "tools": [_FUNCTION["parameters"]] if isinstance(_FUNCTION, dict) else [],
-    "tool_choice.required": ["required", "any"],
-    "tool_choice.named": [{"type": "function", "function": {"name": "look"}}, {"type": "tool", "name": "look"}],
+    "tool_choice.none": ["none", {"mode": "NONE"}],
+    "tool_choice.required": ["required", "any", {"mode": "ANY"}],
+    "tool_choice.named": [
+        {"type": "function", "function": {"name": "look"}},
+        {"type": "tool", "name": "look"},
+        {"mode": "ANY", "allowedFunctionNames": ["look"]},
+    ],
     "parallel_tool_calls": [False, {"type": "auto", "disable_parallel_tool_use": True}],
-    "service_tier": ["default", "standard_only"],
-    "stream_options": [True],
+    "service_tier": ["default", "standard_only", "standard"],
+    "reasoning_effort": ["low", {"thinkingLevel": "LOW"}, {"thinkingBudget": 1024}],
+    "thinking": [
+        {"type": "enabled", "budget_tokens": 1024},
+        {"thinkingBudget": 1024, "includeThoughts": True},
+    ],
     "inference_extra_params": [3],
     "unknown": [3],
 }
 """What is looked for where that is not the value of the feature's field."""
+
+_STREAMED = frozenset({"stream", "stream_options"})
+"""What makes a call one for a stream, which some wires say in the path."""
 
 _SILENT = frozenset({"inference_timeout"})
 """What only the gateway hears of."""
@@ -50,6 +62,9 @@ def found(walked: Walked, fields: JsonObject) -> bool:
     """Whether a native field's value is in the members by which the call differs from the smallest one."""
     (sent,) = walked.whole.calls(walked.row.profile)
     feature, field = walked.feature, walked.feature.partition(".")[0]
+    if feature in _STREAMED:
+        wire = spoken(walked.row.profile).call(sent.endpoint)
+        return wire is not None and wire.streams(sent.endpoint, sent.body or {})
     if feature == "inference_extra_headers":
         return HEADERS.items() <= dict(sent.headers).items()
     if feature in _SILENT or (field.startswith("context") and not _minds(walked)):

@@ -23,6 +23,7 @@ HABITS: Mapping[str, Habit] = {
     "llamacpp": "answers",  # generates until the slot is full
     "ollama": "answers",  # cuts the prompt to fit
     "anthropic": "answers",  # ends the message where the window ends
+    "vertex_anthropic": "answers",  # the same models
     "triton": "answers",  # lowers max_tokens to what fits
     "mock": "answers",  # has no window
 }

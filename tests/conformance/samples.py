@@ -145,8 +145,8 @@ def params_of(row: MatrixRow, feature: str) -> set[str]:
     return fields
 
 
-_ONLY_VALUE: Mapping[str, JsonObject] = {"o3": {"temperature": 1}}
-"""Models that take one value of a field alone ("Reasoning models" page)."""
+_ONLY_VALUE: Mapping[str, JsonObject] = {"o3": {"temperature": 1}, "gemini-3.8-flash": {"temperature": 1}}
+"""Models that take one value of a field alone ("Reasoning models" page; "What's new in Gemini 3.6")."""
 
 
 def sample(feature: str, row: MatrixRow, *, refused: bool) -> JsonObject:

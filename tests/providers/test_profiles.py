@@ -39,6 +39,9 @@ EXPECTED = [
     "tgi_native",
     "sglang_native",
     "triton",
+    "gemini",
+    "vertex",
+    "vertex_anthropic",
     "mock",
 ]
 

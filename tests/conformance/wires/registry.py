@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 
 from tests.conformance.wires.anthropic import ANTHROPIC
+from tests.conformance.wires.anthropic_vertex import ANTHROPIC_VERTEX
+from tests.conformance.wires.gemini import GEMINI
 from tests.conformance.wires.openai import OPENAI
 from tests.conformance.wires.triton import TRITON
 from tests.conformance.wires.wire import Spoken
 
 SPOKEN: Mapping[str, Spoken] = {
     "anthropic": ANTHROPIC,
+    "anthropic_vertex": ANTHROPIC_VERTEX,
+    "gemini": GEMINI,
     "openai": OPENAI,
     "triton": TRITON,
 }

@@ -1,0 +1,181 @@
+"""What the errors of Google's APIs mean, as HTTP answers and inside a stream.
+
+Never decides whether anything is tried again.
+
+Sources: `google.rpc.Code`, `google.rpc.error_details`; "Troubleshooting" and "Rate limits" pages of the Gemini API,
+"API errors" of Vertex AI, November 2026; messages as public issue threads quote them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+import orjson
+
+from providers.context import Overflow, read_overflow
+from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
+from providers.unified import JsonObject, JsonValue
+
+_BY_NAME: Mapping[str, FailureKind] = {
+    "INVALID_ARGUMENT": FailureKind.INVALID_REQUEST,
+    "OUT_OF_RANGE": FailureKind.INVALID_REQUEST,
+    # A region that is not served, or an account without billing.
+    "FAILED_PRECONDITION": FailureKind.AUTH,
+    "UNAUTHENTICATED": FailureKind.AUTH,
+    "PERMISSION_DENIED": FailureKind.AUTH,
+    "NOT_FOUND": FailureKind.NOT_FOUND,
+    "RESOURCE_EXHAUSTED": FailureKind.RATE_LIMITED,
+    "ABORTED": FailureKind.SERVER,
+    "CANCELLED": FailureKind.SERVER,
+    "INTERNAL": FailureKind.SERVER,
+    "UNKNOWN": FailureKind.SERVER,
+    "DATA_LOSS": FailureKind.SERVER,
+    "UNAVAILABLE": FailureKind.OVERLOADED,
+    "DEADLINE_EXCEEDED": FailureKind.TIMEOUT,
+}
+_BY_STATUS: Mapping[int, FailureKind] = {
+    401: FailureKind.AUTH,
+    402: FailureKind.QUOTA,
+    403: FailureKind.AUTH,
+    404: FailureKind.NOT_FOUND,
+    408: FailureKind.TIMEOUT,
+    409: FailureKind.SERVER,
+    429: FailureKind.RATE_LIMITED,
+    499: FailureKind.SERVER,
+    503: FailureKind.OVERLOADED,
+    504: FailureKind.TIMEOUT,
+}
+
+# One name stands for several faults, which differ by their text or their details.
+_SIGNATURES = tuple(
+    (frozenset(kinds), re.compile(pattern, re.IGNORECASE), meant)
+    for kinds, pattern, meant in (
+        ({FailureKind.INVALID_REQUEST}, r"\bAPI[ _]key (?:not valid|expired|not found)", FailureKind.AUTH),
+        ({FailureKind.AUTH}, r"access the File\b|not in an ACTIVE state", FailureKind.INVALID_REQUEST),
+        ({FailureKind.RATE_LIMITED}, r"prepayment credits|\blimit: 0\b", FailureKind.QUOTA),
+    )
+)
+_KEY_REASONS = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_NOT_FOUND"})
+_WAIT = re.compile(r"\bretry in (\d{1,6}(?:\.\d+)?)s\b", re.IGNORECASE)
+_SECONDS = re.compile(r"(\d{1,6}(?:\.\d+)?)s")
+
+# The operator's own names, which are nobody else's business.
+_ACCOUNT = re.compile(r"\bproject_number:\d+|\bprojects?/[\w.:-]+")
+
+_FIELD = re.compile(r"\bgeneration_?config\.([a-z_]+)", re.IGNORECASE)
+_UNIFIED: Mapping[str, str] = {
+    "maxoutputtokens": "max_tokens",
+    "temperature": "temperature",
+    "topp": "top_p",
+    "topk": "top_k",
+    "seed": "seed",
+    "stopsequences": "stop",
+    "presencepenalty": "presence_penalty",
+    "frequencypenalty": "frequency_penalty",
+    "responselogprobs": "logprobs",
+    "logprobs": "logprobs",
+}
+
+
+def classify_answer(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+    """An answer that is not 2xx; `headers` has lower-case names. What stands before the API answers in HTML."""
+    try:
+        value: JsonValue = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        value = None
+    return failure_of(error_in(value) or {}, status, headers)
+
+
+def error_in(value: JsonValue) -> JsonObject | None:
+    """The error of an envelope, which may be the one element of a list; None where there is none."""
+    if isinstance(value, list) and value:
+        value = value[0]
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, str):
+        return {"message": error}
+    return error if isinstance(error, dict) else None
+
+
+def failure_of(error: JsonObject, status: int | None = None, headers: Mapping[str, str] | None = None) -> Failure:
+    """The failure that an error tells of; without a status it came inside a 2xx answer."""
+    message = error.get("message")
+    message = message if isinstance(message, str) else ""
+    kind = _kind(error, message, status)
+    overflow = read_overflow(message, error) if kind is FailureKind.INVALID_REQUEST else None
+    if overflow is not None and not overflow.of_answer:
+        kind = FailureKind.CONTEXT_LENGTH
+    unsaid = "reported an error" if status is None else f"answered with status {status}"
+    return Failure(
+        kind=kind,
+        message=OUR_WORDS.get(kind) or vet(_ACCOUNT.sub("[project]", message)) or f"The upstream {unsaid}.",
+        status=status,
+        param=_param(kind, error, message, overflow),
+        retry_after=_wait(error, message, headers),
+        overflow=overflow,
+    )
+
+
+def _kind(error: JsonObject, message: str, status: int | None) -> FailureKind:
+    name, code = error.get("status"), error.get("code")
+    kind = _BY_NAME.get(name) if isinstance(name, str) else None
+    if kind is None:
+        kind = _by_status(status if status is not None else code if isinstance(code, int) else None)
+    details = list(_details(error))
+    if any(detail.get("reason") in _KEY_REASONS for detail in details):
+        return FailureKind.AUTH
+    if kind is FailureKind.RATE_LIMITED and (status == 402 or code == 402 or any(map(_daily, details))):
+        return FailureKind.QUOTA
+    return next((meant for kinds, pattern, meant in _SIGNATURES if kind in kinds and pattern.search(message)), kind)
+
+
+def _details(error: JsonObject) -> Iterator[JsonObject]:
+    details = error.get("details")
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict):
+            yield detail
+
+
+def _daily(detail: JsonObject) -> bool:
+    """Whether a limit is one that only the next day lifts."""
+    violations = detail.get("violations")
+    found = [
+        one.get("quotaId") for one in (violations if isinstance(violations, list) else ()) if isinstance(one, dict)
+    ]
+    return any(isinstance(quota, str) and "PerDay" in quota for quota in found)
+
+
+def _by_status(status: int | None) -> FailureKind:
+    if status is None or status >= 500:
+        return _BY_STATUS.get(status or 500, FailureKind.SERVER)
+    # Redirects are not followed, so one is an answer that makes no sense.
+    return _BY_STATUS.get(status, FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED)
+
+
+def _param(kind: FailureKind, error: JsonObject, message: str, overflow: Overflow | None) -> str | None:
+    """The unified field at fault, as far as the vendor names one of its own."""
+    if overflow is not None:
+        return "max_tokens" if overflow.of_answer else "prompt"
+    if kind is not FailureKind.INVALID_REQUEST:
+        return None
+    named = [violation for detail in _details(error) for violation in _violations(detail)]
+    found = next((match for text in (*named, message) if (match := _FIELD.search(text))), None)
+    return _UNIFIED.get(found[1].replace("_", "").lower()) if found else None
+
+
+def _violations(detail: JsonObject) -> Iterator[str]:
+    violations = detail.get("fieldViolations")
+    for violation in violations if isinstance(violations, list) else ():
+        field = violation.get("field") if isinstance(violation, dict) else None
+        if isinstance(field, str):
+            yield field
+
+
+def _wait(error: JsonObject, message: str, headers: Mapping[str, str] | None) -> float | None:
+    """Seconds to wait: the header's, the detail's, or those that the message speaks of."""
+    if headers and (told := retry_after(headers)) is not None:
+        return told
+    for detail in _details(error):
+        delay = detail.get("retryDelay")
+        if isinstance(delay, str) and (found := _SECONDS.fullmatch(delay)):
+            return float(found[1])
+    spoken = _WAIT.search(message)
+    return float(spoken[1]) if spoken else None

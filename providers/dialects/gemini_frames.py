@@ -1,0 +1,103 @@
+"""Events of a stream in which JSON may stand bare: Google's front ends break a stream off with an error that has no
+framing, and answer with one JSON array where they are not asked for events.
+
+Never what a payload means.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+from providers.sse import MAX_EVENT, EventTooLarge, SSEParser
+
+_OFTEN = 65_536
+"""Bytes up to which a bare text is looked at with each piece; an error has a few hundred."""
+
+_LINE_ENDS, _END = b"\r\n", b"\r\n\r\n"
+_BARE = re.compile(rb"[\r\n][{\[]")
+_DECODER = json.JSONDecoder()
+
+
+class EventsOrJSON(SSEParser):
+    """Besides events, a JSON text that begins a line is one, without a name: no line of an event stream begins with a
+    bracket.
+
+    `_bare` holds such a text until it is whole, and `_look_at` the size at which it is worth another look, so that a
+    long one costs linear time. `_at_line` says that the next byte begins a line.
+    """
+
+    __slots__ = ("_at_line", "_bare", "_look_at")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._at_line = True
+        self._bare: bytearray | None = None
+        self._look_at = 0
+
+    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
+        """Events completed by the piece, in order. Raises EventTooLarge."""
+        if self._bare is None and _is_one_line(piece):
+            # As they come most of the time; in this form they are read fastest.
+            self._at_line = True
+            return super().feed(piece[:-4] + b"\n\n")
+        if self._bare is not None or self._start(piece) is not None:
+            return self._mixed(piece)
+        if piece:
+            self._at_line = piece[-1] in _LINE_ENDS
+        return super().feed(piece)
+
+    def _mixed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
+        while piece:
+            if self._bare is None:
+                start = self._start(piece)
+                if start is None:
+                    yield from self.feed(piece)
+                    return
+                yield from super().feed(piece[:start])
+                self._bare, self._look_at, piece = bytearray(), 0, piece[start:]
+            self._bare += piece
+            if len(self._bare) > MAX_EVENT:
+                raise EventTooLarge(f"an event of more than {MAX_EVENT} bytes")
+            end = _end_of_text(self._bare) if len(self._bare) >= self._look_at else None
+            if end is None:
+                if len(self._bare) > max(_OFTEN, self._look_at):
+                    self._look_at = 2 * len(self._bare)
+                return
+            payload, piece = bytes(self._bare[:end]), bytes(self._bare[end:])
+            self._bare, self._at_line = None, True
+            yield "", payload
+
+    def finish(self) -> Iterator[tuple[str, bytes]]:
+        """What the end of the body completes, if only by cutting it off."""
+        yield from self.feed(self._taken())
+        if cut := self._taken():
+            yield "", cut
+        yield from super().finish()
+
+    def _taken(self) -> bytes:
+        """What was held, which may be looked at once more as the beginning of a line."""
+        held, self._bare = bytes(self._bare or b""), None
+        self._at_line = self._at_line or bool(held)
+        return held
+
+    def _start(self, piece: bytes) -> int | None:
+        """Where a JSON text begins a line."""
+        if self._at_line and piece[:1] in (b"{", b"["):
+            return 0
+        found = _BARE.search(piece)
+        return found.start() + 1 if found else None
+
+
+def _is_one_line(piece: bytes) -> bool:
+    """Whether the piece is a single `data:` line and the end of its event."""
+    end = len(piece) - 4
+    return piece.find(b"\r") == end and piece.find(b"\n") == end + 1 and piece[end:] == _END and piece[:5] == b"data:"
+
+
+def _end_of_text(data: bytearray) -> int | None:
+    """How many bytes the JSON text at the beginning has; None while it is not whole."""
+    try:
+        # One character a byte: no character beyond ASCII matters to where a text ends.
+        return _DECODER.raw_decode(data.decode("latin-1"))[1]
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,20 @@
+"""Where Vertex AI is for a location. Never a path, a project or a credential.
+
+Source: "Locations" page of Vertex AI and `google-genai` 3.4.0 `_api_client.py`, November 2026.
+"""
+
+import re
+from functools import lru_cache
+
+_REGIONAL = re.compile(r"^https://(global|us|eu)-aiplatform\.googleapis\.com(?=/|$)")
+_HOSTS = {
+    "global": "aiplatform.googleapis.com",
+    "us": "aiplatform.us.rep.googleapis.com",
+    "eu": "aiplatform.eu.rep.googleapis.com",
+}
+
+
+@lru_cache(maxsize=1024)
+def placed(base_url: str) -> str:
+    """The address with the host that serves its location: those that are no region have hosts of another form."""
+    return _REGIONAL.sub(lambda found: f"https://{_HOSTS[found[1]]}", base_url)
