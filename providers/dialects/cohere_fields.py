@@ -193,6 +193,8 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop", "include_stop_str_in_outpu
 def capabilities(asked: Operation, verifies: bool) -> Capabilities:
     """The table for clients of an endpoint; `verifies` as in the profile."""
     cells = compiled(FIELDS.keys() | {"tools"}, _CELLS)
-    cells["echo"] = PREFIXED if asked is Operation.COMPLETIONS else REFUSED
+    cells["echo"] = PREFIXED
+    if asked is Operation.CHAT:
+        cells["echo"] = cells["echo.logprobs"] = REFUSED
     held = {"guided", "response_format"} if verifies else set()
     return Capabilities(cells, most_stops=MOST_STOPS, verifies=verifies, watched=_WATCHED | held)

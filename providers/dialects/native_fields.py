@@ -102,7 +102,7 @@ def bounded(name: str, path: str, low: float | None, high: float | None) -> Put:
     """A number between two ends, both included; a value outside that asks for nothing is left out."""
     least = "" if low is None else f"at least {low:g}"
     most = "" if high is None else f"at most {high:g}"
-    limits = " and ".join(limit for limit in (least, most) if limit)
+    limits = f"{low:g}" if low is not None and low == high else " and ".join(limit for limit in (least, most) if limit)
 
     def write(draft: Draft, value: object) -> None:
         outside = isinstance(value, int | float) and (
@@ -141,11 +141,14 @@ Way = Callable[[Draft, Guided], None]
 ANY_OBJECT: JsonObject = {"type": "object"}
 
 
-def constrained(ways: Mapping[str, Way], any_object: Put | None = None) -> Put:
+def constrained(ways: Mapping[str, Way], any_object: Put | None = None, tag: Put | None = None) -> Put:
     """`guided` and `response_format`, by the constraint's kind; `any_object` is the JSON mode without a schema where it
-    is said in its own way."""
+    is said in its own way, `tag` a structural tag where there are any."""
 
     def write(draft: Draft, value: object) -> None:
+        if tag is not None and isinstance(value, dict) and value.get("type") == "structural_tag":
+            tag(draft, value)
+            return
         wanted, name = _wanted(draft, value)
         feature = feature_of("guided" if isinstance(value, Guided) else "response_format", value)
         if wanted is None:

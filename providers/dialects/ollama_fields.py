@@ -81,28 +81,14 @@ _EFFORTS = frozenset({"low", "medium", "high", "max"})
 
 
 def _reasoning_effort(draft: Draft, value: object) -> None:
-    if isinstance(value, bool):
-        _think(draft, "reasoning_effort", value)
+    if (cell := draft.table["reasoning_effort"]).refused:
+        raise draft.unsupported("reasoning_effort", cell.how)
+    if isinstance(value, bool) or value in _EFFORTS:
+        draft.put("think", value)
     elif value == "none":
-        _think(draft, "reasoning_effort", False)
-    elif value in _EFFORTS:
-        _think(draft, "reasoning_effort", value)
+        draft.put("think", False)
     else:
         raise draft.invalid("reasoning_effort", f"must be 'none' or one of {', '.join(sorted(_EFFORTS))}")
-
-
-def _thinking(draft: Draft, value: object) -> None:
-    match value:
-        case {"type": "enabled" | "disabled" as kind, **rest} if not rest:
-            _think(draft, "thinking", kind == "enabled")
-        case _:
-            raise draft.invalid("thinking", "must have the type 'enabled' or 'disabled', and nothing beside it")
-
-
-def _think(draft: Draft, name: str, value: object) -> None:
-    if (cell := draft.table[name]).refused:
-        raise draft.unsupported(name, cell.how)
-    draft.put("think", value)
 
 
 def _images(draft: Draft, value: object) -> None:
@@ -135,7 +121,6 @@ FIELDS: Mapping[str, Put] = {
     "guided": constrained({"json": _schema, "choice": _choice}),
     "response_format": constrained({"json": _schema}, _any_object),
     "reasoning_effort": _reasoning_effort,
-    "thinking": _thinking,
     "images": unless_neutral("images", _images),
     "suffix": unless_neutral("suffix", _suffix),
     WINDOW: at_window,
@@ -170,6 +155,7 @@ _CELLS: Mapping[str, Cell] = {
     "tool_choice.required": _NOT_FORCED,
     "tool_choice.named": _NOT_FORCED,
     "parallel_tool_calls": refused("it cannot be kept to one call"),
+    "thinking": refused("it has no budget for reasoning; ask by 'reasoning_effort'"),
     f"{WINDOW}.truncate": NATIVE,
     "unknown": refused("the engine ignores fields it does not know"),
 }
@@ -177,7 +163,6 @@ _RAW: Mapping[str, Cell] = {
     "prompt": NATIVE,
     "images": refused("it takes images in a chat only"),
     "reasoning_effort": refused("a raw prompt begins no reasoning"),
-    "thinking": refused("a raw prompt begins no reasoning"),
 }
 _CHAT: Mapping[str, Cell] = {"prompt": WRAPPED, "images": IN_MESSAGE, "suffix": refused("a chat has no suffix")}
 _BLIND = refused(
@@ -194,6 +179,8 @@ def capabilities(asked: Operation, sent: Operation, counted: bool, verifies: boo
     own = _CHAT if sent is Operation.CHAT else _RAW
     cells = compiled(FIELDS.keys(), {**_CELLS, **own})
     cells[f"{WINDOW}.error"] = COUNTED if counted else _BLIND
-    cells["echo"] = PREFIXED if asked is Operation.COMPLETIONS else REFUSED
+    cells["echo"] = PREFIXED
+    if asked is Operation.CHAT:
+        cells["echo"] = cells["echo.logprobs"] = REFUSED
     held = {"guided", "response_format"} if verifies else set()
     return Capabilities(cells, most_stops=None, verifies=verifies, counts=counted_first(cells), watched=_WATCHED | held)

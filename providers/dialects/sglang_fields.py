@@ -94,6 +94,10 @@ def _grammar(draft: Draft, wanted: Guided) -> None:
     draft.put(_sampling("ebnf"), wanted.value_text)
 
 
+def _tag(draft: Draft, value: object) -> None:
+    draft.put(_sampling("structural_tag"), orjson.dumps(value).decode())
+
+
 FIELDS: Mapping[str, Put] = {
     "max_tokens": plain(_sampling("max_new_tokens")),
     "n": unless_neutral("n", plain(_sampling("n"))),
@@ -112,7 +116,7 @@ FIELDS: Mapping[str, Put] = {
     "echo": unless_neutral("echo", _echo),
     "logit_bias": unless_neutral("logit_bias", plain(_sampling("logit_bias"))),
     "guided": constrained({"json": _schema, "regex": _regex, "choice": _choice, "grammar": _grammar}),
-    "response_format": constrained({"json": _schema, "grammar": _grammar}),
+    "response_format": constrained({"json": _schema, "grammar": _grammar}, tag=_tag),
     WINDOW: at_window,
 }
 """The fields the engine honours; any other is refused unless its value asks for nothing."""
@@ -131,6 +135,7 @@ _CELLS: Mapping[str, Cell] = {
     "response_format.json_object": NATIVE,
     "response_format.json_schema": NATIVE,
     "response_format.grammar": NATIVE,
+    "response_format.structural_tag": NATIVE,
     "guided_json": NATIVE,
     "guided_regex": NATIVE,
     "guided_choice": emulated("a regular expression"),

@@ -20,14 +20,14 @@ _FUNCTION = TOOL["function"]
 _FORMS: Mapping[str, Sequence[JsonValue]] = {
     "prompt": [PROMPT],
     "messages": [[{"role": "user", "content": PROMPT}], [{"role": "user", "parts": [{"text": PROMPT}]}]],
-    "logprobs": [1],
-    "response_format.json_object": [{"type": "json_object"}, _ANY_OBJECT, "application/json"],
+    "logprobs": [1, True],
+    "response_format.json_object": [{"type": "json_object"}, _ANY_OBJECT, "application/json", "json"],
     "response_format.json_schema": [SCHEMA],
     "response_format.grammar": [GRAMMAR],
     "images": [IMAGE, IMAGE.partition(",")[2]],
     "tools": [_FUNCTION["parameters"]] if isinstance(_FUNCTION, dict) else [],
-    "tool_choice.none": ["none", {"mode": "NONE"}],
-    "tool_choice.required": ["required", "any", {"mode": "ANY"}],
+    "tool_choice.none": ["none", "NONE", {"mode": "NONE"}],
+    "tool_choice.required": ["required", "REQUIRED", "any", {"mode": "ANY"}],
     "tool_choice.named": [
         {"type": "function", "function": {"name": "look"}},
         {"type": "tool", "name": "look"},
@@ -38,6 +38,7 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
     "reasoning_effort": ["low", {"thinkingLevel": "LOW"}, {"thinkingBudget": 1024}],
     "thinking": [
         {"type": "enabled", "budget_tokens": 1024},
+        {"type": "enabled", "token_budget": 1024},
         {"thinkingBudget": 1024, "includeThoughts": True},
     ],
     "inference_extra_params": [3],

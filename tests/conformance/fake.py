@@ -22,6 +22,8 @@ HABITS: Mapping[str, Habit] = {
     "vllm": "answers",  # from 0.32 it lowers max_tokens to what fits
     "llamacpp": "answers",  # generates until the slot is full
     "ollama": "answers",  # cuts the prompt to fit
+    "llamacpp_native": "answers",  # generates until the slot is full
+    "ollama_native": "answers",  # told not to cut, ends the answer where the window ends
     "anthropic": "answers",  # ends the message where the window ends
     "vertex_anthropic": "answers",  # the same models
     "triton": "answers",  # lowers max_tokens to what fits

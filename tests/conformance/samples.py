@@ -145,8 +145,13 @@ def params_of(row: MatrixRow, feature: str) -> set[str]:
     return fields
 
 
-_ONLY_VALUE: Mapping[str, JsonObject] = {"o3": {"temperature": 1}, "gemini-3.8-flash": {"temperature": 1}}
-"""Models that take one value of a field alone ("Reasoning models" page; "What's new in Gemini 3.6")."""
+_ONLY_VALUE: Mapping[str, JsonObject] = {
+    "o3": {"temperature": 1},
+    "gemini-3.8-flash": {"temperature": 1},
+    "command-a-03-2025": {"logprobs": True, "top_logprobs": 0},
+}
+"""Models that take one value of a field alone ("Reasoning models" page; "What's new in Gemini 3.6"; Cohere's "Chat",
+which lists no alternatives)."""
 
 
 def sample(feature: str, row: MatrixRow, *, refused: bool) -> JsonObject:

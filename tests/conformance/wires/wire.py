@@ -38,7 +38,7 @@ class WireFormat:
 
     ends: tuple[str, ...]
     ask: Callable[[JsonObject], Ask]
-    whole: Callable[[JsonObject, Answered], JsonObject]
+    whole: Callable[[JsonObject, Answered], JsonValue]
     frames: Callable[[JsonObject, Answered], list[bytes]]
     streams: Callable[[str, JsonObject], bool] = switched_on
     media: str = EVENTS

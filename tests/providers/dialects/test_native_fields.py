@@ -92,7 +92,7 @@ def test_neutral_values_may_be_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "limits"),
-    [(0, 1, "at least 0 and at most 1"), (3, None, "at least 3"), (None, 0, "at most 0")],
+    [(0, 1, "at least 0 and at most 1"), (3, None, "at least 3"), (None, 0, "at most 0"), (1, 1, "1")],
 )
 def test_a_bound_is_told(low: float | None, high: float | None, limits: str) -> None:
     put = bounded("seed", "s", low, high)
@@ -157,6 +157,11 @@ def test_the_json_mode_may_be_said_in_its_own_way() -> None:
     put = constrained(WAYS, plain("mode"))
     value: JsonObject = {"type": "json_object"}
     assert written(put, value, response_format__json_object=NATIVE) == {"mode": value}
+
+
+def test_a_structural_tag_is_said_where_there_are_any() -> None:
+    value: JsonObject = {"type": "structural_tag", "format": {}}
+    assert written(constrained(WAYS, tag=plain("tag")), value) == {"tag": value}
 
 
 def test_what_the_gateway_has_a_part_in_is_named() -> None:

@@ -46,6 +46,10 @@ def sampling(**params: object) -> JsonObject:
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}, {"json_schema": TEXT}),
         ({"response_format": {"type": "json_object"}}, {"json_schema": '{"type":"object"}'}),
         ({"response_format": {"type": "grammar", "grammar": "g"}}, {"ebnf": "g"}),
+        (
+            {"response_format": {"type": "structural_tag", "format": {}}},
+            {"structural_tag": '{"type":"structural_tag","format":{}}'},
+        ),
         ({"context_length_exceeded_behavior": "error", "max_tokens": 5}, {"max_new_tokens": 5}),
     ],
 )
@@ -90,7 +94,7 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
         ({"suffix": "end"}, "suffix"),
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
         ({"guided": Guided("json", {"type": "object", "not": {}})}, "guided_json"),
-        ({"response_format": {"type": "structural_tag"}}, "response_format"),
+        ({"response_format": {"type": "regex"}}, "response_format"),
         ({"user": "u-1"}, "user"),
     ],
 )
