@@ -14,6 +14,18 @@ ToolChoice = Literal["auto", "none", "required", "named"]
 AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
 OperationName = Literal["chat", "completions"]
 TokenizerStyle = Literal["vllm", "sglang", "llamacpp", "anthropic", "tgi"]
+HookName = Literal[
+    "alternating_roles",
+    "inline_images",
+    "joined_text",
+    "named_tool_results",
+    "names_of_users_only",
+    "nine_character_call_ids",
+    "no_empty_text",
+    "reasoning_on_calls",
+    "split_tool_results",
+    "text_tool_results",
+]
 
 
 class Row(BaseModel):
@@ -71,18 +83,22 @@ class LogprobsRow(Row):
 # Enumerations and pairs are written as words and lists in YAML.
 Kind = Annotated[FailureKind, Field(strict=False)]
 Bounds = Annotated[tuple[float | None, float | None], Field(strict=False)]
+Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class ErrorsRow(Row):
-    """Codes, statuses and patterns of messages to kinds of failure."""
+    """Codes, statuses and patterns of messages to kinds of failure; `silent` are statuses of answers without a word,
+    `text` a pattern over texts that are errors."""
 
     codes: dict[str, Kind] = {}
     statuses: dict[int, Kind] = {}
     patterns: dict[str, Kind] = {}
+    silent: dict[int, Kind] = {}
+    text: str | None = None
 
 
 class ProfileRow(Row):
-    """One vendor, with what it inherits; the same knobs may stand under a match in `models`."""
+    """One vendor, with what it inherits; the same knobs may stand under a match in `models` or a date in `before`."""
 
     dialect: str = "openai"
     base_url: str | None = None
@@ -112,11 +128,15 @@ class ProfileRow(Row):
     developer_role: bool = False
     reasoning_member: str | None = None
     content_parts: bool = True
+    hooks: list[HookName] = []
+    streams_only: bool = False
+    frames: Literal["events", "lines"] = "events"
     neutral: Literal["send", "drop"] = "send"
     body: dict[str, AnyJson] = {}
     context: dict[OperationName, AtWindow] = {}
     errors: ErrorsRow = ErrorsRow()
     models: list[dict[str, AnyJson]] = []
+    before: dict[Date, dict[str, AnyJson]] = {}
 
     def fields(self) -> dict[str, list[str]]:
         """The unified fields that the row names, by the knob that names them."""

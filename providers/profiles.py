@@ -4,7 +4,7 @@ Never holds a secret, a branch for one vendor, or a knob that nothing reads.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,6 +18,7 @@ from providers.failure import FailureKind
 from providers.guided import STYLES
 from providers.profile_rows import (
     AtWindow,
+    HookName,
     LogprobsMode,
     OperationName,
     ProfileRow,
@@ -84,10 +85,13 @@ class Profile:
     style of `providers.guided`; `verifies` says that the engine may ignore a constraint in silence, so that the answer
     is held against it. `tokenizer` is how the engine counts a prompt, None where it does not. `developer_role` and
     `content_parts` say whether messages may have that role, and content in parts; `reasoning_member` under which name a
-    message of the model carries its reasoning back. `body` holds members of every request, and `drops_neutral` says
-    that values which ask for nothing are not sent. `top_k_off` is how the vendor is told that `top_k` is off, None
-    where only leaving it out does. The `error_*` members map the vendor's codes, statuses and messages to failure kinds
-    where the common reading would be wrong.
+    message of the model carries its reasoning back; `hooks` name what else is done to messages. `streams_only` says
+    that a whole answer is read from a stream too, `line_frames` that an event ends with its line. `body` holds members
+    of every request, and `drops_neutral` says that values which ask for nothing are not sent. `top_k_off` is how the
+    vendor is told that `top_k` is off, None where only leaving it out does. The `error_*` members map the vendor's
+    codes, statuses and messages to failure kinds where the common reading would be wrong; `silent_statuses` do so for
+    answers without a word, and a text that `error_text` matches is an error. `versions` hold the row as it was before
+    a date of the vendor's API, the oldest first.
     """
 
     name: str
@@ -114,12 +118,18 @@ class Profile:
     developer_role: bool
     reasoning_member: str | None
     content_parts: bool
+    hooks: tuple[HookName, ...]
+    streams_only: bool
+    line_frames: bool
     drops_neutral: bool
     body: Mapping[str, JsonValue]
     error_codes: Mapping[str, FailureKind]
     error_statuses: Mapping[int, FailureKind]
     error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
+    silent_statuses: Mapping[int, FailureKind]
+    error_text: re.Pattern[str] | None
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
+    versions: tuple[tuple[str, "Profile"], ...] = ()
 
     @property
     def key_required(self) -> bool:
@@ -130,6 +140,11 @@ class Profile:
     def placeholders(self) -> tuple[str, ...]:
         """The names in braces of the base URL, which the operator must fill in."""
         return tuple(re.findall(r"\{(\w+)\}", self.base_url or ""))
+
+    def for_version(self, version: str | None) -> "Profile":
+        """The row as it holds for a version of the vendor's API; one that is no date is the newest."""
+        known = version or ""
+        return next((profile for date, profile in self.versions if "" < known < date), self)
 
     def for_model(self, *names: str) -> "Profile":
         """The row as it holds for a model; each name it goes by counts, since Azure's deployments have free ones."""
@@ -165,6 +180,9 @@ _BASE: Mapping[Operation, frozenset[str]] = {
 """What every OpenAI-compatible server is taken to honour unless its row says otherwise."""
 
 _FIELDS = frozenset(Params.__annotations__)
+
+_CASES = ("models", "before")
+"""Knobs that hold rows of their own."""
 
 _FALLBACK_NEEDS = {"aws": "service", "entra": "scope"}
 """What credentials cannot do without, by kind: nobody else could say it where a deployment says nothing."""
@@ -211,15 +229,31 @@ def merged(below: JsonObject, above: JsonObject) -> JsonObject:
 
 def _profile(name: str, row: JsonObject, place: str = "") -> Profile:
     read = _read(place or name, row)
-    plain = {key: value for key, value in row.items() if key != "models"}
-    overrides: list[tuple[re.Pattern[str], Profile]] = []
+    return _built(name, read, tuple(_by_model(name, row, read)), tuple(_by_version(name, row, read)))
+
+
+def _by_model(name: str, row: JsonObject, read: ProfileRow) -> Iterator[tuple[re.Pattern[str], Profile]]:
     for index, entry in enumerate(read.models):
         where = f"{name}.models.{index}"
+        pattern = _pattern(f"{where}.match", entry.get("match"))
         changes = {key: value for key, value in entry.items() if key != "match"}
-        overrides.append(
-            (_pattern(f"{where}.match", entry.get("match")), _profile(name, merged(plain, changes), where))
-        )
-    return _built(name, read, tuple(overrides))
+        yield pattern, _profile(name, _overlaid(where, row, changes, ()), where)
+
+
+def _by_version(name: str, row: JsonObject, read: ProfileRow) -> Iterator[tuple[str, Profile]]:
+    """Oldest first. What was missing at a date was missing before it too."""
+    for date in sorted(read.before):
+        where, older = f"{name}.before.{date}", row
+        for later in sorted(read.before, reverse=True):
+            older = _overlaid(where, older, read.before[later], ("models",)) if later >= date else older
+        yield date, _profile(name, older, where)
+
+
+def _overlaid(where: str, row: JsonObject, changes: JsonObject, kept: Sequence[str]) -> JsonObject:
+    """A row with changes laid over it, which say nothing of further cases themselves."""
+    if nested := [knob for knob in _CASES if knob in changes]:
+        raise ProfileError(f"{where}.{nested[0]}: may not stand here")
+    return merged({key: value for key, value in row.items() if key not in _CASES or key in kept}, changes)
 
 
 def _read(place: str, row: JsonObject) -> ProfileRow:
@@ -255,7 +289,13 @@ def _raw_prompts(name: str, text: str) -> Literal["native", "chat", "suffix"] | 
             return _pattern(f"{name}.raw_prompts", text)
 
 
-def _built(name: str, row: ProfileRow, overrides: tuple[tuple[re.Pattern[str], Profile], ...]) -> Profile:
+def _built(
+    name: str,
+    row: ProfileRow,
+    overrides: tuple[tuple[re.Pattern[str], Profile], ...],
+    versions: tuple[tuple[str, Profile], ...],
+) -> Profile:
+    text = row.errors.text
     return Profile(
         name=name,
         dialect=row.dialect,
@@ -281,6 +321,9 @@ def _built(name: str, row: ProfileRow, overrides: tuple[tuple[re.Pattern[str], P
         developer_role=row.developer_role,
         reasoning_member=row.reasoning_member,
         content_parts=row.content_parts,
+        hooks=tuple(row.hooks),
+        streams_only=row.streams_only,
+        line_frames=row.frames == "lines",
         drops_neutral=row.neutral == "drop",
         body=MappingProxyType(dict(row.body)),
         error_codes=MappingProxyType(dict(row.errors.codes)),
@@ -289,7 +332,10 @@ def _built(name: str, row: ProfileRow, overrides: tuple[tuple[re.Pattern[str], P
             (_pattern(f"{name}.errors.patterns", text, re.IGNORECASE), kind)
             for text, kind in row.errors.patterns.items()
         ),
+        silent_statuses=MappingProxyType(dict(row.errors.silent)),
+        error_text=None if text is None else _pattern(f"{name}.errors.text", text),
         overrides=overrides,
+        versions=versions,
     )
 
 

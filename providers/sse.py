@@ -122,3 +122,23 @@ class SSEParser:
         self._event = b""
         self._size = 0
         return event, data
+
+
+class DataLines:
+    """The same for servers that end an event with its line and send no blank one: each `data` line is a whole event.
+
+    Right for every stream whose data stands on one line, as JSON without line ends does.
+    """
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, cap: int = MAX_EVENT) -> None:
+        self._lines = SSEParser(cap)
+
+    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
+        """Events completed by `piece`, in order. Raises EventTooLarge."""
+        return self._lines.feed(piece.replace(b"\n", b"\n\n"))
+
+    def finish(self) -> Iterator[tuple[str, bytes]]:
+        """The body ended: a line whose end never came still counts."""
+        return self._lines.finish()

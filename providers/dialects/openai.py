@@ -7,6 +7,7 @@ Sources: OpenAI OpenAPI 2.3.0; the rows name theirs.
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -19,7 +20,7 @@ from providers.dialects.openai_cells import capabilities
 from providers.dialects.openai_errors import classify
 from providers.dialects.openai_fields import Draft, put_fields, unsupported
 from providers.dialects.openai_prompt import native_prompt, vendor_messages, wrapped_messages
-from providers.dialects.openai_stream import OpenAIStream
+from providers.dialects.openai_stream import OpenAIStream, decode_stream
 from providers.failure import Failure, Refusal
 from providers.profiles import Profile, merged
 from providers.unified import PROTECTED_PARAMS, ChatPrompt, JsonObject, Operation, UnifiedRequest, is_neutral
@@ -31,19 +32,20 @@ class OpenAIDialect:
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         """See Dialect."""
         operation = _operation(request, target)
-        profile, _, _ = _for_model(target.profile, target.upstream_model, target.model)
+        profile = _for_target(target).profile
         return capabilities(profile, request.operation, operation, _counted(profile, target))
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         operation = _operation(request, target)
-        profile, _, _ = _for_model(target.profile, target.upstream_model, target.model)
+        profile = _for_target(target).profile
         table = capabilities(profile, request.operation, operation, _counted(profile, target))
         body: JsonObject = {"model": target.upstream_model, **profile.body}
-        draft = Draft(target, operation, request.params, request.stream, body, table)
+        stream = request.stream or profile.streams_only
+        draft = Draft(target, operation, request.params, stream, body, table)
         _put_prompt(draft, profile, request)
         put_fields(draft, profile, request.injected)
-        if request.stream:
+        if stream:
             draft.body["stream"] = True
             if profile.asks_usage:
                 # Always asked, for the gateway's own account; the surface shows it only to a client that asked.
@@ -63,7 +65,8 @@ class OpenAIDialect:
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
-        return decode_body(sent, body)
+        read = decode_stream if _for_target(sent.target).profile.streams_only else decode_body
+        return read(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
@@ -74,10 +77,22 @@ class OpenAIDialect:
         return classify(sent.target.profile, status, headers, body)
 
 
+class _ForModel(NamedTuple):
+    """A row as it holds for a model: what is said of it, whether it takes raw prompts, and whether it chats."""
+
+    profile: Profile
+    raw: bool
+    chats: bool
+
+
+def _for_target(target: Target) -> _ForModel:
+    return _for_model(target.profile, target.api_version, target.upstream_model, target.model)
+
+
 @lru_cache(maxsize=4096)
-def _for_model(row: Profile, *names: str) -> tuple[Profile, bool, bool]:
-    """The row for a model with these names, whether it takes raw prompts, and whether it chats."""
-    return row.for_model(*names), row.takes_raw_prompts(*names), row.chats(*names)
+def _for_model(row: Profile, version: str | None, *names: str) -> _ForModel:
+    profile = row.for_version(version or row.api_version)
+    return _ForModel(profile.for_model(*names), profile.takes_raw_prompts(*names), profile.chats(*names))
 
 
 def _counted(profile: Profile, target: Target) -> bool:
@@ -86,7 +101,7 @@ def _counted(profile: Profile, target: Target) -> bool:
 
 def _operation(request: UnifiedRequest, target: Target) -> Operation:
     """What to ask the vendor: a prompt goes to completions where the model takes raw prompts, else into a chat."""
-    profile, raw, chats = _for_model(target.profile, target.upstream_model, target.model)
+    profile, raw, chats = _for_target(target)
     if target.completions is not None:
         raw, chats = target.completions, Operation.CHAT in profile.wires
     raw = raw or (profile.raw_prompts == "suffix" and "suffix" in request.params)

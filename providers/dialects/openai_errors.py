@@ -6,13 +6,14 @@ everywhere, then a message about sizes, and the status last.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import orjson
 
 from providers.context import Overflow, read_overflow
 from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
 from providers.profiles import Profile
+from providers.rate_limits import asked_wait
 from providers.unified import JsonObject, JsonValue
 
 _STATUSES: Mapping[int, FailureKind] = {
@@ -56,7 +57,8 @@ _WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 @dataclass(frozen=True, slots=True)
 class _Facts:
     """What an envelope says, in whatever place: a message, a code, a field, a status, all its machine words, a text
-    that tells what happened but is not for the client, and what it says of sizes."""
+    that tells what happened but is not for the client, what it says of sizes, the error's members themselves, and
+    whether there was no body at all."""
 
     message: str
     code: str | None = None
@@ -65,29 +67,35 @@ class _Facts:
     words: tuple[str, ...] = ()
     evidence: str = ""
     overflow: Overflow | None = None
+    members: JsonObject = field(default_factory=dict)
+    silent: bool = False
 
 
 def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """The failure an error answer stands for."""
-    return _failure(profile, status, _facts(_parse(body), body), retry_after(headers))
+    return _failure(profile, status, headers, _facts(_parse(body), body))
 
 
 def failure_in_body(profile: Profile, body: JsonObject) -> Failure:
     """An error object inside a 200 or a stream; its own status, where it has one, takes the place of HTTP's."""
     facts = _facts(body, b"")
-    return _failure(profile, facts.status, facts, None)
+    return _failure(profile, facts.status, {}, facts)
 
 
 def is_error(body: JsonObject) -> bool:
     """Whether a 200's object is an error in disguise."""
     if body.get("error") or body.get("object") == "error":
         return True
+    if not body.get("choices") and (body.get("error_code") or body.get("success") is False):
+        return True
     groq = body.get("x_groq")
     return isinstance(groq, dict) and bool(groq.get("error"))
 
 
-def _failure(profile: Profile, status: int | None, facts: _Facts, wait: float | None) -> Failure:
+def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], facts: _Facts) -> Failure:
     kind = _kind(profile, status, facts)
+    limited = kind in (FailureKind.RATE_LIMITED, FailureKind.OVERLOADED)
+    wait = asked_wait(headers, facts.message, facts.members) if limited else retry_after(headers)
     overflow = _overflow(kind, facts)
     param = "max_tokens" if overflow is not None and overflow.of_answer else _word(facts.param)
     return Failure(
@@ -130,12 +138,14 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     if not isinstance(parsed, dict):
         text = body[:500].decode("utf-8", "replace")
         text = "" if "<" in text[:100] else text
-        return _Facts(text, overflow=read_overflow(text, {}))
+        return _Facts(text, overflow=read_overflow(text, {}), silent=not body.strip())
     inner = _inner(parsed)
     holder = inner if isinstance(inner, dict) else parsed
     raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
     named = (raw_code, holder.get("type"), holder.get("error_type"), holder.get("error_code"), holder.get("status"))
     statuses = (raw_code, holder.get("status_code"), parsed.get("status_code"))
+    # Cloudflare numbers its errors.
+    words = [str(word) for word in named if isinstance(word, str | int) and not isinstance(word, bool)]
     raw = _member(metadata, "raw")
     message, evidence = _text(parsed, inner), raw if isinstance(raw, str) else ""
     return _Facts(
@@ -143,9 +153,10 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
         raw_code if isinstance(raw_code, str) else None,
         param if isinstance(param, str) else None,
         next((number for number in statuses if isinstance(number, int) and 400 <= number < 600), None),
-        tuple(word for word in named if isinstance(word, str)),
+        tuple(words),
         evidence,
         read_overflow(f"{message} {evidence}", holder),
+        holder,
     )
 
 
@@ -155,6 +166,9 @@ def _inner(parsed: JsonObject) -> JsonValue:
         holder = parsed.get(name)
         if isinstance(holder, dict) and holder.get("error"):
             return holder["error"]
+    errors = parsed.get("errors")
+    if isinstance(errors, list) and errors and not parsed.get("error"):
+        return errors[0]
     return parsed.get("error")
 
 
@@ -165,9 +179,6 @@ def _text(parsed: JsonObject, inner: JsonValue) -> str:
     if isinstance(detail, list):
         places.append("; ".join(_detail(entry) for entry in detail[:5]))
     places.append(detail)
-    errors = parsed.get("errors")
-    if isinstance(errors, list) and errors and isinstance(errors[0], dict):
-        places.append(errors[0].get("message"))
     # Apigee's, before Fireworks, and that of Scale's engine.
     for holder, name in ((parsed.get("fault"), "faultstring"), (_member(inner, "content"), "error")):
         places.append(_member(holder, name))
@@ -199,6 +210,8 @@ def _readings(profile: Profile, status: int | None, facts: _Facts) -> Iterable[F
     common = _of_words(_CODES, facts.words)
     yield _of_words(profile.error_codes, facts.words)
     yield next((kind for pattern, kind in profile.error_patterns if pattern.search(text)), None)
+    if facts.silent and status is not None:
+        yield profile.silent_statuses.get(status)
     if status == 429:
         # Never about the request itself, whatever else it says; only a spent account differs from a rate.
         yield common if common is FailureKind.QUOTA else profile.error_statuses.get(429, FailureKind.RATE_LIMITED)

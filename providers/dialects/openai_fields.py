@@ -12,7 +12,7 @@ from providers.capabilities import Capabilities, feature_of
 from providers.dialect import Target
 from providers.failure import Refusal
 from providers.guided import Unenforceable, constrain, format_members
-from providers.profiles import Profile, Wire
+from providers.profiles import Profile, Wire, merged
 from providers.unified import Guided, JsonObject, JsonValue, LogprobsWanted, Operation, Params, is_neutral
 
 
@@ -209,7 +209,8 @@ def _constrained(name: str, profile: Profile, wire: Wire) -> Encode:
                 raise TypeError(f"{name} holds {type(value).__name__}")
         except Unenforceable as reason:
             raise unsupported(draft.target, given, reason.reason) from None
-        draft.body.update(constraint.members)
+        # Members of one holder may come from several fields (NIM's nvext).
+        draft.body = merged(draft.body, constraint.members)
         draft.unwrap = draft.unwrap or constraint.unwrap
         if constraint.emulated:
             draft.emulated.append(given)

@@ -5,6 +5,7 @@ Never the other fields of a request.
 
 from providers.capabilities import Capabilities
 from providers.dialect import Target
+from providers.dialects.openai_hooks import hooked
 from providers.failure import Refusal
 from providers.profiles import Profile
 from providers.unified import ChatPrompt, JsonObject, JsonValue, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
@@ -72,7 +73,8 @@ def image_parts(text: str, images: tuple[str, ...]) -> list[JsonValue]:
 
 def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt) -> list[JsonValue]:
     """A conversation as the vendor's row wants it. Raises Refusal for content that the vendor does not take."""
-    return [_message(target, profile, message) for message in prompt.messages]
+    messages = [_message(target, profile, message) for message in prompt.messages]
+    return [*hooked(target, profile.hooks, messages)]
 
 
 def _message(target: Target, profile: Profile, message: JsonObject) -> JsonObject:

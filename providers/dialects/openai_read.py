@@ -132,14 +132,22 @@ def only_text_of(choice: JsonObject) -> str:
 
 
 def reasoning_of(message: JsonObject) -> str | None:
-    """Reasoning under either of its names, or in parts of the content (Mistral's `thinking`)."""
+    """Reasoning under either of its names, or in parts of the content: Mistral's `thinking`, Databricks' `summary`."""
     value = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(value, str) and value:
         return value
     content = message.get("content")
     if not isinstance(content, list):
         return None
-    return "".join([text_of(part.get("thinking")) for part in content if isinstance(part, dict)]) or None
+    return "".join([_thought(part) for part in content if isinstance(part, dict)]) or None
+
+
+def _thought(part: JsonObject) -> str:
+    summary = part.get("summary")
+    if not isinstance(summary, list):
+        return text_of(part.get("thinking"))
+    texts = [each.get("text") for each in summary if isinstance(each, dict)]
+    return "".join([text for text in texts if isinstance(text, str)])
 
 
 def usage_of(body: JsonObject) -> Usage | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from providers.completion import Chunk, FinishReason, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Completion, FinishReason, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai_answer import arguments_text, call_id, decode_object, unwrapped
 from providers.dialects.openai_errors import failure_in_body, is_error
@@ -27,8 +27,8 @@ from providers.dialects.openai_read import (
     usage_of,
 )
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.gather import as_chunks
-from providers.sse import EventTooLarge, SSEParser
+from providers.gather import Gatherer, as_chunks
+from providers.sse import DataLines, EventTooLarge, SSEParser
 from providers.unified import JsonObject, JsonValue
 
 MAX_BODY = 32 * 1024 * 1024
@@ -67,7 +67,7 @@ class OpenAIStream:
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._sent = sent
-        self._sse = SSEParser()
+        self._sse = DataLines() if sent.target.profile.line_frames else SSEParser()
         self._choices: dict[int, _ChoiceState] = {}
         self._answer: JsonValue = None
         self._body: bytearray | None = None
@@ -167,6 +167,8 @@ class OpenAIStream:
         text = content_of(raw, message)
         calls = self._calls(state, message.get("tool_calls"))
         reason, native = finish_reason(raw.get("finish_reason"), state.count > 0)
+        if text and reason is not None:
+            self._check_text(text)
         logprobs = logprobs_of(raw.get("logprobs"), text)
         if self._sent.unwrap_choice:
             text = _held(state, text, reason)
@@ -187,15 +189,21 @@ class OpenAIStream:
             system_fingerprint=fingerprint,
         )
 
+    def _check_text(self, text: str) -> None:
+        """An error in a text's place comes with its end in one frame (LocalAI)."""
+        pattern = self._sent.target.profile.error_text
+        if pattern is not None and pattern.search(text):
+            raise UpstreamError(Failure(FailureKind.SERVER, "The upstream wrote an error in the answer's place."))
+
     def _calls(self, state: _ChoiceState, raw: JsonValue) -> tuple[ToolCallDelta, ...]:
         if not isinstance(raw, list):
             return ()
         return tuple([self._call(state, entry, position) for position, entry in enumerate(raw)])
 
     def _call(self, state: _ChoiceState, entry: JsonValue, position: int) -> ToolCallDelta:
-        """One piece. A call begins with an index that was not seen, or with another id and a name at one that was: the
-        indices of some vendors are all 0, and old vLLM gives every piece an id of its own. A missing index is the place
-        in the list."""
+        """One piece. A call begins with an index that was not seen, or with a name and another id at one that was, or a
+        name where neither has an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives
+        every piece an id of its own. A missing index is the place in the list."""
         function = entry.get("function") if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(function, dict):
             raise malformed("has a tool call without a function")
@@ -204,13 +212,14 @@ class OpenAIStream:
         identity = identity if isinstance(identity, str) else ""
         arguments = arguments_text(function.get("arguments"))
         call = state.calls.get(native)
-        if call is not None and (not name or not identity or identity == call.identity):
+        if call is not None and (not name or (identity == call.identity if identity else call.identity != "")):
             return ToolCallDelta(call.number, arguments=arguments)
         if not isinstance(name, str) or not name:
             raise malformed("has a tool call without a function's name")
-        call = state.calls[native] = _Call(state.count, identity or self._made_id(state))
+        call = state.calls[native] = _Call(state.count, identity)
+        shown = identity or self._made_id(state)
         state.count += 1
-        return ToolCallDelta(call.number, call.identity, self._sent.tool_names.get(name, name), arguments)
+        return ToolCallDelta(call.number, shown, self._sent.tool_names.get(name, name), arguments)
 
     def _made_id(self, state: _ChoiceState) -> str:
         return call_id(self._answer, state.index, state.count)
@@ -221,6 +230,19 @@ class OpenAIStream:
             raise _cut()
         yield from as_chunks(decode_object(self._sent, json_object(data)))
         self._done = True
+
+
+def decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
+    """The whole answer of a model that only streams. Raises UpstreamError."""
+    decoder = OpenAIStream(sent)
+    events = [*decoder.feed(body), *decoder.finish()]
+    gatherer = Gatherer(len({event.index for event in events if isinstance(event, Chunk)}))
+    for event in events:
+        gatherer.add(event)
+    try:
+        return gatherer.completion()
+    except ValueError:
+        raise malformed("has choices whose numbers leave a gap") from None
 
 
 def _counts_beside(choices: JsonValue) -> bool:

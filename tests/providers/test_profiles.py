@@ -113,6 +113,13 @@ grandchild: {extends: child, base_url: http://grandchild}
         ("a: {models: [{stop_most: 1}]}", "a.models.0.match: must be a pattern"),
         ("a: {models: [{match: x, stopmost: 1}]}", "a.models.0.stopmost: "),
         ("a: {context: {chat: maybe}}", "a.context.chat: "),
+        ("a: {hooks: [tidy]}", "a.hooks.0: "),
+        ("a: {frames: pages}", "a.frames: "),
+        ("a: {errors: {text: '('}}", "a.errors.text: is not a pattern"),
+        ("a: {before: {soon: {}}}", "a.before.soon"),
+        ("a: {before: {'2024-09-01': {stopmost: 1}}}", "a.before.2024-09-01.stopmost: "),
+        ("a: {models: [{match: x, before: {}}]}", "a.models.0.before: may not stand here"),
+        ("a: {before: {'2024-09-01': {models: []}}}", "a.before.2024-09-01.models: may not stand here"),
     ],
 )
 def test_a_wrong_row_is_refused_naming_row_and_knob(text: str, complaint: str) -> None:
@@ -125,6 +132,23 @@ def test_a_model_may_differ_from_its_vendor() -> None:
     assert (profile.for_model("small").stop_most, profile.for_model("big-1").stop_most) == (8, 2)
     assert "n" not in profile.for_model("big-1").wires[Operation.CHAT].accepts
     assert profile.for_model("small") is profile
+
+
+def test_a_row_is_another_before_a_date_and_misses_what_it_missed_later() -> None:
+    profile = parse_profiles("""
+a:
+  stop_most: 8
+  before:
+    '2024-09-01': {stop_most: 2}
+    '2025-01-01': {usage: always, stop_most: 4}
+  models: [{match: '^big', refuses: {all: [n]}}]
+""")["a"]
+    versions = ["2024-08-31-preview", "2024-09-01-preview", "2024-12-31", "2025-01-01", "preview", None]
+    rows = [profile.for_version(version) for version in versions]
+    assert [row.stop_most for row in rows] == [2, 4, 4, 8, 8, 8]
+    assert [row.asks_usage for row in rows] == [False, False, False, True, True, True]
+    assert rows[-1] is rows[-2] is profile
+    assert "n" not in rows[0].for_model("big-1").wires[Operation.CHAT].accepts
 
 
 def test_raw_prompts_are_for_all_models_for_none_or_for_those_that_match() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.sse import EventTooLarge, SSEParser
+from providers.sse import DataLines, EventTooLarge, SSEParser
 
 Events = list[tuple[str, bytes]]
 
@@ -113,3 +113,26 @@ def test_a_long_line_is_never_joined_again_while_it_grows() -> None:
         assert list(parser.feed(b"data: aaaaaaaa")) == []
     assert parser._rest is held
     assert len(held) == 14_000
+
+
+LINES = b"data: {}\ndata:1\n: note\ndata: [DONE]\n"
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n"])
+@pytest.mark.parametrize("size", [1, 2, 7, 4096])
+def test_each_line_is_an_event_where_no_blank_one_ends_it(ends: bytes, size: int) -> None:
+    parser = DataLines()
+    pieces = in_pieces(LINES.replace(b"\n", ends), size)
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    assert [*events, *parser.finish()] == [("", b"{}"), ("", b"1"), ("", b"[DONE]")]
+
+
+def test_a_line_is_an_event_as_soon_as_it_ends() -> None:
+    parser = DataLines()
+    assert list(parser.feed(b"data: {}\ndata: 1")) == [("", b"{}")]
+    assert list(parser.finish()) == [("", b"1")]
+
+
+def test_a_line_past_the_cap_is_an_error() -> None:
+    with pytest.raises(EventTooLarge):
+        list(DataLines(100).feed(b"data: " + b"a" * 101))

@@ -1,0 +1,250 @@
+"""What some vendors of the OpenAI family want of a conversation beyond the common form: small rewrites, by name.
+
+Never asks which vendor it is: a row lists the hooks it needs. A hook changes how a conversation is written and nothing
+of what is said; where that cannot be, it refuses, or leaves the messages to the vendor's own judgement.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+
+from providers.dialect import Target
+from providers.failure import Refusal
+from providers.profile_rows import HookName
+from providers.unified import JsonObject, JsonValue
+
+Messages = list[JsonObject]
+Hook = Callable[[Target, Messages], Messages]
+"""Messages to messages; never edits its input. Raises Refusal."""
+
+_NO_REASONING = " "
+"""Reasoning of a turn whose reasoning the client has not kept: present, and empty in all but name."""
+
+_ID_LENGTH = 9
+
+
+def hooked(target: Target, names: tuple[HookName, ...], messages: Messages) -> Messages:
+    """The messages after each hook in turn. Raises Refusal."""
+    for name in names:
+        messages = HOOKS[name](target, messages)
+    return messages
+
+
+def _refused(target: Target, reason: str) -> Refusal:
+    return Refusal("messages", f"'messages' cannot go to {target.name}: {reason}.")
+
+
+def _calls(message: JsonObject) -> list[JsonObject]:
+    calls = message.get("tool_calls")
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def _parts(message: JsonObject) -> list[JsonObject]:
+    content = message.get("content")
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+
+def _text(message: JsonObject) -> str | None:
+    """The text of a content that is all text; None for any other."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else None
+    texts = [part.get("text") for part in _parts(message) if part.get("type") == "text"]
+    told = [text for text in texts if isinstance(text, str)]
+    return "".join(told) if len(told) == len(content) else None
+
+
+def _role(message: JsonObject) -> JsonValue:
+    return message.get("role")
+
+
+# Texts and images -----------------------------------------------------------------------------------------------------
+
+
+def joined_text(target: Target, messages: Messages) -> Messages:
+    """A list of nothing but texts as one text: models without images refuse lists (SambaNova, Moonshot, DashScope)."""
+    return [_with_text(message) for message in messages]
+
+
+def _with_text(message: JsonObject) -> JsonObject:
+    text = _text(message) if isinstance(message.get("content"), list) else None
+    return message if text is None else {**message, "content": text}
+
+
+def text_tool_results(target: Target, messages: Messages) -> Messages:
+    """What a tool gave back must be a text (DeepInfra)."""
+    for message in messages:
+        if _role(message) == "tool" and "content" in message and _text(message) is None:
+            raise _refused(target, "it takes results of tools as text only")
+    return [_with_text(message) if _role(message) == "tool" else message for message in messages]
+
+
+def no_empty_text(target: Target, messages: Messages) -> Messages:
+    """Texts of no length are left out: they are refused although they say nothing (Databricks)."""
+    return [_filled(message) for message in messages]
+
+
+def _filled(message: JsonObject) -> JsonObject:
+    content = message.get("content")
+    if isinstance(content, list):
+        kept = [part for part in content if not _is_empty_text(part)]
+        message = message if len(kept) == len(content) else {**message, "content": kept or ""}
+    if message.get("content") == "" and _calls(message):
+        return {name: value for name, value in message.items() if name != "content"}
+    return message
+
+
+def _is_empty_text(part: JsonValue) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and not part.get("text")
+
+
+def inline_images(target: Target, messages: Messages) -> Messages:
+    """Images stand in the request itself, as data URIs; nobody fetches an address (SambaNova, Ollama, LM Studio)."""
+    for message in messages:
+        if any(not url.startswith("data:") for url in _image_urls(message)):
+            raise _refused(target, "it takes images as data URIs only and fetches no address")
+    return messages
+
+
+def _image_urls(message: JsonObject) -> Iterator[str]:
+    for part in _parts(message):
+        image = part.get("image_url")
+        url = image.get("url") if isinstance(image, dict) else image
+        if part.get("type") == "image_url" and isinstance(url, str):
+            yield url
+
+
+# Turns ----------------------------------------------------------------------------------------------------------------
+
+
+def alternating_roles(target: Target, messages: Messages) -> Messages:
+    """Turns of one side that follow each other become one: users and models must alternate (Perplexity)."""
+    merged: Messages = []
+    for message in messages:
+        if merged and _plain_turn(message) and _plain_turn(merged[-1]) and _role(message) == _role(merged[-1]):
+            merged[-1] = {**merged[-1], "content": _together(merged[-1]["content"], message["content"])}
+        else:
+            merged.append(message)
+    return merged
+
+
+def _plain_turn(message: JsonObject) -> bool:
+    content = message.get("content")
+    return message.keys() == {"role", "content"} and _role(message) in ("user", "assistant") and bool(content)
+
+
+def _together(first: JsonValue, second: JsonValue) -> JsonValue:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*_as_parts(first), *_as_parts(second)]
+
+
+def _as_parts(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+def names_of_users_only(target: Target, messages: Messages) -> Messages:
+    """A name is known of users alone (xAI). A tool's result has its call's id, which says the same."""
+    for message in messages:
+        if "name" in message and _role(message) not in ("user", "tool"):
+            raise _refused(target, "it knows a 'name' of users only")
+    return [_without_name(message) if _role(message) == "tool" else message for message in messages]
+
+
+def _without_name(message: JsonObject) -> JsonObject:
+    return {name: value for name, value in message.items() if name != "name"}
+
+
+# Tool calls -----------------------------------------------------------------------------------------------------------
+
+
+def named_tool_results(target: Target, messages: Messages) -> Messages:
+    """A tool's result names its function, which OpenAI's form says only in the call (Mistral)."""
+    names = {str(call.get("id")): name for message in messages for call in _calls(message) if (name := _function(call))}
+    return [_named(message, names) for message in messages]
+
+
+def _named(message: JsonObject, names: Mapping[str, str]) -> JsonObject:
+    name = names.get(str(message.get("tool_call_id")))
+    return {**message, "name": name} if _role(message) == "tool" and "name" not in message and name else message
+
+
+def _function(call: JsonObject) -> str | None:
+    function = call.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def nine_character_call_ids(target: Target, messages: Messages) -> Messages:
+    """Ids of calls have nine letters and digits (Mistral): those of another vendor's turns are replaced, each by the
+    same wherever it stands."""
+    return [_with_ids(message, _short) for message in messages]
+
+
+def _short(identity: str) -> str:
+    if len(identity) == _ID_LENGTH and identity.isascii() and identity.isalnum():
+        return identity
+    return blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()[:_ID_LENGTH]
+
+
+def _with_ids(message: JsonObject, changed: Callable[[str], str]) -> JsonObject:
+    answered, calls = message.get("tool_call_id"), message.get("tool_calls")
+    if isinstance(answered, str):
+        message = {**message, "tool_call_id": changed(answered)}
+    if isinstance(calls, list):
+        message = {**message, "tool_calls": [_with_id(call, changed) for call in calls]}
+    return message
+
+
+def _with_id(call: JsonValue, changed: Callable[[str], str]) -> JsonValue:
+    identity = call.get("id") if isinstance(call, dict) else None
+    return {**call, "id": changed(identity)} if isinstance(call, dict) and isinstance(identity, str) else call
+
+
+def split_tool_results(target: Target, messages: Messages) -> Messages:
+    """Each of several calls at once in a turn of its own, with its result behind it (Databricks)."""
+    split: Messages = []
+    place = 0
+    while place < len(messages):
+        message, place = messages[place], place + 1
+        calls = _calls(message)
+        results = {str(each.get("tool_call_id")): each for each in messages[place : place + len(calls)]}
+        if len(calls) > 1 and results.keys() == {str(call.get("id")) for call in calls}:
+            split += _pairs(message, calls, results)
+            place += len(calls)
+        else:
+            split.append(message)
+    return split
+
+
+def _pairs(message: JsonObject, calls: list[JsonObject], results: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
+    turn = message
+    for call in calls:
+        yield {**turn, "tool_calls": [call]}
+        yield results[str(call.get("id"))]
+        # What was said beside the calls was said once.
+        turn = {"role": message.get("role")}
+
+
+def reasoning_on_calls(target: Target, messages: Messages) -> Messages:
+    """A turn that calls tools must carry its reasoning (Moonshot), which clients of OpenAI's form do not keep."""
+    return [
+        {**message, "reasoning_content": _NO_REASONING}
+        if _calls(message) and not message.get("reasoning_content")
+        else message
+        for message in messages
+    ]
+
+
+HOOKS: Mapping[HookName, Hook] = {
+    "alternating_roles": alternating_roles,
+    "inline_images": inline_images,
+    "joined_text": joined_text,
+    "named_tool_results": named_tool_results,
+    "names_of_users_only": names_of_users_only,
+    "nine_character_call_ids": nine_character_call_ids,
+    "no_empty_text": no_empty_text,
+    "reasoning_on_calls": reasoning_on_calls,
+    "split_tool_results": split_tool_results,
+    "text_tool_results": text_tool_results,
+}
+"""What a row's `hooks` may name."""
