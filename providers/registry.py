@@ -8,6 +8,7 @@ from providers.dialects.anthropic_vertex import AnthropicVertexDialect
 from providers.dialects.cohere import CohereDialect
 from providers.dialects.gemini import GeminiDialect
 from providers.dialects.llamacpp import LlamaCppDialect
+from providers.dialects.llm_engine import LlmEngineDialect
 from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
 from providers.dialects.sglang import SglangDialect
@@ -20,6 +21,7 @@ DIALECTS: Mapping[str, Dialect] = {
     "cohere": CohereDialect(),
     "gemini": GeminiDialect(),
     "llamacpp": LlamaCppDialect(),
+    "llm_engine": LlmEngineDialect(),
     "ollama": OllamaDialect(),
     "openai": OpenAIDialect(),
     "sglang": SglangDialect(),

@@ -1,11 +1,14 @@
-"""What the endpoints share that go on with one raw prompt and have no chat: their cells, their prompt and their limit.
+"""What the endpoints share that go on with one raw prompt and have no chat: their cells, their prompt, their limit
+and why an answer ended.
 
-Never a vendor's field name, and never an answer.
+Never a vendor's field name.
 """
 
 from collections.abc import Mapping
 
 from providers.capabilities import FAN_OUT, NATIVE, PREFIXED, RANKED, Cell, refused
+from providers.completion import FinishReason
+from providers.dialect import Target
 from providers.dialects.native_fields import Draft
 from providers.dialects.openai_prompt import native_prompt
 from providers.failure import Refusal
@@ -54,3 +57,10 @@ def needed_limit(draft: Draft) -> int:
     if limit < 1:
         raise draft.invalid("max_tokens", "must be at least 1")
     return limit
+
+
+def likely_finish(target: Target, limit: int, prompt: int | None, generated: int | None) -> FinishReason:
+    """Why a text ended where the vendor does not say: the limit did where all of it was used, or all of the window."""
+    written = generated or 0
+    full = target.context_window is not None and (prompt or 0) + written >= target.context_window
+    return "length" if written >= limit or full else "stop"

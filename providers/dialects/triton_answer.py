@@ -11,15 +11,14 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from providers.completion import Chunk, Completion, FinishReason, StreamEvent, Usage
+from providers.completion import Chunk, Completion, StreamEvent, Usage
 from providers.dialect import UpstreamRequest
-from providers.dialects.native_raw import KEEP
+from providers.dialects.native_raw import KEEP, likely_finish
 from providers.dialects.native_stream import NOTHING, event_object
 from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import json_object, malformed
 from providers.failure import UpstreamError
 from providers.gather import Gatherer
-from providers.profiles import Profile
 from providers.sse import SSEParser
 from providers.stops import StopScanner
 from providers.unified import JsonObject, JsonValue
@@ -59,16 +58,15 @@ class UntilEnd:
 class TritonReader:
     """See providers.dialects.native_stream.Reader."""
 
-    __slots__ = ("_began", "_generated", "_limit", "_profile", "_prompt", "_scanner", "_window", "complete")
+    __slots__ = ("_began", "_generated", "_limit", "_prompt", "_scanner", "_target", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         body = orjson.loads(sent.body)
         stops = tuple(body.get("stop_words", ()))
         self.complete = self._began = False
         self._limit: int = body["max_tokens"]
-        self._window = sent.target.context_window
+        self._target = sent.target
         self._scanner = StopScanner(stops, KEEP in sent.emulated) if stops else None
-        self._profile: Profile = sent.target.profile
         self._prompt: int | None = None
         self._generated: int | None = None
 
@@ -82,7 +80,7 @@ class TritonReader:
     def response(self, answer: JsonObject) -> Iterable[StreamEvent]:
         """What one response adds. Raises UpstreamError."""
         if is_error(answer):
-            raise UpstreamError(failure_in_body(self._profile, answer))
+            raise UpstreamError(failure_in_body(self._target.profile, answer))
         text = _single(answer.get("text_output"))
         if not isinstance(text, str):
             raise malformed("has no text")
@@ -95,16 +93,11 @@ class TritonReader:
         return self._scanned(Chunk(text=text)) if text else NOTHING
 
     def ending(self) -> Iterator[StreamEvent]:
-        """The end of the text and the counts."""
-        yield from self._scanned(Chunk(finish_reason=self._finish()))
+        """The end of the text and the counts. The engine lowers the limit to what the window has room for."""
+        finish = likely_finish(self._target, self._limit, self._prompt, self._generated)
+        yield from self._scanned(Chunk(finish_reason=finish))
         if self._prompt is not None and self._generated is not None:
             yield Usage(self._prompt, self._generated)
-
-    def _finish(self) -> FinishReason:
-        """The limit ended the text where all of it was used, or all of the window, to which the engine lowers it."""
-        generated = self._generated or 0
-        full = self._window is not None and (self._prompt or 0) + generated >= self._window
-        return "length" if generated >= self._limit or full else "stop"
 
     def _scanned(self, chunk: Chunk) -> Iterator[StreamEvent]:
         return iter((chunk,)) if self._scanner is None else iter(self._scanner.feed(chunk))

@@ -1,0 +1,96 @@
+"""The outgoing request of LLM Engine's completions, and the way back."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.failure import FailureKind
+from providers.unified import JsonObject, Operation
+from tests.providers.dialects.native_kit import (
+    body_for,
+    chat_request,
+    decoded,
+    fixture,
+    names_in,
+    only,
+    refusal_for,
+    sent_for,
+    streamed,
+    target_of,
+    text_of,
+    text_request,
+)
+
+TARGET = target_of("llm_engine", "llama-3", max_output_tokens=16)
+SMALLEST: JsonObject = {"prompt": "The sky", "max_new_tokens": 16, "temperature": 1.0}
+
+
+@pytest.mark.parametrize(("stream", "kind"), [(False, "sync"), (True, "stream")])
+def test_a_prompt_goes_raw_to_its_endpoint(stream: bool, kind: str) -> None:
+    sent = sent_for(replace(text_request("The sky"), stream=stream), TARGET)
+    address = f"http://host/v1/llm/completions-{kind}?model_endpoint_name=llama-3"
+    assert (sent.method, sent.url, sent.stream) == ("POST", address, stream)
+    assert (sent.operation, sent.emulated) == (Operation.COMPLETIONS, ())
+    assert orjson.loads(sent.body) == SMALLEST
+
+
+def test_a_models_name_stays_within_its_place() -> None:
+    url = sent_for(text_request(max_tokens=1), target_of("llm_engine", "a&b=c/d")).url
+    assert url.endswith("?model_endpoint_name=a%26b%3Dc%2Fd")
+
+
+def test_it_needs_a_limit_and_raw_prompts() -> None:
+    assert refusal_for(text_request(), target_of("llm_engine")).param == "max_tokens"
+    assert refusal_for(chat_request(max_tokens=5), TARGET).param == "messages"
+    assert refusal_for(text_request(""), TARGET).param == "prompt"
+
+
+def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
+    assert refusal_for(replace(text_request(), unknown={"strange": 1}), TARGET).param == "strange"
+
+
+def test_extra_params_are_members_but_never_the_prompt() -> None:
+    extra: JsonObject = {"skip_special_tokens": False}
+    assert body_for(replace(text_request("The sky"), extra_params=extra), TARGET) == {**SMALLEST, **extra}
+    refusal = refusal_for(replace(text_request(), extra_params={"prompt": "x"}), TARGET)
+    assert refusal.param == "inference_extra_params"
+
+
+def test_answers_and_streams_have_their_decoders() -> None:
+    sent = sent_for(text_request(), TARGET)
+    assert only(decoded(sent, fixture("llm_engine", "answers", "text.json"))).text == " is blue: 3 °C 👋."
+    assert text_of(streamed(sent, fixture("llm_engine", "streams", "text.sse"))) == " is blue: 3 °C 👋."
+
+
+ERRORS = {
+    "error_400_context.json": (400, FailureKind.CONTEXT_LENGTH),
+    "error_400_value.json": (400, FailureKind.INVALID_REQUEST),
+    "error_401.json": (401, FailureKind.AUTH),
+    "error_404.json": (404, FailureKind.NOT_FOUND),
+    "error_422.json": (422, FailureKind.INVALID_REQUEST),
+    "error_429.json": (429, FailureKind.RATE_LIMITED),
+    "error_500.json": (500, FailureKind.SERVER),
+    "error_502.html": (502, FailureKind.SERVER),
+    "error_503.json": (503, FailureKind.OVERLOADED),
+}
+
+
+def test_the_errors_are_all_here() -> None:
+    assert names_in("llm_engine", "errors") == sorted(ERRORS)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_mean_what_the_server_says(name: str) -> None:
+    status, kind = ERRORS[name]
+    sent = sent_for(text_request(), TARGET)
+    failure = TARGET.dialect.classify(sent, status, {"retry-after": "3"}, fixture("llm_engine", "errors", name))
+    assert (failure.kind, failure.status, failure.retry_after) == (kind, status, 3.0)
+    assert "10.0.0.7" not in failure.message
+
+
+def test_sizes_are_told() -> None:
+    body = fixture("llm_engine", "errors", "error_400_context.json")
+    overflow = TARGET.dialect.classify(sent_for(text_request(), TARGET), 400, {}, body).overflow
+    assert overflow is not None
+    assert (overflow.window, overflow.prompt, overflow.requested) == (4096, 4090, 16)
