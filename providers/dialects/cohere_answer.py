@@ -5,6 +5,8 @@ Sources: `cohere` 7.3.1 types `V2ChatResponse`, `Usage`, `LogprobItem`, `ChatFin
 
 from collections.abc import Mapping
 
+import orjson
+
 from providers.completion import (
     Choice,
     Completion,
@@ -50,6 +52,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
         logprobs=logprobs_of(answer.get("logprobs")),
         reasoning=reasoning or None,
         tool_calls=_calls(sent, message.get("tool_calls"), answer.get("id")),
+        matched_stop=matched_stop(sent, answer.get("finish_reason")),
     )
     return Completion((choice,), usage)
 
@@ -88,6 +91,14 @@ def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[FinishRea
         raise UpstreamError(Failure(_BROKEN[reason], said or "The upstream broke the answer off with an error."))
     plain = _PLAIN.get(reason)
     return (plain, None) if plain is not None else (_TELLING.get(reason, "stop"), reason)
+
+
+def matched_stop(sent: UpstreamRequest, reason: JsonValue) -> str | None:
+    """The stop string that ended the text: the vendor says that there was one, and of one alone it is known which."""
+    if reason != "STOP_SEQUENCE":
+        return None
+    stops = orjson.loads(sent.body).get("stop_sequences")
+    return str(stops[0]) if isinstance(stops, list) and len(stops) == 1 else None
 
 
 def usage_of(raw: JsonValue) -> Usage | None:

@@ -83,11 +83,11 @@ class Conversation:
         return "".join([str(part["text"]) for part in parts])
 
     def _part(self, part: JsonValue) -> JsonObject:
+        if isinstance(part, dict) and part.get("type") == "image_url":
+            return self._image(part)
         match part:
             case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
                 return {"type": "text", "text": text}
-            case {"type": "image_url"}:
-                return self._image(part)
             case _:
                 raise self._walk.no_part(part.get("type") if isinstance(part, dict) else None)
 

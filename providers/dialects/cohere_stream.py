@@ -9,7 +9,7 @@ import orjson
 
 from providers.completion import Chunk, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
-from providers.dialects.cohere_answer import call_of, finish_reason, logprobs_of, usage_of
+from providers.dialects.cohere_answer import call_of, finish_reason, logprobs_of, matched_stop, usage_of
 from providers.dialects.native_stream import NOTHING, event_object
 from providers.dialects.openai_answer import call_id, unwrapped
 from providers.dialects.openai_errors import failure_in_body
@@ -92,7 +92,8 @@ class CohereReader:
             text = unwrapped(text)
         usage = usage_of(delta.get("usage"))
         self.complete = True
-        end = Chunk(text=text, finish_reason=finish, native_finish_reason=native)
+        matched = matched_stop(self._sent, delta.get("finish_reason"))
+        end = Chunk(text=text, finish_reason=finish, native_finish_reason=native, matched_stop=matched)
         return (end,) if usage is None else (end, usage)
 
 

@@ -109,6 +109,8 @@ class LlamaReader:
         if is_error(result):
             raise UpstreamError(failure_in_body(self._sent.target.profile, result))
         index, text = index_of(result, 0), result.get("content")
+        if not 0 <= index < self._expected:
+            raise malformed("has a choice that was not asked for")
         if index in self._ends:
             return NOTHING
         said = text if isinstance(text, str) else ""

@@ -38,6 +38,9 @@ from providers.unified import JsonObject, JsonValue
 
 STREAM_PATH, WHOLE_PATH = "/generate_stream", "/generate"
 
+MAX_BODY = 32 * 1024 * 1024
+"""Bytes of a whole answer that is kept for a client who wants a stream."""
+
 _FINISH: Mapping[str, FinishReason] = {"eos_token": "stop", "stop_sequence": "stop", "length": "length"}
 _STATUSES: Mapping[str, int] = {
     "validation": 422,
@@ -128,6 +131,8 @@ class TgiWholeStream:
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
         self._body += data
+        if len(self._body) > MAX_BODY:
+            raise malformed("is too large")
         return iter(())
 
     def finish(self) -> Iterator[StreamEvent]:

@@ -76,6 +76,12 @@ def test_a_choice_is_unwrapped_where_it_is_whole() -> None:
     assert decode_failure(CHOOSE, answer("text")) is FailureKind.MALFORMED
 
 
+def test_the_only_stop_is_the_one_that_matched() -> None:
+    for stops, matched in (((", three",), ", three"), (("a", "b"), None)):
+        assert only(decoded(sent_for(chat_request(stop=stops), TARGET), answer("stop"))).matched_stop == matched
+    assert only(decoded(sent_for(chat_request(stop=("a",)), TARGET), answer("text"))).matched_stop is None
+
+
 @pytest.mark.parametrize(("reason", "kind"), [(b"ERROR", FailureKind.SERVER), (b"TIMEOUT", FailureKind.TIMEOUT)])
 def test_reasons_that_mean_failure_are_failures(reason: bytes, kind: FailureKind) -> None:
     assert decode_failure(SENT, answer("text").replace(b"COMPLETE", reason)) is kind

@@ -110,6 +110,13 @@ def test_an_end_in_failure_is_a_failure(name: str, text: str, kind: FailureKind,
     assert (error.failure.kind, error.failure.message) == (kind, message)
 
 
+def test_the_only_stop_is_the_one_that_matched() -> None:
+    sent = sent_for(replace(chat_request(stop=("x",)), stream=True), TARGET)
+    data = stream("text").replace(b'"COMPLETE"', b'"STOP_SEQUENCE"')
+    assert chunks(streamed(sent, data))[-1].matched_stop == "x"
+    assert chunks(streamed(SENT, data))[-1].matched_stop is None
+
+
 def test_an_error_envelope_in_the_stream_is_that_error() -> None:
     data = stream("text").split(b"event: content-delta")[0] + b'data: {"message":"internal error","id":"x"}\n\n'
     assert stream_failure(SENT, data)[1].failure.message == "internal error"

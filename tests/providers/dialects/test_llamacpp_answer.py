@@ -184,6 +184,9 @@ def test_what_follows_the_end_of_one_of_several_is_passed_over() -> None:
     assert streamed(BATCH, data) == streamed(BATCH, stream("batch"))
 
 
-@pytest.mark.parametrize("data", [b"data: nonsense\n\n", b"data: 3\n\n", b'data: {"stop":true}\n\n'])
+@pytest.mark.parametrize(
+    "data",
+    [b"data: nonsense\n\n", b"data: 3\n\n", b'data: {"stop":true}\n\n', b'data: {"index":1,"content":"a"}\n\n'],
+)
 def test_events_that_make_no_sense_are_malformed(data: bytes) -> None:
     assert stream_failure(SENT, data)[1].failure.kind is FailureKind.MALFORMED

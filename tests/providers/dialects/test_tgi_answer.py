@@ -6,7 +6,7 @@ import pytest
 
 from providers.completion import Choice, Chunk, ContentLogprobs, LegacyLogprobs, TokenLogprob, Usage
 from providers.dialects.tgi_fields import KEEP
-from providers.failure import FailureKind
+from providers.failure import FailureKind, UpstreamError
 from providers.unified import LogprobsWanted
 from tests.providers.dialects.native_kit import (
     SIZES,
@@ -196,6 +196,13 @@ def test_a_stream_of_it_is_one_chunk_at_the_end() -> None:
     assert gathered(events) == decoded(ECHO, answer("echo"))
     assert len(chunks(events)) == 1
     assert stream_failure(sent, answer("echo")[:-1])[1].failure.kind is FailureKind.TRUNCATED
+
+
+def test_an_endless_body_is_malformed() -> None:
+    decoder = ECHO.target.dialect.stream(ECHO)
+    with pytest.raises(UpstreamError) as caught:
+        all(not list(decoder.feed(b" " * 2**20)) for _ in range(40))
+    assert caught.value.failure.kind is FailureKind.MALFORMED
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"3", b"{}", b'{"generated_text": "a"}', b'{"details": {}}'])
