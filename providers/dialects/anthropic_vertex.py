@@ -3,7 +3,7 @@
 Sources: `anthropic` 2.12.0 `lib/vertex` and its calls to a mock transport; "Claude on Vertex AI" page, November 2026.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote
 
 import orjson
@@ -11,6 +11,7 @@ import orjson
 from providers.dialect import StreamDecoder, Target, UpstreamRequest
 from providers.dialects.anthropic import AnthropicDialect, finished, with_betas, written
 from providers.dialects.anthropic_errors import classify_answer
+from providers.dialects.anthropic_messages import gives_addresses
 from providers.dialects.anthropic_stream import AnthropicStream, Events
 from providers.dialects.gemini_errors import classify_answer as classify_google
 from providers.dialects.gemini_errors import error_in, failure_of
@@ -20,9 +21,11 @@ from providers.failure import Failure, Refusal, UpstreamError
 from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
 
 VERSION = "vertex-2023-10-16"
-"""What is asked for when the table says nothing; every model understands it."""
+"""What is asked for when the table says nothing, by which the platform means Anthropic's first version; later ones have
+Anthropic's own dates."""
 
-_VERSION = "anthropic_version"
+_FIRST = "2023-06-01"
+_HEADER = "anthropic-version"
 
 
 class AnthropicVertexDialect(AnthropicDialect):
@@ -30,11 +33,13 @@ class AnthropicVertexDialect(AnthropicDialect):
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
-        version = target.api_version or target.profile.api_version or VERSION
-        table = self.capabilities(request, target)
-        draft, names = written(request, target, table, version.removeprefix("vertex-"), {_VERSION: version})
-        _refuse_addresses(request, target, draft.body)
-        return finished(draft, names, _url(target, request.stream), with_betas({}, request.extra_headers))
+        headers = with_betas({}, request.extra_headers)
+        version = headers.pop(_HEADER, "") or target.api_version or target.profile.api_version or VERSION
+        version = _FIRST if version == VERSION else version
+        opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
+        draft, names = written(request, target, self.capabilities(request, target), version, opening)
+        _refuse_addresses(request, target, draft.body["messages"])
+        return finished(draft, names, _url(target, request.stream), headers)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
@@ -77,18 +82,8 @@ def _url(target: Target, stream: bool) -> str:
     return f"{placed(target.base_url)}{path}:{'streamRawPredict' if stream else 'rawPredict'}"
 
 
-def _refuse_addresses(request: UnifiedRequest, target: Target, body: JsonObject) -> None:
+def _refuse_addresses(request: UnifiedRequest, target: Target, turns: JsonValue) -> None:
     """Google's platform fetches nothing: images must come with the call."""
-    for block in _blocks(body["messages"]):
-        source = block.get("source")
-        if isinstance(source, dict) and source.get("type") == "url":
-            name = "images" if "images" in request.params else "messages"
-            raise Refusal(name, f"'{name}' may hold images for {target.name} only as base64 data URIs.")
-
-
-def _blocks(holder: JsonValue) -> Iterator[JsonObject]:
-    """All blocks of all turns, those within results too."""
-    for one in holder if isinstance(holder, list) else ():
-        if isinstance(one, dict):
-            yield one
-            yield from _blocks(one.get("content"))
+    if gives_addresses([turn for turn in (turns if isinstance(turns, list) else ()) if isinstance(turn, dict)]):
+        name = "images" if "images" in request.params else "messages"
+        raise Refusal(name, f"'{name}' may hold images for {target.name} only as base64 data URIs.")

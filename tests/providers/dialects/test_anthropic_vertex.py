@@ -83,8 +83,8 @@ def test_the_rest_of_the_body_is_the_first_partys() -> None:
 
 def test_the_version_of_the_table_decides_the_fields() -> None:
     sdk_check({"model": "m", **_body(chat_request(temperature=0.5))}, "2023-06-01")
-    newer = replace(TARGET, api_version="vertex-2026-10-21")
-    assert orjson.loads(DIALECT.encode(chat_request(), newer).body)["anthropic_version"] == "vertex-2026-10-21"
+    newer = replace(TARGET, api_version="2026-10-21")
+    assert orjson.loads(DIALECT.encode(chat_request(), newer).body)["anthropic_version"] == "2026-10-21"
     with pytest.raises(Refusal, match="temperature"):
         DIALECT.encode(chat_request(temperature=0.5), newer)
 
@@ -93,6 +93,12 @@ def _body(request: object) -> JsonObject:
     body: JsonObject = orjson.loads(DIALECT.encode(request, TARGET).body)  # type: ignore[arg-type]  # a request
     del body["anthropic_version"]
     return body
+
+
+def test_a_version_in_the_clients_headers_goes_into_the_body() -> None:
+    for given, wire in (("2023-06-01", "vertex-2023-10-16"), ("2026-10-21", "2026-10-21")):
+        sent = DIALECT.encode(replace(chat_request(), extra_headers={"Anthropic-Version": given}), TARGET)
+        assert (orjson.loads(sent.body)["anthropic_version"], sent.headers) == (wire, {})
 
 
 def test_the_clients_betas_are_headers() -> None:
