@@ -4,17 +4,27 @@ from collections.abc import Mapping
 
 from tests.conformance.wires.anthropic import ANTHROPIC
 from tests.conformance.wires.anthropic_vertex import ANTHROPIC_VERTEX
+from tests.conformance.wires.cohere import COHERE
 from tests.conformance.wires.gemini import GEMINI
+from tests.conformance.wires.llamacpp import LLAMACPP
 from tests.conformance.wires.llm_engine import LLM_ENGINE
+from tests.conformance.wires.ollama import OLLAMA
 from tests.conformance.wires.openai import OPENAI
+from tests.conformance.wires.sglang import SGLANG
+from tests.conformance.wires.tgi import TGI
 from tests.conformance.wires.triton import TRITON
 from tests.conformance.wires.wire import Spoken
 
 SPOKEN: Mapping[str, Spoken] = {
     "anthropic": ANTHROPIC,
     "anthropic_vertex": ANTHROPIC_VERTEX,
+    "cohere": COHERE,
     "gemini": GEMINI,
+    "llamacpp": LLAMACPP,
     "llm_engine": LLM_ENGINE,
+    "ollama": OLLAMA,
     "openai": OPENAI,
+    "sglang": SGLANG,
+    "tgi": TGI,
     "triton": TRITON,
 }
