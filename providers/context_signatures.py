@@ -98,6 +98,7 @@ _ROWS: tuple[tuple[str, About, str], ...] = (
         About.INPUT,
         r"input token count (?:\(?<P>\)? )?exceeds the maximum number of tokens allowed(?: \(?<_>\)?)?",
     ),
+    ("vertex", About.INPUT, r"input token count is <P> but (?:the )?model only supports up to <_>"),
     ("ollama_cloud", About.PROMPT, r"prompt is too long: <P>, model maximum context length: <W>"),
     (
         "ollama",

@@ -204,6 +204,13 @@ SAMPLES: tuple[Sample, ...] = (
     ),
     alone("gemini", "The input token count exceeds the maximum number of tokens allowed 1048575."),
     alone(
+        "vertex",
+        "Unable to submit request because the input token count is 1251952 but model only supports up to 1048576. "
+        "Reduce the input token count and try again.",
+        None,
+        1251952,
+    ),
+    alone(
         "cohere_prompt",
         "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292.",
         None,

@@ -15,6 +15,7 @@ KINDS = {
     "precondition": (400, FailureKind.AUTH),
     "context": (400, FailureKind.CONTEXT_LENGTH),
     "context_bare": (400, FailureKind.CONTEXT_LENGTH),
+    "context_vertex": (400, FailureKind.CONTEXT_LENGTH),
     "output_cap": (400, FailureKind.INVALID_REQUEST),
     "rate_limit": (429, FailureKind.RATE_LIMITED),
     "rate_limit_shared": (429, FailureKind.RATE_LIMITED),
