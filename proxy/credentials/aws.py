@@ -2,8 +2,8 @@
 
 Never the signature itself, which is `providers.sigv4`.
 
-Source: botocore 1.44.5. It is given no time to refresh by itself: every fetch walks the chain afresh, so that keys
-which were replaced in a file or taken back are noticed.
+Source: botocore 1.44.5. Its own refreshing is not used: every fetch walks the chain afresh, so that keys which were
+replaced in a file or taken back are noticed.
 """
 
 import time
@@ -64,42 +64,48 @@ def _signed(sent: UpstreamRequest, static: Mapping[str, SecretStr]) -> dict[str,
     return {**asked, **told, "content-type": sent.content_type}
 
 
-def fetch(source: AwsSource) -> Fetched:
-    """Keys for a source, by blocking calls. Raises Unobtainable."""
-    if lack := missing(source.kind):
-        raise Unobtainable(lack)
-    from botocore.exceptions import BotoCoreError, ClientError
+class AwsFetch:
+    """Fetches keys for a source, by blocking calls. Keeps botocore's session: what it has read of AWS's service models
+    need not be read, nor thrown away, each time."""
 
-    silence("botocore", "urllib3")
-    try:
-        found = _found(source)
-        keys = found.get_frozen_credentials()
-    except ClientError as error:
-        code = error.response.get("Error", {}).get("Code")
-        raise Unobtainable(f"{error.operation_name} was answered with {code}") from None
-    except (BotoCoreError, OSError, ValueError, RuntimeError) as error:
-        raise Unobtainable(type(error).__name__) from None
-    token = SecretStr(keys.token) if keys.token else None
-    signer = Signer(keys.access_key, SecretStr(keys.secret_key), token, source.service, source.region)
-    return Fetched(AwsKeys(signer), _lives(found))
+    def __init__(self, source: AwsSource) -> None:
+        self._source = source
+        self._session: Session | None = None
 
+    def __call__(self) -> Fetched:
+        """Fresh keys. Raises Unobtainable."""
+        source = self._source
+        if lack := missing(source.kind):
+            raise Unobtainable(lack)
+        from botocore.exceptions import BotoCoreError, ClientError
 
-def _found(source: AwsSource) -> "Credentials":
-    from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+        silence("botocore", "urllib3")
+        try:
+            found = self._found()
+            keys = found.get_frozen_credentials()
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code")
+            raise Unobtainable(f"{error.operation_name} was answered with {code}") from None
+        except (BotoCoreError, OSError, ValueError, RuntimeError) as error:
+            raise Unobtainable(type(error).__name__) from None
+        token = SecretStr(keys.token) if keys.token else None
+        signer = Signer(keys.access_key, SecretStr(keys.secret_key), token, source.service, source.region)
+        return Fetched(AwsKeys(signer), _lives(found))
 
-    session = _session(source)
-    found = session.get_credentials()
-    if found is None:
-        raise Unobtainable("nothing found in environment, profiles, web identity, container or instance")
-    if source.role_arn is None:
-        return found
-    fetcher = AssumeRoleCredentialFetcher(
-        partial(session.create_client, region_name=source.region),
-        found,
-        source.role_arn,
-        extra_args={"RoleSessionName": "dragoman"},
-    )
-    return DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
+    def _found(self) -> "Credentials":
+        from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+
+        if self._session is None:
+            self._session = _session(self._source)
+        found = self._session.get_component("credential_provider").load_credentials()
+        if found is None:
+            raise Unobtainable("nothing found in environment, profiles, web identity, container or instance")
+        if self._source.role_arn is None:
+            return found
+        client = partial(self._session.create_client, region_name=self._source.region)
+        named = {"RoleSessionName": "dragoman"}
+        fetcher = AssumeRoleCredentialFetcher(client, found, self._source.role_arn, extra_args=named)
+        return DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
 
 
 def _session(source: AwsSource) -> "Session":

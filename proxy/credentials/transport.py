@@ -74,9 +74,9 @@ class AuthorizedTransport:
             case OidcSource():
                 return OidcFetch(source, target, self._inner)
             case AwsSource():
-                blocking = partial(aws.fetch, source)
+                blocking = aws.AwsFetch(source)
             case GoogleSource():
-                blocking = partial(google.fetch, source)
+                blocking = google.GoogleFetch(source)
             case EntraSource():
                 blocking = partial(entra.fetch, source)
         return InThread(blocking, self._threads)

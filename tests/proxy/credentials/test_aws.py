@@ -18,7 +18,7 @@ from providers.auth import AwsSource
 from providers.sigv4 import Signer
 from providers.unified import JsonObject
 from proxy.credentials import aws
-from proxy.credentials.aws import GUARANTEED, LASTING, AwsKeys, fetch
+from proxy.credentials.aws import GUARANTEED, LASTING, AwsFetch, AwsKeys
 from proxy.credentials.held import Fetched, Unobtainable
 from proxy.upstream import HttpTransport
 from tests.proxy.door import TARGET, call, whole
@@ -49,7 +49,7 @@ def later(seconds: float) -> str:
 def reason(source: AwsSource = SOURCE) -> str:
     """Why there are no keys; nothing in it is secret."""
     with pytest.raises(Unobtainable) as caught:
-        fetch(source)
+        AwsFetch(source)()
     assert "canary" not in caught.value.reason
     return caught.value.reason
 
@@ -66,17 +66,18 @@ def keys_in_environment(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.usefixtures("keys_in_environment")
 def test_keys_of_the_environment_are_looked_at_again_after_a_while() -> None:
-    fetched = fetch(SOURCE)
+    fetched = AwsFetch(SOURCE)()
     assert (access_key(fetched), fetched.lives) == (KEY, LASTING)
 
 
 def test_keys_of_a_profile_are_read_afresh_each_time(bare_machine: Path) -> None:
     folder = bare_machine / ".aws"
     folder.mkdir()
+    fetch = AwsFetch(AwsSource("bedrock", "eu-central-1", "prod"))
     for key in (KEY, "AKIAROTATED"):
         text = f"[prod]\naws_access_key_id = {key}\naws_secret_access_key = {SECRET}\n"
         (folder / "credentials").write_text(text, encoding="utf-8")
-        assert access_key(fetch(AwsSource("bedrock", "eu-central-1", "prod"))) == key
+        assert access_key(fetch()) == key
 
 
 def test_a_profile_may_run_a_program_for_keys(bare_machine: Path) -> None:
@@ -87,7 +88,7 @@ def test_a_profile_may_run_a_program_for_keys(bare_machine: Path) -> None:
     program.write_text(f"print({given!r})", encoding="utf-8")
     text = f"[default]\ncredential_process = {sys.executable} {program}\n"
     (folder / "config").write_text(text, encoding="utf-8")
-    fetched = fetch(SOURCE)
+    fetched = AwsFetch(SOURCE)()
     assert access_key(fetched) == KEY
     assert 3500 < fetched.lives <= 3600
 
@@ -146,24 +147,26 @@ def services(vendor: FakeVendor, bare_machine: Path, monkeypatch: pytest.MonkeyP
 
 
 async def test_keys_of_an_instance(services: Services) -> None:
-    fetched = await asyncio.to_thread(fetch, SOURCE)
+    fetched = await asyncio.to_thread(AwsFetch(SOURCE))
     assert access_key(fetched) == KEY
     assert 3500 < fetched.lives <= 3600
 
 
 async def test_keys_of_a_container(services: Services, vendor: FakeVendor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{vendor.base_url}/container")
-    fetched = await asyncio.to_thread(fetch, SOURCE)
+    fetched = await asyncio.to_thread(AwsFetch(SOURCE))
     assert access_key(fetched) == KEY
     assert [each.path for each in vendor.requests] == ["/container"]
 
 
 @pytest.mark.usefixtures("keys_in_environment")
-async def test_a_role_is_taken_on_with_what_was_found(services: Services) -> None:
-    fetched = await asyncio.to_thread(fetch, AwsSource("bedrock", "eu-central-1", role_arn=ROLE))
-    assert access_key(fetched) == "ASIAASSUMED"
-    assert 3500 < fetched.lives <= 3600
-    assert services.assumed == ["AssumeRole"]
+async def test_a_role_is_taken_on_with_what_was_found_anew_each_time(services: Services) -> None:
+    fetch = AwsFetch(AwsSource("bedrock", "eu-central-1", role_arn=ROLE))
+    for count in (1, 2):
+        fetched = await asyncio.to_thread(fetch)
+        assert access_key(fetched) == "ASIAASSUMED"
+        assert 3500 < fetched.lives <= 3600
+        assert services.assumed == ["AssumeRole"] * count
 
 
 async def test_a_pod_s_web_identity(services: Services, bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +174,7 @@ async def test_a_pod_s_web_identity(services: Services, bare_machine: Path, monk
     token.write_text("canary-jwt", encoding="utf-8")
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
     monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
-    fetched = await asyncio.to_thread(fetch, SOURCE)
+    fetched = await asyncio.to_thread(AwsFetch(SOURCE))
     assert access_key(fetched) == "ASIAASSUMED"
     assert services.assumed == ["AssumeRoleWithWebIdentity"]
 

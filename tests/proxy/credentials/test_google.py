@@ -14,7 +14,7 @@ from google.auth.compute_engine import _metadata
 
 from providers.auth import GoogleSource
 from providers.unified import JsonObject
-from proxy.credentials.google import fetch
+from proxy.credentials.google import GoogleFetch
 from proxy.credentials.held import Fetched, Unobtainable
 from tests.proxy.door import call
 from tests.support.script import Script
@@ -59,14 +59,14 @@ def headers(fetched: Fetched) -> dict[str, str]:
 async def reason(source: GoogleSource) -> str:
     """Why there is no token; nothing in it is secret."""
     with pytest.raises(Unobtainable) as caught:
-        await asyncio.to_thread(fetch, source)
+        await asyncio.to_thread(GoogleFetch(source))
     assert "canary" not in caught.value.reason
     return caught.value.reason
 
 
 async def test_a_service_account_of_a_file(vendor: FakeVendor, tmp_path: Path) -> None:
     vendor.default = GIVEN
-    fetched = await asyncio.to_thread(fetch, GoogleSource(SCOPE, account_file(tmp_path, vendor)))
+    fetched = await asyncio.to_thread(GoogleFetch(GoogleSource(SCOPE, account_file(tmp_path, vendor))))
     assert headers(fetched) == {"X-Org": "acme", "Authorization": f"Bearer {CANARY}"}
     assert 3590 < fetched.lives <= 3600
     (request,) = vendor.requests
@@ -78,7 +78,22 @@ async def test_a_service_account_where_google_s_own_tools_look(
 ) -> None:
     vendor.default = GIVEN
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", account_file(tmp_path, vendor))
-    assert headers(await asyncio.to_thread(fetch, GoogleSource(SCOPE)))["Authorization"] == f"Bearer {CANARY}"
+    assert headers(await asyncio.to_thread(GoogleFetch(GoogleSource(SCOPE))))["Authorization"] == f"Bearer {CANARY}"
+
+
+async def test_a_file_is_read_again_when_what_it_held_stops_working(vendor: FakeVendor, tmp_path: Path) -> None:
+    vendor.default = GIVEN
+    fetch = GoogleFetch(GoogleSource(SCOPE, account_file(tmp_path, vendor)))
+    await asyncio.to_thread(fetch)
+    (tmp_path / "account.json").unlink()
+    await asyncio.to_thread(fetch)
+    assert len(vendor.requests) == 2
+    vendor.answer(json_answer(400, {"error": "invalid_grant"}))
+    for expected in ("RefreshError", "DefaultCredentialsError"):
+        with pytest.raises(Unobtainable, match=expected):
+            await asyncio.to_thread(fetch)
+    account_file(tmp_path, vendor)
+    assert headers(await asyncio.to_thread(fetch))["Authorization"] == f"Bearer {CANARY}"
 
 
 async def test_the_project_whose_quota_counts_goes_along(
@@ -86,7 +101,7 @@ async def test_the_project_whose_quota_counts_goes_along(
 ) -> None:
     vendor.default = GIVEN
     monkeypatch.setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "payer")
-    fetched = await asyncio.to_thread(fetch, GoogleSource(SCOPE, account_file(tmp_path, vendor)))
+    fetched = await asyncio.to_thread(GoogleFetch(GoogleSource(SCOPE, account_file(tmp_path, vendor))))
     assert headers(fetched)["x-goog-user-project"] == "payer"
 
 
@@ -97,7 +112,7 @@ async def test_the_metadata_server(vendor: FakeVendor, monkeypatch: pytest.Monke
     monkeypatch.setenv("GCE_METADATA_IP", host)
     given: JsonObject = {"access_token": CANARY, "expires_in": 600, "email": "gw@p.example", "scopes": []}
     vendor.default = json_answer(200, given, [("metadata-flavor", "Google")])
-    fetched = await asyncio.to_thread(fetch, GoogleSource(SCOPE))
+    fetched = await asyncio.to_thread(GoogleFetch(GoogleSource(SCOPE)))
     assert headers(fetched)["Authorization"] == f"Bearer {CANARY}"
     assert 590 < fetched.lives <= 600
 

@@ -1,9 +1,11 @@
 """The door for calls whose credential expires: which token each gets, and when one is fetched, over real sockets."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pytest
 from pydantic import SecretStr
@@ -224,43 +226,68 @@ def signs(request: UpstreamRequest) -> Mapping[str, str]:
     return request.target.credential.headers()
 
 
-KINDS: list[tuple[Source, object]] = [
-    (AwsSource("bedrock", "eu-central-1"), aws),
-    (GoogleSource("scope"), google),
-    (EntraSource("scope"), entra),
-]
+class Library:
+    """A vendor's library in place of each kind's: gives a token, or nothing."""
 
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: bool = False) -> None:
+        self.asked: list[Source] = []
+        self.fails = fails
+        monkeypatch.setattr(aws, "AwsFetch", lambda source: partial(self.fetch, source))
+        monkeypatch.setattr(google, "GoogleFetch", lambda source: partial(self.fetch, source))
+        monkeypatch.setattr(entra, "fetch", self.fetch)
 
-@pytest.mark.parametrize(("source", "module"), KINDS)
-async def test_each_kind_is_fetched_by_its_own_library_in_a_thread(
-    source: Source, module: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Source] = []
-
-    def fetch(wanted: Source) -> Fetched:
-        asked.append(wanted)
+    def fetch(self, source: Source) -> Fetched:
+        """Called in a thread, where no loop runs."""
+        self.asked.append(source)
         with pytest.raises(RuntimeError):
             asyncio.get_running_loop()
+        if self.fails:
+            raise Unobtainable("no")
         return Fetched(bearer("by-library"), 3600)
 
-    monkeypatch.setattr(module, "fetch", fetch)
+
+KINDS: list[Source] = [AwsSource("bedrock", "eu-central-1"), GoogleSource("scope"), EntraSource("scope")]
+
+
+@pytest.mark.parametrize("source", KINDS)
+async def test_each_kind_is_fetched_by_its_own_library_in_a_thread(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Library(monkeypatch)
     async with rig() as made:
         assert await made.status(made.provider.call(source)) == 200
         assert await made.status(made.provider.call(source)) == 200
-        assert asked == [source]
+        assert library.asked == [source]
         assert made.provider.seen() == ["Bearer by-library"] * 2
 
 
-async def test_what_a_library_cannot_get_is_the_gateway_s_own_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(wanted: Source) -> Fetched:
-        raise Unobtainable("no")
-
-    monkeypatch.setattr(aws, "fetch", fetch)
+@pytest.mark.parametrize("source", KINDS)
+async def test_what_a_library_cannot_get_is_the_gateway_s_own_failure(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Library(monkeypatch, fails=True)
     async with rig() as made:
         with pytest.raises(UpstreamError) as caught:
-            await made.status(made.provider.call(AwsSource("bedrock", "eu-central-1")))
+            await made.status(made.provider.call(source))
         assert caught.value.failure.kind is FailureKind.AUTH
         assert made.provider.seen() == []
+
+
+async def test_closing_does_not_wait_for_a_library_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def hang(source: Source) -> Fetched:
+        begun.set()
+        assert go.wait(30)
+        return Fetched(bearer(), 3600)
+
+    monkeypatch.setattr(entra, "fetch", hang)
+    async with rig() as made:
+        waiting = asyncio.create_task(made.status(made.provider.call(EntraSource("scope"))))
+        await asyncio.to_thread(begun.wait)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    go.set()
 
 
 async def test_a_call_shows_neither_its_token_nor_its_secret() -> None:
