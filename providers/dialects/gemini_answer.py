@@ -69,7 +69,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     """A whole 2xx body. Raises UpstreamError."""
     answer = Answer(sent)
     events = [*answer.read(_parsed(body)), *answer.end()]
-    gatherer = Gatherer(1 + max((event.index for event in events if isinstance(event, Chunk)), default=0))
+    gatherer = Gatherer(len({event.index for event in events if isinstance(event, Chunk)}))
     for event in events:
         gatherer.add(event)
     try:

@@ -187,6 +187,7 @@ def test_a_broken_stream_is_no_success() -> None:
         ),
         (502, gemini_kit.error("proxy.html"), FailureKind.SERVER),
         (500, b'"error"', FailureKind.SERVER),
+        (500, b'{"error"', FailureKind.SERVER),
     ],
 )
 def test_errors_are_anthropics_or_googles(status: int, body: bytes, kind: FailureKind) -> None:

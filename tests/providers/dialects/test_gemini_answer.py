@@ -139,6 +139,7 @@ def test_an_answer_that_the_model_broke_is_a_failure() -> None:
         b'{"candidates":[{"finishReason":"FINISH_REASON_UNSPECIFIED"}]}',
         b'{"candidates":[{"index":"0","finishReason":"STOP"}]}',
         b'{"candidates":[{"index":1,"finishReason":"STOP"}]}',
+        b'{"candidates":[{"index":-1,"finishReason":"STOP"},{"index":1000000000,"finishReason":"STOP"}]}',
         b'{"candidates":[{"content":{"parts":[{"functionCall":{"args":{}}}]},"finishReason":"STOP"}]}',
         b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]},"finishReason":"STOP"}]}',
     ],

@@ -81,11 +81,11 @@ def test_instructions_alone_are_a_turn() -> None:
 
 
 def test_a_refusal_of_the_model_is_text() -> None:
-    assert contents_of(user("a"), {"role": "assistant", "content": None, "refusal": "No."}, user("b")) == [
-        turn("user", text("a")),
-        turn("model", text("No.")),
-        turn("user", text("b")),
-    ]
+    expected = [turn("user", text("a")), turn("model", text("No.")), turn("user", text("b"))]
+    member: JsonObject = {"role": "assistant", "content": None, "refusal": "No."}
+    part: JsonObject = {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+    for said in (member, part):
+        assert contents_of(user("a"), said, user("b")) == expected
 
 
 def test_calls_and_results_go_out_with_ids_and_signatures() -> None:
@@ -217,6 +217,7 @@ def test_the_sharpest_detail_asked_for_holds_for_all_images(details: list[str], 
     [
         ((user(" "),), "invalid_value"),
         (({"role": "function", "name": "f", "content": "x"},), "unsupported_parameter"),
+        (({"role": "function", "content": "x"},), "unsupported_parameter"),
         (({"role": "user", "content": "x", "name": "ann"},), "unsupported_parameter"),
         (({**user("hi"), "extra_content": {"google": {}}},), "unsupported_parameter"),
         ((user([{"type": "video", "video": {}}]),), "unsupported_parameter"),
