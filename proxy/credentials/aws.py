@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
@@ -18,11 +18,12 @@ from pydantic import SecretStr
 from providers.auth import AwsSource, Credential, reveal
 from providers.dialect import UpstreamRequest
 from providers.sigv4 import Signer
-from proxy.credentials.extras import missing, silence
+from proxy.credentials.extras import ODD, missing, silence
 from proxy.credentials.held import Fetched, Unobtainable
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
+    from botocore.loaders import Loader
     from botocore.session import Session
 
 LASTING: Final = 900.0
@@ -86,7 +87,7 @@ class AwsFetch:
         except ClientError as error:
             code = error.response.get("Error", {}).get("Code")
             raise Unobtainable(f"{error.operation_name} was answered with {code}") from None
-        except (BotoCoreError, OSError, ValueError, RuntimeError) as error:
+        except (BotoCoreError, *ODD) as error:
             raise Unobtainable(type(error).__name__) from None
         token = SecretStr(keys.token) if keys.token else None
         signer = Signer(keys.access_key, SecretStr(keys.secret_key), token, source.service, source.region)
@@ -113,9 +114,18 @@ def _session(source: AwsSource) -> "Session":
     from botocore.session import Session
 
     session = Session(profile=source.profile)
+    session.register_component("data_loader", _models())
     session.set_config_variable("region", source.region)
     session.set_default_client_config(Config(connect_timeout=3, read_timeout=5, retries={"total_max_attempts": 2}))
     return session
+
+
+@cache
+def _models() -> "Loader":
+    """AWS's service models as they were read: 8 MB of the one that assumes roles, whatever the number of roles."""
+    from botocore.loaders import Loader
+
+    return Loader()
 
 
 def _lives(found: "Credentials") -> float:

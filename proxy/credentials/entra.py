@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from providers.auth import EntraSource
-from proxy.credentials.extras import missing, silence
+from proxy.credentials.extras import ODD, missing, silence
 from proxy.credentials.held import Bearer, Fetched, Unobtainable
 
 _ERROR_CODE: Final = re.compile(r"\bAADSTS[0-9]{3,8}\b")
@@ -31,7 +31,7 @@ def fetch(source: EntraSource) -> Fetched:
     try:
         with DefaultAzureCredential(**chosen, **limits) as chain:
             given = chain.get_token(source.scope)
-    except (AzureError, OSError, ValueError) as error:
+    except (AzureError, *ODD) as error:
         codes = sorted(set(_ERROR_CODE.findall(str(error))))
         raise Unobtainable(" ".join([type(error).__name__, *codes])) from None
     return Fetched(Bearer(SecretStr(given.token)), given.expires_on - time.time())

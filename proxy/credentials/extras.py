@@ -26,6 +26,10 @@ EXTRAS: Final[Mapping[str, Extra]] = {
 """By the kind of credentials. OIDC needs none."""
 
 
+ODD: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+"""What a vendor's library lets through, besides its own errors, when a file or an answer makes no sense to it."""
+
+
 def missing(kind: str) -> str | None:
     """What to install for this kind of credentials; None when it is there."""
     extra = EXTRAS.get(kind)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import SecretStr
 
 from providers.auth import GoogleSource
-from proxy.credentials.extras import missing, silence
+from proxy.credentials.extras import ODD, missing, silence
 from proxy.credentials.held import Bearer, Fetched, Unobtainable
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class GoogleFetch:
         try:
             found = found or _found(self._source)
             found.refresh(partial(Request(), timeout=5))  # type: ignore[no-untyped-call]  # the library's own gap
-        except (GoogleAuthError, OSError, ValueError) as error:
+        except (GoogleAuthError, *ODD) as error:
             raise Unobtainable(type(error).__name__) from None
         if not found.token:
             raise Unobtainable("no token was given")

@@ -155,6 +155,10 @@ class Held:
             self._failed(f"no answer within {DEADLINE:g} s")
         except Unobtainable as problem:
             self._failed(problem.reason)
+        except BaseException:
+            # A fault of ours, which every call would otherwise run into anew.
+            self._failures.lengthen(self._clock())
+            raise
         else:
             self._keep(fetched)
 

@@ -212,6 +212,15 @@ def test_a_program_that_fails_may_print_what_it_likes(bare_machine: Path, caplog
     assert "canary" not in caplog.text
 
 
+@pytest.mark.parametrize("body", ['{"canary": 1}', "[]", "canary"])
+async def test_an_answer_that_makes_no_sense(
+    services: Services, vendor: FakeVendor, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{vendor.base_url}/container")
+    vendor.answer_path("/container", body_answer(200, body.encode()))
+    assert await asyncio.to_thread(reason) in ("KeyError", "TypeError", "CredentialRetrievalError")
+
+
 def test_a_library_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
     assert reason() == "credentials of the kind aws need an extra: pip install 'dragoman[aws]'"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
-from proxy.credentials.held import DEADLINE, LONGEST_PAUSE, Bearer, Held, Pause, Token
+from proxy.credentials.held import DEADLINE, LONGEST_PAUSE, Bearer, Fetched, Held, Pause, Token
 from tests.proxy.credentials.kit import SECRET, Fetches, Numbered, Outcome, bearer
 from tests.proxy.door import call
 from tests.proxy.virtual_time import run
@@ -170,6 +170,24 @@ def test_a_fetch_that_hangs_is_given_up() -> None:
         assert await held.token() == Numbered(2)
 
     assert played(scene, None, HOUR) == [0, DEADLINE]
+
+
+def test_a_fault_of_ours_is_told_to_who_waits_and_not_run_into_by_every_call() -> None:
+    begun = []
+
+    async def fetch() -> Fetched:
+        begun.append(now())
+        raise LookupError("ours")
+
+    async def main() -> None:
+        held = Held("test credentials of v/m", fetch, now)
+        for _ in range(2):
+            with pytest.raises(LookupError, match="ours"):
+                await held.token()
+        assert [await failure(held) for _ in range(5)] == [FailureKind.AUTH] * 5
+
+    run(main())
+    assert begun == [0, 0]
 
 
 @pytest.mark.parametrize("lives", [0.0, -5.0])
