@@ -66,7 +66,20 @@ class OidcSource:
     shown: ClassVar[Mapping[str, str]] = GoogleSource.shown
 
 
-Source: TypeAlias = AwsSource | GoogleSource | EntraSource | OidcSource
+@dataclass(frozen=True, slots=True)
+class ExchangeSource:
+    """An API key that a token endpoint exchanges for access tokens, by IBM Cloud's grant; the vendor never sees the
+    key. `allow_private` as of `OidcSource`."""
+
+    token_url: str
+    api_key: SecretStr
+    allow_private: bool = False
+
+    kind: ClassVar[str] = "exchange"
+    shown: ClassVar[Mapping[str, str]] = GoogleSource.shown
+
+
+Source: TypeAlias = AwsSource | GoogleSource | EntraSource | OidcSource | ExchangeSource
 """Where a credential that expires comes from; equal ones are the same credential."""
 
 

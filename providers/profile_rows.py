@@ -69,6 +69,7 @@ class AuthRow(Row):
     fallback: Literal["aws", "google", "entra"] | None = None
     service: str | None = None
     scope: str | None = None
+    exchange: str | None = None
 
 
 class LogprobsRow(Row):

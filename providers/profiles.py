@@ -34,7 +34,8 @@ class Auth:
     """How a key travels: `bearer` (`Authorization: Bearer KEY`), `header` (`NAME: KEY`) or `none`.
 
     `fallback` is the kind of credentials that a deployment takes when it has neither a key nor credentials of its own.
-    `service` is the vendor's name in AWS's signatures, `scope` what an access token is to be for.
+    `service` is the vendor's name in AWS's signatures, `scope` what an access token is to be for. `exchange` is the
+    endpoint at which a key is exchanged for access tokens, where the vendor does not take the key itself.
     """
 
     style: Literal["bearer", "header", "none"] = "bearer"
@@ -43,6 +44,7 @@ class Auth:
     fallback: Literal["aws", "google", "entra"] | None = None
     service: str | None = None
     scope: str | None = None
+    exchange: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

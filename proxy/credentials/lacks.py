@@ -18,7 +18,7 @@ from config.loader import Loaded
 from config.problems import Path as Place
 from config.problems import Problem
 from config.settings import effective
-from providers.auth import AwsSource, EntraSource, GoogleSource, OidcSource, Source
+from providers.auth import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from providers.dialect import Target
 from proxy.credentials.extras import missing
 from proxy.snapshot import Snapshot
@@ -76,7 +76,7 @@ def lack_of(source: Source, env: Env) -> Lack | None:
             return _google(source, env)
         case EntraSource():
             return _entra(env)
-        case OidcSource():
+        case OidcSource() | ExchangeSource():
             return None
 
 

@@ -1,8 +1,8 @@
-"""Access tokens by OAuth 2.0 client credentials.
+"""Access tokens from a token endpoint: by OAuth 2.0 client credentials, or for an API key.
 
-Never a refresh token, which this grant has none of, and never a person's sign-in.
+Never a refresh token, which these grants have none of, and never a person's sign-in.
 
-Source: RFC 6749, 2.3.1, 4.4, 5; RFC 6750, 2.1.
+Source: RFC 6749, 2.3.1, 4.4, 5; RFC 6750, 2.1; IBM Cloud "IAM Identity Services API", `getTokenApiKey`.
 """
 
 import base64
@@ -14,13 +14,15 @@ from urllib.parse import quote_plus, urlencode
 import orjson
 from pydantic import SecretStr
 
-from providers.auth import Credential, OidcSource, reveal
+from providers.auth import Credential, ExchangeSource, OidcSource, reveal
 from providers.dialect import Target, UpstreamRequest
 from providers.failure import UpstreamError
 from providers.unified import Operation
 from proxy.credentials.held import Bearer, Fetched, Unobtainable
 from proxy.server import fresh_id
 from proxy.upstream import Transport, read_whole, unwatched
+
+IBM_GRANT: Final = "urn:ibm:params:oauth:grant-type:apikey"
 
 UNTOLD: Final = 300.0
 """Seconds that a token is taken to live when the provider does not say."""
@@ -46,7 +48,7 @@ _ERRORS: Final = frozenset(
 class OidcFetch:
     """Asks a token endpoint, by the door that calls go through. `target` lends what the door wants to know."""
 
-    def __init__(self, source: OidcSource, target: Target, transport: Transport) -> None:
+    def __init__(self, source: OidcSource | ExchangeSource, target: Target, transport: Transport) -> None:
         self._source = source
         self._target = replace(target, credential=_client(source), allow_private=source.allow_private)
         self._transport = transport
@@ -72,25 +74,29 @@ class OidcFetch:
             response.release()
 
     def _question(self) -> UpstreamRequest:
-        source = self._source
-        fields = {"grant_type": "client_credentials", "scope": source.scope, "audience": source.audience}
-        if source.client_auth == "post":
-            fields |= {"client_id": source.client_id, "client_secret": reveal(source.client_secret)}
-        body = urlencode({name: value for name, value in fields.items() if value is not None}).encode()
         return UpstreamRequest(
             self._target,
             Operation.COMPLETIONS,
-            source.token_url,
-            body,
+            self._source.token_url,
+            urlencode({name: value for name, value in _fields(self._source).items() if value is not None}).encode(),
             stream=False,
             headers={"Accept": "application/json"},
             content_type="application/x-www-form-urlencoded",
         )
 
 
-def _client(source: OidcSource) -> Credential:
-    """The client's own credential. Both halves are form-encoded first, as RFC 6749 wants it."""
+def _fields(source: OidcSource | ExchangeSource) -> dict[str, str | None]:
+    if isinstance(source, ExchangeSource):
+        return {"grant_type": IBM_GRANT, "apikey": reveal(source.api_key)}
+    fields = {"grant_type": "client_credentials", "scope": source.scope, "audience": source.audience}
     if source.client_auth == "post":
+        fields |= {"client_id": source.client_id, "client_secret": reveal(source.client_secret)}
+    return fields
+
+
+def _client(source: OidcSource | ExchangeSource) -> Credential:
+    """What a header shows of the client. Both halves are form-encoded first, as RFC 6749 wants it."""
+    if isinstance(source, ExchangeSource) or source.client_auth == "post":
         return Credential()
     pair = f"{quote_plus(source.client_id)}:{quote_plus(reveal(source.client_secret))}"
     return Credential(static={"Authorization": SecretStr(f"Basic {base64.b64encode(pair.encode()).decode()}")})

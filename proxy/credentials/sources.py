@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from config.credentials import AwsCredentials, Credentials, EntraCredentials, GoogleCredentials, OidcCredentials
 from config.settings import Settings
-from providers.auth import AwsSource, EntraSource, GoogleSource, OidcSource, Source
+from providers.auth import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from providers.profiles import Profile
 
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
@@ -39,21 +39,24 @@ class Deployment:
 
 
 def source_of(deployment: Deployment) -> Source | Missing | None:
-    """Where the credentials of a deployment come from; None when it has a key, or neither."""
-    settings, fallback = deployment.settings, deployment.profile.auth.fallback
+    """Where the credentials of a deployment come from; None when it has a key to be sent, or neither."""
+    settings, auth = deployment.settings, deployment.profile.auth
     written = settings.credentials
-    if written is None and settings.api_key is None and fallback is not None:
-        written = Credentials.model_validate(fallback)
+    if settings.api_key is not None and auth.exchange is not None and settings.base_url is None:
+        # At an address of the operator's own the key is not the cloud's, and must not go there.
+        return ExchangeSource(auth.exchange, settings.api_key)
+    if written is None and settings.api_key is None and auth.fallback is not None:
+        written = Credentials.model_validate(auth.fallback)
     if written is None:
         return None
     match written.kind:
         case AwsCredentials() as aws:
             return _aws(aws, deployment)
         case GoogleCredentials(file=file):
-            told = deployment.profile.auth.scope or CLOUD_PLATFORM
+            told = auth.scope or CLOUD_PLATFORM
             return GoogleSource(told, None if file is None else str(deployment.near / file))
         case EntraCredentials() as entra:
-            scope = entra.scope or deployment.profile.auth.scope
+            scope = entra.scope or auth.scope
             return EntraSource(scope, entra.client_id) if scope else _unsaid("entra.scope", deployment)
         case OidcCredentials() as oidc:
             return _oidc(oidc, settings.allow_private)

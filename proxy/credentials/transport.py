@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from providers.auth import AwsSource, EntraSource, GoogleSource, OidcSource, Source
+from providers.auth import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from providers.dialect import Target, UpstreamRequest
 from proxy.credentials import aws, entra, google
 from proxy.credentials.held import Fetched, Held, Token
@@ -71,7 +71,7 @@ class AuthorizedTransport:
     def _fetch(self, source: Source, target: Target) -> InThread | OidcFetch:
         blocking: Callable[[], Fetched]
         match source:
-            case OidcSource():
+            case OidcSource() | ExchangeSource():
                 return OidcFetch(source, target, self._inner)
             case AwsSource():
                 blocking = aws.AwsFetch(source)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import SecretStr
 
-from providers.auth import MASK, AwsSource, Credential, EntraSource, GoogleSource, OidcSource, Source
+from providers.auth import MASK, AwsSource, Credential, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 
 SECRET = "sk-very-secret-value"
 OTHER = "another-secret-value"
@@ -54,7 +54,8 @@ def test_no_way_of_printing_shows_a_secret(credential: Credential, caplog: pytes
 
 
 OIDC = OidcSource("https://id.example/token", "gateway", SecretStr(SECRET), "a b", allow_private=True)
-SOURCES = [AwsSource("bedrock", "eu-central-1", "prod"), GoogleSource("scope"), EntraSource("scope", "me"), OIDC]
+KEY = ExchangeSource("https://id.example/token", SecretStr(SECRET))
+SOURCES = [AwsSource("bedrock", "eu-central-1", "prod"), GoogleSource("scope"), EntraSource("scope", "me"), OIDC, KEY]
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs
 import pytest
 from pydantic import SecretStr
 
-from providers.auth import OidcSource
-from providers.unified import JsonValue
+from providers.auth import ExchangeSource, OidcSource
+from providers.unified import JsonObject, JsonValue
 from proxy.credentials import held
 from proxy.credentials.held import Fetched, Unobtainable
 from proxy.credentials.oidc import MAX_ANSWER, OidcFetch
@@ -70,6 +70,21 @@ async def test_or_in_the_body(vendor: FakeVendor, transport: HttpTransport) -> N
         "client_secret": [CANARY],
     }
     assert request.header("authorization") is None
+
+
+async def test_an_api_key_is_exchanged_by_ibm_s_grant(vendor: FakeVendor, transport: HttpTransport) -> None:
+    given: JsonObject = {"access_token": TOKEN, "refresh_token": "not_supported", "expires_in": 3600}
+    vendor.answer(json_answer(200, {**given, "token_type": "Bearer", "expiration": 1_795_000_000, "scope": "ibm"}))
+    source = ExchangeSource(f"{vendor.base_url}/identity/token", SecretStr(CANARY), allow_private=True)
+    fetched = await OidcFetch(source, TARGET, transport)()
+    assert fetched == Fetched(held.Bearer(SecretStr(TOKEN)), 3600)
+    (request,) = vendor.requests
+    assert parse_qs(request.body.decode()) == {
+        "grant_type": ["urn:ibm:params:oauth:grant-type:apikey"],
+        "apikey": [CANARY],
+    }
+    assert request.header("authorization") is None
+    assert "canary" not in repr(source)
 
 
 async def test_nothing_of_the_target_goes_to_the_token_endpoint(vendor: FakeVendor, transport: HttpTransport) -> None:

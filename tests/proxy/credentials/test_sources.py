@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from config.settings import effective
-from providers.auth import AwsSource, EntraSource, GoogleSource, OidcSource, Source
+from providers.auth import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from providers.profiles import parse_profiles
 from proxy.credentials.sources import CLOUD_PLATFORM, Deployment, Missing, source_of
 from tests.proxy.tables import loaded
@@ -16,6 +16,7 @@ plain: {base_url: https://api.example/v1}
 signed: {base_url: 'https://bedrock-runtime.{region}.amazonaws.com', auth: {fallback: aws, service: bedrock}}
 google: {base_url: https://aiplatform.googleapis.com, auth: {fallback: google}}
 scoped: {base_url: https://aiplatform.googleapis.com, auth: {fallback: google, scope: own}}
+ibm: {base_url: 'https://{region}.ml.cloud.ibm.com', auth: {exchange: https://iam.cloud.ibm.com/identity/token}}
 azure: {base_url: 'https://{resource}.openai.azure.com', auth: {style: header, header: api-key, scope: cognitive}}
 """)
 
@@ -50,6 +51,13 @@ def test_what_is_not_written_is_taken_from_the_row_and_the_address(
     row: str, written: str, base_url: str, expected: Source | None
 ) -> None:
     assert source(row, written, base_url) == expected
+
+
+def test_a_key_that_its_vendor_does_not_take_is_exchanged_unless_the_place_is_the_operator_s_own() -> None:
+    url = "https://iam.cloud.ibm.com/identity/token"
+    assert source("ibm", "api_key: k, url_params: {region: us-south}") == ExchangeSource(url, SecretStr("k"))
+    assert source("ibm", 'api_key: k, base_url: "https://cpd.example"') is None
+    assert source("ibm", "") is None
 
 
 @pytest.mark.parametrize(
