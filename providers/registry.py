@@ -14,6 +14,7 @@ from providers.dialects.openai import OpenAIDialect
 from providers.dialects.sglang import SglangDialect
 from providers.dialects.tgi import TgiDialect
 from providers.dialects.triton import TritonDialect
+from providers.dialects.watsonx import WatsonxDialect
 
 DIALECTS: Mapping[str, Dialect] = {
     "anthropic": AnthropicDialect(),
@@ -27,4 +28,5 @@ DIALECTS: Mapping[str, Dialect] = {
     "sglang": SglangDialect(),
     "tgi": TgiDialect(),
     "triton": TritonDialect(),
+    "watsonx": WatsonxDialect(),
 }

@@ -43,6 +43,7 @@ EXPECTED = [
     "vertex",
     "vertex_anthropic",
     "llm_engine",
+    "watsonx",
     "mock",
 ]
 

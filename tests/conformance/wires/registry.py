@@ -13,6 +13,7 @@ from tests.conformance.wires.openai import OPENAI
 from tests.conformance.wires.sglang import SGLANG
 from tests.conformance.wires.tgi import TGI
 from tests.conformance.wires.triton import TRITON
+from tests.conformance.wires.watsonx import WATSONX
 from tests.conformance.wires.wire import Spoken
 
 SPOKEN: Mapping[str, Spoken] = {
@@ -27,4 +28,5 @@ SPOKEN: Mapping[str, Spoken] = {
     "sglang": SGLANG,
     "tgi": TGI,
     "triton": TRITON,
+    "watsonx": WATSONX,
 }

@@ -1,0 +1,205 @@
+"""Answers of watsonx.ai, to raw prompts and to chats, and its errors. Never a request.
+
+Sources: IBM Cloud API reference "watsonx.ai" (`TextGenResponse`, `TextGenResult`, `TextGenTokenInfo`, `ApiErrors`);
+ibm-watsonx-ai 1.8.1 `fm_model_inference.py`: streams tell an error as an event of that name. November 2026.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import orjson
+
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    FinishReason,
+    StreamEvent,
+    TokenLogprob,
+    Usage,
+)
+from providers.dialect import UpstreamRequest
+from providers.dialects import openai_errors
+from providers.dialects.native_stream import NOTHING, event_object
+from providers.dialects.openai_errors import failure_in_body
+from providers.dialects.openai_read import is_json, json_object, logprob, malformed
+from providers.dialects.openai_stream import OpenAIStream
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.profiles import Profile
+from providers.sse import EventTooLarge, SSEParser
+from providers.unified import JsonObject, JsonValue
+
+_GOING_ON = "not_finished"
+_FINISH: Mapping[str, FinishReason] = {
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "token_limit": "length",
+    "time_limit": "length",
+}
+_SHOWN = frozenset({"time_limit"})
+"""Words that say more than the common reason."""
+_BROKEN = frozenset({"error", "cancelled"})
+
+
+def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+    """The failure an error answer stands for."""
+    try:
+        told = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        told = None
+    if isinstance(told, dict):
+        body = orjson.dumps(_one_error(told))
+    return openai_errors.classify(profile, status, headers, body)
+
+
+def _one_error(told: JsonObject) -> JsonObject:
+    """The first of the errors with its code, in the place where the family has it."""
+    errors = told.get("errors")
+    return {**told, "error": errors[0]} if isinstance(errors, list) and errors else told
+
+
+def _raise_error(sent: UpstreamRequest, name: str, answer: JsonObject) -> None:
+    if name == "error" or answer.get("errors"):
+        raise UpstreamError(failure_in_body(sent.target.profile, _one_error(answer)))
+
+
+# Raw prompts --------------------------------------------------------------------------------------------------------
+
+
+def decode_text(sent: UpstreamRequest, body: bytes) -> Completion:
+    """A whole 2xx body. Raises UpstreamError."""
+    answer = json_object(body)
+    _raise_error(sent, "", answer)
+    result = _result(answer)
+    finish, native = _finish(result)
+    if finish is None:
+        raise malformed("has an answer that is not finished")
+    prompt, generated = _counts(result)
+    choice = Choice(0, _text(result), finish, native, _logprobs(sent, result))
+    return Completion((choice,), None if prompt is None or generated is None else Usage(prompt, generated))
+
+
+class TextReader:
+    """See providers.dialects.native_stream.Reader."""
+
+    __slots__ = ("_generated", "_prompt", "_sent", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._prompt: int | None = None
+        self._generated: int | None = None
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader. The count of the prompt is in one event and 0 in the others; that of the answer grows."""
+        answer = event_object(payload)
+        _raise_error(self._sent, name, answer)
+        if not answer.get("results"):
+            return NOTHING
+        result = _result(answer)
+        prompt, generated = _counts(result)
+        self._prompt = prompt if self._prompt is None else max(self._prompt, prompt or 0)
+        self._generated = generated if self._generated is None else max(self._generated, generated or 0)
+        text, logprobs = _text(result), _logprobs(self._sent, result)
+        finish, native = _finish(result)
+        if finish is None:
+            return (Chunk(text=text, logprobs=logprobs),) if text or logprobs else NOTHING
+        self.complete = True
+        chunk = Chunk(0, text, finish, native, logprobs)
+        if self._prompt is None or self._generated is None:
+            return (chunk,)
+        return chunk, Usage(self._prompt, self._generated)
+
+
+def _result(answer: JsonObject) -> JsonObject:
+    results = answer.get("results")
+    if not isinstance(results, list) or not results or not isinstance(results[0], dict):
+        raise malformed("has no results")
+    return results[0]
+
+
+def _text(result: JsonObject) -> str:
+    text = result.get("generated_text")
+    if not isinstance(text, str):
+        raise malformed("has no text")
+    return text
+
+
+def _counts(result: JsonObject) -> tuple[int | None, int | None]:
+    prompt, generated = result.get("input_token_count"), result.get("generated_token_count")
+    return prompt if isinstance(prompt, int) else None, generated if isinstance(generated, int) else None
+
+
+def _finish(result: JsonObject) -> tuple[FinishReason | None, str | None]:
+    """The common reason and the vendor's word where it says more; nothing while the text goes on. Raises UpstreamError
+    for words that mean failure."""
+    told = result.get("stop_reason")
+    word = told.lower() if isinstance(told, str) else _GOING_ON
+    if word == _GOING_ON:
+        return None, None
+    if word in _BROKEN:
+        message = "The upstream broke the answer off with an error of its own."
+        raise UpstreamError(Failure(FailureKind.SERVER, message))
+    return _FINISH.get(word, "stop"), None if word in _FINISH and word not in _SHOWN else word
+
+
+def _logprobs(sent: UpstreamRequest, result: JsonObject) -> ContentLogprobs | None:
+    tokens = _objects(result.get("generated_tokens"))
+    if not tokens or b'"token_logprobs":true' not in sent.body:
+        return None
+    return ContentLogprobs(tuple([_scored(token) for token in tokens]))
+
+
+def _scored(token: JsonObject) -> TokenLogprob:
+    tops = tuple([_one(top) for top in _objects(token.get("top_tokens"))])
+    one = _one(token)
+    return TokenLogprob(one.token, one.logprob, None, tops)
+
+
+def _one(token: JsonObject) -> TokenLogprob:
+    return TokenLogprob(str(token.get("text", "")), logprob(token.get("logprob")))
+
+
+def _objects(raw: JsonValue) -> list[JsonObject]:
+    return [entry for entry in raw if isinstance(entry, dict)] if isinstance(raw, list) else []
+
+
+# Chats --------------------------------------------------------------------------------------------------------------
+
+
+class ChatStream:
+    """OpenAI's chunks in events that have names. See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_events", "_inner", "_sent")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self._sent = sent
+        self._events = SSEParser()
+        self._inner = OpenAIStream(sent)
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._inner.complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        try:
+            for name, payload in self._events.feed(data):
+                yield from self._event(name, payload)
+        except EventTooLarge as error:
+            raise malformed(f"holds {error}") from None
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        for name, payload in self._events.finish():
+            # What is no JSON was cut, and the stream with it.
+            if is_json(payload):
+                yield from self._event(name, payload)
+        yield from self._inner.finish()
+
+    def _event(self, name: str, payload: bytes) -> Iterator[StreamEvent]:
+        if name == "error" or b'"errors"' in payload:
+            _raise_error(self._sent, name, event_object(payload))
+        yield from self._inner.feed(b"data: %b\n\n" % payload.replace(b"\n", b" "))
