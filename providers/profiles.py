@@ -141,7 +141,7 @@ class Profile:
     @property
     def placeholders(self) -> tuple[str, ...]:
         """The names in braces of the base URL, which the operator must fill in."""
-        return tuple(re.findall(r"\{(\w+)\}", self.base_url or ""))
+        return tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", self.base_url or "")))
 
     def for_version(self, version: str | None) -> "Profile":
         """The row as it holds for a version of the vendor's API; one that is no date is the newest."""

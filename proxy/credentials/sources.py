@@ -42,8 +42,7 @@ def source_of(deployment: Deployment) -> Source | Missing | None:
     """Where the credentials of a deployment come from; None when it has a key to be sent, or neither."""
     settings, auth = deployment.settings, deployment.profile.auth
     written = settings.credentials
-    if settings.api_key is not None and auth.exchange is not None and settings.base_url is None:
-        # At an address of the operator's own the key is not the cloud's, and must not go there.
+    if settings.api_key is not None and auth.exchange is not None and _near(auth.exchange, deployment.base_url):
         return ExchangeSource(auth.exchange, settings.api_key)
     if written is None and settings.api_key is None and auth.fallback is not None:
         written = Credentials.model_validate(auth.fallback)
@@ -60,6 +59,12 @@ def source_of(deployment: Deployment) -> Source | Missing | None:
             return EntraSource(scope, entra.client_id) if scope else _unsaid("entra.scope", deployment)
         case OidcCredentials() as oidc:
             return _oidc(oidc, settings.allow_private)
+
+
+def _near(exchange: str, base_url: str) -> bool:
+    """Whether an address lies in the domain of the endpoint that exchanges keys: another's key must not go there."""
+    domain = (urlsplit(exchange).hostname or "").partition(".")[2]
+    return (urlsplit(base_url).hostname or "").endswith(f".{domain}")
 
 
 def _aws(written: AwsCredentials, deployment: Deployment) -> Source | Missing:

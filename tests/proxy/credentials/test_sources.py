@@ -53,11 +53,16 @@ def test_what_is_not_written_is_taken_from_the_row_and_the_address(
     assert source(row, written, base_url) == expected
 
 
-def test_a_key_that_its_vendor_does_not_take_is_exchanged_unless_the_place_is_the_operator_s_own() -> None:
+@pytest.mark.parametrize("host", ["us-south.ml.cloud.ibm.com", "private.eu-de.ml.cloud.ibm.com"])
+def test_a_key_that_its_vendor_does_not_take_is_exchanged(host: str) -> None:
     url = "https://iam.cloud.ibm.com/identity/token"
-    assert source("ibm", "api_key: k, url_params: {region: us-south}") == ExchangeSource(url, SecretStr("k"))
-    assert source("ibm", 'api_key: k, base_url: "https://cpd.example"') is None
-    assert source("ibm", "") is None
+    assert source("ibm", "api_key: k", f"https://{host}/projects/p") == ExchangeSource(url, SecretStr("k"))
+    assert source("ibm", "", f"https://{host}/projects/p") is None
+
+
+@pytest.mark.parametrize("host", ["cpd.example", "xcloud.ibm.com", "cloud.ibm.com.example", "cloud.ibm.com"])
+def test_the_key_of_another_place_is_not_given_to_be_exchanged(host: str) -> None:
+    assert source("ibm", "api_key: k", f"https://{host}/projects/p") is None
 
 
 @pytest.mark.parametrize(
