@@ -1,4 +1,4 @@
-"""The door to the vendors: the only outbound sockets, behind `Transport.open`.
+"""The door to the vendors: the only outbound sockets of our own, behind `Transport.open`.
 
 Never holds retries, translation, or a decision about what a status means.
 
