@@ -287,6 +287,13 @@ _TGI = Style(
     engine=TGI,
 )
 _SCHEMAS = Style(_SCHEMA_FORMAT, _SCHEMA_ONLY, _ENUM, _SCHEMA_ONLY, _FORMATS)
+_SCHEMAS_BY_MODE = Style(
+    _format(lambda guided: {"type": "json_object", "schema": _schema_of(guided)}),
+    _SCHEMA_ONLY,
+    _format(lambda guided: {"type": "json_object", "schema": _wrapped(guided)}, BY_ENUM, unwrap=True),
+    _SCHEMA_ONLY,
+    frozenset({"json_object", SCHEMA_MODE}),
+)
 _SCHEMAS_ALONE = replace(_SCHEMAS, passes=frozenset({"json_schema"}), object_by_schema=True)
 _OPENAI = Style(_STRICT_SCHEMA, _SCHEMA_ONLY, _STRICT_ENUM, _SCHEMA_ONLY, _FORMATS)
 
@@ -314,6 +321,8 @@ STYLES: Mapping[str, Endpoints] = {
     },
     "json_schema": _on_both(_SCHEMAS),
     "schema_only": _on_both(_SCHEMAS_ALONE),
+    "schema_in_mode": _on_both(_SCHEMAS_BY_MODE),
+    "localai": _on_both(replace(_LLAMACPP_TEXT, json=_SCHEMA_FORMAT, passes=_FORMATS)),
     "json_object_only": _on_both(
         replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
     ),

@@ -23,6 +23,7 @@ HookName = Literal[
     "nine_character_call_ids",
     "no_empty_text",
     "reasoning_on_calls",
+    "signed_calls",
     "split_tool_results",
     "text_tool_results",
 ]

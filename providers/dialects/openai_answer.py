@@ -9,6 +9,7 @@ import orjson
 
 from providers.completion import Choice, Completion, ToolCall
 from providers.dialect import UpstreamRequest
+from providers.dialects.gemini_calls import packed
 from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import (
     content_of,
@@ -99,10 +100,21 @@ def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCal
         raise malformed("has a tool call without a function's name")
     identity = entry.get("id")
     return ToolCall(
-        identity if isinstance(identity, str) and identity else made_id,
+        shown_id(sent, entry, identity if isinstance(identity, str) and identity else made_id),
         sent.tool_names.get(name, name),
         arguments_text(function.get("arguments")),
     )
+
+
+def shown_id(sent: UpstreamRequest, entry: JsonObject, identity: str) -> str:
+    """A call's id as the client sees it, with its thought signature in it where the row's `signed_calls` takes that
+    out again."""
+    if "signed_calls" not in sent.target.profile.hooks:
+        return identity
+    extra = entry.get("extra_content")
+    google = extra.get("google") if isinstance(extra, dict) else None
+    signature = google.get("thought_signature") if isinstance(google, dict) else None
+    return packed(identity, signature if isinstance(signature, str) else None)
 
 
 def call_id(answer: JsonValue, choice: int, number: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 
 from providers.dialect import Target
+from providers.dialects.gemini_calls import unpacked
 from providers.failure import Refusal
 from providers.profile_rows import HookName
 from providers.unified import JsonObject, JsonValue
@@ -225,6 +226,26 @@ def _pairs(message: JsonObject, calls: list[JsonObject], results: Mapping[str, J
         turn = {"role": message.get("role")}
 
 
+def signed_calls(target: Target, messages: Messages) -> Messages:
+    """Calls get their thought signatures back (Gemini), which `openai_answer` put into their ids: clients of OpenAI's
+    form keep an id and no member that they do not know."""
+    return [_signed(_with_ids(message, lambda identity: unpacked(identity)[0]), message) for message in messages]
+
+
+def _signed(message: JsonObject, given: JsonObject) -> JsonObject:
+    if not _calls(given):
+        return message
+    pairs = zip(_calls(message), _calls(given), strict=True)
+    return {**message, "tool_calls": [_with_signature(call, str(own.get("id"))) for call, own in pairs]}
+
+
+def _with_signature(call: JsonObject, identity: str) -> JsonObject:
+    signature = unpacked(identity)[1]
+    if signature is None or "extra_content" in call:
+        return call
+    return {**call, "extra_content": {"google": {"thought_signature": signature}}}
+
+
 def reasoning_on_calls(target: Target, messages: Messages) -> Messages:
     """A turn that calls tools must carry its reasoning (Moonshot), which clients of OpenAI's form do not keep."""
     return [
@@ -244,6 +265,7 @@ HOOKS: Mapping[HookName, Hook] = {
     "nine_character_call_ids": nine_character_call_ids,
     "no_empty_text": no_empty_text,
     "reasoning_on_calls": reasoning_on_calls,
+    "signed_calls": signed_calls,
     "split_tool_results": split_tool_results,
     "text_tool_results": text_tool_results,
 }

@@ -10,7 +10,7 @@ import orjson
 
 from providers.completion import Chunk, Completion, FinishReason, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai_answer import arguments_text, call_id, decode_object, unwrapped
+from providers.dialects.openai_answer import arguments_text, call_id, decode_object, shown_id, unwrapped
 from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import (
     content_of,
@@ -217,7 +217,7 @@ class OpenAIStream:
         if not isinstance(name, str) or not name:
             raise malformed("has a tool call without a function's name")
         call = state.calls[native] = _Call(state.count, identity)
-        shown = identity or self._made_id(state)
+        shown = shown_id(self._sent, entry, identity or self._made_id(state))
         state.count += 1
         return ToolCallDelta(call.number, shown, self._sent.tool_names.get(name, name), arguments)
 

@@ -119,7 +119,8 @@ def prompt_tokens(ask: Ask) -> int:
 def constrained(body: JsonObject) -> str | None:
     """A text that keeps whatever constraint the body carries, in the form that each server documents; None without
     one."""
-    for holder in (body, body.get("structured_outputs"), body.get("response_format"), body.get("output_config")):
+    for name in ("", "structured_outputs", "nvext", "response_format", "output_config"):
+        holder = body.get(name) if name else body
         if isinstance(holder, dict) and (text := _kept(holder)) is not None:
             return text
     return None

@@ -10,7 +10,7 @@ import orjson
 
 from providers.unified import JsonObject, JsonValue
 from tests.conformance.engine import WINDOW, Ask, prompt_tokens
-from tests.conformance.fake import spoken
+from tests.conformance.fake import STREAMS_ONLY, spoken
 from tests.conformance.samples import GRAMMAR, HEADERS, IMAGE, PROMPT, SCHEMA, TOOL
 from tests.conformance.walk import Exchange, Sent, Walked
 
@@ -63,6 +63,9 @@ def found(walked: Walked, fields: JsonObject) -> bool:
     """Whether a native field's value is in the members by which the call differs from the smallest one."""
     (sent,) = walked.whole.calls(walked.row.profile)
     feature, field = walked.feature, walked.feature.partition(".")[0]
+_STREAM_SWITCHES = frozenset({"stream", "stream_options"})
+"""What every call of a model has that only streams."""
+
     if feature in _STREAMED:
         wire = spoken(walked.row.profile).call(sent.endpoint)
         return wire is not None and wire.streams(sent.endpoint, sent.body or {})
@@ -70,7 +73,8 @@ def found(walked: Walked, fields: JsonObject) -> bool:
         return HEADERS.items() <= dict(sent.headers).items()
     if feature in _SILENT or (field.startswith("context") and not _minds(walked)):
         return True
-    body = sent.body if field in _IN_EVERY_CALL else changed(sent, walked.base)
+    everywhere = _IN_EVERY_CALL | (_STREAM_SWITCHES if STREAMS_ONLY.search(walked.row.model) else frozenset())
+    body = sent.body if field in everywhere else changed(sent, walked.base)
     wanted = _FORMS.get(feature) or [fields[field]]
     return any(_holds(body, value) for value in wanted)
 

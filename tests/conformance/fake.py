@@ -4,6 +4,7 @@ Never decides what a test should see. The habits are written down here from the 
 that a row of `profiles.yaml` that is wrong about them shows.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Literal, cast
 
@@ -21,6 +22,7 @@ HABITS: Mapping[str, Habit] = {
     "fireworks": "obeys",
     "vllm": "answers",  # from 0.32 it lowers max_tokens to what fits
     "llamacpp": "answers",  # generates until the slot is full
+    "localai": "answers",  # as the engine behind it: cuts the prompt or ends where the window ends
     "ollama": "answers",  # cuts the prompt to fit
     "llamacpp_native": "answers",  # generates until the slot is full
     "ollama_native": "answers",  # told not to cut, ends the answer where the window ends
@@ -32,13 +34,17 @@ HABITS: Mapping[str, Habit] = {
 """What becomes of a call that is too large for the window. Vendors that are not here refuse it."""
 
 
-COUNT_UNASKED = frozenset({"fireworks", "together", "mistral"})
+COUNT_UNASKED = frozenset({"fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"})
 """Vendors whose streams end in their usage whatever `stream_options` says."""
 
 
 def spoken(profile: str) -> Spoken:
     """The wire of a profile's dialect."""
     dialect = load_profiles()[profile].dialect
+STREAMS_ONLY = re.compile(r"qwq")
+"""Models that refuse to answer in one piece."""
+
+
     assert dialect in SPOKEN, f"no fake speaks the dialect {dialect!r} of {profile}: tests/conformance/wires needs it"
     return SPOKEN[dialect]
 
@@ -65,6 +71,8 @@ class FakeEngine:
         ask = wire.ask(body)
         if self._too_large(body, ask, path):
             return json_answer(*self._spoken.too_large(ask))
+        if STREAMS_ONLY.search(str(body.get("model"))) and not wire.streams(path, body):
+            return json_answer(400, {"error": {"message": "This model only support stream mode", "type": "x"}})
         choices, generated = self._engine.write(ask)
         answered = Answered(choices, prompt_tokens(ask), generated, self._profile in COUNT_UNASKED)
         if not wire.streams(path, body):

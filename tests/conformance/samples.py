@@ -140,6 +140,9 @@ CODES = frozenset({"unsupported_parameter", "invalid_value"})
 def params_of(row: MatrixRow, feature: str) -> set[str]:
     """What the error of a refused cell may name: the field, or what keeps the model from the whole endpoint."""
     fields = {"min_tokens" if feature == "unknown" else feature.partition(".")[0]}
+    if row.cells["tools"].refused:
+        # What is said of tools comes with some.
+        fields.add("tools")
     if not load_profiles()[row.profile].chats(row.model):
         fields.add("messages" if row.operation is Operation.CHAT else "tools")
     return fields
@@ -147,6 +150,7 @@ def params_of(row: MatrixRow, feature: str) -> set[str]:
 
 _ONLY_VALUE: Mapping[str, JsonObject] = {
     "o3": {"temperature": 1},
+    "openai/o3": {"temperature": 1},
     "gemini-3.8-flash": {"temperature": 1},
     "command-a-03-2025": {"logprobs": True, "top_logprobs": 0},
 }

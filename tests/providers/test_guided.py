@@ -83,6 +83,9 @@ TGI: Row = (
     {"response_format": {"type": "regex", "value": "(a|b)"}},
     None,
 )
+WRAPPED_BY_MODE: JsonObject = {"response_format": {"type": "json_object", "schema": choice_schema(("a", "b"))}}
+BY_MODE: Row = ({"response_format": {"type": "json_object", "schema": SCHEMA}}, None, WRAPPED_BY_MODE, None)
+LOCALAI: Row = (STRICT, *LLAMACPP[1:])
 TABLE: Mapping[str, tuple[Row, Row]] = {
     "guided": (SAME, SAME),
     "structured_outputs": (NEWER, NEWER),
@@ -96,6 +99,8 @@ TABLE: Mapping[str, tuple[Row, Row]] = {
     "openai": (SCHEMAS, NOTHING),
     "json_schema": (SCHEMAS, SCHEMAS),
     "schema_only": (SCHEMAS, SCHEMAS),
+    "schema_in_mode": (BY_MODE, BY_MODE),
+    "localai": (LOCALAI, LOCALAI),
     "json_object_only": (NOTHING, NOTHING),
     "none": (NOTHING, NOTHING),
 }
@@ -129,12 +134,13 @@ def test_a_constraint_has_the_styles_members_or_is_refused(
 EMULATED: Mapping[str, Mapping[str, Held]] = {
     "guided_choice": {
         **dict.fromkeys(("sglang", "tgi"), Held("emulated", "a regular expression")),
-        **dict.fromkeys(("llamacpp", "fireworks"), Held("emulated", "a grammar")),
+        **dict.fromkeys(("llamacpp", "localai", "fireworks"), Held("emulated", "a grammar")),
         **dict.fromkeys(
-            ("openai", "json_schema", "schema_only", "ollama"), Held("emulated", "a JSON object with one enum member")
+            ("openai", "json_schema", "schema_only", "schema_in_mode", "ollama"),
+            Held("emulated", "a JSON object with one enum member"),
         ),
     },
-    "guided_regex": dict.fromkeys(("llamacpp", "fireworks"), Held("emulated", "a grammar")),
+    "guided_regex": dict.fromkeys(("llamacpp", "localai", "fireworks"), Held("emulated", "a grammar")),
 }
 
 
@@ -151,7 +157,7 @@ def test_what_is_said_of_a_constraint_is_what_is_done(
     made = constrain(style, guided, operation)
     assert held == EMULATED.get(guided.field, {}).get(style, Held("native"))
     assert made.emulated == (held.how == "emulated")
-    assert made.unwrap == (members == WRAPPED)
+    assert made.unwrap == (members in (WRAPPED, WRAPPED_BY_MODE))
 
 
 FORMATS: Mapping[str, JsonObject] = {
@@ -207,6 +213,10 @@ def passed(value: JsonObject) -> JsonObject:
         ("sglang", COMPLETIONS, OBJECT, {"json_schema": '{"type":"object"}'}),
         ("sglang", COMPLETIONS, {"type": "grammar", "grammar": "g"}, {"ebnf": "g"}),
         ("schema_only", CHAT, OBJECT, passed(json_schema_format(ANY_OBJECT, strict=True))),
+        ("schema_in_mode", CHAT, OWN, passed({"type": "json_object", "schema": LOOSE})),
+        ("schema_in_mode", CHAT, WITH_SCHEMA, passed(WITH_SCHEMA)),
+        ("schema_in_mode", CHAT, OBJECT, passed(OBJECT)),
+        ("localai", CHAT, OWN, passed(OWN)),
         ("tgi", CHAT, OWN, passed({"type": "json", "value": LOOSE})),
         ("nvext", CHAT, OWN, {"nvext": {"guided_json": LOOSE}}),
         ("nvext", COMPLETIONS, OBJECT, {"nvext": {"guided_json": ANY_OBJECT}}),

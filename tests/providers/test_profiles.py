@@ -23,9 +23,29 @@ EXPECTED = [
     "mistral",
     "deepseek",
     "openrouter",
+    "xai",
+    "perplexity",
+    "cerebras",
+    "sambanova",
+    "nim",
+    "nim_1",
+    "hyperbolic",
+    "deepinfra",
+    "nebius",
+    "novita",
+    "huggingface",
+    "databricks",
+    "cloudflare",
+    "github_models",
+    "moonshot",
+    "zai",
+    "dashscope",
+    "gemini_compat",
+    "cohere_compat",
     "vllm",
     "sglang",
     "llamacpp",
+    "localai",
     "ollama",
     "lm_studio",
     "tgi",
@@ -54,7 +74,7 @@ def test_every_vendor_has_its_row() -> None:
 
 def test_only_local_servers_the_mock_and_open_installations_do_without_a_key() -> None:
     free = {name for name, profile in load_profiles().items() if not profile.key_required}
-    local = {"vllm", "sglang", "llamacpp", "ollama", "lm_studio", "tgi"}
+    local = {"nim_1", "vllm", "sglang", "llamacpp", "localai", "ollama", "lm_studio", "tgi"}
     native = {"ollama_native", "llamacpp_native", "tgi_native", "sglang_native", "triton", "llm_engine"}
     assert free == local | native | {"pais", "openai_compatible", "mock"}
 

@@ -42,7 +42,14 @@ NEWER: JsonObject = {
 }
 RENAMED: JsonObject = {**{name: value for name, value in TALKED.items() if name != "seed"}, "random_seed": 7}
 PICKED: JsonObject = {"provider": {"require_parameters": True}}
-UNSEEDED: JsonObject = {name: value for name, value in TALKED.items() if name != "seed"}
+
+
+def without(body: JsonObject, *names: str) -> JsonObject:
+    """The body without some members."""
+    return {name: value for name, value in body.items() if name not in names}
+
+
+UNSEEDED, UNSTOPPED, BARE = without(TALKED, "seed"), without(TALKED, "stop"), without(TALKED, "seed", "stop")
 # What a completion becomes, and what a chat becomes.
 GOLDEN: dict[str, tuple[JsonObject, JsonObject]] = {
     "openai": (NEWER, NEWER),
@@ -54,9 +61,29 @@ GOLDEN: dict[str, tuple[JsonObject, JsonObject]] = {
     "mistral": (RENAMED, RENAMED),
     "deepseek": (UNSEEDED, UNSEEDED),
     "openrouter": ({**LEGACY, **PICKED}, {**TALKED, **PICKED}),
+    "xai": (TALKED, TALKED),
+    "perplexity": (BARE, BARE),
+    "cerebras": (LEGACY, NEWER),
+    "sambanova": (without(LEGACY, "seed"), UNSEEDED),
+    "nim": (LEGACY, TALKED),
+    "nim_1": (LEGACY, TALKED),
+    "hyperbolic": (TALKED, TALKED),
+    "deepinfra": (LEGACY, TALKED),
+    "nebius": (LEGACY, TALKED),
+    "novita": (LEGACY, TALKED),
+    "huggingface": (TALKED, TALKED),
+    "databricks": (without(LEGACY, "seed"), UNSEEDED),
+    "cloudflare": (UNSTOPPED, UNSTOPPED),
+    "github_models": (TALKED, TALKED),
+    "moonshot": (UNSEEDED, UNSEEDED),
+    "zai": (BARE, BARE),
+    "dashscope": (TALKED, TALKED),
+    "gemini_compat": (TALKED, TALKED),
+    "cohere_compat": (TALKED, TALKED),
     "vllm": (LEGACY, TALKED),
     "sglang": (LEGACY, TALKED),
     "llamacpp": (LEGACY, TALKED),
+    "localai": (LEGACY, TALKED),
     "ollama": (LEGACY, TALKED),
     "lm_studio": (LEGACY, TALKED),
     "tgi": (LEGACY, TALKED),
@@ -65,14 +92,18 @@ GOLDEN: dict[str, tuple[JsonObject, JsonObject]] = {
     "openai_compatible": (LEGACY, TALKED),
     "mock": (LEGACY, TALKED),
 }
-NO_USAGE_ASKED = {"fireworks", "together", "mistral"}
+NO_USAGE_ASKED = {"fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"}
+NO_SEED = {"deepseek", "perplexity", "sambanova", "databricks", "moonshot", "zai"}
+NO_STOPS = {"perplexity", "cloudflare", "zai"}  # the last one takes one
 
 
 def rich(row: str) -> Params:
-    """The rich request without the one field that the row refuses."""
+    """The rich request without the fields that the row refuses, or leaves to the gateway."""
     params = RICH.copy()
-    if row == "deepseek":
+    if row in NO_SEED:
         del params["seed"]
+    if row in NO_STOPS:
+        del params["stop"]
     return params
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.dialects.gemini_calls import packed
 from providers.dialects.openai_hooks import HOOKS, hooked
 from providers.failure import Refusal
 from providers.profile_rows import HookName
@@ -112,6 +113,7 @@ def test_every_name_that_a_row_may_use_is_a_hook() -> None:
                 user("r"),
             ],
         ),
+        ("signed_calls", [user("a"), calling(call("1")), result("1")], [user("a"), calling(call("1")), result("1")]),
         ("split_tool_results", [calling(call("1")), result("1")], [calling(call("1")), result("1")]),
         (
             "split_tool_results",
@@ -143,6 +145,24 @@ def test_what_cannot_be_said_is_refused(name: HookName, message: JsonObject, rea
         hooked(TARGET, (name,), [message])
     assert caught.value.param == "messages"
     assert TARGET.name in caught.value.message
+
+
+def test_a_signature_leaves_the_id_and_stands_where_the_vendor_put_it() -> None:
+    signed = packed("c1", "ab+/cA==")
+    given_ = [calling(call(signed), call("c2"), content="look"), result(signed), result("c2")]
+    extra: JsonObject = {"extra_content": {"google": {"thought_signature": "ab+/cA=="}}}
+    assert hooked(TARGET, ("signed_calls",), given_) == [
+        calling({**call("c1"), **extra}, call("c2"), content="look"),
+        result("c1"),
+        result("c2"),
+    ]
+
+
+def test_a_signature_that_the_client_kept_stays() -> None:
+    kept: JsonObject = {"extra_content": {"google": {"thought_signature": "own"}}}
+    assert hooked(TARGET, ("signed_calls",), [calling({**call(packed("c1", "AA==")), **kept})]) == [
+        calling({**call("c1"), **kept})
+    ]
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5, unique=True))
