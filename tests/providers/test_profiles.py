@@ -13,63 +13,6 @@ from providers.unified import JsonObject, Operation
 
 README = Path(__file__).resolve().parents[2] / "providers" / "README.md"
 KNOB = re.compile(r"`(\w+)`")
-EXPECTED = [
-    "openai",
-    "azure",
-    "azure_v1",
-    "fireworks",
-    "together",
-    "groq",
-    "mistral",
-    "deepseek",
-    "openrouter",
-    "xai",
-    "perplexity",
-    "cerebras",
-    "sambanova",
-    "nim",
-    "nim_1",
-    "hyperbolic",
-    "deepinfra",
-    "nebius",
-    "novita",
-    "huggingface",
-    "databricks",
-    "cloudflare",
-    "github_models",
-    "moonshot",
-    "zai",
-    "dashscope",
-    "gemini_compat",
-    "cohere_compat",
-    "vllm",
-    "sglang",
-    "llamacpp",
-    "localai",
-    "ollama",
-    "lm_studio",
-    "tgi",
-    "pais",
-    "scale_genai",
-    "openai_compatible",
-    "anthropic",
-    "cohere",
-    "ollama_native",
-    "llamacpp_native",
-    "tgi_native",
-    "sglang_native",
-    "triton",
-    "gemini",
-    "vertex",
-    "vertex_anthropic",
-    "llm_engine",
-    "watsonx",
-    "mock",
-]
-
-
-def test_every_vendor_has_its_row() -> None:
-    assert list(load_profiles()) == EXPECTED
 
 
 def test_only_local_servers_the_mock_and_open_installations_do_without_a_key() -> None:

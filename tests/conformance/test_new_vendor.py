@@ -1,0 +1,146 @@
+"""A vendor that exists nowhere, added by a row and nothing else: loaded, shown and driven through the gateway.
+
+Its row is the whole change; `providers/README.md` says how to write one.
+"""
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from providers import profiles
+from providers.matrix import rows
+from providers.profiles import load_profiles
+from providers.unified import JsonObject, Operation
+from proxy.commands.vendors import vendors_text
+from tests.conformance.fake import FakeEngine
+from tests.conformance.samples import SCHEMA
+from tests.conformance.shown import named, shown
+from tests.proxy.rig import rig
+from tests.support.wire import json_answer
+
+ROW = """
+# nowhere 0.1; "Talk".
+nowhere:
+  base_url: https://{region}.nowhere.example/api
+  paths: {chat: /v2/chat/completions, completions: null}
+  raw_prompts: chat
+  max_tokens_field: {chat: max_completion_tokens}
+  accepts: {chat: [top_k]}
+  refuses: {chat: [n, user]}
+  rename: {chat: {seed: random_seed, top_k: sampling.top_k}}
+  bounds: {temperature: [0, 1]}
+  structured: json_schema
+  usage: always
+  hooks: [alternating_roles]
+  errors: {codes: {out_of_coins: quota}, patterns: {nobody is home: overloaded}}
+"""
+TABLE = """
+vendors:
+  nowhere: {api_key: sk-a, base_url: "http://127.0.0.1:PORT/api", allow_private: true}
+models:
+  nowhere/one: {max_output_tokens: 64}
+"""
+USER: JsonObject = {"role": "user", "content": "Say hi"}
+
+
+@pytest.fixture(autouse=True)
+def row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The packaged rows with one more."""
+    packaged = files("providers").joinpath("profiles.yaml").read_text(encoding="utf-8")
+    (tmp_path / "profiles.yaml").write_text(packaged + ROW, encoding="utf-8")
+    monkeypatch.setattr(profiles, "files", lambda package: tmp_path)
+    load_profiles.cache_clear()
+    yield
+    load_profiles.cache_clear()
+
+
+def test_a_vendor_is_a_few_lines_of_yaml() -> None:
+    assert len(ROW.strip().splitlines()) <= 15
+    assert load_profiles()["nowhere"].placeholders == ("region",)
+
+
+def test_it_has_its_place_in_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {row.operation: row for row in rows([load_profiles()["nowhere"]])}
+    assert found[Operation.CHAT].cells["top_k"].native
+    assert found[Operation.CHAT].cells["n"].emulated
+    assert found[Operation.COMPLETIONS].cells["prompt"].emulated
+    assert found[Operation.CHAT].cells["user"].refused
+    assert vendors_text("nowhere") == 0
+    assert "nowhere" in capsys.readouterr().out
+
+
+async def test_a_chat_goes_out_under_its_names() -> None:
+    async with rig(TABLE) as running:
+        running.vendor.default = FakeEngine("nowhere")
+        sampling: JsonObject = {"max_tokens": 50, "seed": 7, "top_k": 5, "temperature": 0.5}
+        talk: JsonObject = {"model": "nowhere/one", "messages": [USER, USER], **sampling}
+        answer = await running.post("/v1/chat/completions", talk)
+        (received,) = running.vendor.requests
+        assert received.path == "/api/v2/chat/completions"
+        assert received.json() == {
+            "model": "one",
+            "messages": [{"role": "user", "content": "Say hi\n\nSay hi"}],
+            "max_completion_tokens": 50,
+            "random_seed": 7,
+            "sampling": {"top_k": 5},
+            "temperature": 0.5,
+        }
+        assert (shown(answer).only.finish, answer.json()["model"]) == ("stop", "nowhere/one")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_completions_and_what_it_lacks_are_made_by_the_gateway(stream: bool) -> None:
+    async with rig(TABLE) as running:
+        running.vendor.default = FakeEngine("nowhere")
+        body: JsonObject = {"model": "nowhere/one", "prompt": "Say hi", "n": 2, "echo": True, "stream": stream}
+        seen = shown(await running.post("/v1/completions", body))
+        assert sorted(choice.text for choice in seen.choices.values()) == [
+            "Say hione two END four",
+            "Say hione two END three",
+        ]
+        assert set(seen.named) >= {"prompt", "n", "echo"}
+        assert all("stream_options" not in cast(JsonObject, each.json()) for each in running.vendor.requests)
+
+
+async def test_a_constraint_goes_out_in_its_style() -> None:
+    async with rig(TABLE) as running:
+        running.vendor.default = FakeEngine("nowhere")
+        body: JsonObject = {"model": "nowhere/one", "messages": [USER], "guided_json": SCHEMA}
+        answer = await running.post("/v1/chat/completions", body)
+        assert shown(answer).only.text == '{"a":1}'
+        assert named(answer) == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("user", "ann", "'user' is not supported by nowhere/one/default."),
+        ("temperature", 1.5, "'temperature' must be at least 0 and at most 1 on nowhere/one/default."),
+        ("min_tokens", 3, "'min_tokens' is not supported by nowhere/one/default"),
+    ],
+)
+async def test_what_its_row_refuses_never_leaves(field: str, value: object, message: str) -> None:
+    async with rig(TABLE) as running:
+        answer = await running.post(
+            "/v1/chat/completions", {"model": "nowhere/one", "messages": [USER], field: cast(str, value)}
+        )
+        assert (answer.status, answer.error()["param"]) == (400, field)
+        assert message in answer.message
+        assert running.vendor.requests == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        ({"code": "out_of_coins", "message": "no"}, 429, "insufficient_quota"),
+        ({"code": "x", "message": "Nobody is home"}, 503, "overloaded"),
+    ],
+)
+async def test_its_errors_mean_what_its_row_says(error: JsonObject, status: int, code: str) -> None:
+    async with rig(TABLE) as running:
+        running.vendor.default = lambda received: json_answer(400, {"error": error})
+        answer = await running.post("/v1/chat/completions", {"model": "nowhere/one", "messages": [USER]})
+        assert (answer.status, answer.code) == (status, code)
