@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from providers.dialect import Dialect
 from providers.dialects.anthropic import AnthropicDialect
 from providers.dialects.anthropic_vertex import AnthropicVertexDialect
+from providers.dialects.bedrock import BedrockDialect
+from providers.dialects.bedrock_anthropic import BedrockAnthropicDialect
+from providers.dialects.bedrock_invoke import BedrockInvokeDialect
 from providers.dialects.cohere import CohereDialect
 from providers.dialects.gemini import GeminiDialect
 from providers.dialects.llamacpp import LlamaCppDialect
@@ -19,6 +22,9 @@ from providers.dialects.watsonx import WatsonxDialect
 DIALECTS: Mapping[str, Dialect] = {
     "anthropic": AnthropicDialect(),
     "anthropic_vertex": AnthropicVertexDialect(),
+    "bedrock": BedrockDialect(),
+    "bedrock_anthropic": BedrockAnthropicDialect(),
+    "bedrock_invoke": BedrockInvokeDialect(),
     "cohere": CohereDialect(),
     "gemini": GeminiDialect(),
     "llamacpp": LlamaCppDialect(),

@@ -19,7 +19,11 @@ _FUNCTION = TOOL["function"]
 
 _FORMS: Mapping[str, Sequence[JsonValue]] = {
     "prompt": [PROMPT],
-    "messages": [[{"role": "user", "content": PROMPT}], [{"role": "user", "parts": [{"text": PROMPT}]}]],
+    "messages": [
+        [{"role": "user", "content": PROMPT}],
+        [{"role": "user", "parts": [{"text": PROMPT}]}],
+        [{"role": "user", "content": [{"text": PROMPT}]}],
+    ],
     "logprobs": [1, True],
     "response_format.json_object": [{"type": "json_object"}, _ANY_OBJECT, "application/json", "json"],
     "response_format.json_schema": [SCHEMA],
@@ -27,11 +31,12 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
     "images": [IMAGE, IMAGE.partition(",")[2]],
     "tools": [_FUNCTION["parameters"]] if isinstance(_FUNCTION, dict) else [],
     "tool_choice.none": ["none", "NONE", {"mode": "NONE"}],
-    "tool_choice.required": ["required", "REQUIRED", "any", {"mode": "ANY"}],
+    "tool_choice.required": ["required", "REQUIRED", "any", {"mode": "ANY"}, {"any": {}}],
     "tool_choice.named": [
         {"type": "function", "function": {"name": "look"}},
         {"type": "tool", "name": "look"},
         {"mode": "ANY", "allowedFunctionNames": ["look"]},
+        {"tool": {"name": "look"}},
     ],
     "parallel_tool_calls": [False, {"type": "auto", "disable_parallel_tool_use": True}],
     "service_tier": ["default", "standard_only", "standard"],
@@ -49,11 +54,17 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
 _STREAMED = frozenset({"stream", "stream_options"})
 """What makes a call one for a stream, which some wires say in the path."""
 
+_IN_HEADERS: Mapping[str, Mapping[str, str]] = {"service_tier": {"x-amzn-bedrock-service-tier": "default"}}
+"""What some wires say in a header."""
+
 _SILENT = frozenset({"inference_timeout"})
 """What only the gateway hears of."""
 
 _IN_EVERY_CALL = frozenset({"prompt", "messages", "context_length_exceeded_behavior"})
 """What the smallest request has too."""
+
+_STREAM_SWITCHES = frozenset({"stream", "stream_options"})
+"""What every call of a model has that only streams."""
 
 _MINDED = ("fireworks", "together/model chat")
 """Vendors that obey `context_length_exceeded_behavior`; the others do one thing or the other of themselves."""
@@ -63,14 +74,13 @@ def found(walked: Walked, fields: JsonObject) -> bool:
     """Whether a native field's value is in the members by which the call differs from the smallest one."""
     (sent,) = walked.whole.calls(walked.row.profile)
     feature, field = walked.feature, walked.feature.partition(".")[0]
-_STREAM_SWITCHES = frozenset({"stream", "stream_options"})
-"""What every call of a model has that only streams."""
-
     if feature in _STREAMED:
         wire = spoken(walked.row.profile).call(sent.endpoint)
         return wire is not None and wire.streams(sent.endpoint, sent.body or {})
     if feature == "inference_extra_headers":
         return HEADERS.items() <= dict(sent.headers).items()
+    if feature in _IN_HEADERS and _IN_HEADERS[feature].items() <= dict(sent.headers).items():
+        return True
     if feature in _SILENT or (field.startswith("context") and not _minds(walked)):
         return True
     everywhere = _IN_EVERY_CALL | (_STREAM_SWITCHES if STREAMS_ONLY.search(walked.row.model) else frozenset())

@@ -28,23 +28,26 @@ HABITS: Mapping[str, Habit] = {
     "ollama_native": "answers",  # told not to cut, ends the answer where the window ends
     "anthropic": "answers",  # ends the message where the window ends
     "vertex_anthropic": "answers",  # the same models
+    "bedrock_anthropic": "answers",  # the same again
     "triton": "answers",  # lowers max_tokens to what fits
     "mock": "answers",  # has no window
 }
 """What becomes of a call that is too large for the window. Vendors that are not here refuse it."""
 
+NEW_CLAUDE = re.compile(r"claude-(haiku-4-5|opus-4-7|sonnet-5-5)")
+"""The models of Bedrock that answer too; its others refuse."""
 
 COUNT_UNASKED = frozenset({"fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"})
 """Vendors whose streams end in their usage whatever `stream_options` says."""
 
 
-def spoken(profile: str) -> Spoken:
-    """The wire of a profile's dialect."""
-    dialect = load_profiles()[profile].dialect
 STREAMS_ONLY = re.compile(r"qwq")
 """Models that refuse to answer in one piece."""
 
 
+def spoken(profile: str) -> Spoken:
+    """The wire of a profile's dialect."""
+    dialect = load_profiles()[profile].dialect
     assert dialect in SPOKEN, f"no fake speaks the dialect {dialect!r} of {profile}: tests/conformance/wires needs it"
     return SPOKEN[dialect]
 
@@ -68,11 +71,11 @@ class FakeEngine:
         wire = self._spoken.call(path)
         if wire is None:
             return json_answer(200, self._spoken.answer(path, body))
+        if STREAMS_ONLY.search(str(body.get("model"))) and not wire.streams(path, body):
+            return json_answer(400, {"error": {"message": "This model only support stream mode", "type": "x"}})
         ask = wire.ask(body)
         if self._too_large(body, ask, path):
             return json_answer(*self._spoken.too_large(ask))
-        if STREAMS_ONLY.search(str(body.get("model"))) and not wire.streams(path, body):
-            return json_answer(400, {"error": {"message": "This model only support stream mode", "type": "x"}})
         choices, generated = self._engine.write(ask)
         answered = Answered(choices, prompt_tokens(ask), generated, self._profile in COUNT_UNASKED)
         if not wire.streams(path, body):
@@ -84,6 +87,8 @@ class FakeEngine:
         if prompt_tokens(ask) + (ask.limit or 0) <= WINDOW:
             return False
         habit = HABITS.get(self._profile, "refuses")
+        if self._profile == "bedrock" and NEW_CLAUDE.search(path):
+            habit = HABITS["bedrock_anthropic"]
         if self._profile == "together" and path.endswith("/chat/completions"):
             habit = "obeys"
         return habit == "refuses" or (habit == "obeys" and body.get("context_length_exceeded_behavior") != "truncate")

@@ -152,10 +152,12 @@ _ONLY_VALUE: Mapping[str, JsonObject] = {
     "o3": {"temperature": 1},
     "openai/o3": {"temperature": 1},
     "gemini-3.8-flash": {"temperature": 1},
+    "anthropic.claude-opus-4-7": {"temperature": 1},
+    "anthropic.claude-sonnet-5-5": {"temperature": 1},
     "command-a-03-2025": {"logprobs": True, "top_logprobs": 0},
 }
-"""Models that take one value of a field alone ("Reasoning models" page; "What's new in Gemini 3.6"; Cohere's "Chat",
-which lists no alternatives)."""
+"""Models that take one value of a field alone ("Reasoning models" page; "What's new in Gemini 3.6"; "What's new in
+Claude Opus 4.7"; Cohere's "Chat", which lists no alternatives)."""
 
 
 def sample(feature: str, row: MatrixRow, *, refused: bool) -> JsonObject:

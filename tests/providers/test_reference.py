@@ -48,7 +48,7 @@ def test_a_line_says_where_a_feature_is_what() -> None:
 
 def test_models_without_an_endpoint_are_named_once() -> None:
     assert reference().count("Not with openai (gpt-3.5-turbo-instruct), ") == 1
-    assert "instruct" not in str(table("Chat completions"))
+    assert "turbo-instruct" not in str(table("Chat completions"))
 
 
 def test_only_what_is_between_the_marks_changes() -> None:

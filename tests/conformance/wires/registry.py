@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from tests.conformance.wires.anthropic import ANTHROPIC
 from tests.conformance.wires.anthropic_vertex import ANTHROPIC_VERTEX
+from tests.conformance.wires.bedrock import BEDROCK
+from tests.conformance.wires.bedrock_invoke import BEDROCK_ANTHROPIC, BEDROCK_INVOKE
 from tests.conformance.wires.cohere import COHERE
 from tests.conformance.wires.gemini import GEMINI
 from tests.conformance.wires.llamacpp import LLAMACPP
@@ -19,6 +21,9 @@ from tests.conformance.wires.wire import Spoken
 SPOKEN: Mapping[str, Spoken] = {
     "anthropic": ANTHROPIC,
     "anthropic_vertex": ANTHROPIC_VERTEX,
+    "bedrock": BEDROCK,
+    "bedrock_anthropic": BEDROCK_ANTHROPIC,
+    "bedrock_invoke": BEDROCK_INVOKE,
     "cohere": COHERE,
     "gemini": GEMINI,
     "llamacpp": LLAMACPP,

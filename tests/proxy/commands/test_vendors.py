@@ -103,7 +103,8 @@ def test_json_of_a_name_has_the_same_form(capsys: Output) -> None:
 @pytest.mark.parametrize("arguments", [["vendors", "antropic"], ["vendors", "antropic", "--json"]])
 def test_an_unknown_name_gets_the_nearest(arguments: list[str], capsys: Output) -> None:
     assert main(arguments) == USAGE
-    assert capsys.readouterr().err == "dragoman: no profile is called 'antropic'; did you mean anthropic?\n"
+    meant = "anthropic or vertex_anthropic or bedrock_anthropic"
+    assert capsys.readouterr().err == f"dragoman: no profile is called 'antropic'; did you mean {meant}?\n"
 
 
 def test_the_command_line_chooses_the_form(capsys: Output) -> None:

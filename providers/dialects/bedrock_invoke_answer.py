@@ -1,0 +1,172 @@
+"""Answers of the text models on Bedrock's InvokeModel, whole and streamed, to the common completion shape.
+
+Never a request. A stream has ended well once a piece said why the model stopped and the service has put its own counts
+behind it, or the body is over.
+
+Sources: as `bedrock_families`; botocore 1.44.5 service model `bedrock-runtime`, shape `ResponseStream`; "Supported
+foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
+"""
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, Usage
+from providers.dialects.bedrock_families import Family
+from providers.dialects.bedrock_frames import EventFrames
+from providers.dialects.native_stream import cut, event_object
+from providers.dialects.openai_read import json_object, malformed
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.gather import Gatherer
+from providers.unified import JsonObject, JsonValue
+
+METRICS = "amazon-bedrock-invocationMetrics"
+GUARDED = "amazon-bedrock-guardrailAction"
+"""`INTERVENED` where a guardrail has put its own words in the answer's place."""
+
+INTERVENED = "guardrail_intervened"
+
+_REASONS: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "finish": "stop",
+    "complete": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filtered": "content_filter",
+    "error_toxic": "content_filter",
+    INTERVENED: "content_filter",
+}
+_PLAIN = frozenset({"stop", "finish", "complete", "length", "max_tokens"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What an answer or a piece of one says; None where it says nothing."""
+
+    text: str | None
+    reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+def _read(family: Family, body: JsonObject) -> _Piece:
+    holder = body
+    listed = body.get(family.choices) if family.choices else None
+    if isinstance(listed, list) and listed and isinstance(listed[0], dict):
+        holder = listed[0]
+    text, reason = holder.get(family.text), holder.get(family.reason)
+    if body.get(GUARDED) == "INTERVENED":
+        reason = INTERVENED
+    counts = [holder.get(name, body.get(name)) for name in family.completion_tokens]
+    return _Piece(
+        text if isinstance(text, str) else None,
+        reason if isinstance(reason, str) else None,
+        _count(body.get(family.prompt_tokens)),
+        next((count for value in counts if (count := _count(value)) is not None), None),
+    )
+
+
+def _count(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _last(*counts: int | None) -> int | None:
+    return next((count for count in reversed(counts) if count is not None), None)
+
+
+def _finish(reason: str) -> tuple[FinishReason, str | None]:
+    """The common reason, and the maker's word where it says more. Raises UpstreamError for the word that means failure;
+    a word nobody knows yet ends a text all the same."""
+    word = reason.lower()
+    if word == "error":
+        raise UpstreamError(Failure(FailureKind.SERVER, "The upstream's model broke its answer off with an error."))
+    return _REASONS.get(word, "stop"), None if word in _PLAIN else reason
+
+
+def _usage(prompt: int | None, completion: int | None) -> Usage | None:
+    return None if prompt is None or completion is None else Usage(prompt, completion)
+
+
+def decode_whole(family: Family, body: bytes) -> Completion:
+    """A whole 2xx body. Raises UpstreamError."""
+    piece = _read(family, json_object(body))
+    if piece.text is None or piece.reason is None:
+        raise malformed("has no text or does not say why it ended")
+    finish, native = _finish(piece.reason)
+    return Completion((Choice(0, piece.text, finish, native),), _usage(piece.prompt_tokens, piece.completion_tokens))
+
+
+def decode_stream(family: Family, body: bytes) -> Completion:
+    """The whole answer of a model that is always asked for a stream. Raises UpstreamError."""
+    stream, gatherer = InvokeStream(family), Gatherer(1)
+    for event in (*stream.feed(body), *stream.finish()):
+        gatherer.add(event)
+    return gatherer.completion()
+
+
+def chunk_payload(payload: bytes) -> bytes:
+    """What a `chunk` event carries: the model's own bytes. Raises UpstreamError."""
+    encoded = event_object(payload).get("bytes")
+    try:
+        return b64decode(encoded, validate=True) if isinstance(encoded, str) else b""
+    except ValueError:
+        raise malformed("holds a piece that is not base64") from None
+
+
+class InvokeStream:
+    """See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_complete", "_completion", "_family", "_frames", "_prompt", "_reason")
+
+    def __init__(self, family: Family) -> None:
+        self._complete = False
+        self._family = family
+        self._frames = EventFrames()
+        self._prompt: int | None = None
+        self._completion: int | None = None
+        self._reason: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        if self.complete:
+            return
+        for name, payload in self._frames.feed(data):
+            if name == "chunk" and (piece := chunk_payload(payload)):
+                yield from self._chunk(event_object(piece))
+                if self._complete:
+                    return
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        if not self.complete:
+            if self._reason is None or self._frames.unfinished:
+                raise cut()
+            yield from self._end(self._reason)
+
+    def _chunk(self, event: JsonObject) -> Iterator[StreamEvent]:
+        piece = _read(self._family, event)
+        if piece.text:
+            yield Chunk(text=piece.text)
+        if self._reason != INTERVENED:
+            self._reason = piece.reason or self._reason
+        metrics = event.get(METRICS)
+        own = metrics if isinstance(metrics, dict) else {}
+        # Counts are of all that came so far; those of the prompt come once.
+        self._prompt = _last(self._prompt, piece.prompt_tokens, _count(own.get("inputTokenCount")))
+        self._completion = _last(self._completion, piece.completion_tokens, _count(own.get("outputTokenCount")))
+        if own and self._reason is not None:
+            yield from self._end(self._reason)
+
+    def _end(self, reason: str) -> Iterator[StreamEvent]:
+        """Only now is the finish said: a stream that breaks must not look finished."""
+        finish, native = _finish(reason)
+        self._complete = True
+        yield Chunk(finish_reason=finish, native_finish_reason=native)
+        usage = _usage(self._prompt, self._completion)
+        if usage is not None:
+            yield usage

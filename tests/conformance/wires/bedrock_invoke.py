@@ -1,0 +1,131 @@
+"""Bedrock's InvokeModel: the text models' own bodies, and Anthropic's, whole and in frames.
+
+Shapes: the makers' pages in the service's user guide; `amazon-bedrock-invocationMetrics` as public threads show it.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import orjson
+
+from providers.sse import SSEParser
+from providers.unified import JsonObject, JsonValue
+from tests.conformance.engine import Ask
+from tests.conformance.wires.anthropic import ANTHROPIC
+from tests.conformance.wires.bedrock import MEDIA, frame, streams, too_large
+from tests.conformance.wires.wire import Answered, Spoken, WireFormat, pieces, strings, whole_number
+
+_ACTIONS = ("/invoke", "/invoke-with-response-stream")
+
+
+def _chunks(events: Iterable[JsonObject], answered: Answered) -> list[bytes]:
+    """Events of a model in the service's frames, its own counts in the last."""
+    told = [*events]
+    counts: JsonObject = {"inputTokenCount": answered.prompt_tokens, "outputTokenCount": answered.generated}
+    told[-1] = {**told[-1], "amazon-bedrock-invocationMetrics": counts}
+    return [frame("chunk", {"bytes": b64encode(orjson.dumps(event)).decode()}) for event in told]
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """One maker's shape: `say` writes a text and, at its end, why the model stopped; `whole` and `piece` what stands
+    around that."""
+
+    model: str
+    say: Callable[[str, str | None, Answered], JsonObject]
+    whole: Callable[[JsonObject], JsonObject]
+    piece: Callable[[JsonObject], JsonObject]
+
+    def wire(self) -> WireFormat:
+        """The calls of its model."""
+        return WireFormat(
+            tuple(f"/{self.model.replace(':', '%3A')}{action}" for action in _ACTIONS),
+            _ask,
+            self._answer,
+            self._frames,
+            streams,
+            MEDIA,
+        )
+
+    def _answer(self, body: JsonObject, answered: Answered) -> JsonObject:
+        (written,) = answered.choices
+        return self.whole(self.say(written.text, written.finish, answered))
+
+    def _frames(self, body: JsonObject, answered: Answered) -> list[bytes]:
+        (written,) = answered.choices
+        said = [(text, None) for text in pieces(written)]
+        return _chunks([self.piece(self.say(*each, answered)) for each in [*said, ("", written.finish)]], answered)
+
+
+def _ask(body: JsonObject) -> Ask:
+    settings = body.get("textGenerationConfig")
+    settings = settings if isinstance(settings, dict) else body
+    return Ask(
+        strings(body.get("prompt", body.get("inputText"))),
+        stops=strings(body.get("stop", body.get("stop_sequences"))),
+        limit=whole_number(settings, "max_tokens", "max_gen_len", "maxTokenCount"),
+    )
+
+
+def _titan(text: str, finish: str | None, answered: Answered) -> JsonObject:
+    reason = None if finish is None else {"stop": "FINISH", "length": "LENGTH"}[finish]
+    counts: JsonObject = {"inputTextTokenCount": answered.prompt_tokens, "tokenCount": answered.generated}
+    return {"outputText": text, "completionReason": reason, **counts}
+
+
+def _llama(text: str, finish: str | None, answered: Answered) -> JsonObject:
+    counts: JsonObject = {"prompt_token_count": answered.prompt_tokens, "generation_token_count": answered.generated}
+    return {"generation": text, "stop_reason": finish, **counts}
+
+
+def _plain(text: str, finish: str | None, answered: Answered) -> JsonObject:
+    return {"text": text, "stop_reason": finish}
+
+
+def _cohere(text: str, finish: str | None, answered: Answered) -> JsonObject:
+    if finish is None:
+        return {"text": text, "is_finished": False}
+    return {"text": text, "is_finished": True, "finish_reason": {"stop": "COMPLETE", "length": "MAX_TOKENS"}[finish]}
+
+
+MAKERS = (
+    Maker(
+        "amazon.titan-text-premier-v1:0",
+        _titan,
+        lambda said: {"inputTextTokenCount": said["inputTextTokenCount"], "results": [said]},
+        lambda said: said,
+    ),
+    Maker("meta.llama3-1-8b-instruct-v1:0", _llama, lambda said: said, lambda said: said),
+    Maker(
+        "mistral.mistral-7b-instruct-v0:2", _plain, lambda said: {"outputs": [said]}, lambda said: {"outputs": [said]}
+    ),
+    Maker("deepseek.r1-v1:0", _plain, lambda said: {"choices": [said]}, lambda said: {"choices": [said]}),
+    Maker("cohere.command-text-v14", _cohere, lambda said: {"generations": [said]}, lambda said: said),
+)
+
+BEDROCK_INVOKE = Spoken(calls=tuple(maker.wire() for maker in MAKERS), too_large=too_large)
+
+
+# Anthropic's body ---------------------------------------------------------------------------------------------------
+
+(_MESSAGES,) = ANTHROPIC.calls
+
+
+def _message(body: JsonObject, answered: Answered) -> JsonValue:
+    return _MESSAGES.whole({**body, "model": "claude"}, answered)
+
+
+def _events(body: JsonObject, answered: Answered) -> list[bytes]:
+    """Anthropic's own events, each in a frame."""
+    parser = SSEParser()
+    told = [
+        payload for data in _MESSAGES.frames({**body, "model": "claude"}, answered) for _, payload in parser.feed(data)
+    ]
+    return _chunks(map(orjson.loads, told), answered)
+
+
+BEDROCK_ANTHROPIC = Spoken(
+    calls=(WireFormat(_ACTIONS, _MESSAGES.ask, _message, _events, streams, MEDIA),),
+    too_large=too_large,
+)

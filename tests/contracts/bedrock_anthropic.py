@@ -1,0 +1,40 @@
+"""Claude on Bedrock's InvokeModel held to the types of both vendors (`anthropic` 2.12.0, `botocore` 1.44.5). Never
+imported by the gateway."""
+
+import base64
+
+import orjson
+from anthropic.types import Message, RawMessageStreamEvent
+from pydantic import TypeAdapter
+
+from tests.contracts import bedrock_invoke
+from tests.contracts.bedrock import framed
+from tests.providers.dialects.anthropic_kit import sdk_check
+
+_EVENT: TypeAdapter[object] = TypeAdapter(RawMessageStreamEvent)
+
+
+def check_body(operation: str, body: bytes) -> None:
+    """Raises for a body that Anthropic's types, or what the service adds to and takes from them, would not have."""
+    assert operation == "chat", operation
+    sent = orjson.loads(body)
+    version, betas = sent.pop("anthropic_version"), sent.pop("anthropic_beta", [])
+    assert version in ("bedrock-2023-05-31", "2026-10-21"), version
+    assert all(isinstance(beta, str) for beta in betas)
+    assert not sent.keys() & {"model", "stream", "service_tier"}, sent.keys()
+    assert b'"type":"url"' not in body
+    sdk_check({**sent, "model": "m"}, "2023-06-01" if version.startswith("bedrock") else version)
+
+
+def check_answer(body: bytes) -> None:
+    """Raises unless Anthropic's client would read the answer."""
+    Message.model_validate_json(body)
+
+
+def check_events(events: list[bytes]) -> None:
+    """Frames of a stream whose pieces are Anthropic's events."""
+    bedrock_invoke.check_events(events)
+    for message in framed(b"".join(events)):
+        event = orjson.loads(base64.b64decode(orjson.loads(message.payload)["bytes"]))
+        if event["type"] not in ("ping", "error"):
+            _EVENT.validate_python(event)
