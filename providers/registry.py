@@ -14,6 +14,7 @@ from providers.dialects.llamacpp import LlamaCppDialect
 from providers.dialects.llm_engine import LlmEngineDialect
 from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
+from providers.dialects.sagemaker import OPENAI_CONTAINER, TGI_CONTAINER, SageMakerDialect
 from providers.dialects.sglang import SglangDialect
 from providers.dialects.tgi import TgiDialect
 from providers.dialects.triton import TritonDialect
@@ -31,6 +32,8 @@ DIALECTS: Mapping[str, Dialect] = {
     "llm_engine": LlmEngineDialect(),
     "ollama": OllamaDialect(),
     "openai": OpenAIDialect(),
+    "sagemaker": SageMakerDialect(OPENAI_CONTAINER),
+    "sagemaker_tgi": SageMakerDialect(TGI_CONTAINER),
     "sglang": SglangDialect(),
     "tgi": TgiDialect(),
     "triton": TritonDialect(),

@@ -22,7 +22,7 @@ from providers.dialects.openai_answer import decode_body
 from providers.dialects.openai_prompt import vendor_messages, wrapped_messages
 from providers.dialects.watsonx_answer import ChatStream, TextReader, classify, decode_text
 from providers.dialects.watsonx_fields import CHAT_FIELDS, TEXT_FIELDS, capabilities
-from providers.failure import Failure, Refusal
+from providers.failure import Failure
 from providers.sse import SSEParser
 from providers.unified import ChatPrompt, JsonObject, Operation, UnifiedRequest
 
@@ -78,8 +78,8 @@ def _owner(target: Target) -> _Owner:
     model: JsonObject = {"model_id": target.upstream_model}
     found = _OWNER.fullmatch(target.base_url)
     if found is None:
-        message = f"The address of {target.name} must end in /projects/ID, /spaces/ID or /deployments/ID."
-        raise Refusal("model", message, "invalid_value")
+        # Whether that is enough is for the service to say.
+        return _Owner(f"{target.base_url}/ml/v1", model)
     if found["kind"] == "deployments":
         return _Owner(f"{found['origin']}/ml/v1/deployments/{found['id']}", {})
     return _Owner(f"{found['origin']}/ml/v1", {**model, _MEMBERS[found["kind"]]: found["id"]})

@@ -30,6 +30,7 @@ HABITS: Mapping[str, Habit] = {
     "vertex_anthropic": "answers",  # the same models
     "bedrock_anthropic": "answers",  # the same again
     "triton": "answers",  # lowers max_tokens to what fits
+    "sagemaker": "answers",  # vLLM in its container
     "mock": "answers",  # has no window
 }
 """What becomes of a call that is too large for the window. Vendors that are not here refuse it."""

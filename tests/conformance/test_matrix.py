@@ -151,7 +151,7 @@ def _without_switches(sent: Sent) -> JsonObject:
     return {name: value for name, value in (sent.body or {}).items() if name not in STREAM}
 
 
-ANSWERED_WHOLE = frozenset({("tgi_native", "echo.logprobs")})
+ANSWERED_WHOLE = frozenset({("tgi_native", "echo.logprobs"), ("sagemaker_tgi", "echo.logprobs")})
 """What a vendor has in whole answers only, to a client that streams too."""
 
 

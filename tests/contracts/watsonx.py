@@ -1,17 +1,21 @@
 """watsonx.ai held to its SDK's parameters (ibm-watsonx-ai 1.8.1). Never imported by the gateway.
 
-The types know names and not ranges; those of the API reference are checked here.
+The types know names and not ranges; those of the API reference are checked here. Of the package only the file of types
+is loaded, because the rest would load pandas.
 """
 
+from enum import StrEnum
 from typing import Any  # the SDK is not installed where types are checked
 
 import orjson
-from ibm_watsonx_ai.foundation_models.schema import (  # type: ignore[import-not-found]
-    ReturnOptionProperties,
-    TextChatParameters,
-    TextGenParameters,
-)
 
+from tests.contracts.alone import types_in
+
+_TYPES = types_in(
+    "ibm-watsonx-ai",
+    "foundation_models/schema/_api.py",
+    {"ibm_watsonx_ai.utils.utils": {"StrEnum": StrEnum}},
+)
 _OWNER = {"model_id", "project_id", "space_id"}
 _CHAT = {"messages", "tools", "tool_choice", "tool_choice_option"}
 
@@ -21,7 +25,7 @@ def check_body(operation: str, body: bytes) -> None:
     sent: dict[str, Any] = orjson.loads(body)
     if "messages" in sent:
         parameters = {name: value for name, value in sent.items() if name not in _OWNER | _CHAT}
-        assert TextChatParameters(**parameters).to_dict() == parameters
+        assert _TYPES.TextChatParameters(**parameters).to_dict() == parameters
         assert sent.get("tool_choice_option", "none") in ("none", "auto", "required")
         assert isinstance(sent.get("tool_choice", {}), dict)
         assert len(parameters.get("stop", [])) <= 4
@@ -29,8 +33,8 @@ def check_body(operation: str, body: bytes) -> None:
     assert sent.keys() <= _OWNER | {"input", "parameters"}, sent.keys()
     assert isinstance(sent["input"], str)
     parameters = sent.get("parameters", {})
-    assert TextGenParameters(**parameters).to_dict() == parameters
-    ReturnOptionProperties(**parameters.get("return_options", {}))
+    assert _TYPES.TextGenParameters(**parameters).to_dict() == parameters
+    _TYPES.ReturnOptionProperties(**parameters.get("return_options", {}))
     assert parameters.get("decoding_method", "greedy") in ("greedy", "sample")
     assert len(parameters.get("stop_sequences", [])) <= 6
     assert 0 <= parameters.get("temperature", 0) <= 2

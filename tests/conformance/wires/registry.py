@@ -12,6 +12,7 @@ from tests.conformance.wires.llamacpp import LLAMACPP
 from tests.conformance.wires.llm_engine import LLM_ENGINE
 from tests.conformance.wires.ollama import OLLAMA
 from tests.conformance.wires.openai import OPENAI
+from tests.conformance.wires.sagemaker import SAGEMAKER, SAGEMAKER_TGI
 from tests.conformance.wires.sglang import SGLANG
 from tests.conformance.wires.tgi import TGI
 from tests.conformance.wires.triton import TRITON
@@ -30,6 +31,8 @@ SPOKEN: Mapping[str, Spoken] = {
     "llm_engine": LLM_ENGINE,
     "ollama": OLLAMA,
     "openai": OPENAI,
+    "sagemaker": SAGEMAKER,
+    "sagemaker_tgi": SAGEMAKER_TGI,
     "sglang": SGLANG,
     "tgi": TGI,
     "triton": TRITON,

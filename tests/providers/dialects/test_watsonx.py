@@ -50,7 +50,9 @@ def test_the_address_says_what_calls_belong_to() -> None:
     own = sent_for(text_request("a"), target_of("watsonx", base_url=f"{ORIGIN}/deployments/d-1"))
     assert own.url == f"{ORIGIN}/ml/v1/deployments/d-1/text/generation?version=2025-10-01"
     assert orjson.loads(own.body) == {"input": "a"}
-    assert "/projects/ID" in refusal_for(text_request("a"), target_of("watsonx", base_url=ORIGIN)).message
+    bare = sent_for(text_request("a"), target_of("watsonx", base_url=ORIGIN))
+    assert bare.url == f"{ORIGIN}/ml/v1/text/generation?version=2025-10-01"
+    assert orjson.loads(bare.body) == {"model_id": "tiny", "input": "a"}
 
 
 def test_the_tables_limit_stands_in_for_the_servers_own() -> None:
