@@ -38,7 +38,7 @@ HABITS: Mapping[str, Habit] = {
 NEW_CLAUDE = re.compile(r"claude-(haiku-4-5|opus-4-7|sonnet-5-5)")
 """The models of Bedrock that answer too; its others refuse."""
 
-COUNT_UNASKED = frozenset({"fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"})
+COUNT_UNASKED = frozenset({"ai21", "fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"})
 """Vendors whose streams end in their usage whatever `stream_options` says."""
 
 

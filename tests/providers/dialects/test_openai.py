@@ -59,6 +59,7 @@ GOLDEN: dict[str, tuple[JsonObject, JsonObject]] = {
     "groq": (NEWER, NEWER),
     "mistral": (RENAMED, RENAMED),
     "deepseek": (UNSEEDED, UNSEEDED),
+    "ai21": (UNSEEDED, UNSEEDED),
     "openrouter": ({**LEGACY, **PICKED}, {**TALKED, **PICKED}),
     "xai": (TALKED, TALKED),
     "perplexity": (BARE, BARE),
@@ -91,8 +92,8 @@ GOLDEN: dict[str, tuple[JsonObject, JsonObject]] = {
     "openai_compatible": (LEGACY, TALKED),
     "mock": (LEGACY, TALKED),
 }
-NO_USAGE_ASKED = {"fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"}
-NO_SEED = {"deepseek", "perplexity", "sambanova", "databricks", "moonshot", "zai"}
+NO_USAGE_ASKED = {"ai21", "fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"}
+NO_SEED = {"ai21", "deepseek", "perplexity", "sambanova", "databricks", "moonshot", "zai"}
 NO_STOPS = {"perplexity", "cloudflare", "zai"}  # the last one takes one
 
 

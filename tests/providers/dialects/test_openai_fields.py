@@ -97,7 +97,7 @@ def test_a_field_is_honoured_on_the_wire_or_refused_by_its_own_name(row: str, na
 
 
 REFUSED_FORMS: Mapping[str, tuple[str, ...]] = {
-    "guided": ("deepseek", "cloudflare", "moonshot", "zai"),
+    "guided": ("ai21", "deepseek", "cloudflare", "moonshot", "zai"),
     "response_format": ("tgi",),
 }
 """Rows that take the field, but not the form in ASKING."""
