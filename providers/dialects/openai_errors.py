@@ -30,6 +30,7 @@ _STATUSES: Mapping[int, FailureKind] = {
     422: FailureKind.INVALID_REQUEST,
     429: FailureKind.RATE_LIMITED,
     498: FailureKind.OVERLOADED,
+    499: FailureKind.SERVER,
     503: FailureKind.OVERLOADED,
     504: FailureKind.TIMEOUT,
     524: FailureKind.TIMEOUT,
