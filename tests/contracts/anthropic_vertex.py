@@ -1,14 +1,8 @@
 """Claude on Vertex AI held to Anthropic's types (`anthropic` 2.12.0). Never imported by the gateway."""
 
-from collections.abc import Iterable
-
 import orjson
-from anthropic.types import Message, RawMessageStreamEvent
-from pydantic import TypeAdapter
 
-from tests.providers.dialects.anthropic_kit import sdk_check
-
-_EVENT: TypeAdapter[object] = TypeAdapter(RawMessageStreamEvent)
+from tests.contracts import anthropic
 
 
 def check_body(operation: str, body: bytes) -> None:
@@ -19,16 +13,8 @@ def check_body(operation: str, body: bytes) -> None:
         raise ValueError(f"{operation} in the version {version!r}")
     if "model" in members or b'"type":"url"' in body:
         raise ValueError("the model stands in the path, and images come with the call")
-    sdk_check({**members, "model": "m"}, "2023-06-01" if version.startswith("vertex") else version)
+    anthropic.check_members({**members, "model": "m"}, "2023-06-01" if version.startswith("vertex") else version)
 
 
-def check_answer(body: bytes) -> None:
-    """Raises on an answer that Anthropic's client could not read."""
-    Message.model_validate_json(body)
-
-
-def check_events(payloads: Iterable[bytes]) -> None:
-    """The same for each event of a stream."""
-    for payload in payloads:
-        if orjson.loads(payload).get("type") not in ("ping", "error"):
-            _EVENT.validate_json(payload)
+check_answer = anthropic.check_answer
+check_events = anthropic.check_events

@@ -4,14 +4,9 @@ imported by the gateway."""
 import base64
 
 import orjson
-from anthropic.types import Message, RawMessageStreamEvent
-from pydantic import TypeAdapter
 
-from tests.contracts import bedrock_invoke
+from tests.contracts import anthropic, bedrock_invoke
 from tests.contracts.bedrock import framed
-from tests.providers.dialects.anthropic_kit import sdk_check
-
-_EVENT: TypeAdapter[object] = TypeAdapter(RawMessageStreamEvent)
 
 
 def check_body(operation: str, body: bytes) -> None:
@@ -23,18 +18,14 @@ def check_body(operation: str, body: bytes) -> None:
     assert all(isinstance(beta, str) for beta in betas)
     assert not sent.keys() & {"model", "stream", "service_tier"}, sent.keys()
     assert b'"type":"url"' not in body
-    sdk_check({**sent, "model": "m"}, "2023-06-01" if version.startswith("bedrock") else version)
+    anthropic.check_members({**sent, "model": "m"}, "2023-06-01" if version.startswith("bedrock") else version)
 
 
-def check_answer(body: bytes) -> None:
-    """Raises unless Anthropic's client would read the answer."""
-    Message.model_validate_json(body)
+check_answer = anthropic.check_answer
 
 
 def check_events(events: list[bytes]) -> None:
     """Frames of a stream whose pieces are Anthropic's events."""
     bedrock_invoke.check_events(events)
     for message in framed(b"".join(events)):
-        event = orjson.loads(base64.b64decode(orjson.loads(message.payload)["bytes"]))
-        if event["type"] not in ("ping", "error"):
-            _EVENT.validate_python(event)
+        anthropic.check_events([base64.b64decode(orjson.loads(message.payload)["bytes"])])

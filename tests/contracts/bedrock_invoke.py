@@ -21,6 +21,10 @@ def _whole(low: int, high: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
+_LENGTH: dict[str, Any] = {"type": "integer", "minimum": 1}
+"""Of an answer. What a model's most is, it says itself by an error."""
+
+
 def _stops(most: int) -> dict[str, Any]:
     return {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": most}
 
@@ -35,16 +39,16 @@ def _object(required: str, **members: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_TITAN = {"temperature": _number(0, 1), "topP": _number(0, 1), "maxTokenCount": _whole(1, 8192)}
+_TITAN = {"temperature": _number(0, 1), "topP": _number(0, 1), "maxTokenCount": _LENGTH}
 _BODIES: list[dict[str, Any]] = [
     _object(
         "inputText",
         textGenerationConfig={"type": "object", "properties": _TITAN, "additionalProperties": False},
     ),
-    _object("prompt", max_gen_len=_whole(1, 8192), temperature=_number(0, 1), top_p=_number(0, 1)),
+    _object("prompt", max_gen_len=_LENGTH, temperature=_number(0, 1), top_p=_number(0, 1)),
     _object(
         "prompt",
-        max_tokens=_whole(1, 32768),
+        max_tokens=_LENGTH,
         temperature=_number(0, 1),
         top_p=_number(0, 1),
         top_k=_whole(1, 200),
@@ -53,7 +57,7 @@ _BODIES: list[dict[str, Any]] = [
     {
         **_object(
             "prompt",
-            max_tokens=_whole(1, 4096),
+            max_tokens=_LENGTH,
             temperature=_number(0, 5),
             p=_number(0, 1),
             k=_number(0, 500),

@@ -5,29 +5,13 @@ the package would load a deep-learning framework. Unknown members beside the sam
 and so by its types; they are checked here.
 """
 
-import importlib.metadata
-import importlib.util
-import sys
-from types import ModuleType
 from typing import Any  # the engine is not installed where types are checked
 
 import orjson
 
+from tests.contracts.alone import types_in
 
-def _types() -> ModuleType:
-    files = importlib.metadata.files("sglang") or []
-    (found,) = [file for file in files if str(file).endswith("sglang/api/v1/api_types.py")]
-    name = "sglang_api_types"
-    spec = importlib.util.spec_from_file_location(name, str(found.locate()))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_TYPES: Any = _types()
+_TYPES = types_in("sglang", "sglang/api/v1/api_types.py")
 _CONSTRAINTS = ("json_schema", "regex", "ebnf", "structural_tag")
 
 

@@ -26,8 +26,8 @@ CACHE = ROOT / ".cache" / "clients"
 class Environment:
     """What is installed together.
 
-    `lock` pins `requirements` and what they need, apart from the distributions that are `left_out`; `locked_by` is the
-    command that writes it.
+    `lock` pins `requirements` and what they need, apart from the distributions that are `left_out`, and what comes
+    `alone`, without what it needs; `locked_by` is the command that writes it.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Environment:
     requirements: tuple[str, ...]
     locked_by: str
     left_out: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
 
     @property
     def directory(self) -> Path:
@@ -77,10 +78,19 @@ class Environment:
         with TemporaryDirectory() as scratch:
             left_out = Path(scratch) / "left_out.txt"
             left_out.write_text("\n".join(self.left_out), encoding="utf-8")
-            command = ["uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes"]
-            command += ["--quiet", "--excludes", str(left_out), "--no-emit-index-url", "--no-emit-find-links"]
-            command += ["--output-file", str(self.lock), "--custom-compile-command", self.locked_by]
-            subprocess.run(command, input="\n".join(self.requirements), text=True, cwd=ROOT, check=True)
+            pins = self._resolved(self.requirements, "--excludes", str(left_out))
+        if self.alone:
+            pins += self._resolved(self.alone, "--no-deps", "--no-header")
+        self.lock.write_text(pins, encoding="utf-8")
+
+    def _resolved(self, requirements: tuple[str, ...], *options: str) -> str:
+        command = ["uv", "pip", "compile", "-", "--universal", "--python-version", "3.11", "--generate-hashes"]
+        command += ["--quiet", "--no-emit-index-url", "--no-emit-find-links"]
+        command += ["--custom-compile-command", self.locked_by, *options]
+        done = subprocess.run(
+            command, input="\n".join(requirements), stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True
+        )
+        return done.stdout
 
     def variables(self) -> Mapping[str, str]:
         """The environment of a process in it, which is to be started with -S: without site-packages and without this

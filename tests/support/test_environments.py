@@ -31,7 +31,7 @@ def some(tmp_path: Path, cache: Path) -> Environment:
     """An environment with a lock."""
     lock = tmp_path / "some.lock"
     lock.write_text("a==1", encoding="utf-8")
-    return Environment("some", lock, ("a==1", "b"), "python -m locker", ("c", "d"))
+    return Environment("some", lock, ("a==1", "b"), "python -m locker", ("c", "d"), ("e==1",))
 
 
 @pytest.fixture
@@ -99,14 +99,18 @@ def test_a_failed_installation_says_why(some: Environment, monkeypatch: pytest.M
 def test_a_lock_is_made_of_all_requirements_without_what_is_left_out(
     some: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[object] = []
+    seen: list[tuple[str, bool, str]] = []
 
-    def run(command: list[str], *, input: str, **_: object) -> None:
-        seen.extend((command[-1], input, Path(command[command.index("--excludes") + 1]).read_text(encoding="utf-8")))
+    def run(command: list[str], *, input: str, **_: object) -> "subprocess.CompletedProcess[str]":
+        assert command[command.index("--custom-compile-command") + 1] == "python -m locker"
+        excluded = Path(command[command.index("--excludes") + 1]).read_text("utf-8") if "--excludes" in command else ""
+        seen.append((input, "--no-deps" in command, excluded))
+        return subprocess.CompletedProcess(command, 0, f"{len(seen)}\n", "")
 
     monkeypatch.setattr(subprocess, "run", run)
     some.write_lock()
-    assert seen == ["python -m locker", "a==1\nb", "c\nd"]
+    assert seen == [("a==1\nb", False, "c\nd"), ("e==1", True, "")]
+    assert some.lock.read_text(encoding="utf-8") == "1\n2\n"
 
 
 def test_a_process_knows_nothing_of_this_one(
