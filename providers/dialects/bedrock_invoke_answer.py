@@ -9,7 +9,7 @@ foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, Usage
 from providers.dialects.bedrock_families import Family
@@ -39,8 +39,7 @@ _REASONS: Mapping[str, FinishReason] = {
 _PLAIN = frozenset({"stop", "finish", "complete", "length", "max_tokens"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """What an answer or a piece of one says; None where it says nothing."""
 
     text: str | None
