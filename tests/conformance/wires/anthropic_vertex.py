@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from providers.unified import JsonObject
+from providers.unified import JsonObject, JsonValue
 from tests.conformance.wires.anthropic import ANTHROPIC
 from tests.conformance.wires.wire import Answered, Spoken
 
@@ -15,7 +15,7 @@ def _named(body: JsonObject) -> JsonObject:
     return {"model": "claude", **body}
 
 
-def _whole(body: JsonObject, answered: Answered) -> JsonObject:
+def _whole(body: JsonObject, answered: Answered) -> JsonValue:
     return _MESSAGES.whole(_named(body), answered)
 
 
