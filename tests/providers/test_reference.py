@@ -42,12 +42,12 @@ def test_a_line_says_where_a_feature_is_what() -> None:
     assert chat["audio"] == ["", "", "everywhere"]
     assert completions["echo_last"] == ["fireworks", "", "the others"]
     native, emulated, refused = completions["prompt.tokens"]
-    assert native.startswith("openai (gpt-3.5-turbo-instruct), ")
+    assert native.startswith("openai (gpt-3.5-turbo-instruct, davinci-002), ")
     assert (emulated, refused) == ("", "the others")
 
 
 def test_models_without_an_endpoint_are_named_once() -> None:
-    assert reference().count("Not with openai (gpt-3.5-turbo-instruct), ") == 1
+    assert reference().count("Not with openai (gpt-3.5-turbo-instruct, davinci-002), ") == 1
     assert "turbo-instruct" not in str(table("Chat completions"))
 
 

@@ -22,7 +22,7 @@ from providers.unified import (
 from tests.providers.dialects import anthropic_kit
 from tests.providers.dialects.openai_kit import TALK, chat, completion, one_param, target
 
-INSTRUCT = target("openai", "gpt-3.5-turbo-instruct")
+BASE_MODEL = target("openai", "davinci-002")
 """Honours everything by itself."""
 GPT = target("openai", "gpt-4o")
 """Chat, with `n` and log probabilities."""
@@ -71,11 +71,11 @@ def refusal(request: UnifiedRequest, to: Target) -> Refusal:
 @pytest.mark.parametrize(
     ("request_", "to"),
     [
-        (completion(), INSTRUCT),
-        (completion({"n": 3, "best_of": 4, "echo": True, "seed": 1}), INSTRUCT),
-        (completion({"n": 3}, ABC), INSTRUCT),
-        (completion({"echo": True, "logprobs": LogprobsWanted(1, "legacy"), "max_tokens": 0}, IDS), INSTRUCT),
-        (completion(prompt=IDS), INSTRUCT),
+        (completion(), BASE_MODEL),
+        (completion({"n": 3, "best_of": 4, "echo": True, "seed": 1}), BASE_MODEL),
+        (completion({"n": 3}, ABC), BASE_MODEL),
+        (completion({"echo": True, "logprobs": LogprobsWanted(1, "legacy"), "max_tokens": 0}, IDS), BASE_MODEL),
+        (completion(prompt=IDS), BASE_MODEL),
         (chat({"n": 3, "stop": ("a", "b", "c", "d")}), GPT),
         (chat({"n": 3}, stream=True), GPT),
         (chat({"n": 1, "temperature": 0.5}), GROQ),

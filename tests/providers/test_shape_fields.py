@@ -20,7 +20,7 @@ from providers.unified import Guided, JsonObject, LogprobsWanted, Params, TextPr
 from tests.providers.dialects import anthropic_kit
 from tests.providers.dialects.openai_kit import chat, completion, one_param, target
 
-INSTRUCT = target("openai", "gpt-3.5-turbo-instruct")
+BASE_MODEL = target("openai", "davinci-002")
 GPT = target("openai", "gpt-4o")
 GROQ = target("groq")
 DEEPSEEK = target("deepseek")
@@ -96,7 +96,7 @@ def test_keeping_a_stop_asks_for_nothing_where_there_is_none() -> None:
 
 
 def test_candidates_of_the_vendor_s_own_choosing_are_not_streamed_so_the_gateway_chooses_among_searched_ones() -> None:
-    prepared = prepare(completion({"stop": SIX, "best_of": 3}), INSTRUCT)
+    prepared = prepare(completion({"stop": SIX, "best_of": 3}), BASE_MODEL)
     body = body_of(prepared)
     assert ("best_of" in body, body["n"], body["stream"], body["logprobs"]) == (False, 3, True, 0)
     assert prepared.finishing == Finishing(stops=("e", "f"), candidates=3, drop_logprobs=True)
@@ -107,7 +107,7 @@ def test_candidates_of_the_vendor_s_own_choosing_are_not_streamed_so_the_gateway
 
 
 def test_a_vendor_s_own_echo_is_its_own() -> None:
-    prepared = prepare(completion({"echo": True, "logprobs": LogprobsWanted(1, "legacy"), "max_tokens": 0}), INSTRUCT)
+    prepared = prepare(completion({"echo": True, "logprobs": LogprobsWanted(1, "legacy"), "max_tokens": 0}), BASE_MODEL)
     assert (body_of(prepared)["echo"], prepared.finishing, prepared.emulated) == (True, None, ())
 
 
@@ -120,7 +120,7 @@ def test_where_there_is_none_the_prompts_are_put_before_their_answers() -> None:
 
 @pytest.mark.parametrize("params", [{"stop": SIX}, {"stop": SIX, "best_of": 3}])
 def test_an_echo_is_kept_out_of_what_is_searched_or_ranked(params: Params) -> None:
-    prepared = prepare(completion({**params, "echo": True}), INSTRUCT)
+    prepared = prepare(completion({**params, "echo": True}), BASE_MODEL)
     assert "echo" not in body_of(prepared)
     assert prepared.finishing is not None
     assert prepared.finishing.echo == ("hello",)
@@ -135,7 +135,7 @@ def test_the_log_probabilities_of_an_echoed_prompt_come_from_the_vendor_or_not_a
 
 
 def test_an_echo_with_log_probabilities_cannot_be_taken_from_the_vendor() -> None:
-    why = refusal(completion({"echo": True, "logprobs": LogprobsWanted(1, "legacy"), "stop": SIX}), INSTRUCT)
+    why = refusal(completion({"echo": True, "logprobs": LogprobsWanted(1, "legacy"), "stop": SIX}), BASE_MODEL)
     assert why.param == "echo"
     assert "'stop'" in why.message
 
@@ -162,7 +162,7 @@ def test_prompts_that_are_only_to_be_repeated_need_no_call() -> None:
 
 
 def test_no_tokens_without_an_echo_are_the_vendor_s_to_refuse_or_give() -> None:
-    assert len(prepare(completion({"max_tokens": 0}), INSTRUCT).calls) == 1
+    assert len(prepare(completion({"max_tokens": 0}), BASE_MODEL).calls) == 1
     assert refusal(completion({"max_tokens": 0}), LLAMACPP).param == "max_tokens"
 
 
