@@ -14,6 +14,7 @@ from providers.dialects.llamacpp import LlamaCppDialect
 from providers.dialects.llm_engine import LlmEngineDialect
 from providers.dialects.ollama import OllamaDialect
 from providers.dialects.openai import OpenAIDialect
+from providers.dialects.replicate import ReplicateDialect
 from providers.dialects.sagemaker import OPENAI_CONTAINER, TGI_CONTAINER, SageMakerDialect
 from providers.dialects.sglang import SglangDialect
 from providers.dialects.tgi import TgiDialect
@@ -32,6 +33,7 @@ DIALECTS: Mapping[str, Dialect] = {
     "llm_engine": LlmEngineDialect(),
     "ollama": OllamaDialect(),
     "openai": OpenAIDialect(),
+    "replicate": ReplicateDialect(),
     "sagemaker": SageMakerDialect(OPENAI_CONTAINER),
     "sagemaker_tgi": SageMakerDialect(TGI_CONTAINER),
     "sglang": SglangDialect(),

@@ -12,6 +12,7 @@ from tests.conformance.wires.llamacpp import LLAMACPP
 from tests.conformance.wires.llm_engine import LLM_ENGINE
 from tests.conformance.wires.ollama import OLLAMA
 from tests.conformance.wires.openai import OPENAI
+from tests.conformance.wires.replicate import REPLICATE
 from tests.conformance.wires.sagemaker import SAGEMAKER, SAGEMAKER_TGI
 from tests.conformance.wires.sglang import SGLANG
 from tests.conformance.wires.tgi import TGI
@@ -31,6 +32,7 @@ SPOKEN: Mapping[str, Spoken] = {
     "llm_engine": LLM_ENGINE,
     "ollama": OLLAMA,
     "openai": OPENAI,
+    "replicate": REPLICATE,
     "sagemaker": SAGEMAKER,
     "sagemaker_tgi": SAGEMAKER_TGI,
     "sglang": SGLANG,
