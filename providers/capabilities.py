@@ -226,16 +226,20 @@ def feature_of(name: str, value: object) -> str:
     match name, value:
         case "guided", Guided():
             return value.field
-        case "response_format", {"type": "json_object", "schema": dict()}:
-            return "response_format.json_schema"
-        case "response_format", {"type": str(kind)}:
-            named = f"response_format.{kind}"
-            return named if named in FEATURES else "response_format.json_schema"
-        case "tool_choice", str(word):
-            return "tools" if word == "auto" else f"tool_choice.{word}"
+        case "response_format", dict():
+            return f"response_format.{_format_kind(value)}"
+        case "tool_choice", "auto":
+            return "tools"
         case "tool_choice", _:
-            return "tool_choice.named"
+            return f"tool_choice.{value if isinstance(value, str) else 'named'}"
         case "context_length_exceeded_behavior", _:
             return f"{name}.{value}"
         case _:
             return name
+
+
+def _format_kind(value: Mapping[str, object]) -> str:
+    """A JSON mode with a schema is a schema; of a kind that nobody here knows, the vendor has the word."""
+    kind = value.get("type")
+    known = f"response_format.{kind}" in FEATURES
+    return "json_schema" if isinstance(value.get("schema"), dict) or not known else str(kind)

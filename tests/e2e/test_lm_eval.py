@@ -13,7 +13,7 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonObject, JsonValue
+from providers.unified import JsonValue
 from tests.e2e.kit import CLIENTS, digest, totals
 from tests.support.engine import Engine
 from tests.support.gateway import RunningGateway, running_gateway
