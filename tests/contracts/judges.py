@@ -63,13 +63,15 @@ SDKS = Environment(
         "types-requests",
     ),
     (
+        "ai21==4.3.0",
         "ibm-watsonx-ai==1.8.1",
+        "replicate==1.0.7",
         "scale-llm-engine==0.0.0b45",
         "sglang==0.5.23; sys_platform == 'linux' and python_version < '3.14'",
     ),
 )
 """What is left out serves their command lines, logins and downloads, 70 MB of it; their types are there without. What
-comes alone would bring pandas, an old SDK of another vendor, and a deep-learning framework."""
+comes alone needs nothing more for its types, and would bring pandas or a deep-learning framework."""
 
 _NEWEST = sys.version_info >= (3, 14)
 ABSENT: Mapping[str, str] = {

@@ -189,7 +189,7 @@ VENDORS: Final[Mapping[str, tuple[Held, ...]]] = {
         ),
     ),
     "localai": (openai({**_LLAMA_SAMPLING, "grammar": TEXT}),),
-    "lm_studio": (openai(_LLAMA_SAMPLING),),
+    "lm_studio": (openai({"top_k": WHOLE, "repeat_penalty": NUMBER}),),
     "tgi": (
         openai(
             {},
@@ -223,7 +223,10 @@ VENDORS: Final[Mapping[str, tuple[Held, ...]]] = {
     "bedrock_invoke": (Held(completions="bedrock_invoke"),),
     "sagemaker": (replace(VLLM, elsewhere={"model": "model"}),),
     "sagemaker_tgi": (Held(completions="tgi", beyond={"stream": FLAG}),),
-    "watsonx": (Held("watsonx", "watsonx"),),
+    "watsonx": (only("watsonx"),),
+    "replicate": (Held(completions="replicate"),),
+    # The SDK's messages are mere texts.
+    "ai21": (Held("ai21"), OPENAI),
 }
 """By row. A body must pass all that stands there."""
 

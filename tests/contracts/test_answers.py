@@ -1,0 +1,43 @@
+"""The vendors' own types read the fixtures before our decoders' tests trust them."""
+
+from collections import Counter
+
+import pytest
+
+from tests.contracts.answers import JUDGES, ROOT, Fixture, fixtures
+from tests.contracts.explained import EXPLAINED
+from tests.contracts.judges import Judges
+
+FIXTURES = {fixture.name: fixture for fixture in fixtures() if fixture.payloads}
+NO_EVENTS = {"gemini/streams/array.sse", "gemini/streams/error_first.sse"}
+"""Answers to a streamed request that are no stream of events: one JSON document."""
+
+FRAMED = {"sagemaker"}
+"""Folders whose answers are those of other folders in another wrapping."""
+
+
+@pytest.mark.clients
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("fixture", FIXTURES.values(), ids=FIXTURES)
+def test_the_vendors_types_read_it(fixture: Fixture, judges: Judges, passed: dict[str, Counter[str]]) -> None:
+    fault = judges.fault(fixture.judge, fixture.check, fixture.payloads)
+    explained = EXPLAINED.get(fixture.name)
+    if explained is None:
+        assert fault is None
+        passed["fixtures"][fixture.judge] += 1
+    else:
+        assert fault is not None, f"it passes: {explained.why}"
+        assert explained.says in fault
+
+
+def test_nothing_is_explained_that_is_not_there() -> None:
+    assert set(EXPLAINED) <= FIXTURES.keys()
+
+
+def test_what_holds_no_events_is_known() -> None:
+    assert {fixture.name for fixture in fixtures() if not fixture.payloads} == NO_EVENTS
+
+
+def test_every_folder_of_fixtures_has_a_judge_or_holds_no_answers() -> None:
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and not (path / "README.md").exists()}
+    assert folders - {"clients", "openai"} <= JUDGES.keys() | FRAMED
