@@ -64,13 +64,14 @@ def _model(place: str) -> TypeAdapter[Any]:
 
 def _types(package: str, completions: tuple[str, str] | None, chat: tuple[str, str]) -> Iterator[tuple[str, Generated]]:
     """Where an SDK keeps its types: always in the same modules, but not by the same names (an answer's, an event's)."""
-    name, types = package.split(".")[0], f"{package}.types"
+    name, types = package.split(".")[0], f"{package}.types{_BELOW.get(package, '')}"
     yield f"{name}:chat", Generated(f"{types}.chat.{_CREATE}", *(f"{types}.chat:{each}" for each in chat))
     if completions:
         yield f"{name}:completions", Generated(f"{types}.{_CREATE}", *(f"{types}:{each}" for each in completions))
 
 
 _CREATE = "completion_create_params"
+_BELOW = {"scale_gp": ".beta"}
 
 SDKS: Mapping[str, Generated] = dict(
     pair
@@ -90,6 +91,7 @@ SDKS: Mapping[str, Generated] = dict(
             ("ChatCompletionResponse", "ChatCompletionStreamResponse"),
         ),
         ("scale_gp_beta", ("Completion", "Completion"), ("ChatCompletion", "ChatCompletionChunk")),
+        ("scale_gp", ("CompletionV5", "CompletionV5"), ("CompletionCreateResponse", "ChatCompletionChunkV5")),
     )
     for pair in _types(package, completions, chat)
 )

@@ -190,6 +190,7 @@ VENDORS: Final[Mapping[str, tuple[Held, ...]]] = {
     ),
     "localai": (openai({**_LLAMA_SAMPLING, "grammar": TEXT}),),
     "lm_studio": (openai({"top_k": WHOLE, "repeat_penalty": NUMBER}),),
+    "huggingface": (OPENAI, Held("huggingface")),
     "tgi": (
         openai(
             {},
@@ -204,8 +205,12 @@ VENDORS: Final[Mapping[str, tuple[Held, ...]]] = {
         ),
     ),
     "pais": (openai({"top_k": WHOLE}, completions={"response_format": _FORMATS}),),
-    # The SDK has messages, tools and formats as mere objects, so those are held to OpenAI's types as well.
-    "scale_genai": (Held("scale_gp_beta:chat", "scale_gp_beta:completions"), openai({}, chat={"top_k": WHOLE})),
+    # The SDKs have messages, tools and formats as mere objects, so those are held to OpenAI's types as well.
+    "scale_genai": (
+        Held("scale_gp_beta:chat", "scale_gp_beta:completions"),
+        Held("scale_gp:chat", "scale_gp:completions"),
+        openai({}, chat={"top_k": WHOLE}),
+    ),
     "openai_compatible": (openai(_SAMPLING),),
     "anthropic": (Held("anthropic"),),
     "vertex_anthropic": (Held("anthropic_vertex"),),
