@@ -12,7 +12,6 @@ from tests.providers.dialects.native_kit import (
     chat_request,
     decoded,
     fixture,
-    names_in,
     only,
     refusal_for,
     sent_for,
@@ -101,47 +100,6 @@ def test_answers_and_streams_have_their_decoders() -> None:
     assert text_of(streamed(sent, fixture("cohere", "streams", "text.sse"))) == "Checking Oslo: 3 °C 👋."
 
 
-ERRORS = {
-    "error_400_cap.json": (400, FailureKind.INVALID_REQUEST),
-    "error_400_context.json": (400, FailureKind.CONTEXT_LENGTH),
-    "error_400_size.json": (400, FailureKind.CONTEXT_LENGTH),
-    "error_401.json": (401, FailureKind.AUTH),
-    "error_404_model.json": (404, FailureKind.NOT_FOUND),
-    "error_422.json": (422, FailureKind.INVALID_REQUEST),
-    "error_429_month.json": (429, FailureKind.QUOTA),
-    "error_429_rate.json": (429, FailureKind.RATE_LIMITED),
-    "error_498.json": (498, FailureKind.AUTH),
-    "error_502.html": (502, FailureKind.SERVER),
-}
-
-
-def test_the_errors_are_all_here() -> None:
-    assert names_in("cohere", "errors") == sorted(ERRORS)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors_mean_what_the_vendor_says(name: str) -> None:
-    status, kind = ERRORS[name]
-    sent = sent_for(chat_request(), TARGET)
-    failure = TARGET.dialect.classify(sent, status, {"retry-after": "7"}, fixture("cohere", "errors", name))
-    assert (failure.kind, failure.status, failure.retry_after) == (kind, status, 7.0)
-    assert "10.0.0.7" not in failure.message
-
-
 @pytest.mark.parametrize(("status", "kind"), [(402, FailureKind.QUOTA), (403, FailureKind.AUTH)])
 def test_without_words_the_status_decides(status: int, kind: FailureKind) -> None:
     assert TARGET.dialect.classify(sent_for(chat_request(), TARGET), status, {}, b"").kind is kind
-
-
-def test_sizes_are_told() -> None:
-    sent = sent_for(chat_request(), TARGET)
-    told = {
-        name: TARGET.dialect.classify(sent, 400, {}, fixture("cohere", "errors", f"error_400_{name}.json")).overflow
-        for name in ("cap", "context", "size")
-    }
-    assert told["cap"] is not None
-    assert told["cap"].output_cap == 4096
-    assert told["context"] is not None
-    assert (told["context"].window, told["context"].total) == (4096, 4310)
-    assert told["size"] is not None
-    assert (told["size"].window, told["size"].prompt_alone) == (132000, True)

@@ -5,14 +5,13 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.failure import FailureKind, Refusal
+from providers.failure import Refusal
 from providers.unified import JsonObject, Operation, TextPrompt, TokenPrompt
 from tests.providers.dialects.native_kit import (
     body_for,
     chat_request,
     decoded,
     fixture,
-    names_in,
     only,
     refusal_for,
     sent_for,
@@ -86,35 +85,3 @@ def test_answers_and_streams_have_their_decoders() -> None:
     sent = sent_for(text_request(), TARGET)
     assert only(decoded(sent, fixture("llamacpp", "answers", "text.json"))).text == " is blue: 3 °C 👋."
     assert text_of(streamed(sent, fixture("llamacpp", "streams", "text.sse"))) == " is blue: 3 °C 👋."
-
-
-ERRORS = {
-    "error_400_context.json": (400, FailureKind.CONTEXT_LENGTH),
-    "error_400_grammar.json": (400, FailureKind.INVALID_REQUEST),
-    "error_401.json": (401, FailureKind.AUTH),
-    "error_404.json": (404, FailureKind.NOT_FOUND),
-    "error_500_context.json": (500, FailureKind.CONTEXT_LENGTH),
-    "error_501_infill.json": (501, FailureKind.INVALID_REQUEST),
-    "error_502.html": (502, FailureKind.SERVER),
-    "error_503_loading.json": (503, FailureKind.OVERLOADED),
-}
-
-
-def test_the_errors_are_all_here() -> None:
-    assert names_in("llamacpp", "errors") == sorted(ERRORS)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors_mean_what_the_engine_says(name: str) -> None:
-    status, kind = ERRORS[name]
-    body = fixture("llamacpp", "errors", name)
-    failure = TARGET.dialect.classify(sent_for(text_request(), TARGET), status, {"retry-after": "3"}, body)
-    assert (failure.kind, failure.status, failure.retry_after) == (kind, status, 3.0)
-    assert "10.0.0.7" not in failure.message
-
-
-def test_sizes_are_told_by_the_members() -> None:
-    body = fixture("llamacpp", "errors", "error_400_context.json")
-    overflow = TARGET.dialect.classify(sent_for(text_request(), TARGET), 400, {}, body).overflow
-    assert overflow is not None
-    assert (overflow.window, overflow.prompt, overflow.exact, overflow.prompt_alone) == (4096, 5210, True, True)

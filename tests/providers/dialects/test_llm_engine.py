@@ -5,14 +5,12 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.failure import FailureKind
 from providers.unified import JsonObject, Operation
 from tests.providers.dialects.native_kit import (
     body_for,
     chat_request,
     decoded,
     fixture,
-    names_in,
     only,
     refusal_for,
     sent_for,
@@ -61,36 +59,3 @@ def test_answers_and_streams_have_their_decoders() -> None:
     sent = sent_for(text_request(), TARGET)
     assert only(decoded(sent, fixture("llm_engine", "answers", "text.json"))).text == " is blue: 3 °C 👋."
     assert text_of(streamed(sent, fixture("llm_engine", "streams", "text.sse"))) == " is blue: 3 °C 👋."
-
-
-ERRORS = {
-    "error_400_context.json": (400, FailureKind.CONTEXT_LENGTH),
-    "error_400_value.json": (400, FailureKind.INVALID_REQUEST),
-    "error_401.json": (401, FailureKind.AUTH),
-    "error_404.json": (404, FailureKind.NOT_FOUND),
-    "error_422.json": (422, FailureKind.INVALID_REQUEST),
-    "error_429.json": (429, FailureKind.RATE_LIMITED),
-    "error_500.json": (500, FailureKind.SERVER),
-    "error_502.html": (502, FailureKind.SERVER),
-    "error_503.json": (503, FailureKind.OVERLOADED),
-}
-
-
-def test_the_errors_are_all_here() -> None:
-    assert names_in("llm_engine", "errors") == sorted(ERRORS)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors_mean_what_the_server_says(name: str) -> None:
-    status, kind = ERRORS[name]
-    sent = sent_for(text_request(), TARGET)
-    failure = TARGET.dialect.classify(sent, status, {"retry-after": "3"}, fixture("llm_engine", "errors", name))
-    assert (failure.kind, failure.status, failure.retry_after) == (kind, status, 3.0)
-    assert "10.0.0.7" not in failure.message
-
-
-def test_sizes_are_told() -> None:
-    body = fixture("llm_engine", "errors", "error_400_context.json")
-    overflow = TARGET.dialect.classify(sent_for(text_request(), TARGET), 400, {}, body).overflow
-    assert overflow is not None
-    assert (overflow.window, overflow.prompt, overflow.requested) == (4096, 4090, 16)

@@ -5,14 +5,12 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.failure import FailureKind
 from providers.unified import JsonObject, Operation, TextPrompt, TokenPrompt
 from tests.providers.dialects.native_kit import (
     body_for,
     chat_request,
     decoded,
     fixture,
-    names_in,
     only,
     refusal_for,
     sent_for,
@@ -99,36 +97,3 @@ def test_answers_and_streams_have_their_decoders() -> None:
     sent = sent_for(chat_request(), TARGET)
     assert only(decoded(sent, fixture("ollama", "answers", "chat.json"))).text == "Checking Oslo: 3 °C 👋."
     assert text_of(streamed(sent, fixture("ollama", "streams", "chat.ndjson"))) == "Checking Oslo: 3 °C 👋."
-
-
-ERRORS = {
-    "error_400_context.json": (400, FailureKind.CONTEXT_LENGTH),
-    "error_400_insert.json": (400, FailureKind.INVALID_REQUEST),
-    "error_400_long.json": (400, FailureKind.CONTEXT_LENGTH),
-    "error_401.json": (401, FailureKind.AUTH),
-    "error_404.json": (404, FailureKind.NOT_FOUND),
-    "error_429.json": (429, FailureKind.QUOTA),
-    "error_500.json": (500, FailureKind.SERVER),
-    "error_502.html": (502, FailureKind.SERVER),
-    "error_503.json": (503, FailureKind.OVERLOADED),
-}
-
-
-def test_the_errors_are_all_here() -> None:
-    assert names_in("ollama", "errors") == sorted(ERRORS)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors_mean_what_the_engine_says(name: str) -> None:
-    status, kind = ERRORS[name]
-    failure = TARGET.dialect.classify(sent_for(chat_request(), TARGET), status, {}, fixture("ollama", "errors", name))
-    assert (failure.kind, failure.status, failure.retry_after) == (kind, status, None)
-    assert "10.0.0.7" not in failure.message
-    assert "abc" not in failure.message
-
-
-def test_sizes_are_told() -> None:
-    body = fixture("ollama", "errors", "error_400_context.json")
-    overflow = TARGET.dialect.classify(sent_for(chat_request(), TARGET), 400, {}, body).overflow
-    assert overflow is not None
-    assert (overflow.window, overflow.prompt, overflow.prompt_alone) == (4096, 5210, True)

@@ -5,14 +5,12 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.failure import FailureKind
 from providers.unified import JsonObject, Operation, TextPrompt, TokenPrompt
 from tests.providers.dialects.native_kit import (
     body_for,
     chat_request,
     decoded,
     fixture,
-    names_in,
     only,
     refusal_for,
     sent_for,
@@ -73,34 +71,3 @@ def test_answers_and_streams_have_their_decoders() -> None:
     sent = sent_for(text_request(), TARGET)
     assert only(decoded(sent, fixture("sglang", "answers", "text.json"))).text == " Paris: 3 °C 👋."
     assert text_of(streamed(sent, fixture("sglang", "streams", "text.sse"))) == " Paris: 3 °C 👋."
-
-
-ERRORS = {
-    "error_400_context.json": (400, FailureKind.CONTEXT_LENGTH),
-    "error_400_contract.json": (400, FailureKind.INVALID_REQUEST),
-    "error_400_sum.json": (400, FailureKind.CONTEXT_LENGTH),
-    "error_400_value.json": (400, FailureKind.INVALID_REQUEST),
-    "error_401.json": (401, FailureKind.AUTH),
-    "error_502.html": (502, FailureKind.SERVER),
-    "error_503.json": (503, FailureKind.OVERLOADED),
-}
-
-
-def test_the_errors_are_all_here() -> None:
-    assert names_in("sglang", "errors") == sorted(ERRORS)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors_mean_what_the_engine_says(name: str) -> None:
-    status, kind = ERRORS[name]
-    body = fixture("sglang", "errors", name)
-    failure = TARGET.dialect.classify(sent_for(text_request(), TARGET), status, {"retry-after": "3"}, body)
-    assert (failure.kind, failure.status, failure.retry_after) == (kind, status, 3.0)
-    assert "10.0.0.7" not in failure.message
-
-
-def test_sizes_are_told() -> None:
-    body = fixture("sglang", "errors", "error_400_sum.json")
-    overflow = TARGET.dialect.classify(sent_for(text_request(), TARGET), 400, {}, body).overflow
-    assert overflow is not None
-    assert (overflow.window, overflow.prompt, overflow.requested) == (4096, 900, 4100)

@@ -5,14 +5,12 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.failure import FailureKind
 from providers.unified import JsonObject, LogprobsWanted, Operation, TextPrompt, TokenPrompt
 from tests.providers.dialects.native_kit import (
     body_for,
     chat_request,
     decoded,
     fixture,
-    names_in,
     only,
     refusal_for,
     sent_for,
@@ -98,44 +96,3 @@ def test_answers_and_streams_have_their_decoders() -> None:
     assert only(decoded(sent, data)).text == text_of(streamed(sent, data)) == " is blue: 3 °C 👋."
     whole = sent_for(text_request("The sky", echo=True, **SCORED), TARGET)
     assert text_of(streamed(whole, fixture("tgi", "answers", "echo.json"))) == "The sky is blue 👋"
-
-
-ERRORS = {
-    "error_401.json": (401, FailureKind.AUTH),
-    "error_422_context.json": (422, FailureKind.CONTEXT_LENGTH),
-    "error_422_inputs.json": (422, FailureKind.CONTEXT_LENGTH),
-    "error_422_shape.txt": (422, FailureKind.INVALID_REQUEST),
-    "error_422_value.json": (422, FailureKind.INVALID_REQUEST),
-    "error_424.json": (424, FailureKind.SERVER),
-    "error_429.json": (429, FailureKind.OVERLOADED),
-    "error_500.json": (500, FailureKind.SERVER),
-    "error_502.html": (502, FailureKind.SERVER),
-    "error_503_loading.json": (503, FailureKind.OVERLOADED),
-}
-
-
-def test_the_errors_are_all_here() -> None:
-    assert names_in("tgi", "errors") == sorted(ERRORS)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors_mean_what_the_server_says(name: str) -> None:
-    status, kind = ERRORS[name]
-    body = fixture("tgi", "errors", name)
-    failure = TARGET.dialect.classify(sent_for(text_request(), TARGET), status, {}, body)
-    assert (failure.kind, failure.status) == (kind, status)
-    assert failure.retry_after == (20.5 if "loading" in name else None)
-    assert "10.0.0.7" not in failure.message
-
-
-def test_a_header_says_more_of_the_wait_than_a_guess() -> None:
-    body = fixture("tgi", "errors", "error_503_loading.json")
-    failure = TARGET.dialect.classify(sent_for(text_request(), TARGET), 503, {"retry-after": "3"}, body)
-    assert failure.retry_after == 3.0
-
-
-def test_sizes_are_told() -> None:
-    body = fixture("tgi", "errors", "error_422_context.json")
-    overflow = TARGET.dialect.classify(sent_for(text_request(), TARGET), 422, {}, body).overflow
-    assert overflow is not None
-    assert (overflow.window, overflow.prompt, overflow.requested) == (4096, 4090, None)
