@@ -23,6 +23,7 @@ _SECTIONS: Final = {
     "SurfaceSettings": "`server.surfaces.<surface>`",
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",
+    "Price": "`price`",
     "Credentials": "`credentials`",
     "AwsCredentials": "`credentials.aws`",
     "GoogleCredentials": "`credentials.google`",
@@ -81,7 +82,7 @@ def _kind(value: JsonSchemaValue) -> str:
         return _kind(options[0])
     if "enum" in value:
         return " or ".join(f"`{option}`" for option in value["enum"])
-    words = {"string": "text", "integer": "number", "boolean": "`true` or `false`", "array": "list"}
+    words = {"string": "text", "integer": "number", "number": "number", "boolean": "`true` or `false`", "array": "list"}
     return f"`{value['const']}`" if "const" in value else words.get(value.get("type", ""), "mapping")
 
 

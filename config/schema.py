@@ -17,6 +17,7 @@ from config.types import (
     ContextBehavior,
     Credential,
     DeploymentName,
+    Dollars,
     Duration,
     HeaderName,
     HeaderValue,
@@ -26,6 +27,7 @@ from config.types import (
     ModelKey,
     NamedVendor,
     OnUnsupported,
+    OptionalDollars,
     OptionalSwitch,
     Policy,
     Port,
@@ -60,6 +62,16 @@ class Timeouts(Section):
         default=None,
         description="The whole request; for a stream it ends at the first content. A client's inference_timeout may "
         "shorten it. Built in: 600s.",
+    )
+
+
+class Price(Section):
+    """What tokens cost at a deployment, in USD per million. It is inherited as a whole."""
+
+    input: Dollars = Field(description="Tokens of the prompt.")
+    output: Dollars = Field(description="Tokens that were generated, reasoning included.")
+    cached_input: OptionalDollars = Field(
+        default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
     )
 
 
@@ -111,6 +123,11 @@ class DeploymentSettings(Section):
     timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines of one attempt.")
     context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
     max_output_tokens: Tokens = Field(default=None, description="Most tokens of an answer.")
+    price: Price | None = Field(
+        default=None,
+        description="What tokens cost, for dragoman_cost_usd_total and the log. None written: what a request cost is "
+        "unknown and not told.",
+    )
     completions: OptionalSwitch = Field(
         default=None, description="Whether the model takes raw prompts. Built in: what its profile says."
     )

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from config.credentials import Credentials
 from config.problems import Path
-from config.schema import Deployment, DeploymentSettings, GatewayConfig, Model
+from config.schema import Deployment, DeploymentSettings, GatewayConfig, Model, Price
 
 IMPLICIT_DEPLOYMENT: Final = "default"
 """The deployment of a model that lists none."""
@@ -52,6 +52,7 @@ class Settings:
     timeouts: TimeoutSeconds
     context_window: int | None
     max_output_tokens: int | None
+    price: Price | None
     completions: bool | None
     on_unsupported: Literal["error", "drop"]
     context_behavior: Literal["truncate", "error"] | None
@@ -127,6 +128,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         timeouts=_timeouts(level),
         context_window=level.first("context_window", lambda s: s.context_window),
         max_output_tokens=level.first("max_output_tokens", lambda s: s.max_output_tokens),
+        price=level.first("price", lambda s: s.price),
         completions=level.first("completions", lambda s: s.completions),
         on_unsupported=level.first("on_unsupported", lambda s: s.on_unsupported) or "error",
         context_behavior=level.first("context_length_exceeded_behavior", lambda s: s.context_length_exceeded_behavior),

@@ -129,6 +129,8 @@ Size = Annotated[int, Field(ge=1024, le=2**30), Referable(to_bytes, _SIZE, "size
 Port = Annotated[int, Field(ge=0, le=65535), Referable()]
 Weight = Annotated[int, Field(ge=0, le=1_000_000), Referable()]
 Tokens = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)] | None, Referable()]
+Dollars = Annotated[float, Field(ge=0, le=1_000_000), Referable()]
+OptionalDollars = Annotated[Annotated[float, Field(ge=0, le=1_000_000)] | None, Referable()]
 Switch = Annotated[bool, Referable()]
 OptionalSwitch = Annotated[bool | None, Referable()]
 Policy = Annotated[Literal["priority", "weighted"], Referable()]

@@ -11,6 +11,7 @@ from providers.auth import Credential
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent
 from providers.failure import Failure
+from providers.price import Price
 from providers.profiles import Profile
 from providers.unified import Operation, UnifiedRequest
 
@@ -34,7 +35,7 @@ class Target:
     has every placeholder filled in and no trailing slash; `row` is the key of `models` it comes from. `completions`
     overrides the profile's answer to whether this model takes raw prompts (None = ask the profile). `on_unsupported`
     is what becomes of a field the deployment cannot honour; `context_behavior` the `context_length_exceeded_behavior`
-    of clients who send none (None = the surface's). A team's own word beats both.
+    of clients who send none (None = the surface's). A team's own word beats both. `price` is None where nobody said it.
     """
 
     vendor: str
@@ -55,6 +56,7 @@ class Target:
     row: str = ""
     on_unsupported: Literal["error", "drop"] = "error"
     context_behavior: Literal["truncate", "error"] | None = None
+    price: Price | None = None
 
     @property
     def label(self) -> str:

@@ -73,6 +73,7 @@ class Dispatcher:
         """One target's entry in the record and its place in the in-flight gauge, whatever its end."""
         attempt = Attempt(prepared.target.label, self._clock())
         record.attempts.append(attempt)
+        record.price = prepared.target.price
         self._metrics.inflight(attempt.deployment, 1)
         try:
             yield attempt

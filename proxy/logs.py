@@ -108,6 +108,8 @@ def request_line(record: RequestRecord) -> bytes:
         fields["completion_tokens"] = record.usage.completion_tokens
         if record.usage.estimated:
             fields["usage_estimated"] = True
+    if (cost := record.cost) is not None:
+        fields["cost_usd"] = round(cost, 12)
     if record.emulated:
         fields["emulated"] = record.emulated
     if record.dropped:

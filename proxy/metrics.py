@@ -66,6 +66,7 @@ class Metrics:
             "Tokens as the upstream counted them; a guess where it counted none.",
             ("team", "model", "direction"),
         )
+        self._cost = self._counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
         self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason"))
         self._reloads = self._counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = self._gauge("inflight_requests", "Requests being answered by a deployment.", ("deployment",))
@@ -97,6 +98,8 @@ class Metrics:
         if usage is not None:
             self._count(self._tokens, usage.prompt_tokens, team, model, "input")
             self._count(self._tokens, usage.completion_tokens, team, model, "output")
+        if (cost := record.cost) is not None:
+            self._count(self._cost, cost, team, model)
 
     def abort(self, side: str, reason: str) -> None:
         """Count a stream that ended early; `side` is `client`, `upstream` or `gateway`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from providers.completion import Usage
+from providers.price import Price, cost
 
 Outcome = Literal["ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "error"]
 
@@ -28,9 +29,9 @@ class RequestRecord:
     """One logical request.
 
     Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's string, for the log.
-    `usage` is that of the answer, `billed` what several calls cost where that differs. `max_tokens` is the limit that
-    the window left room for, where the gateway lowered it. `waited` is the time spent waiting for the upstream,
-    `first_content` when content began.
+    `usage` is that of the answer, `billed` what several calls used where that differs, `price` what the deployment
+    costs that was asked last (None = unknown). `max_tokens` is the limit that the window left room for, where the
+    gateway lowered it. `waited` is the time spent waiting for the upstream, `first_content` when content began.
     """
 
     request_id: str
@@ -48,6 +49,7 @@ class RequestRecord:
     attempts: list[Attempt] = field(default_factory=list)
     usage: Usage | None = None
     billed: Usage | None = None
+    price: Price | None = None
     max_tokens: int | None = None
     waited: float = 0.0
     first_content: float | None = None
@@ -60,6 +62,11 @@ class RequestRecord:
     def deployment(self) -> str | None:
         """The deployment of the last attempt."""
         return self.attempts[-1].deployment if self.attempts else None
+
+    @property
+    def cost(self) -> float | None:
+        """USD; None where the price or the usage is not known."""
+        return cost(self.price, self.billed or self.usage)
 
     @property
     def duration(self) -> float:

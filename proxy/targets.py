@@ -12,6 +12,7 @@ from config.problems import Path, Problem, did_you_mean
 from config.settings import Settings
 from providers.auth import Credential
 from providers.dialect import Target, Timeouts
+from providers.price import Price
 from providers.profiles import Profile, load_profiles
 from providers.registry import DIALECTS
 from proxy.credentials.sources import Deployment, Missing, source_of
@@ -28,7 +29,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
     credential = _credential(profile, settings, base_url, report)
     if report.problems:
         return tuple(report.problems)
-    timeouts = settings.timeouts
+    timeouts, price = settings.timeouts, settings.price
     return Target(
         vendor=vendor,
         model=model,
@@ -48,6 +49,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         row=row,
         on_unsupported=settings.on_unsupported,
         context_behavior=settings.context_behavior,
+        price=None if price is None else Price(price.input, price.output, price.cached_input),
     )
 
 

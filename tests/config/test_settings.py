@@ -3,7 +3,7 @@
 import pytest
 from pydantic import SecretStr
 
-from config.schema import Deployment, Model
+from config.schema import Deployment, Model, Price
 from config.settings import (
     TimeoutSeconds,
     deployment_inheritance,
@@ -20,6 +20,7 @@ TABLE = """\
       headers: {X-A: defaults, X-B: defaults}
       context_window: 1000
       context_length_exceeded_behavior: error
+      price: {input: 3, output: 9, cached_input: 1}
     vendors:
       v:
         profile: vllm
@@ -44,6 +45,7 @@ TABLE = """\
             timeouts: {connect: 3s}
             weight: 5
             upstream_model: big
+            price: {input: 0.5, output: 0}
             headers: {X-B: one}
             on_unsupported: error
             context_length_exceeded_behavior: truncate
@@ -52,6 +54,7 @@ TABLE = """\
       w/m: {}
     """
 CONFIG = load(TABLE, {"VENDOR_KEY": "canary"}).config
+SILENT = load("version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}").config
 
 
 def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
@@ -80,10 +83,17 @@ def test_each_level_may_say_what_becomes_of_what_does_not_fit(
 
 
 def test_where_nobody_says_so_the_request_is_refused_and_the_window_left_to_the_surface() -> None:
-    silent = load("version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}").config
-    found = effective(silent, "v", "v/m", "default")
+    found = effective(SILENT, "v", "v/m", "default")
     assert (found.on_unsupported, found.context_behavior) == ("error", None)
     assert not found.origins
+
+
+def test_a_price_is_inherited_as_a_whole() -> None:
+    one, two = (effective(CONFIG, "v", "v/m", name) for name in ("one", "two"))
+    assert one.price == Price(input=0.5, output=0, cached_input=None)
+    assert two.price == Price(input=3, output=9, cached_input=1)
+    assert one.origins["price"] == ("models", "v/m", "deployments", "one", "price")
+    assert effective(SILENT, "v", "v/m", "default").price is None
 
 
 def test_headers_merge_by_name_whatever_their_case() -> None:

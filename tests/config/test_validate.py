@@ -59,7 +59,7 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "defaults: {inference_extra_params: false}",
             "2:12 defaults.inference_extra_params: unknown key",
         ),
-        ("models: {v/m: {price: {input: 1}}}", "2:16 models.v/m.price: unknown key; not supported by this version"),
+        ("models: {v/m: {budget: {usd: 1}}}", "2:16 models.v/m.budget: unknown key; not supported by this version"),
         (
             "models: {v/m: {policy: fastest}}",
             "2:24 models.v/m.policy: must be priority or weighted; not supported by this version",

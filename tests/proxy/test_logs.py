@@ -13,6 +13,7 @@ import pytest
 from typing_extensions import override
 
 from providers.completion import Usage
+from providers.price import Price
 from proxy import logs
 from proxy.logs import LINES, MAX_LINE, JsonFormatter, LineWriter, request_line, request_text, set_up, timestamp
 from proxy.record import Attempt, RequestRecord
@@ -84,6 +85,16 @@ def test_a_line_says_what_became_of_the_fields_and_that_a_usage_is_a_guess() -> 
     record.emulated, record.dropped, record.usage = ("n", "usage"), ("seed",), Usage(6, 2, estimated=True)
     line = fields(record)
     assert (line["emulated"], line["dropped"], line["usage_estimated"]) == (["n", "usage"], ["seed"], True)
+
+
+def test_a_line_says_what_the_request_cost_where_that_is_known() -> None:
+    record = finished()
+    record.price = Price(0.1, 0.2)
+    assert fields(record)["cost_usd"] == 1e-06
+    record.price = Price(0, 0)
+    assert fields(record)["cost_usd"] == 0
+    record.price = None
+    assert "cost_usd" not in fields(record)
 
 
 def test_a_stream_says_when_its_content_began() -> None:

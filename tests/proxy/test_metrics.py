@@ -6,11 +6,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
+from providers.price import Price
 from proxy.metrics import DURATION_BUCKETS, Metrics
 from proxy.record import Attempt, Outcome, RequestRecord
 from proxy.version import VERSION
 
-COUNTERS = {"requests", "attempts", "tokens", "stream_aborts", "config_reloads"}
+COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "config_reloads"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {"inflight_requests", "config_last_reload_successful", "config_info", "build_info"}
 
@@ -47,7 +48,9 @@ def series(metrics: Metrics) -> Mapping[str, float]:
 
 def test_every_family_has_its_name_type_and_help() -> None:
     metrics = Metrics()
-    metrics.observe(finished())
+    record = finished()
+    record.price = Price(1, 2)
+    metrics.observe(record)
     metrics.inflight("vendor/model/eu", 1)
     metrics.abort("client", "disconnect")
     metrics.reloaded("0" * 64)
@@ -83,6 +86,17 @@ def test_tokens_are_counted_by_direction() -> None:
     found = series(metrics)
     assert found["dragoman_tokens_total{direction=input,model=vendor/model,team=search}"] == 30
     assert found["dragoman_tokens_total{direction=output,model=vendor/model,team=search}"] == 12
+
+
+def test_what_tokens_cost_is_summed_where_their_price_is_known() -> None:
+    metrics = Metrics()
+    record = finished()
+    metrics.observe(record)
+    assert not [name for name in series(metrics) if name.startswith("dragoman_cost")]
+    record.price = Price(100_000, 500_000)
+    metrics.observe(record)
+    metrics.observe(record)
+    assert series(metrics)["dragoman_cost_usd_total{model=vendor/model,team=search}"] == 18
 
 
 def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:

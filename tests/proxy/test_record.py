@@ -1,5 +1,7 @@
 """What is told of a request follows from what was noted."""
 
+from providers.completion import Usage
+from providers.price import Price
 from proxy.record import Attempt, RequestRecord
 
 
@@ -23,3 +25,11 @@ def test_the_duration_is_the_time_between_the_ends() -> None:
     made = record()
     made.finished = 12.5
     assert made.duration == 2.5
+
+
+def test_the_cost_is_that_of_all_calls_and_unknown_without_a_price() -> None:
+    unpriced, one, three = record(), record(), record()
+    unpriced.usage = one.usage = three.usage = Usage(1_000_000, 0)
+    one.price = three.price = Price(2, 8)
+    three.billed = Usage(3_000_000, 1_000_000)
+    assert (unpriced.cost, one.cost, three.cost) == (None, 2, 14)

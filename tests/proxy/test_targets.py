@@ -5,6 +5,7 @@ import pytest
 from config.settings import IMPLICIT_DEPLOYMENT, effective
 from providers.auth import AwsSource, EntraSource, GoogleSource
 from providers.dialect import Target, Timeouts
+from providers.price import Price
 from providers.profiles import load_profiles
 from proxy.targets import make_target
 from tests.proxy.tables import loaded
@@ -34,7 +35,7 @@ def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
     assert found.credential.headers() == {"Authorization": "Bearer k"}
     assert found.timeouts == Timeouts(5.0, 60.0, 120.0, 600.0)
     assert (found.weight, found.allow_private, found.completions) == (1, False, None)
-    assert (found.on_unsupported, found.context_behavior) == ("error", None)
+    assert (found.on_unsupported, found.context_behavior, found.price) == ("error", None, None)
 
 
 EVERYTHING = """
@@ -51,6 +52,7 @@ models:
         weight: 3
         context_window: 1000
         max_output_tokens: 100
+        price: {input: 0.15, output: 0.6, cached_input: 0.075}
         completions: true
         timeouts: {first_event: 2s, total: 3s}
         on_unsupported: drop
@@ -67,6 +69,7 @@ def test_every_setting_reaches_the_target() -> None:
     assert (found.context_window, found.max_output_tokens, found.completions) == (1000, 100, True)
     assert found.allow_private
     assert (found.on_unsupported, found.context_behavior) == ("drop", "truncate")
+    assert found.price == Price(0.15, 0.6, 0.075)
 
 
 def test_a_target_shows_no_secret() -> None:
