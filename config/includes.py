@@ -1,6 +1,7 @@
 """`include:` — the vendors, models, routes and teams of other files put into the tree of the one that includes them.
 
-Never what those maps mean. Two files that write the same name are a mistake, named with both places.
+Never what those maps mean. Two files that write the same name are a mistake, named with both places, unless one of them
+only adds facts about a model.
 """
 
 import glob
@@ -18,6 +19,9 @@ from config.values import Expander
 INCLUDE: Final = "include"
 MERGED: Final = ("vendors", "models", "routes", "teams")
 """What an included file may hold, besides `version: 1` and includes of its own."""
+
+FACTS: Final = frozenset({"context_window", "max_output_tokens", "price"})
+"""What a file may add to a model that another one has: what is true of the model, and others may have found out."""
 
 _MOST_FILES: Final = 1000
 _DEEPEST: Final = 10
@@ -119,17 +123,29 @@ class Includer:
             if present is None or not isinstance(present.node, MapNode):
                 entries[section] = present or entry
             elif isinstance(entry.node, MapNode):
-                entries[section] = Entry(present.key_at, self._joined(section, present.node, entry.node))
+                entries[section] = Entry(present.key_at, self._joined((section,), present.node, entry.node))
             else:
                 self._refuse(entry.node, (section,), "expected a mapping")
 
-    def _joined(self, section: str, present: MapNode, added: MapNode) -> MapNode:
-        for name in present.entries.keys() & added.entries.keys():
-            message = f"written in two files; first at {present.entries[name].key_at}"
-            self.problems.append(Problem.at(added.entries[name].key_at, (section, name), message))
+    def _joined(self, path: Path, present: MapNode, added: MapNode) -> MapNode:
         entries = {**present.entries, **added.entries, **present.entries}
+        for name in present.entries.keys() & added.entries.keys():
+            old, new = present.entries[name], added.entries[name]
+            if path == ("models",) and (models := _with_facts(old.node, new.node)) is not None:
+                entries[name] = Entry(old.key_at, self._joined((*path, name), *models))
+            else:
+                message = f"written in two files; first at {old.key_at}"
+                self.problems.append(Problem.at(new.key_at, (*path, name), message))
         return MapNode(present.at, entries, present.size + added.size, max(present.height, added.height))
 
     def _refuse(self, node: Node, path: Path, message: str) -> None:
         self.complete = False
         self.problems.append(Problem.at(node.at, path, message))
+
+
+def _with_facts(old: Node, new: Node) -> tuple[MapNode, MapNode] | None:
+    """Both, when they are mappings and one of them only adds facts."""
+    if not isinstance(old, MapNode) or not isinstance(new, MapNode):
+        return None
+    adds = any(model.entries and model.entries.keys() <= FACTS for model in (old, new))
+    return (old, new) if adds else None

@@ -7,6 +7,7 @@ import pytest
 
 from config.loader import Loaded, fingerprint, load_file
 from config.problems import ConfigError
+from config.schema import Price
 
 MAIN = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\n"
 
@@ -82,6 +83,35 @@ def test_a_name_in_two_files_is_refused_with_both_places(tmp_path: Path) -> None
     assert complaints(tmp_path, files) == [
         "a.yaml:1:10 models.v/m: written in two files; first at main.yaml:3:10",
         "b.yaml:2:3 routes.r: written in two files; first at a.yaml:2:10",
+    ]
+
+
+@pytest.mark.parametrize("include", ["[facts.yaml, w.yaml]", "[w.yaml, facts.yaml]"])
+def test_a_file_may_add_facts_about_the_models_of_another(tmp_path: Path, include: str) -> None:
+    facts = "models:\n  v/m: {price: {input: 1, output: 2}}\n  w/n: {max_output_tokens: 3, context_window: 9}\n"
+    files = {
+        "main.yaml": MAIN + f"include: {include}\n",
+        "facts.yaml": facts,
+        "w.yaml": "vendors: {w: {}}\nmodels: {w/n: {deployments: {eu: {}}}}\n",
+    }
+    loaded = load(tmp_path, files)
+    models = loaded.config.models
+    assert set(models) == {"v/m", "w/n"}
+    assert models["v/m"].price == Price(input=1, output=2)
+    assert (models["w/n"].context_window, set(models["w/n"].deployments)) == (9, {"eu"})
+    assert str(loaded.locate(("models", "w/n", "context_window"))) == f"{tmp_path}/facts.yaml:3:47"
+
+
+def test_a_fact_in_two_files_is_refused_with_both_places(tmp_path: Path) -> None:
+    main = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {context_window: 9}, v/n: {}}\ninclude: [a.yaml, b.yaml]\n"
+    files = {
+        "main.yaml": main,
+        "a.yaml": "models: {v/m: {context_window: 9}, v/n: {completions: true, price: {input: 1, output: 2}}}\n",
+        "b.yaml": "models: {v/m: {}}\n",
+    }
+    assert complaints(tmp_path, files) == [
+        "a.yaml:1:16 models.v/m.context_window: written in two files; first at main.yaml:3:16",
+        "a.yaml:1:36 models.v/n: written in two files; first at main.yaml:3:36",
     ]
 
 
