@@ -1,7 +1,6 @@
 """Every body of the capability matrix is one that the vendor's own types would have."""
 
 from collections import Counter
-from collections.abc import Mapping
 
 import orjson
 import pytest
@@ -10,12 +9,6 @@ from providers.profiles import load_profiles
 from tests.contracts.bodies import Body, bodies
 from tests.contracts.judges import Judges
 from tests.contracts.vendors import JUDGED_BY_ITSELF, VENDORS, Held, held
-
-_DISPUTED: Mapping[str, pytest.MarkDecorator] = {
-    "groq": pytest.mark.xfail(strict=False, reason="prompt_cache_key is in neither its types nor its API"),
-    "scale_genai": pytest.mark.xfail(strict=False, reason="user is a member of its completions alone"),
-}
-
 
 ROWS = [row for row in load_profiles() if row not in JUDGED_BY_ITSELF]
 
@@ -34,7 +27,7 @@ def test_no_judge_waits_for_a_row_that_is_gone() -> None:
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("row", [pytest.param(row, marks=_DISPUTED.get(row, ())) for row in ROWS])
+@pytest.mark.parametrize("row", ROWS)
 def test_what_goes_out_is_what_the_vendor_takes(row: str, judges: Judges, passed: dict[str, Counter[str]]) -> None:
     every = bodies(row)
     found = [fault for judged in held(row) for body in every if (fault := faults(judges, judged, body))]
