@@ -119,6 +119,16 @@ def _vendors(args: argparse.Namespace) -> int:
     return vendors_json(args.name) if args.json else vendors_text(args.name)
 
 
+def _prices_import(args: argparse.Namespace) -> int:
+    from proxy.commands.prices import import_to_file, import_to_output, write_new, write_over
+    from proxy.reload import Source
+
+    source = Source(args.config, os.environ)
+    if args.output is None:
+        return import_to_output(source)
+    return import_to_file(source, args.output, write_over if args.force else write_new)
+
+
 def _version(args: argparse.Namespace) -> int:
     from proxy.commands.version import version_json, version_text
 
@@ -244,6 +254,17 @@ def _add_vendors(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="everything as a JSON object")
 
 
+def _add_prices(commands: Commands) -> None:
+    examples = ["prices import -c table.yaml", "prices import -c table.yaml -o prices.yaml"]
+    parser = _command(commands, "prices", None, "find out what models cost", examples)
+    inner = parser.add_subparsers(metavar="COMMAND", required=True)
+    summary = "write the windows and prices of a table's models into a file to review and include (extra: prices)"
+    parser = _command(inner, "import", _prices_import, summary, examples)
+    _table_argument(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file; without it standard output")
+    parser.add_argument("--force", action="store_true", help="write over a file that is there already")
+
+
 def _add_version(commands: Commands) -> None:
     parser = _command(commands, "version", _version, "print the version", ["version", "version --json"])
     parser.add_argument("--json", action="store_true", help="as a JSON object, with the Python and the system")
@@ -258,6 +279,7 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_key,
     _add_schema,
     _add_vendors,
+    _add_prices,
     _add_version,
 )
 """In the order of the help."""

@@ -19,7 +19,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "proxy": frozenset(
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
-        | {"azure", "botocore", "google"}
+        | {"azure", "botocore", "genai_prices", "google"}
     ),
 }
 
@@ -46,6 +46,7 @@ HOMES: Mapping[str, str] = {
     "asyncio.ensure_future": "proxy/background.py",
     "azure": "proxy/credentials/entra.py",
     "botocore": "proxy/credentials/aws.py",
+    "genai_prices": "proxy/prices.py",
     "google": "proxy/credentials/google.py",
     "jsonschema_rs": "providers/guided_compile.py",
     "prometheus_client": "proxy/metrics.py",
@@ -54,7 +55,8 @@ HOMES: Mapping[str, str] = {
 
 # What vendors publish for Python. `google` itself is a namespace that others share.
 VENDORS = frozenset(
-    {"anthropic", "azure.core", "azure.identity", "boto3", "botocore", "cohere", "google.auth", "google.genai", "groq"}
+    {"anthropic", "azure.core", "azure.identity", "boto3", "botocore", "cohere", "genai_prices", "google.auth"}
+    | {"google.genai", "groq"}
     | {"huggingface_hub", "mistralai", "msal", "ollama", "openai", "requests", "text_generation", "together", "urllib3"}
 )
 

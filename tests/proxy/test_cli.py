@@ -10,7 +10,7 @@ from proxy.cli import CLOSED_PIPE, INTERRUPTED, SURFACE_NAMES, main
 from proxy.surfaces.registry import SURFACES
 from proxy.terminal import USAGE, CommandError
 
-COMMANDS = ("demo", "serve", "check", "routes", "explain", "key", "schema", "vendors", "version")
+COMMANDS = ("demo", "serve", "check", "routes", "explain", "key", "schema", "vendors", "prices", "version")
 Output = pytest.CaptureFixture[str]
 
 
@@ -35,7 +35,9 @@ def test_the_status_of_the_command_is_the_status_of_the_program(capsys: Output) 
     assert capsys.readouterr().out.startswith("dragoman ")
 
 
-@pytest.mark.parametrize("arguments", [[], ["chekc"], ["serve", "--port", "x"], ["check", "--output", "xml"], ["key"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["chekc"], ["serve", "--port", "x"], ["check", "--output", "xml"], ["key"], ["prices"]]
+)
 def test_wrong_usage_is_status_2(arguments: list[str], capsys: Output) -> None:
     assert usage_error(*arguments) == 2
     assert "usage: dragoman" in capsys.readouterr().err
