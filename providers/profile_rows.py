@@ -114,6 +114,7 @@ class ProfileRow(Row):
     refuses: ByOperation = ByOperation()
     rename: Names = Names()
     max_tokens_field: dict[OperationName, str] = {}
+    words: dict[str, dict[str, str]] = {}
     bounds: dict[str, Bounds] = {}
     stop_most: int = 4
     top_k_off: int | None = None
@@ -146,5 +147,6 @@ class ProfileRow(Row):
             **{f"accepts.{operation}": self.accepts.of(operation) for operation in Operation},
             **{f"refuses.{operation}": self.refuses.of(operation) for operation in Operation},
             **{f"rename.{operation}": list(self.rename.of(operation)) for operation in Operation},
+            "words": list(self.words),
             "bounds": list(self.bounds),
         }

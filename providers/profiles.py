@@ -87,13 +87,13 @@ class Profile:
     style of `providers.guided`; `verifies` says that the engine may ignore a constraint in silence, so that the answer
     is held against it. `tokenizer` is how the engine counts a prompt, None where it does not. `developer_role` and
     `content_parts` say whether messages may have that role, and content in parts; `reasoning_member` under which name a
-    message of the model carries its reasoning back; `hooks` name what else is done to messages. `streams_only` says
-    that a whole answer is read from a stream too, `line_frames` that an event ends with its line. `body` holds members
-    of every request, and `drops_neutral` says that values which ask for nothing are not sent. `top_k_off` is how the
-    vendor is told that `top_k` is off, None where only leaving it out does. The `error_*` members map the vendor's
-    codes, statuses and messages to failure kinds where the common reading would be wrong; `silent_statuses` do so for
-    answers without a word, and a text that `error_text` matches is an error. `versions` hold the row as it was before
-    a date of the vendor's API, the oldest first.
+    message of the model carries its reasoning back; `hooks` name what else is done to messages. `words` hold by field
+    the vendor's words for values of the client's. `streams_only` says that a whole answer is read from a stream too,
+    `line_frames` that an event ends with its line. `body` holds members of every request, and `drops_neutral` says that
+    values which ask for nothing are not sent. `top_k_off` is how the vendor is told that `top_k` is off, None where
+    only leaving it out does. The `error_*` members map the vendor's codes, statuses and messages to failure kinds where
+    the common reading would be wrong; `silent_statuses` do so for answers without a word, and a text that `error_text`
+    matches is an error. `versions` hold the row as it was before a date of the vendor's API, the oldest first.
     """
 
     name: str
@@ -105,6 +105,7 @@ class Profile:
     model_in: Literal["body", "path"]
     api_version: str | None
     forwards_unknown: bool
+    words: Mapping[str, Mapping[str, str]]
     bounds: Mapping[str, tuple[float | None, float | None]]
     stop_most: int
     top_k_off: int | None
@@ -308,6 +309,7 @@ def _built(
         model_in=row.model_in,
         api_version=row.api_version,
         forwards_unknown=row.unknown_fields == "forward",
+        words=MappingProxyType(dict(row.words)),
         bounds=MappingProxyType(dict(row.bounds)),
         stop_most=row.stop_most,
         top_k_off=row.top_k_off,

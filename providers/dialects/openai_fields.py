@@ -82,7 +82,13 @@ def _asks_nothing(draft: Draft, name: str, value: object) -> bool:
 
 
 def _plain(name: str, profile: Profile, wire: Wire) -> Encode:
-    return _bounded(name, profile, wire.rename.get(name, name))
+    write = _bounded(name, profile, wire.rename.get(name, name))
+    return _worded(write, words) if (words := profile.words.get(name)) else write
+
+
+def _worded(write: Encode, words: Mapping[str, str]) -> Encode:
+    """A value under the vendor's word for it."""
+    return lambda draft, value: write(draft, words.get(value, value) if isinstance(value, str) else value)
 
 
 def _max_tokens(name: str, profile: Profile, wire: Wire) -> Encode:

@@ -39,7 +39,7 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
         {"tool": {"name": "look"}},
     ],
     "parallel_tool_calls": [False, {"type": "auto", "disable_parallel_tool_use": True}],
-    "service_tier": ["default", "standard_only", "standard"],
+    "service_tier": ["default", "standard_only", "standard", "on_demand"],
     "reasoning_effort": ["low", {"thinkingLevel": "LOW"}, {"thinkingBudget": 1024}],
     "thinking": [
         {"type": "enabled", "budget_tokens": 1024},

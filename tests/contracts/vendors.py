@@ -136,8 +136,6 @@ VENDORS: Final[Mapping[str, tuple[Held, ...]]] = {
             chat_beyond={
                 # In the documentation, and not yet in the SDK.
                 "stream_options": exactly(include_usage=FLAG),
-                # OpenAI's word of the client's own; the vendor has another and says so.
-                "service_tier": const("default"),
             },
         ),
     ),

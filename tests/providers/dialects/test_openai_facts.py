@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from providers.unified import (
@@ -130,6 +131,18 @@ def test_openrouter_s_client_may_say_otherwise_without_touching_the_row() -> Non
     asked = replace(chat(), extra_params=extra)
     assert body_of(asked, target("openrouter"))["provider"] == {"require_parameters": False, "order": ["x"]}
     assert body_of(chat(), target("openrouter"))["provider"] == {"require_parameters": True}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [("default", "on_demand"), ("auto", "auto"), ("flex", "flex"), ("on_demand", "on_demand")]
+)
+def test_groq_s_word_for_the_default_tier_is_its_own(asked: str, told: str) -> None:
+    call = DIALECT.encode(chat({"service_tier": asked}), target("groq"))
+    assert (orjson.loads(call.body)["service_tier"], call.emulated) == (told, ())
+
+
+def test_a_tier_goes_as_the_client_says_it_where_the_row_has_no_other_word() -> None:
+    assert body_of(chat({"service_tier": "default"}), target("openai"))["service_tier"] == "default"
 
 
 def test_openrouter_s_reasoning_effort_is_nested() -> None:
