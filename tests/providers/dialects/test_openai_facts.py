@@ -1,5 +1,6 @@
 """Facts of single vendors that their rows carry: what a request becomes there, and what is refused and why."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import orjson
@@ -143,6 +144,18 @@ def test_groq_s_word_for_the_default_tier_is_its_own(asked: str, told: str) -> N
 
 def test_a_tier_goes_as_the_client_says_it_where_the_row_has_no_other_word() -> None:
     assert body_of(chat({"service_tier": "default"}), target("openai"))["service_tier"] == "default"
+
+
+@pytest.mark.parametrize("request_of", [chat, completion])
+def test_sambanova_s_models_that_know_a_repetition_penalty_get_it(
+    request_of: Callable[[Params], UnifiedRequest],
+) -> None:
+    asked = request_of({"repetition_penalty": 1.2, "top_k": 4})
+    for model in ("gpt-oss-120b", "MiniMax-M2.5"):
+        body = body_of(asked, target("sambanova", model))
+        assert (body["repetition_penalty"], body["top_k"]) == (1.2, 4)
+    assert refusal_of(asked, target("sambanova", "DeepSeek-V3.1")).param == "repetition_penalty"
+    assert body_of(chat({"reasoning_effort": "low"}), target("sambanova", "gpt-oss-120b"))["reasoning_effort"] == "low"
 
 
 def test_openrouter_s_reasoning_effort_is_nested() -> None:
