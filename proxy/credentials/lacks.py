@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,49 @@ from proxy.credentials.extras import missing
 from proxy.snapshot import Snapshot
 
 Env = Mapping[str, str]
+
+
+class Machine:
+    """What there is besides the table. All that many sources share is looked at once: a large table has a source for
+    each role, profile or identity."""
+
+    def __init__(self, env: Env) -> None:
+        self.env = env
+        self._missing: dict[str, str | None] = {}
+
+    def missing(self, kind: str) -> str | None:
+        """What to install for this kind of credentials; None when it is there."""
+        if kind not in self._missing:
+            self._missing[kind] = missing(kind)
+        return self._missing[kind]
+
+    @cached_property
+    def home(self) -> Path:
+        """The user's own folder."""
+        return Path(self.env.get("HOME") or "/")
+
+    @cached_property
+    def aws_files(self) -> tuple[Path, Path]:
+        """Where AWS's profiles are."""
+        own = self.home / ".aws"
+        return (
+            Path(self.env.get("AWS_SHARED_CREDENTIALS_FILE") or own / "credentials"),
+            Path(self.env.get("AWS_CONFIG_FILE") or own / "config"),
+        )
+
+    @cached_property
+    def aws_profiles(self) -> Mapping[str, frozenset[str]]:
+        """AWS's profiles, and the names of the keys that each has in either file."""
+        found: dict[str, frozenset[str]] = {}
+        for file in self.aws_files:
+            for name, keys in _profiles(file):
+                found[name] = found.get(name, frozenset()) | keys
+        return found
+
+    @cached_property
+    def has_azure_command(self) -> bool:
+        """Whether one of the commands is there that Azure's chain asks."""
+        return any(shutil.which(command, path=self.env.get("PATH", "")) for command in _ENTRA_COMMANDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +89,13 @@ class Lacks:
 
 def lacks(loaded: Loaded, snapshot: Snapshot, env: Env) -> Lacks:
     """Everything that is missing, once for each source."""
+    machine = Machine(env)
     found: dict[Source, tuple[Problem, Lack] | None] = {}
     for target in snapshot.targets():
         source = target.credential.source
         if source is None or source in found:
             continue
-        lack = lack_of(source, env)
+        lack = lack_of(source, machine)
         found[source] = None if lack is None else (_problem(loaded, target, lack), lack)
     told = [each for each in found.values() if each is not None]
     return Lacks(
@@ -65,17 +110,17 @@ def _problem(loaded: Loaded, target: Target, lack: Lack) -> Problem:
     return Problem.at(loaded.locate(place), place, lack.message)
 
 
-def lack_of(source: Source, env: Env) -> Lack | None:
+def lack_of(source: Source, machine: Machine) -> Lack | None:
     """What is missing of one source; None when something is there, whether it is good or not."""
-    if (extra := missing(source.kind)) is not None:
+    if (extra := machine.missing(source.kind)) is not None:
         return Lack(extra)
     match source:
         case AwsSource():
-            return _aws(source, env)
+            return _aws(source, machine)
         case GoogleSource():
-            return _google(source, env)
+            return _google(source, machine)
         case EntraSource():
-            return _entra(env)
+            return _entra(machine)
         case OidcSource() | ExchangeSource():
             return None
 
@@ -94,26 +139,17 @@ _AWS_KEYS: Final = frozenset(
 """Keys of a profile by which it can have credentials."""
 
 
-def _aws(source: AwsSource, env: Env) -> Lack | None:
-    files = _aws_files(env)
-    profile = source.profile or env.get("AWS_PROFILE") or "default"
-    sections = [keys for file in files for name, keys in _profiles(file) if name == profile]
-    shown = " and ".join(map(str, files))
-    if source.profile is not None and not sections:
+def _aws(source: AwsSource, machine: Machine) -> Lack | None:
+    env = machine.env
+    keys = machine.aws_profiles.get(source.profile or env.get("AWS_PROFILE") or "default")
+    shown = " and ".join(map(str, machine.aws_files))
+    if source.profile is not None and keys is None:
         return Lack(f"there is no profile of that name in {shown}")
     variables = _AWS_CONTAINER if source.profile else (*_AWS_SECRETS, *_AWS_CONTAINER)
-    if any(env.get(name) for name in variables) or any(keys & _AWS_KEYS for keys in sections):
+    if any(env.get(name) for name in variables) or (keys is not None and keys & _AWS_KEYS):
         return None
     places = f"in the environment ({', '.join(variables)}) and in the profile's section of {shown}"
     return Lack(f"no credentials of AWS {places}; {_LAST}", certain=False)
-
-
-def _aws_files(env: Env) -> tuple[Path, Path]:
-    own = _home(env) / ".aws"
-    return (
-        Path(env.get("AWS_SHARED_CREDENTIALS_FILE") or own / "credentials"),
-        Path(env.get("AWS_CONFIG_FILE") or own / "config"),
-    )
 
 
 def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
@@ -132,12 +168,14 @@ def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
 _GOOGLE_VARIABLE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
-def _google(source: GoogleSource, env: Env) -> Lack | None:
+def _google(source: GoogleSource, machine: Machine) -> Lack | None:
+    env = machine.env
     if source.file is not None:
         return _google_file(Path(source.file), "the file")
     if env.get(_GOOGLE_VARIABLE):
         return _google_file(Path(env[_GOOGLE_VARIABLE]), f"the file of {_GOOGLE_VARIABLE}")
-    own = Path(env.get("CLOUDSDK_CONFIG") or _home(env) / ".config" / "gcloud") / "application_default_credentials.json"
+    folder = Path(env.get("CLOUDSDK_CONFIG") or machine.home / ".config" / "gcloud")
+    own = folder / "application_default_credentials.json"
     if own.exists():
         return _google_file(own, str(own))
     return Lack(
@@ -164,14 +202,9 @@ _ENTRA_MACHINE: Final = ("IDENTITY_ENDPOINT", "MSI_ENDPOINT")
 _ENTRA_COMMANDS: Final = ("az", "azd", "pwsh")
 
 
-def _entra(env: Env) -> Lack | None:
+def _entra(machine: Machine) -> Lack | None:
     variables = (*_ENTRA_VARIABLES, *_ENTRA_MACHINE)
-    commands = (shutil.which(command, path=env.get("PATH", "")) for command in _ENTRA_COMMANDS)
-    if any(env.get(name) for name in variables) or any(commands):
+    if any(machine.env.get(name) for name in variables) or machine.has_azure_command:
         return None
     places = f"in the environment ({', '.join(variables)}), and none of the commands {', '.join(_ENTRA_COMMANDS)}"
     return Lack(f"no credentials of Azure {places}; {_LAST}", certain=False)
-
-
-def _home(env: Env) -> Path:
-    return Path(env.get("HOME") or "/")

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from providers.auth import AwsSource, EntraSource, GoogleSource, OidcSource, Source
-from proxy.credentials.lacks import Lack, lack_of, lacks
+from proxy.credentials.lacks import Lack, Machine, lack_of, lacks
 from proxy.snapshot import build_snapshot
 from tests.proxy.tables import loaded
 
@@ -36,7 +36,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def lack(source: Source, home: Path, more: Mapping[str, str] | None = None) -> Lack | None:
     """What is missing on a machine with this home, whose environment holds no more than this."""
-    found = lack_of(source, {"HOME": str(home), **(more or {})})
+    found = lack_of(source, Machine({"HOME": str(home), **(more or {})}))
     assert found is None or "canary" not in found.message
     return found
 
@@ -225,6 +225,26 @@ def test_each_source_is_told_of_once_where_it_is_written(tmp_path: Path) -> None
         "table.yaml:5:79 vendors.a.credentials",
         "table.yaml:8:60 models.a/m.deployments.own.credentials",
     ]
+
+
+def test_many_sources_look_at_the_machine_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    read = Path.read_text
+
+    def watched(file: Path, encoding: str) -> str:
+        looked.append(file.name)
+        return read(file, encoding)
+
+    def missing(kind: str) -> None:
+        looked.append(kind)
+
+    monkeypatch.setattr(Path, "read_text", watched)
+    monkeypatch.setattr("proxy.credentials.lacks.missing", missing)
+    put(tmp_path, ".aws/config", "[profile p1]\nrole_arn = x\n")
+    machine = Machine({"HOME": str(tmp_path)})
+    sources = [AwsSource("bedrock", "eu-central-1", f"p{number}") for number in range(3)]
+    assert [lack_of(source, machine) is None for source in sources] == [False, True, False]
+    assert looked == ["aws", "credentials", "config"]
 
 
 def test_a_table_of_keys_lacks_nothing(tmp_path: Path) -> None:
