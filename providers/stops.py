@@ -18,16 +18,6 @@ from providers.logprobs import Offsets
 _EVERY = sys.maxsize
 
 
-def append_stop(chunk: Chunk) -> Chunk:
-    """The chunk with the stop that the vendor cut off and named, for clients that want it in the text.
-
-    Comes before a StopScanner in a chain, not behind one, which puts its own stops there itself.
-    """
-    if chunk.finish_reason != "stop" or not isinstance(chunk.matched_stop, str):
-        return chunk
-    return replace(chunk, text=chunk.text + chunk.matched_stop)
-
-
 class StopScanner:
     """Ends one choice at the first of `stops`, before it, or behind it with `keep`.
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, Logprobs, TokenLogprob, ToolCallDelta
 from providers.logprob_pieces import joined
-from providers.stops import StopScanner, append_stop
+from providers.stops import StopScanner
 
 ENDED = Chunk(finish_reason="length", native_finish_reason="max_tokens")
 
@@ -337,30 +337,3 @@ def test_thousands_of_chunks_whose_tokens_run_ahead_are_not_looked_at_again_and_
 
 def spelled_tokens(logprobs: Logprobs) -> tuple[str, ...]:
     return logprobs.tokens if isinstance(logprobs, LegacyLogprobs) else tuple(t.token for t in logprobs.content)
-
-
-# The stop that the vendor cut off.
-
-
-def test_the_stop_that_the_vendor_named_is_put_behind_the_text() -> None:
-    end = Chunk(2, "a", "stop", matched_stop="\n")
-    assert append_stop(end) == Chunk(2, "a\n", "stop", matched_stop="\n")
-
-
-@pytest.mark.parametrize(
-    "chunk",
-    [
-        Chunk(text="a"),
-        Chunk(text="a", finish_reason="length", matched_stop="\n"),
-        Chunk(text="a", finish_reason="stop"),
-        Chunk(text="a", finish_reason="stop", matched_stop=50256),
-    ],
-)
-def test_nothing_is_appended_without_a_stop_string(chunk: Chunk) -> None:
-    assert append_stop(chunk) is chunk
-
-
-def test_a_stop_of_the_vendor_and_one_of_ours_end_in_one_chain() -> None:
-    scanner = StopScanner(("\n", "END"), keep=True)
-    (out,) = scanner.feed(append_stop(Chunk(text="a", finish_reason="stop", matched_stop="\n")))
-    assert out == Chunk(text="a\n", finish_reason="stop", matched_stop="\n")
