@@ -108,7 +108,7 @@ FAMILIES: tuple[Family, ...] = (
         re.compile(r"cohere\.command-(text|light)"),
         "prompt",
         {
-            "max_tokens": Setting("max_tokens", 1),
+            "max_tokens": Setting("max_tokens", 1, 4096),
             "temperature": Setting("temperature", 0, 5),
             "top_p": Setting("p", 0, 1),
             "top_k": Setting("k", 0, 500),

@@ -13,7 +13,7 @@ import orjson
 
 from providers.unified import JsonObject, JsonValue
 
-WINDOW = 4096
+WINDOW = 4000
 """Tokens that prompt and answer may have together, for every model of every fake."""
 
 WORDS = ("one", " two", " END", " three")

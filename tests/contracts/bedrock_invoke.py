@@ -22,7 +22,7 @@ def _whole(low: int, high: int) -> dict[str, Any]:
 
 
 _LENGTH: dict[str, Any] = {"type": "integer", "minimum": 1}
-"""Of an answer. What a model's most is, it says itself by an error."""
+"""Of an answer, where each model of the maker has a most of its own and says it by an error."""
 
 
 def _stops(most: int) -> dict[str, Any]:
@@ -57,7 +57,7 @@ _BODIES: list[dict[str, Any]] = [
     {
         **_object(
             "prompt",
-            max_tokens=_LENGTH,
+            max_tokens=_whole(1, 4096),
             temperature=_number(0, 5),
             p=_number(0, 1),
             k=_number(0, 500),

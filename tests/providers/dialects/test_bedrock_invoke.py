@@ -113,6 +113,7 @@ def test_values_that_ask_for_nothing_are_no_error(to: Target) -> None:
         (LLAMA, {"top_k": 5}, "top_k"),
         (LLAMA, {"temperature": 1.5}, "temperature"),
         (LLAMA, {"max_tokens": 0}, "max_tokens"),
+        (COHERE, {"max_tokens": 4097}, "max_tokens"),
         (LLAMA, {"seed": 1}, "seed"),
         (LLAMA, {"echo": True}, "echo"),
         (LLAMA, {"best_of": 2}, "best_of"),
@@ -130,6 +131,12 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: 
     refusal = refusal_of(asked(**params), to)
     assert refusal.param == param
     assert to.name in refusal.message
+
+
+def test_an_answer_may_be_as_long_as_cohere_s_command_writes() -> None:
+    assert body_of(asked(max_tokens=4096), COHERE)["max_tokens"] == 4096
+    assert refusal_of(asked(max_tokens=4097), COHERE).code == "invalid_value"
+    assert body_of(asked(max_tokens=4097), MISTRAL)["max_tokens"] == 4097
 
 
 @pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
