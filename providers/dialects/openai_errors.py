@@ -143,7 +143,15 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     inner = _inner(parsed)
     holder = inner if isinstance(inner, dict) else parsed
     raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
-    named = (raw_code, holder.get("type"), holder.get("error_type"), holder.get("error_code"), holder.get("status"))
+    # OpenRouter's own word stands in the metadata, beside a code that is a status.
+    named = (
+        _member(metadata, "error_type"),
+        raw_code,
+        holder.get("type"),
+        holder.get("error_type"),
+        holder.get("error_code"),
+        holder.get("status"),
+    )
     statuses = (raw_code, holder.get("status_code"), parsed.get("status_code"))
     # Cloudflare numbers its errors.
     words = [str(word) for word in named if isinstance(word, str | int) and not isinstance(word, bool)]
