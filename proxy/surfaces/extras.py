@@ -5,9 +5,10 @@ Sources: `scale-gp` 0.1.0a58 `inference_timeout`, `inference_extra_params`, `inf
 
 import math
 import re
+from functools import partial
 
 from providers.unified import PROTECTED_PARAMS, JsonObject, JsonValue
-from proxy.surfaces.checks import Invalid, json_object
+from proxy.surfaces.checks import Invalid, check_at, json_object
 
 MAX_HEADERS = 32
 MAX_HEADER_BYTES = 4096
@@ -43,6 +44,12 @@ _ELSEWHERE = frozenset(
     {"models", "fallbacks", "base_url", "api_base", "url", "api_key", "organization", "project"}
     | {"headers", "extra_headers", "extra_body", "extra_query"}
 )
+# Below the first level, what LiteLLM has taken from within other parameters. Plain words are left out: an image has a
+# `url`, a search a `project`.
+_ELSEWHERE_WITHIN = frozenset({"base_url", "api_base", "api_key", "extra_headers", "extra_body", "extra_query"})
+# In JSON Schema the names below the first are the caller's own, and what the others hold is no setting but a value.
+_NAMES_OF_DATA = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_DATA = frozenset({"const", "default", "enum", "example", "examples"})
 
 
 def timeout(value: JsonValue) -> float:
@@ -57,20 +64,49 @@ def timeout(value: JsonValue) -> float:
 def params(value: JsonValue) -> JsonObject:
     """An object that leaves the gateway's own fields alone."""
     extra = json_object(value)
-    for name in extra:
-        if reserved(name):
-            raise Invalid("cannot be set here", name)
+    for name, item in extra.items():
+        check_at(partial(member, name), item, name)
     return extra
+
+
+def member(name: str, value: JsonValue) -> JsonValue:
+    """The value of a member that the gateway does not know and the upstream's body will have. Raises Invalid where it
+    would take a decision of the gateway's."""
+    if reserved(name):
+        raise Invalid("cannot be set here")
+    _check_within(value, name)
+    return value
 
 
 def reserved(name: str) -> bool:
     """Whether a member that a client adds to the upstream's body would take a decision of the gateway's.
 
-    Only the body's own members count, whatever their case: Go's encoding/json, Ollama's, takes `Model` for `model`, and
-    the last one wins.
+    Whatever their case: Go's encoding/json, Ollama's, takes `Model` for `model`, and the last one wins.
     """
     folded = name.casefold()
     return folded in PROTECTED_PARAMS or folded in _ELSEWHERE or folded.endswith("_endpoint")
+
+
+def _check_within(value: JsonValue, name: str) -> None:
+    """Raises Invalid for what names another address or credential at any depth of a member's value.
+
+    A schema in it may describe members of such names.
+    """
+    pending: list[tuple[tuple[str | int, ...], JsonValue, bool]] = [((), value, name in _NAMES_OF_DATA)]
+    while pending:
+        loc, holder, names_are_data = pending.pop()
+        if isinstance(holder, list):
+            pending.extend(((*loc, index), item, False) for index, item in enumerate(holder))
+        elif isinstance(holder, dict):
+            for inner, item in holder.items():
+                if names_are_data:
+                    pending.append(((*loc, inner), item, False))
+                    continue
+                folded = inner.casefold()
+                if folded in _ELSEWHERE_WITHIN or folded.endswith("_endpoint"):
+                    raise Invalid("cannot be set here", *loc, inner)
+                if inner not in _DATA:
+                    pending.append(((*loc, inner), item, inner in _NAMES_OF_DATA))
 
 
 def headers(value: JsonValue) -> dict[str, str]:

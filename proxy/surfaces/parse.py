@@ -39,10 +39,10 @@ def parse(rules: Rules, operation: Operation, body: bytes, default_model: str | 
         check = fields.get(name)
         if check is None:
             # What reads like a protected member to some server is one.
-            if extras.reserved(name):
-                draft.refuse(name, Invalid("cannot be set here"))
-            else:
-                unknown[name] = value
+            try:
+                unknown[name] = extras.member(name, value)
+            except Invalid as bad:
+                draft.refuse(name, bad)
             continue
         try:
             draft.values[name] = check(value)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.profiles import Profile, load_profiles
-from providers.unified import PROTECTED_PARAMS, JsonValue
+from providers.unified import PROTECTED_PARAMS, JsonObject, JsonValue
 from proxy.surfaces.checks import Invalid
 from proxy.surfaces.extras import MAX_HEADER_BYTES, MAX_HEADERS, denied, headers, params, reserved, timeout
 
@@ -60,6 +60,35 @@ def test_another_case_is_no_way_to_a_protected_field(name: str) -> None:
 def test_extra_params_choose_no_other_model_address_or_account(name: str) -> None:
     with pytest.raises(Invalid, match="cannot be set here"):
         params({name: "x"})
+
+
+WITHIN = ["api_base", "base_url", "API_KEY", "extra_headers", "extra_body", "extra_query", "azure_endpoint"]
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_no_depth_hides_another_address_or_credential(name: str) -> None:
+    hidden: list[tuple[JsonObject, tuple[str | int, ...]]] = [
+        ({"a": {name: 1}}, ("a", name)),
+        ({"a": [1, {"b": [[{name: 1}]]}]}, ("a", 1, "b", 0, 0, name)),
+        ({"properties": {"x": {name: 1}}}, ("properties", "x", name)),
+        ({"a": {"properties": {"properties": {name: 1}}}}, ("a", "properties", "properties", name)),
+    ]
+    for extra, loc in hidden:
+        with pytest.raises(Invalid, match="cannot be set here") as caught:
+            params(extra)
+        assert caught.value.loc == loc
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_a_schema_may_describe_members_of_any_name(name: str) -> None:
+    schema: JsonObject = {"properties": {name: {"type": "string", "default": {name: "x"}}}, "required": [name]}
+    extra: JsonObject = {"structured_outputs": {"json": schema}, "tool": {"parameters": {"$defs": {name: schema}}}}
+    assert params(extra) == extra
+
+
+@pytest.mark.parametrize("name", ["url", "headers", "project", "organization", "model", "messages"])
+def test_plain_words_within_are_the_vendor_s_to_read(name: str) -> None:
+    assert params({"a": {name: "x"}}) == {"a": {name: "x"}}
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,14 @@ def test_a_field_outside_the_union_is_kept_for_the_dialect(row: SurfaceRow) -> N
     assert converse(row, **fields).unknown == fields
 
 
+@every_row
+def test_a_field_outside_the_union_hides_no_other_address(row: SurfaceRow) -> None:
+    body = {"model": "v/m", "prompt": "p", "litellm_params": {"a": [{"api_base": "http://evil"}]}}
+    with pytest.raises(GatewayError) as caught:
+        row.parse(Operation.COMPLETIONS, orjson.dumps(body), None)
+    assert caught.value.facts.param == "litellm_params.a.0.api_base"
+
+
 def test_a_missing_model_is_the_surfaces_default_or_an_error() -> None:
     body = orjson.dumps({"prompt": "p"})
     assert OPENAI.parse(Operation.COMPLETIONS, body, "openai/gpt-x").model == "openai/gpt-x"
