@@ -150,7 +150,7 @@ class Gateway:
         clock = Deadlines(call.total)
         self.clocks.add(clock)
         try:
-            with clock, self._dispatcher.attempt(prepared, record):
+            with clock:
                 completion = await self._dispatcher.whole(prepared, record, clock)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(settle(record, error)) from None
@@ -167,7 +167,7 @@ class Gateway:
         clock = Deadlines(call.total)
         self.clocks.add(clock)
         try:
-            with clock, self._dispatcher.attempt(prepared, record):
+            with clock:
                 async with self._dispatcher.streamed(prepared, record, clock) as stream:
                     clock.lift_total()
                     response = await self._commit(call)

@@ -1,4 +1,4 @@
-"""A dispatcher before a scripted vendor, in virtual time: requests go in, whole answers or a client's frames come out.
+"""A caller before a scripted vendor, in virtual time: requests go in, whole answers or a client's frames come out.
 
 Never sockets, and never an assertion of a test's own.
 """
@@ -16,9 +16,8 @@ from providers.dialect import Target, UpstreamRequest
 from providers.failure import Failure, UpstreamError
 from providers.shape import prepare
 from providers.unified import JsonObject, Operation, Params, Prompt, TextPrompt, UnifiedRequest
+from proxy.caller import Caller
 from proxy.deadlines import Deadlines, Phase
-from proxy.dispatch import Dispatcher
-from proxy.metrics import Metrics
 from proxy.record import RequestRecord
 from proxy.relay import Relay
 from proxy.surfaces.openai import OPENAI
@@ -111,13 +110,12 @@ class Vendor:
 
 @dataclass
 class Exchange:
-    """One request's way through a dispatcher of its own."""
+    """One request's way through a caller of its own."""
 
     vendor: Vendor
     target: Target = LLAMACPP
     total: float = 600.0
     record: RequestRecord = field(default_factory=lambda: RequestRecord("req-1", 0.0, "openai", "/"))
-    metrics: Metrics = field(default_factory=Metrics)
     frames: list[bytes] = field(default_factory=list)
     time: float = 0.0
 
@@ -145,16 +143,14 @@ class Exchange:
 
     async def _whole(self, request: UnifiedRequest) -> Completion:
         prepared = prepare(request, self.target)
-        dispatcher = Dispatcher(self.vendor, self.metrics)
-        with Deadlines(self.total) as clock, dispatcher.attempt(prepared, self.record):
-            return await dispatcher.whole(prepared, self.record, clock)
+        with Deadlines(self.total) as clock:
+            return await Caller(self.vendor).whole(prepared, self.record, clock)
 
     async def _streamed(self, request: UnifiedRequest) -> bytes:
         prepared = prepare(request, self.target)
-        dispatcher = Dispatcher(self.vendor, self.metrics)
         renderer = OPENAI.renderer(request, AnswerFacts("1", 1_795_000_000, "v/m"))
-        with Deadlines(self.total) as clock, dispatcher.attempt(prepared, self.record):
-            async with dispatcher.streamed(prepared, self.record, clock) as stream:
+        with Deadlines(self.total) as clock:
+            async with Caller(self.vendor).streamed(prepared, self.record, clock) as stream:
                 clock.lift_total()
                 clock.enter(Phase.IDLE, self.target.timeouts.idle)
                 await Relay(stream, renderer, self._write, clock, self.record, request).run()

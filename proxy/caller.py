@@ -1,0 +1,242 @@
+"""One target asked: its calls made, and their answers read into one.
+
+Never chooses a target or tries another, and never writes to the client; a stream is handed over at its first content.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from providers.completion import Chunk, Completion, StreamEvent
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.emulate import Finisher, Finishing, Scanned, alone, estimated
+from providers.failure import FailureKind, UpstreamError
+from providers.fanout import UsageTally, billed, merge
+from providers.gather import Gatherer, as_chunks
+from providers.shape import Call, Prepared
+from proxy.background import Tasks
+from proxy.deadlines import Deadlines, Phase
+from proxy.fitting import Fitting
+from proxy.mock_transport import SCHEME, MockTransport
+from proxy.record import RequestRecord
+from proxy.streams import LocalStream, MergedStream, OpenStream, Stream, read_through
+from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole, unwatched
+
+T = TypeVar("T")
+
+AT_ONCE = 16
+"""Calls that one request has under way at a time."""
+
+
+class Caller:
+    """Calls targets through the transports. What the gateway waited for them is noted in the request's record."""
+
+    def __init__(self, http: Transport) -> None:
+        self._http = http
+        self._mock: Transport = MockTransport()
+        self._fitting = Fitting(self._ask)
+        self._clock = asyncio.get_running_loop().time
+
+    async def whole(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> Completion:
+        """The answer of a request that is not streamed. Raises UpstreamError.
+
+        Only the total limits the wait for its first byte, which comes when all has been generated.
+        """
+        started = self._clock()
+        try:
+            if prepared.counted:
+                prepared = await self._counted(prepared, record)
+            if prepared.finishing is None:
+                arrived = partial(clock.enter, Phase.IDLE, prepared.target.timeouts.idle)
+                read = partial(self._read, record, arrived)
+                completion = await self._fitted(prepared.calls[0], record, read)
+            else:
+                completion = await self._assembled(prepared, prepared.finishing, record)
+            return estimated(prepared.request, completion)
+        finally:
+            record.waited += self._clock() - started
+
+    async def _assembled(self, prepared: Prepared, finishing: Finishing, record: RequestRecord) -> Completion:
+        """The answer out of its parts. Only the total limits the calls: one may be silent while another is read."""
+        request = prepared.request
+        if not prepared.calls:
+            return Finisher(finishing).whole(alone(request))
+        ask = partial(self._gather, record, finishing) if finishing.stops else partial(self._read, record, unwatched)
+
+        async def one(call: Call) -> Completion:
+            # A guess is made for each call: candidates that are not chosen and prompts asked twice count.
+            return estimated(call.request, await self._fitted(call, record, ask))
+
+        completions = await _each(prepared.calls, one)
+        completion = completions[0]
+        if len(completions) > 1:
+            record.billed = billed(completions)
+            completion = _merged(prepared, completions, finishing.candidates)
+        return Finisher(finishing).whole(finishing.ranked(completion, request.prompts))
+
+    async def _read(self, record: RequestRecord, arrived: Callable[[], None], call: Call) -> Completion:
+        """One call's whole body; `arrived` is told of each piece."""
+        sent = call.sent
+        response = await self._open(sent, record)
+        try:
+            body = await read_whole(response, arrived)
+        finally:
+            response.release()
+        completion = sent.target.dialect.decode(sent, body)
+        if len(completion.choices) != call.part.count:
+            message = f"The upstream answered with {len(completion.choices)} of {call.part.count} choices."
+            raise fail(FailureKind.MALFORMED, message)
+        return completion
+
+    async def _gather(self, record: RequestRecord, finishing: Finishing, call: Call) -> Completion:
+        """One call's answer out of a stream, which ends where the gateway finds a stop."""
+        stream = await self._first(record, finishing, call)
+        gatherer = Gatherer(call.part.count)
+
+        async def gather(events: Iterator[StreamEvent]) -> int:
+            ended = 0
+            for event in events:
+                gatherer.add(event)
+                ended += isinstance(event, Chunk) and event.finish_reason is not None
+            return ended
+
+        try:
+            await read_through(stream, call.part.count, gather)
+        finally:
+            stream.close()
+        try:
+            return gatherer.completion()
+        except ValueError as problem:
+            raise fail(FailureKind.TRUNCATED, f"The upstream's answer is not whole: {problem}.") from None
+
+    @asynccontextmanager
+    async def streamed(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> AsyncIterator[Stream]:
+        """The stream of a request, read up to its first content; closed on leaving. Raises UpstreamError.
+
+        The first-event limit covers everything before that, comments and role-only frames included: none of it is
+        content.
+        """
+        clock.enter(Phase.FIRST_EVENT, prepared.target.timeouts.first_event)
+        if prepared.counted:
+            prepared = await self._waited(record, self._counted(prepared, record))
+        finishing = prepared.finishing
+        finisher = None if finishing is None else Finisher(finishing)
+        if len(prepared.calls) > 1:
+            async with Tasks() as tasks:
+                merged = self._merged(prepared, record, tasks)
+                merged.finisher = finisher
+                await self._waited(record, merged.until_content())
+                yield merged
+                record.billed = merged.billed
+        elif prepared.calls:
+            first = self._fitted(prepared.calls[0], record, partial(self._first, record, finishing))
+            stream = await self._waited(record, first)
+            stream.finisher = finisher
+            try:
+                yield stream
+            finally:
+                stream.close()
+        else:
+            yield LocalStream(list(as_chunks(Finisher(finishing or Finishing()).whole(alone(prepared.request)))))
+
+    async def _waited(self, record: RequestRecord, work: Awaitable[T]) -> T:
+        started = self._clock()
+        try:
+            return await work
+        finally:
+            record.waited += self._clock() - started
+
+    def _merged(self, prepared: Prepared, record: RequestRecord, tasks: Tasks) -> MergedStream:
+        finishing = prepared.finishing or Finishing()
+
+        async def opened(call: Call) -> OpenStream:
+            return await self._fitted(call, record, partial(self._first, record, finishing))
+
+        tally = UsageTally([call.part for call in prepared.calls])
+        merged = MergedStream(len(prepared.calls), finishing.n, opened, asyncio.Semaphore(AT_ONCE), tally)
+        for number, call in enumerate(prepared.calls):
+            tasks.start(merged.pump(number, call))
+        return merged
+
+    async def _first(self, record: RequestRecord, finishing: Finishing | None, call: Call) -> OpenStream:
+        """One call's stream up to its first content."""
+        sent = call.sent
+        response = await self._open(sent, record)
+        try:
+            decoder = sent.target.dialect.stream(sent)
+            if finishing is not None and finishing.stops:
+                decoder = Scanned(decoder, finishing, call.part.count)
+            events, ended = await _until_content(response, decoder)
+        except BaseException:
+            response.close()
+            raise
+        return OpenStream(response, decoder, events, ended)
+
+    async def _counted(self, prepared: Prepared, record: RequestRecord) -> Prepared:
+        """The request with calls that fit, as far as that can be told before the first of them is made."""
+        calls = await _each(prepared.calls, lambda call: self._fitting.beforehand(call, record))
+        return replace(prepared, calls=tuple(calls))
+
+    async def _fitted(self, call: Call, record: RequestRecord, ask: Callable[[Call], Awaitable[T]]) -> T:
+        """What `ask` gives for a call, with as many tokens as the window leaves where that is what the client wants."""
+        tries = 1
+        while True:
+            try:
+                return await ask(call)
+            except UpstreamError as error:
+                smaller = self._fitting.smaller(call, error.failure, tries, record)
+                if smaller is None:
+                    raise
+                call = smaller
+                tries += 1
+
+    async def _ask(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
+        transport = self._mock if sent.url.startswith(SCHEME) else self._http
+        return await transport.open(sent, record.request_id)
+
+    async def _open(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
+        response = await self._ask(sent, record)
+        if 200 <= response.status < 300:
+            return response
+        try:
+            body = await read_error(response)
+        finally:
+            response.release()
+        raise UpstreamError(sent.target.dialect.classify(sent, response.status, response.headers, body))
+
+
+async def _each(calls: Sequence[Call], work: Callable[[Call], Coroutine[object, object, T]]) -> list[T]:
+    """What `work` gives for each call, in order, several at a time; the first exception ends them all."""
+    if len(calls) <= 1:
+        return [await work(call) for call in calls]
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(call: Call) -> T:
+        async with slots:
+            return await work(call)
+
+    async with Tasks() as tasks:
+        return await tasks.all(one(call) for call in calls)
+
+
+def _merged(prepared: Prepared, completions: list[Completion], candidates: int) -> Completion:
+    try:
+        return merge([call.part for call in prepared.calls], completions, candidates)
+    except ValueError:
+        raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
+
+
+async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamEvent], bool]:
+    events: list[StreamEvent] = []
+    while True:
+        piece = await response.read()
+        events.extend(decoder.feed(piece) if piece else decoder.finish())
+        if any(isinstance(event, Chunk) for event in events):
+            return events, not piece
+        if not piece:
+            raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")
+        if decoder.complete:
+            raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
