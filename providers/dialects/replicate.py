@@ -10,6 +10,7 @@ are what its language models have in common.
 Sources: replicate 1.0.7; "HTTP API" reference (predictions, models, deployments), November 2026.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -40,6 +41,9 @@ from providers.unified import JsonObject, Operation, UnifiedRequest
 
 WAIT = 60
 """Seconds that a call may wait for its prediction; the vendor's most."""
+
+# Any other number of segments would be another path of the vendor's API, and clients may choose the name.
+_NAME = re.compile(r"(?:deployments/|(?!deployments/))[^/]+/[^/]+")
 
 _PROTECTED = ("version", "stream", "webhook", "input.prompt")
 
@@ -80,7 +84,7 @@ class ReplicateDialect:
         """See Dialect."""
         draft = Draft(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
-        path, draft.body = _addressed(target.upstream_model)
+        path, draft.body = _addressed(draft, target.upstream_model)
         draft.put("input.prompt", raw_text(draft))
         put_fields(draft, _FIELDS)
         sent = finished(draft, Operation.COMPLETIONS, path, _PROTECTED)
@@ -100,10 +104,12 @@ class ReplicateDialect:
         return classify(sent.target.profile, status, headers, body)
 
 
-def _addressed(model: str) -> tuple[str, JsonObject]:
-    """The path of a model's predictions, and the members that name it where the path does not."""
+def _addressed(draft: Draft, model: str) -> tuple[str, JsonObject]:
+    """The path of a model's predictions, and the members that name it where the path does not. Raises Refusal."""
     name, _, version = model.partition(":")
     if version:
         return "/v1/predictions", {"version": version}
+    if not _NAME.fullmatch(name):
+        raise draft.invalid("model", "must be owner/name, owner/name:version or deployments/owner/name")
     place = "" if name.startswith("deployments/") else "models/"
     return f"/v1/{place}{quote(name, safe='/')}/predictions", {}

@@ -42,6 +42,13 @@ def test_a_prediction_is_made_where_the_model_is(model: str, path: str, members:
     assert orjson.loads(sent.body) == {**members, "input": {"prompt": "The sky"}}
 
 
+@pytest.mark.parametrize("model", ["llama", "a/b/versions", "deployments/a/b/c", "deployments/a", "a/", "/b", "a//b"])
+def test_a_name_of_another_form_would_be_another_path(model: str) -> None:
+    target = replace(target_of("replicate", "meta/llama"), upstream_model=model)
+    refusal = refusal_for(text_request(), target)
+    assert (refusal.param, refusal.code) == ("model", "invalid_value")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_it_is_waited_for_whatever_a_client_says(stream: bool) -> None:
     request = replace(text_request(), stream=stream, extra_headers={"Prefer": "respond-async", "x-trace": "a"})
