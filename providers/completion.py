@@ -95,7 +95,7 @@ class Choice:
 
     `native_finish_reason` is the vendor's word when it says more than `finish_reason`; `matched_stop` is the stop
     string (or token id) that ended the text, where the vendor tells. `text` is the refusal when there is one and no
-    other text.
+    other text. `signature` is what a vendor wants back with the text in the next turn, and means nothing to others.
     """
 
     index: int
@@ -107,6 +107,7 @@ class Choice:
     reasoning: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     matched_stop: str | int | None = None
+    signature: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ class Chunk:
     tool_calls: tuple[ToolCallDelta, ...] = ()
     matched_stop: str | int | None = None
     system_fingerprint: str | None = None
+    signature: str | None = None
 
 
 StreamEvent = Chunk | Usage

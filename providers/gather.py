@@ -37,6 +37,7 @@ def as_chunks(completion: Completion) -> Iterator[StreamEvent]:
             ),
             matched_stop=choice.matched_stop,
             system_fingerprint=completion.system_fingerprint,
+            signature=choice.signature,
         )
     if completion.usage is not None:
         yield completion.usage
@@ -76,7 +77,7 @@ class Gatherer:
 class _Growing:
     """One choice in work. A refusal given as the text too is told from a text beside a refusal."""
 
-    __slots__ = ("_calls", "_last", "_logprobs", "_reasoning", "_refusal", "_said", "_texts")
+    __slots__ = ("_calls", "_last", "_logprobs", "_reasoning", "_refusal", "_said", "_signature", "_texts")
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -86,6 +87,7 @@ class _Growing:
         self._logprobs: list[Logprobs] = []
         self._calls: dict[int, _GrowingCall] = {}
         self._last = Chunk()
+        self._signature: str | None = None
 
     def add(self, chunk: Chunk) -> None:
         """What the choice gained."""
@@ -98,6 +100,8 @@ class _Growing:
             self._logprobs.append(chunk.logprobs)
         for delta in chunk.tool_calls:
             self._calls.setdefault(delta.index, _GrowingCall()).add(delta)
+        if chunk.signature is not None:
+            self._signature = chunk.signature
         if chunk.finish_reason is not None:
             self._last = chunk
 
@@ -116,6 +120,7 @@ class _Growing:
             reasoning="".join(self._reasoning) if self._reasoning else None,
             tool_calls=tuple([self._calls[number].whole(index, number) for number in sorted(self._calls)]),
             matched_stop=self._last.matched_stop,
+            signature=self._signature,
         )
 
 

@@ -106,6 +106,8 @@ class StopScanner:
             yield chunk
         elif text or logprobs or chunk.finish_reason or chunk.reasoning or chunk.refusal or chunk.tool_calls:
             yield replace(chunk, text=text, logprobs=logprobs, system_fingerprint=fingerprint)
+        elif chunk.signature is not None:
+            yield Chunk(chunk.index, system_fingerprint=fingerprint, signature=chunk.signature)
         else:
             self._fingerprint = fingerprint
 

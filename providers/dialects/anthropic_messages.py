@@ -21,10 +21,12 @@ _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 # Besides these, a member that is null or empty asks for nothing. Reasoning of earlier turns cannot be given back, since
-# the vendor takes it only with its signature; annotations are about an answer and not part of it.
+# the vendor takes it only with its signature; annotations are about an answer and not part of it. The name of a tool
+# message repeats that of the call it answers; the signature of a text only its own vendor can read.
 _MEMBERS = frozenset(
     {"role", "content", "refusal", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "annotations"}
 )
+_BY_ROLE = {"name": "tool", "extra_content": "assistant"}
 
 
 class Conversation:
@@ -71,8 +73,7 @@ class Conversation:
 
     def _check_members(self, message: JsonObject) -> None:
         for name, member in message.items():
-            # The name of a tool message repeats that of the call it answers.
-            if name not in _MEMBERS and member and not (name == "name" and message["role"] == "tool"):
+            if name not in _MEMBERS and member and _BY_ROLE.get(name) != message.get("role"):
                 raise self._refuse(f"has the member '{name}', which the vendor has no place for")
 
     def _instruction(self, message: JsonObject) -> None:

@@ -251,7 +251,8 @@ class Answer:
         reason, native = finish_reason(candidate.finish or "", candidate.calls > 0)
         refusal = candidate.message if reason == "content_filter" else None
         text = refusal if refusal is not None and not candidate.spoke else ""
-        return Chunk(index, text, reason, native, refusal=refusal)
+        # Of a text that no call took along; where a call did, it is in the call's id.
+        return Chunk(index, text, reason, native, refusal=refusal, signature=candidate.said)
 
 
 def _number(candidate: JsonObject) -> int:

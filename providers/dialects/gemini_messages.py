@@ -52,7 +52,7 @@ class Conversation:
     )
 
     def __init__(self, names: ToolNames, param: str, modern: bool) -> None:
-        self._walk = Walk(param, besides=("extra_content",))
+        self._walk = Walk(param)
         self._names = names
         self._modern = modern
         self._instructions: list[JsonValue] = []
@@ -70,8 +70,6 @@ class Conversation:
             translate = _ROLES.get(role)
             if translate is None:
                 raise self._walk.no_role(role)
-            if role != "assistant" and message.get("extra_content"):
-                raise self._walk.refusal("has the member 'extra_content', which is only known of the model's messages")
             if role != "tool":
                 self._give_results()
             translate(self, message)

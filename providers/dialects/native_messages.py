@@ -18,6 +18,9 @@ _MEMBERS = frozenset(
     {"role", "content", "refusal", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "annotations"}
 )
 
+# The name of a tool message repeats that of the call it answers; the signature of a text only its own vendor can read.
+_BY_ROLE = {"name": "tool", "extra_content": "assistant"}
+
 
 @dataclass(frozen=True, slots=True)
 class Called:
@@ -29,14 +32,12 @@ class Called:
 
 
 class Walk:
-    """One conversation being read. `param` is the client's field that it came in, `besides` names members of a message
-    that this vendor has a place for beyond the usual ones."""
+    """One conversation being read. `param` is the client's field that it came in."""
 
-    __slots__ = ("_besides", "_position", "param")
+    __slots__ = ("_position", "param")
 
-    def __init__(self, param: str, besides: Iterable[str] = ()) -> None:
+    def __init__(self, param: str) -> None:
         self.param = param
-        self._besides = frozenset(besides)
         self._position = 0
 
     def each(self, messages: Iterable[JsonValue]) -> Iterator[tuple[str, JsonObject]]:
@@ -67,9 +68,7 @@ class Walk:
 
     def _check_members(self, role: str, message: JsonObject) -> None:
         for name, member in message.items():
-            # The name of a tool message repeats that of the call it answers.
-            known = name in _MEMBERS or name in self._besides or (name == "name" and role == "tool")
-            if member and not known:
+            if member and name not in _MEMBERS and _BY_ROLE.get(name) != role:
                 raise self.refusal(f"has the member '{name}', which the vendor has no place for")
 
     def called(self, call: JsonValue) -> Called:

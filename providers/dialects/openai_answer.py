@@ -76,6 +76,7 @@ def _choice(sent: UpstreamRequest, answer: JsonValue, raw: JsonValue, position: 
         reasoning=reasoning_of(message),
         tool_calls=calls,
         matched_stop=matched_stop(raw),
+        signature=signature_of(sent, message),
     )
 
 
@@ -107,14 +108,18 @@ def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCal
 
 
 def shown_id(sent: UpstreamRequest, entry: JsonObject, identity: str) -> str:
-    """A call's id as the client sees it, with its thought signature in it where the row's `signed_calls` takes that
-    out again."""
-    if "signed_calls" not in sent.target.profile.hooks:
-        return identity
-    extra = entry.get("extra_content")
+    """A call's id as the client sees it, with its thought signature in it."""
+    return packed(identity, signature_of(sent, entry))
+
+
+def signature_of(sent: UpstreamRequest, holder: JsonObject) -> str | None:
+    """The thought signature of a text or a call, where the row's `signed_calls` gives it back."""
+    extra = holder.get("extra_content")
+    if extra is None or "signed_calls" not in sent.target.profile.hooks:
+        return None
     google = extra.get("google") if isinstance(extra, dict) else None
     signature = google.get("thought_signature") if isinstance(google, dict) else None
-    return packed(identity, signature if isinstance(signature, str) else None)
+    return signature if isinstance(signature, str) and signature else None
 
 
 def call_id(answer: JsonValue, choice: int, number: int) -> str:

@@ -81,7 +81,8 @@ def _message(target: Target, profile: Profile, message: JsonObject) -> JsonObjec
     """Most messages go as they are.
 
     Members that are null say nothing, and some vendors refuse them. Reasoning of earlier turns goes under the vendor's
-    name for it; vendors without one refuse the member, and it is not part of what was said.
+    name for it; vendors without one refuse the member, and it is not part of what was said. Neither is the signature of
+    a text, which only its own vendor can read.
     """
     if None in message.values():
         message = {name: value for name, value in message.items() if value is not None}
@@ -92,6 +93,8 @@ def _message(target: Target, profile: Profile, message: JsonObject) -> JsonObjec
         message = {name: value for name, value in message.items() if name not in _REASONING}
         if reasoning is not None and profile.reasoning_member is not None:
             message[profile.reasoning_member] = reasoning
+    if "extra_content" in message and "signed_calls" not in profile.hooks and message.get("role") == "assistant":
+        message = {name: value for name, value in message.items() if name != "extra_content"}
     content = message.get("content")
     if isinstance(content, list) and not profile.content_parts:
         message = {**message, "content": _flat(target, content)}

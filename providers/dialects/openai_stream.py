@@ -10,7 +10,14 @@ import orjson
 
 from providers.completion import Chunk, Completion, FinishReason, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai_answer import arguments_text, call_id, decode_object, shown_id, unwrapped
+from providers.dialects.openai_answer import (
+    arguments_text,
+    call_id,
+    decode_object,
+    shown_id,
+    signature_of,
+    unwrapped,
+)
 from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import (
     content_of,
@@ -172,8 +179,8 @@ class OpenAIStream:
         logprobs = logprobs_of(raw.get("logprobs"), text)
         if self._sent.unwrap_choice:
             text = _held(state, text, reason)
-        reasoning = reasoning_of(message)
-        if not (text or reason or refusal or reasoning or calls or logprobs):
+        reasoning, signature = reasoning_of(message), signature_of(self._sent, message)
+        if not (text or reason or refusal or reasoning or calls or logprobs or signature):
             return None
         state.finished = reason is not None
         return Chunk(
@@ -187,6 +194,7 @@ class OpenAIStream:
             tool_calls=calls,
             matched_stop=matched_stop(raw) if reason else None,
             system_fingerprint=fingerprint,
+            signature=signature,
         )
 
     def _check_text(self, text: str) -> None:

@@ -92,6 +92,7 @@ def _only_text(chunk: Chunk) -> bool:
         and chunk.reasoning is None
         and chunk.refusal is None
         and not chunk.tool_calls
+        and chunk.signature is None
     )
 
 
@@ -105,7 +106,14 @@ def _delta(chunk: Chunk) -> dict[str, object]:
         delta["refusal"] = chunk.refusal
     if chunk.tool_calls:
         delta["tool_calls"] = [delta_json(call) for call in chunk.tool_calls]
+    if chunk.signature is not None:
+        delta["extra_content"] = _signed(chunk.signature)
     return delta
+
+
+def _signed(signature: str) -> dict[str, object]:
+    """Where Gemini's own OpenAI-compatible endpoint has the signature of a text, and takes it back."""
+    return {"google": {"thought_signature": signature}}
 
 
 def _message(choice: Choice) -> dict[str, object]:
@@ -121,4 +129,6 @@ def _message(choice: Choice) -> dict[str, object]:
         message |= {"reasoning_content": choice.reasoning, "reasoning": choice.reasoning}
     if choice.tool_calls:
         message["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
+    if choice.signature is not None:
+        message["extra_content"] = _signed(choice.signature)
     return message

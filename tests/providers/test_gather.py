@@ -50,6 +50,7 @@ choices = st.builds(
     reasoning=st.none() | words,
     tool_calls=st.lists(st.builds(ToolCall, words, words, words), max_size=3).map(tuple),
     matched_stop=st.none() | words | st.integers(),
+    signature=st.none() | words,
 )
 
 

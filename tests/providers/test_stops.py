@@ -151,6 +151,11 @@ def test_a_fingerprint_is_not_lost_with_a_chunk_that_waits() -> None:
 # What is no text.
 
 
+def test_a_signature_is_not_lost_with_a_chunk_that_waits() -> None:
+    chunks = run(StopScanner(("ab",), keep=False), [Chunk(text="a", signature="c2ln"), Chunk(finish_reason="stop")])
+    assert chunks == [Chunk(signature="c2ln"), Chunk(text="a", finish_reason="stop")]
+
+
 def test_reasoning_is_not_searched_and_comes_after_the_text_before_it() -> None:
     scanner = StopScanner(("ab",), keep=False)
     chunks = [Chunk(reasoning="ab"), Chunk(text="xa"), Chunk(reasoning="b"), Chunk(text="b"), ENDED]

@@ -175,6 +175,8 @@ def test_a_refusal_in_the_history_is_what_the_assistant_said() -> None:
 def test_what_an_answer_carries_beside_its_text_may_come_back() -> None:
     echo = assistant("b", refusal=None, annotations=[], audio=None, function_call=None, reasoning_content="hm")
     assert turns(user("a"), echo, user("c")) == turns(user("a"), assistant("b"), user("c"))
+    signed = assistant("b", extra_content={"google": {"thought_signature": "c2ln"}})
+    assert turns(user("a"), signed, user("c")) == turns(user("a"), assistant("b"), user("c"))
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,12 @@ def test_calls_get_back_the_names_the_client_gave() -> None:
 
 def test_thoughts_are_reasoning_and_no_text() -> None:
     choice = only("thinking")
-    assert (choice.text, choice.reasoning) == ("Oslo.", "The user wants Oslo.")
+    assert (choice.text, choice.reasoning, choice.signature) == ("Oslo.", "The user wants Oslo.", SIGNATURE)
     assert usage("thinking") == Usage(9, 33, None, {"reasoning_tokens": 31})
+
+
+def test_the_signature_of_a_text_that_a_call_took_along_is_not_said_twice() -> None:
+    assert [only(name).signature for name in ("tools", "tools_old", "text")] == [None, None, None]
 
 
 def test_thoughts_that_are_counted_already_are_not_counted_again() -> None:

@@ -120,6 +120,7 @@ def test_thinking_is_reasoning_and_no_text() -> None:
     events = decode_stream(stream("thinking"), 4096, SENT)
     assert "".join([chunk.reasoning or "" for chunk in chunks(events)]) == "The user wants Oslo."
     assert text_of(events) == "Oslo."
+    assert [chunk.signature for chunk in chunks(events)][-1] == SIGNATURE
     assert last_usage(events) == Usage(9, 33, None, {"reasoning_tokens": 31})
 
 

@@ -7,8 +7,8 @@ from providers.failure import Refusal
 from providers.unified import JsonObject, JsonValue
 
 
-def walk(*messages: JsonValue, besides: tuple[str, ...] = ()) -> list[tuple[str, JsonObject]]:
-    return list(Walk("messages", besides).each(messages))
+def walk(*messages: JsonValue) -> list[tuple[str, JsonObject]]:
+    return list(Walk("messages").each(messages))
 
 
 def test_messages_come_with_their_roles() -> None:
@@ -23,6 +23,7 @@ def test_messages_come_with_their_roles() -> None:
         ({"content": "x"}, r"messages\[1\] has no role"),
         ({"role": "user", "content": "x", "name": "ann"}, r"messages\[1\] has the member 'name'"),
         ({"role": "user", "content": "x", "prefix": True}, r"messages\[1\] has the member 'prefix'"),
+        ({"role": "user", "content": "x", "extra_content": {"a": 1}}, r"messages\[1\] has the member 'extra_content'"),
     ],
 )
 def test_what_no_vendor_has_a_place_for_is_refused_by_its_place(message: JsonValue, reason: str) -> None:
@@ -30,8 +31,9 @@ def test_what_no_vendor_has_a_place_for_is_refused_by_its_place(message: JsonVal
         walk({"role": "user", "content": "x"}, message)
 
 
-def test_a_vendor_may_have_a_place_for_more() -> None:
-    assert walk({"role": "user", "content": "x", "prefix": True}, besides=("prefix",))
+def test_another_vendor_s_signature_of_a_text_is_no_reason_to_refuse_its_turn() -> None:
+    said: JsonObject = {"role": "assistant", "content": "x", "extra_content": {"google": {"thought_signature": "c2ln"}}}
+    assert walk(said) == [("assistant", said)]
 
 
 def test_a_refusal_names_the_field_that_the_messages_came_in() -> None:

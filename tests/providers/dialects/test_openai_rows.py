@@ -10,9 +10,12 @@ from tests.providers.dialects.openai_kit import (
     SCHEMA,
     body_of,
     chat,
+    chunks,
     completion,
     decoded,
+    frame,
     one_param,
+    played,
     refusal_of,
     sent,
     target,
@@ -117,6 +120,31 @@ def test_gemini_s_signatures_come_back_with_the_conversation() -> None:
         result("c1"),
     ]
     assert decoded(sent("openai"), answer).choices[0].tool_calls == (ToolCall("c1", "f", "{}"),)
+
+
+def test_gemini_s_signature_of_a_text_comes_back_with_the_conversation_and_goes_to_nobody_else() -> None:
+    extra: JsonObject = {"extra_content": {"google": {"thought_signature": "QUJD+/8="}}}
+    answer: JsonObject = {"choices": [{"message": {"content": "Oslo.", **extra}, "finish_reason": "stop"}]}
+    assert decoded(sent("gemini_compat"), answer).choices[0].signature == "QUJD+/8="
+    assert decoded(sent("openai"), answer).choices[0].signature is None
+    said: JsonObject = {"role": "assistant", "content": "Oslo."}
+    assert messages("gemini_compat", {**said, **extra}) == [{**said, **extra}]
+    assert messages("openai", {**said, **extra}) == [said]
+
+
+def test_gemini_s_signature_of_a_streamed_text_stands_in_a_delta() -> None:
+    delta: JsonObject = {"content": "", "extra_content": {"google": {"thought_signature": "QUJD"}}}
+    frames = (
+        frame({"choices": [{"index": 0, "delta": {"content": "Oslo."}}]}),
+        frame({"choices": [{"index": 0, "delta": delta}]}),
+        frame({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+        b"data: [DONE]\n\n",
+    )
+    events, failure = played(sent("gemini_compat"), *frames)
+    assert failure is None
+    assert [chunk.signature for chunk in chunks(events)] == [None, "QUJD", None]
+    events, _ = played(sent("openai"), *frames)
+    assert [chunk.signature for chunk in chunks(events)] == [None, None]
 
 
 def test_nim_1_gets_what_openai_has_not_in_one_holder() -> None:

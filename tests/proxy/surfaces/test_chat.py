@@ -48,6 +48,21 @@ def test_a_whole_answer_has_the_common_shape(row: SurfaceRow) -> None:
     )
 
 
+def test_a_text_s_signature_goes_where_gemini_s_own_endpoint_has_it() -> None:
+    extra = {"google": {"thought_signature": "c2ln"}}
+    assert message(Choice(0, "Hi", "stop", signature="c2ln"))["extra_content"] == extra
+    assert "extra_content" not in message(Choice(0, "Hi", "stop"))
+    assert deltas(Chunk(0, "Hi"), Chunk(0, signature="c2ln"), Chunk(0, finish_reason="stop")) == [
+        {"role": "assistant", "content": "Hi"},
+        {"extra_content": extra},
+        {},
+    ]
+    assert deltas(Chunk(0, "Hi"), Chunk(0, "!", "stop", signature="c2ln"))[1:] == [
+        {"content": "!", "extra_content": extra},
+        {},
+    ]
+
+
 @pytest.mark.parametrize(
     ("choice", "members"),
     [
