@@ -18,6 +18,8 @@ class FailureKind(StrEnum):
     """Why an attempt failed; the value is the `outcome` label of the attempts metric."""
 
     CONNECT = "connect"
+    TLS = "tls"
+    BUSY = "busy"
     TIMEOUT = "timeout"
     RATE_LIMITED = "rate_limited"
     QUOTA = "quota"
@@ -35,7 +37,8 @@ class FailureKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a kind means: the client's status, error type and code; whether the next deployment may be tried, whether
-    the same one may be asked again, and whether it speaks against the deployment's health."""
+    the same one may be asked again where there is no other, whether it speaks against the deployment's health, and
+    whether it may be over when the client asks again."""
 
     status: int
     type: str
@@ -43,23 +46,35 @@ class Verdict:
     try_next: bool
     retry_same: bool
     counts_against: bool
+    passes: bool
 
 
 VERDICTS: dict[FailureKind, Verdict] = {
-    FailureKind.CONNECT: Verdict(502, "server_error", "upstream_error", True, True, True),
-    FailureKind.TIMEOUT: Verdict(504, "server_error", "upstream_timeout", True, False, True),
-    FailureKind.RATE_LIMITED: Verdict(429, "requests", "rate_limit_exceeded", True, True, False),
-    FailureKind.QUOTA: Verdict(429, "insufficient_quota", "insufficient_quota", True, False, False),
-    FailureKind.AUTH: Verdict(502, "server_error", "upstream_auth_failed", True, False, True),
-    FailureKind.INVALID_REQUEST: Verdict(400, "invalid_request_error", "invalid_value", False, False, False),
-    FailureKind.CONTEXT_LENGTH: Verdict(400, "invalid_request_error", "context_length_exceeded", False, False, False),
-    FailureKind.CONTENT_FILTER: Verdict(400, "invalid_request_error", "content_filter", False, False, False),
-    FailureKind.NOT_FOUND: Verdict(502, "server_error", "upstream_error", True, False, True),
-    FailureKind.OVERLOADED: Verdict(503, "server_error", "overloaded", True, True, True),
-    FailureKind.SERVER: Verdict(502, "server_error", "upstream_error", True, True, True),
-    FailureKind.TRUNCATED: Verdict(502, "server_error", "upstream_error", True, True, True),
-    FailureKind.MALFORMED: Verdict(502, "server_error", "malformed_upstream", True, False, True),
+    FailureKind.CONNECT: Verdict(502, "server_error", "upstream_error", True, False, True, True),
+    FailureKind.TLS: Verdict(502, "server_error", "upstream_error", True, False, True, False),
+    FailureKind.BUSY: Verdict(503, "server_error", "overloaded", True, False, False, True),
+    FailureKind.TIMEOUT: Verdict(504, "server_error", "upstream_timeout", True, False, True, False),
+    FailureKind.RATE_LIMITED: Verdict(429, "requests", "rate_limit_exceeded", True, True, False, True),
+    FailureKind.QUOTA: Verdict(429, "insufficient_quota", "insufficient_quota", True, False, False, False),
+    FailureKind.AUTH: Verdict(502, "server_error", "upstream_auth_failed", True, False, True, False),
+    FailureKind.INVALID_REQUEST: Verdict(400, "invalid_request_error", "invalid_value", False, False, False, False),
+    FailureKind.CONTEXT_LENGTH: Verdict(
+        400, "invalid_request_error", "context_length_exceeded", False, False, False, False
+    ),
+    FailureKind.CONTENT_FILTER: Verdict(400, "invalid_request_error", "content_filter", False, False, False, False),
+    FailureKind.NOT_FOUND: Verdict(502, "server_error", "upstream_error", True, False, False, False),
+    FailureKind.OVERLOADED: Verdict(503, "server_error", "overloaded", True, True, True, True),
+    FailureKind.SERVER: Verdict(502, "server_error", "upstream_error", True, True, True, True),
+    FailureKind.TRUNCATED: Verdict(502, "server_error", "upstream_error", True, False, True, True),
+    FailureKind.MALFORMED: Verdict(502, "server_error", "malformed_upstream", True, False, True, False),
 }
+
+UNPROCESSED: frozenset[FailureKind] = frozenset(
+    {FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY, FailureKind.RATE_LIMITED, FailureKind.QUOTA}
+    | {FailureKind.AUTH, FailureKind.NOT_FOUND, FailureKind.OVERLOADED}
+)
+"""Kinds after which nothing can have been generated; after the others something may, whatever `Failure.unsent` does not
+rule out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +83,7 @@ class Failure:
 
     `status` is the upstream's HTTP status where there was one, `code` and `param` its own words when they are worth
     passing on, `retry_after` seconds. `overflow` says what a CONTEXT_LENGTH told of sizes, or an INVALID_REQUEST that
-    was about the most tokens of an answer.
+    was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request.
     """
 
     kind: FailureKind
@@ -78,6 +93,7 @@ class Failure:
     param: str | None = None
     retry_after: float | None = None
     overflow: Overflow | None = None
+    unsent: bool = False
 
 
 class UpstreamError(Exception):
@@ -138,19 +154,21 @@ def vet(text: str) -> str:
     return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"
 
 
+_SECONDS = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds a vendor asks to wait, from `retry-after-ms` or `retry-after`; `headers` has lower-case names.
 
     A date is held against the answer's own `date`, so that no clock is needed and the vendor's may be wrong.
     """
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) / unit
-        except ValueError:
-            continue
-        return seconds if 0 <= seconds < float("inf") else None
+        text = headers.get(name, "").strip()
+        # float() knows more spellings of numbers than HTTP does.
+        if _SECONDS.fullmatch(text):
+            return float(text) / unit
     try:
         wait = parsedate_to_datetime(headers.get("retry-after", "")) - parsedate_to_datetime(headers.get("date", ""))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, wait.total_seconds())

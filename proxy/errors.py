@@ -123,18 +123,20 @@ def internal() -> GatewayError:
     return GatewayError(ErrorFacts(500, "server_error", "internal_error", "The gateway failed to handle the request."))
 
 
-def upstream_failed(failure: Failure) -> GatewayError:
-    """An attempt's failure as the client sees it.
+def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
+    """The last of so many attempts' failure as the client sees it.
 
-    A fault of the request keeps the upstream's status (400 to 422 only); a bad credential of ours is never a 401.
+    A fault of the request keeps the upstream's status (400 to 422 only); a bad credential of ours is never a 401. The
+    vendors' SDKs try twice more unless they are told not to, which would multiply what has been tried here.
     """
     verdict = VERDICTS[failure.kind]
     status, code = verdict.status, verdict.code
     if failure.kind is FailureKind.INVALID_REQUEST:
         status = failure.status if failure.status in (400, 409, 413, 422) else status
         code = failure.code or code
-    headers = {} if verdict.retry_same else dict(NO_RETRY)
-    if failure.retry_after is not None and verdict.retry_same:
+    spent = attempts > 1 and failure.kind is not FailureKind.BUSY
+    headers = {} if verdict.passes and not spent else dict(NO_RETRY)
+    if failure.retry_after is not None and verdict.passes:
         headers["retry-after"] = str(max(1, min(MAX_RETRY_AFTER, round(failure.retry_after))))
     param = "prompt" if failure.kind is FailureKind.CONTEXT_LENGTH else failure.param
     return GatewayError(ErrorFacts(status, verdict.type, code, failure.message, param, headers))

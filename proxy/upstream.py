@@ -47,6 +47,10 @@ MAX_BODY = 32 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
 
 
+TOO_LONG_TO_CONNECT = "Connecting to the upstream took too long."
+UNANSWERED = "The upstream closed the connection without answering."
+
+
 class UpstreamResponse(Protocol):
     """An answer whose body is still coming. `headers` has lower-case names."""
 
@@ -224,13 +228,17 @@ class HttpTransport:
         try:
             response = await self._sent(request, request_id)
         except aiohttp.ConnectionTimeoutError:
-            raise fail(FailureKind.TIMEOUT, "Connecting to the upstream took too long.") from None
+            raise UpstreamError(Failure(FailureKind.TIMEOUT, TOO_LONG_TO_CONNECT, unsent=True)) from None
+        except aiohttp.ClientSSLError:
+            raise fail(FailureKind.TLS, "The upstream's certificate or its TLS could not be accepted.") from None
         except aiohttp.ClientConnectorError:
             raise fail(FailureKind.CONNECT, "The upstream could not be reached.") from None
         except aiohttp.ClientResponseError:
             raise fail(FailureKind.MALFORMED, "The upstream's answer was not valid HTTP.") from None
-        except (aiohttp.ClientError, OSError):
-            raise fail(FailureKind.SERVER, "The upstream closed the connection without answering.") from None
+        except (aiohttp.ClientError, OSError) as error:
+            # aiohttp's name for a connection that was closed before anything could be written to it.
+            unsent = isinstance(error, aiohttp.ClientConnectionResetError)
+            raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=unsent)) from None
         self._watch(response)
         return HttpResponse(response)
 

@@ -1,5 +1,7 @@
 """Failures: a verdict for each kind, and messages made fit to show."""
 
+from datetime import datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from providers.failure import (
     MAX_MESSAGE,
     OUR_WORDS,
+    UNPROCESSED,
     VERDICTS,
     Failure,
     FailureKind,
@@ -24,6 +27,17 @@ def test_every_kind_has_a_verdict_with_an_error_status() -> None:
 
 def test_what_may_be_asked_again_may_be_asked_elsewhere() -> None:
     assert all(verdict.try_next for verdict in VERDICTS.values() if verdict.retry_same)
+
+
+def test_what_a_deployment_may_be_asked_again_may_be_over_by_then() -> None:
+    assert all(verdict.passes for verdict in VERDICTS.values() if verdict.retry_same)
+
+
+def test_nothing_was_generated_where_the_request_did_not_arrive_or_was_turned_away() -> None:
+    assert {FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY, FailureKind.RATE_LIMITED} <= UNPROCESSED
+    assert UNPROCESSED.isdisjoint(
+        {FailureKind.SERVER, FailureKind.TIMEOUT, FailureKind.TRUNCATED, FailureKind.MALFORMED}
+    )
 
 
 def test_a_fault_of_the_request_is_the_same_everywhere_and_nobodys_health() -> None:
@@ -51,6 +65,11 @@ def test_errors_carry_what_they_are_about() -> None:
         "invalid_value",
         "no fan-out",
     )
+
+
+def format_http(moment: datetime) -> str:
+    """A date as HTTP has it, some of them beyond the calendar's ends once their zone is counted."""
+    return moment.strftime("%a, %d %b %Y %H:%M:%S -1200")
 
 
 SECRETS = (
@@ -163,6 +182,14 @@ def test_a_key_is_found_wherever_it_stands(secret: str, before: str, after: str)
         ({"retry-after": "-3"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
+        ({"retry-after": "0x10"}, None),
+        ({"retry-after": "1_0"}, None),
+        ({"retry-after": "1e9"}, None),
+        ({"retry-after": "٣"}, None),
+        ({"retry-after": "9" * 400}, None),
+        ({"retry-after": " 7 "}, 7.0),
+        ({"retry-after-ms": "-5", "retry-after": "7"}, 7.0),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -2359", "date": "Sat, 01 Jan 0001 00:00:00 +2359"}, 252424166279.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "Sat, 21 Nov 2026 10:00:30 GMT", "date": "Sat, 21 Nov 2026 10:00:00 GMT"}, 30.0),
         ({"retry-after": "Sat, 21 Nov 2026 10:00:00 GMT", "date": "Sat, 21 Nov 2026 10:00:30 GMT"}, 0.0),
@@ -172,3 +199,16 @@ def test_a_key_is_found_wherever_it_stands(secret: str, before: str, after: str)
 )
 def test_the_wait_a_vendor_asks_for_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers) == seconds
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["retry-after", "retry-after-ms", "date"]),
+        st.text(max_size=40)
+        | st.from_regex(r"[-+]?[0-9.eE_xX]{1,20}", fullmatch=True)
+        | st.datetimes().map(format_http),
+    )
+)
+def test_no_spelling_of_a_wait_breaks_anything(headers: dict[str, str]) -> None:
+    seconds = retry_after(headers)
+    assert seconds is None or 0 <= seconds < float("inf")

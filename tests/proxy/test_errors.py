@@ -69,7 +69,13 @@ def test_a_failures_verdict_is_what_the_client_gets(kind: FailureKind) -> None:
     verdict = VERDICTS[kind]
     assert (facts.status, facts.type, facts.code) == (verdict.status, verdict.type, verdict.code)
     assert facts.message == "why"
-    assert ("x-should-retry" in facts.headers) is not verdict.retry_same
+    assert ("x-should-retry" in facts.headers) is not verdict.passes
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_after_several_attempts_a_client_is_told_not_to_try_again_unless_it_found_no_place(kind: FailureKind) -> None:
+    facts = errors.upstream_failed(Failure(kind, "why"), attempts=2).facts
+    assert facts.headers.get("x-should-retry") == (None if kind is FailureKind.BUSY else "false")
 
 
 def test_a_bad_credential_of_ours_is_never_the_clients() -> None:

@@ -54,11 +54,11 @@ async def test_a_name_that_takes_long_to_resolve_counts_as_connecting(
     assert await failure(transport, "http://slow.example.com", HASTY) is FailureKind.TIMEOUT
 
 
-async def test_plain_text_where_tls_was_expected_is_a_connection_failure(
+async def test_plain_text_where_tls_was_expected_is_a_failure_of_tls(
     vendor: FakeVendor, transport: HttpTransport
 ) -> None:
     vendor.at_accept((Send(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Fin()))
-    assert await failure(transport, f"https://127.0.0.1:{vendor.port}") is FailureKind.CONNECT
+    assert await failure(transport, f"https://127.0.0.1:{vendor.port}") is FailureKind.TLS
 
 
 async def test_a_name_that_nobody_knows_is_a_connection_failure(transport: HttpTransport) -> None:
