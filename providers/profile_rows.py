@@ -16,6 +16,7 @@ OperationName = Literal["chat", "completions"]
 TokenizerStyle = Literal["vllm", "sglang", "llamacpp", "anthropic", "tgi"]
 HookName = Literal[
     "alternating_roles",
+    "forty_character_call_ids",
     "inline_images",
     "joined_text",
     "named_tool_results",

@@ -21,6 +21,7 @@ _NO_REASONING = " "
 """Reasoning of a turn whose reasoning the client has not kept: present, and empty in all but name."""
 
 _ID_LENGTH = 9
+_MAX_ID_LENGTH = 40
 
 
 def hooked(target: Target, names: tuple[HookName, ...], messages: Messages) -> Messages:
@@ -187,6 +188,18 @@ def _short(identity: str) -> str:
     return blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()[:_ID_LENGTH]
 
 
+def forty_character_call_ids(target: Target, messages: Messages) -> Messages:
+    """Ids of calls have at most 40 characters (OpenAI, and OpenRouter for its models): longer ones of another vendor's
+    turns, which may carry a signature, are replaced, each by the same wherever it stands."""
+    return [_with_ids(message, _shortened) for message in messages]
+
+
+def _shortened(identity: str) -> str:
+    if len(identity) <= _MAX_ID_LENGTH:
+        return identity
+    return "call_" + blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
 def _with_ids(message: JsonObject, changed: Callable[[str], str]) -> JsonObject:
     answered, calls = message.get("tool_call_id"), message.get("tool_calls")
     if isinstance(answered, str):
@@ -258,6 +271,7 @@ def reasoning_on_calls(target: Target, messages: Messages) -> Messages:
 
 HOOKS: Mapping[HookName, Hook] = {
     "alternating_roles": alternating_roles,
+    "forty_character_call_ids": forty_character_call_ids,
     "inline_images": inline_images,
     "joined_text": joined_text,
     "named_tool_results": named_tool_results,

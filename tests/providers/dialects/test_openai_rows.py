@@ -147,6 +147,20 @@ def test_gemini_s_signature_of_a_streamed_text_stands_in_a_delta() -> None:
     assert [chunk.signature for chunk in chunks(events)] == [None, None]
 
 
+@pytest.mark.parametrize("row", ["openai", "azure", "azure_v1", "openrouter", "github_models"])
+def test_ids_of_calls_that_are_too_long_for_openai_are_replaced_by_the_same_in_call_and_result(row: str) -> None:
+    long = "call_1__thought__" + "QUJD" * 30
+    foreign: JsonObject = {"role": "assistant", "tool_calls": [call(long), call("x" * 40, "g")]}
+    _, called, first, second = messages(row, USER, foreign, result(long), result("x" * 40))
+    short = str(first["tool_call_id"])
+    assert len(short) <= 40
+    assert called["tool_calls"] == [call(short), call("x" * 40, "g")]
+    assert second == result("x" * 40)
+    assert messages(row, result(long)) == [first]
+    assert messages(row, result(long + "D")) != [first]
+    assert messages("vllm", foreign, result(long)) == [foreign, result(long)]
+
+
 def test_nim_1_gets_what_openai_has_not_in_one_holder() -> None:
     params: Params = {"top_k": 4, "guided": Guided("json", SCHEMA), "repetition_penalty": 1.1}
     nvext: JsonObject = {"top_k": 4, "guided_json": SCHEMA, "repetition_penalty": 1.1}
