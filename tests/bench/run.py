@@ -20,7 +20,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.bench import wire
+from tests.bench import dialects, wire
 from tests.bench.cpu import cpu_seconds, pin, resident_bytes
 from tests.bench.load import Caller, Load, StreamCaller, WholeCaller, run_load
 from tests.bench.nginx import HINT, nginx_path, running_nginx
@@ -179,3 +179,5 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         # On asyncio's own loop the load would be slower than nginx, and a program that waits costs more a request.
         uvloop.run(bench(plan_from(sys.argv[1:]), Path(folder)))
+    print()
+    dialects.main()

@@ -1,0 +1,105 @@
+"""What a streamed chunk costs to decode in each dialect, beside the OpenAI family's: `python -m tests.bench.dialects`.
+
+In process, and nothing but the decoder. Each round decodes the family's stream and one of every dialect in turn; the
+cheapest round of each counts. Never runs as a test.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from providers.dialect import UpstreamRequest
+from tests.bench.report import Reading, cheapest
+from tests.bench.streams import FAMILY, STREAMS, words
+
+ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A stream to be decoded again and again: its name, the call it answers, its pieces, how many chunks of text they
+    hold, and how many times the family's chunk one may cost."""
+
+    name: str
+    sent: UpstreamRequest
+    pieces: Sequence[bytes]
+    count: int
+    limit: float
+
+
+def recordings() -> list[Recording]:
+    """Every stream; the family's is the first."""
+    return [
+        Recording(_name(name, place, count), stream.sent(), stream.write(words(count)), count, stream.limit)
+        for name, stream in STREAMS.items()
+        for place, count in enumerate(stream.counts)
+    ]
+
+
+def _name(dialect: str, place: int, count: int) -> str:
+    return dialect if place == 0 else f"{dialect}, {count} chunks"
+
+
+def decode(recording: Recording) -> Reading:
+    """The cost of one decoding. Raises UpstreamError for a stream without its end."""
+    sent, pieces = recording.sent, recording.pieces
+    cpu, wall = time.process_time(), time.perf_counter()
+    decoder = sent.target.dialect.stream(sent)
+    for piece in pieces:
+        for _ in decoder.feed(piece):
+            pass
+    for _ in decoder.finish():
+        pass
+    return Reading(time.process_time() - cpu, time.perf_counter() - wall, recording.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A dialect's readings and the family's of the same run."""
+
+    name: str
+    own: Sequence[Reading]
+    family: Sequence[Reading]
+    limit: float
+
+    @property
+    def ratio(self) -> float:
+        """How many chunks of the family one costs."""
+        return cheapest(self.own).microseconds / cheapest(self.family).microseconds
+
+    @property
+    def within(self) -> bool:
+        """Whether that is within the limit."""
+        return self.ratio <= self.limit
+
+    def line(self) -> str:
+        """The row of the table."""
+        own, verdict = cheapest(self.own).microseconds, "ok" if self.within else "above"
+        return f"{self.name:<20}{own:>10.2f}{self.ratio:>8.2f}{self.limit:>8.1f}{verdict:>9}"
+
+
+HEADER = f"{'CPU µs to decode':<20}{'chunk':>10}{'ratio':>8}{'limit':>8}{'verdict':>9}"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """All rows under their header."""
+    return "\n".join([HEADER, *(row.line() for row in rows)])
+
+
+def measured(streams: Sequence[Recording], rounds: int) -> Iterator[Row]:
+    """Each stream's row, from readings taken in turns."""
+    readings: dict[str, list[Reading]] = {stream.name: [] for stream in streams}
+    for _ in range(rounds):
+        for stream in streams:
+            readings[stream.name].append(decode(stream))
+    for stream in streams:
+        yield Row(stream.name, readings[stream.name], readings[FAMILY], stream.limit)
+
+
+def main() -> None:
+    """Measure and print."""
+    print(table(list(measured(recordings(), ROUNDS))))
+
+
+if __name__ == "__main__":
+    main()
