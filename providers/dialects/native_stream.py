@@ -56,10 +56,11 @@ class NativeStream:
         """See StreamDecoder."""
         if self.complete:
             return
+        reader = self._reader
         try:
             for name, payload in self._frames.feed(data):
-                yield from self._reader.read(name, payload)
-                if self._reader.complete:
+                yield from reader.read(name, payload)
+                if reader.complete:
                     return
         except EventTooLarge as error:
             raise malformed(f"holds {error}") from None

@@ -52,6 +52,10 @@ class _Asked:
     def choices(self) -> int:
         return len(self.prompts) * self.n
 
+    @property
+    def text_only(self) -> bool:
+        return not (self.scored or self.echo)
+
 
 def _asked(sent: UpstreamRequest) -> _Asked:
     body = orjson.loads(sent.body)
@@ -87,7 +91,7 @@ def _choice(sent: UpstreamRequest, asked: _Asked, result: JsonObject, index: int
     if not isinstance(text, str) or end is None:
         raise malformed("has no text or no finish reason")
     state = _State(index)
-    chunks = [*state.echoed(asked, meta), state.gained(asked, text, meta, len(text))]
+    chunks = [*state.echoed(asked, meta), state.gained(asked, state.rest(text), meta)]
     found = [chunk.logprobs for chunk in chunks if chunk.logprobs is not None]
     return Choice(
         index=index,
@@ -190,11 +194,19 @@ class _State:
         )
         return [Chunk(self.index, text, logprobs=logprobs if texts else None)]
 
-    def gained(self, asked: _Asked, text: str, meta: JsonObject, end: int) -> Chunk:
-        """The text up to `end` that was not passed on yet, with the entries that are new."""
+    def told(self, text: str) -> str:
+        """What of the text was not passed on yet, without the character whose bytes have not all come."""
+        piece = text[self.passed :].rstrip(_HALF)
         self.text = text
-        piece = text[self.passed : end]
-        self.passed = max(self.passed, end)
+        self.passed += len(piece)
+        return piece
+
+    def rest(self, text: str) -> str:
+        """What of the text was not passed on yet, when there will be no more."""
+        return text[self.passed :]
+
+    def gained(self, asked: _Asked, piece: str, meta: JsonObject) -> Chunk:
+        """The text with the entries that are new."""
         return Chunk(self.index, piece, logprobs=self._scores(meta) if asked.scored else None)
 
     def _scores(self, meta: JsonObject) -> Logprobs | None:
@@ -213,12 +225,13 @@ class _State:
 class SglangReader:
     """See providers.dialects.native_stream.Reader. The stream has ended well at `[DONE]`, when every choice has."""
 
-    __slots__ = ("_asked", "_last", "_sent", "_states", "complete")
+    __slots__ = ("_asked", "_last", "_sent", "_states", "_text_only", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
         self._asked = _asked(sent)
+        self._text_only = self._asked.text_only
         self._states: dict[int, _State] = {}
         # The end waits for the terminator: a stream that breaks must not look finished.
         self._last: list[StreamEvent] = []
@@ -232,18 +245,22 @@ class SglangReader:
             return self._last
         result = _checked(self._sent, event_object(payload))
         index = index_of(result, 0)
-        if not 0 <= index < self._asked.choices:
-            raise malformed("has a choice that was not asked for")
-        state = self._states.setdefault(index, _State(index))
+        state = self._states.get(index)
+        if state is None:
+            if not 0 <= index < self._asked.choices:
+                raise malformed("has a choice that was not asked for")
+            state = self._states[index] = _State(index)
         return NOTHING if state.ended else self._chunks(state, result)
 
-    def _chunks(self, state: _State, result: JsonObject) -> list[StreamEvent]:
+    def _chunks(self, state: _State, result: JsonObject) -> Iterable[StreamEvent]:
         meta, told = _meta(result), result.get("text")
         end = _end(self._sent, meta)
         text, meta = _whole(state, told if isinstance(told, str) else "", result.get("output_ids"), meta)
-        safe = len(text) if end is not None else len(text.rstrip(_HALF))
-        chunks = [*state.echoed(self._asked, meta), state.gained(self._asked, text, meta, safe)]
         state.meta = meta
+        piece = state.told(text) if end is None else state.rest(text)
+        if end is None and self._text_only:
+            return (Chunk(state.index, piece),) if piece else NOTHING
+        chunks = [*state.echoed(self._asked, meta), state.gained(self._asked, piece, meta)]
         events: list[StreamEvent] = [chunk for chunk in chunks if chunk.text or chunk.logprobs]
         if end is not None:
             last = chunks[-1]
@@ -275,8 +292,10 @@ def _whole(state: _State, text: str, ids: JsonValue, meta: JsonObject) -> tuple[
     count = meta.get("completion_tokens")
     count = count if isinstance(count, int) else state.tokens
     fresh, state.tokens = count - state.tokens, count
-    known = isinstance(ids, list) and fresh < count
-    new_only = len(ids) <= fresh if known and isinstance(ids, list) else not text.startswith(state.text[: state.passed])
+    if isinstance(ids, list) and fresh < count:
+        new_only = len(ids) <= fresh
+    else:
+        new_only = not text.startswith(state.text[: state.passed])
     if not new_only:
         return text, meta
     lists = {name: [*_list(state.meta, name), *_list(meta, name)] for name in _GROWING if name in meta}
