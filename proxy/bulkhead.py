@@ -123,4 +123,4 @@ class Bulkhead:
 
 def _full() -> UpstreamError:
     message = "The deployment has as many requests under way as it takes."
-    return UpstreamError(Failure(FailureKind.OVERLOADED, message))
+    return UpstreamError(Failure(FailureKind.OVERLOADED, message, unsent=True))

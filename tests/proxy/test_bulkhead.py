@@ -98,7 +98,7 @@ def test_who_finds_no_place_within_a_second_is_refused() -> None:
         with pytest.raises(UpstreamError) as caught:
             await bulkhead.take()
         assert asyncio.get_running_loop().time() == 1.0
-        assert caught.value.failure.kind is FailureKind.OVERLOADED
+        assert (caught.value.failure.kind, caught.value.failure.unsent) == (FailureKind.OVERLOADED, True)
         assert (bulkhead.in_flight, bulkhead.waiting) == (2, 0)
 
     run(main())
