@@ -98,8 +98,15 @@ def _keep_stop(draft: Draft, value: object) -> None:
 
 
 def _put_schema(draft: Draft, schema: JsonObject) -> None:
-    definition: JsonObject = {"schema": orjson.dumps(schema).decode(), "name": SCHEMA_NAME}
+    definition: JsonObject = {"schema": orjson.dumps(schema).decode(), "name": SCHEMA_NAME, **_labels(draft)}
     draft.put("outputConfig.textFormat", {"type": "json_schema", "structure": {"jsonSchema": definition}})
+
+
+def _labels(draft: Draft) -> JsonObject:
+    """What the client calls its schema and says of it."""
+    named = draft.params.get("response_format", {}).get("json_schema")
+    labels = named if isinstance(named, dict) else {}
+    return {name: label for name in ("name", "description") if (label := labels.get(name)) is not None}
 
 
 def _schema(draft: Draft, wanted: Guided) -> None:

@@ -38,6 +38,18 @@ FORMAT: JsonObject = {
         "structure": {"jsonSchema": {"schema": orjson.dumps(CLOSED).decode(), "name": "guided_json"}},
     }
 }
+NAMED: JsonObject = {
+    "textFormat": {
+        "type": "json_schema",
+        "structure": {
+            "jsonSchema": {
+                "schema": orjson.dumps(CLOSED).decode(),
+                "name": "place",
+                "description": "Where it is.",
+            }
+        },
+    }
+}
 
 
 @pytest.mark.parametrize(
@@ -56,10 +68,20 @@ FORMAT: JsonObject = {
             {
                 "response_format": {
                     "type": "json_schema",
-                    "json_schema": {"name": "x", "strict": True, "schema": CLOSED},
+                    "json_schema": {"name": None, "strict": True, "schema": CLOSED},
                 }
             },
             {"outputConfig": FORMAT},
+        ),
+        (
+            PLAIN,
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "place", "description": "Where it is.", "schema": CLOSED},
+                }
+            },
+            {"outputConfig": NAMED},
         ),
         (PLAIN, {"response_format": {"type": "text"}}, {}),
         (PLAIN, {"max_tokens": 9, "context_length_exceeded_behavior": "error"}, {"inferenceConfig": {"maxTokens": 9}}),
