@@ -5,6 +5,7 @@ lone surrogates, which the standard library accepts. No message repeats bytes of
 """
 
 import json
+import re
 from collections.abc import Container, Iterable
 
 import orjson
@@ -19,6 +20,8 @@ MAX_ELEMENTS = 200_000
 """Objects, lists and commas; ten megabytes of `{}` would cost a quarter of a second and 24 times their size."""
 
 _ELEMENT_MARKS = (b"{", b"[", b",")
+_LONG_INTEGER = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{19,}(?![0-9.eE])")
+_INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
 _BOM = b"\xef\xbb\xbf"
 _COLON, _OPENERS = ord(":"), b"[{"
 _NOT_SHAPE = bytes(set(range(256)) - set(b"[]{}:"))
@@ -30,16 +33,20 @@ class Malformed(ValueError):
 
 def load(body: bytes, acted_on: Container[str]) -> JsonObject:
     """A request's object. A UTF-8 byte order mark is tolerated; a repeated key is refused when it is in `acted_on`,
-    because a filter in front of the gateway may have judged the other value. Raises GatewayError."""
+    because a filter in front of the gateway may have judged the other value, and so is an integer beyond 64 bits, which
+    would reach a vendor rounded. Raises GatewayError."""
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
     try:
         data = decode(body)
     except Malformed as error:
         raise invalid_request((Problem((), f"The request body {error}."),)) from None
-    # A body that is its own canonical form repeats nothing; most clients write it so, and the comparison is cheap.
-    if orjson.dumps(data) != body and _top_level_keys(body) != len(data):
-        _refuse_repeats(body, acted_on)
+    # A body that is its own canonical form repeats and rounds nothing; most clients write it so, and the comparison is
+    # cheap.
+    if orjson.dumps(data) != body:
+        if _top_level_keys(body) != len(data):
+            _refuse_repeats(body, acted_on)
+        _refuse_rounded(body, data)
     return data
 
 
@@ -123,3 +130,32 @@ def _refuse_repeats(body: bytes, acted_on: Container[str]) -> None:
         seen.add(name)
     if repeated:
         raise invalid_request(tuple(Problem((name,), f"'{name}' is given more than once.") for name in repeated))
+
+
+def _refuse_rounded(body: bytes, data: JsonObject) -> None:
+    # orjson makes doubles of integers beyond 64 bits: where there is no large double there was none of them either.
+    if not _holds_large(data.values()) or not any(map(_rounded, _LONG_INTEGER.findall(_outside_strings(body)))):
+        return
+    holders = [name for name, value in data.items() if _holds_large([value])]
+    loc, what = ((holders[0],), f"'{holders[0]}'") if len(holders) == 1 else ((), "The request body")
+    raise invalid_request((Problem(loc, f"{what} must not hold an integer beyond 64 bits."),))
+
+
+def _holds_large(values: Iterable[JsonValue]) -> bool:
+    holders: list[Iterable[JsonValue]] = [values]
+    while holders:
+        for value in holders.pop():
+            # One type at a time: a union would take longer than the rest of this loop.
+            if isinstance(value, float):
+                if abs(value) >= -_INT64_MIN:
+                    return True
+            elif isinstance(value, list):
+                holders.append(value)
+            elif isinstance(value, dict):
+                holders.append(value.values())
+    return False
+
+
+def _rounded(digits: bytes) -> bool:
+    # Twenty digits and a sign at most are within; more are not worth converting, which is quadratic.
+    return len(digits) > 21 or not _INT64_MIN <= int(digits) <= _UINT64_MAX

@@ -60,12 +60,45 @@ def test_a_byte_order_mark_is_tolerated() -> None:
     assert load(b'\xef\xbb\xbf{"model":"m"}', ACTED_ON) == {"model": "m"}
 
 
+BIG = [str(2**64), str(-(2**63) - 1), "9" * 22, "1" + "0" * 5000]
+
+
+@pytest.mark.parametrize("number", BIG[:3])
+@pytest.mark.parametrize("form", ['{"x":%s}', '{ "x" : [{"a": -1, "b": %s}] }', '{"prompt":"1.5e\\"","x":[%s,1e30]}'])
+def test_an_integer_that_would_be_rounded_is_refused_by_its_field(form: str, number: str) -> None:
+    facts = refusal((form % number).encode())
+    assert (facts.param, facts.message) == ("x", "'x' must not hold an integer beyond 64 bits.")
+    assert (facts.status, facts.code) == (400, "invalid_value")
+
+
+def test_an_integer_beyond_every_double_is_no_json() -> None:
+    assert "infinity" in refusal(b'{"x":%s}' % BIG[3].encode()).message
+
+
+def test_an_integer_that_would_be_rounded_among_large_numbers_is_a_fault_of_the_body() -> None:
+    facts = refusal(b'{"x":1e30,"y":18446744073709551616}')
+    assert (facts.param, facts.message) == (None, "The request body must not hold an integer beyond 64 bits.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"x": 18446744073709551615, "y": -9223372036854775808, "z": 9007199254740993}',
+        b'{"x": 1e30, "y": 1.8446744073709551616e19, "z": 18446744073709551616.0, "a": 0.12345678901234567890123}',
+        b'{"x": 1E-00000000000000000000001, "y": 1e+00000000000000000000001, "z": -1e22}',
+        b'{"x": 1e30, "prompt": "18446744073709551616", "18446744073709551616": "\\"18446744073709551616"}',
+    ],
+)
+def test_other_long_numbers_and_digits_in_text_are_taken(text: bytes) -> None:
+    assert load(text, ACTED_ON) == json.loads(text)
+
+
 @pytest.mark.parametrize("depth", [2, 33, 63, 64])
 def test_nesting_up_to_the_limit_is_accepted(depth: int) -> None:
     assert load(nested(depth), ACTED_ON)
 
 
-@pytest.mark.parametrize("depth", [65, 66, 200, 1024, 5000, 90_000])
+@pytest.mark.parametrize("depth", [65, 66, 200, 1024, 5000, 90_000, 100_000])
 def test_nesting_beyond_the_limit_is_refused(depth: int) -> None:
     message = refusal(nested(depth)).message
     assert f"more than {MAX_DEPTH} levels" in message or "depth limit" in message
