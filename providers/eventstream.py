@@ -91,7 +91,7 @@ class FrameParser:
 def _prelude(data: bytes, start: int) -> tuple[int, int]:
     """The lengths of a frame and of its headers."""
     total, headers, checksum = _PRELUDE.unpack_from(data, start)
-    if crc32(memoryview(data)[start : start + _LENGTHS.size]) != checksum:
+    if crc32(data[start : start + _LENGTHS.size]) != checksum:
         raise FramingError("a frame whose lengths do not match their checksum")
     if headers > MAX_HEADERS:
         raise FramingError(f"a frame with more than {MAX_HEADERS} bytes of headers")
@@ -105,7 +105,7 @@ def _prelude(data: bytes, start: int) -> tuple[int, int]:
 def _frame(data: bytes, start: int, total: int, headers: int) -> Frame:
     end = start + total - _CRC.size
     (checksum,) = _CRC.unpack_from(data, end)
-    if crc32(memoryview(data)[start:end]) != checksum:
+    if crc32(data[start:end]) != checksum:
         raise FramingError("a frame that does not match its checksum")
     first = start + _PRELUDE.size
     raw = data[first : first + headers]

@@ -7,7 +7,7 @@ Sources: as `bedrock_families`; botocore 1.44.5 service model `bedrock-runtime`,
 foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
 """
 
-from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -56,21 +56,23 @@ def _read(family: Family, body: JsonObject) -> _Piece:
     text, reason = holder.get(family.text), holder.get(family.reason)
     if body.get(GUARDED) == "INTERVENED":
         reason = INTERVENED
-    counts = [holder.get(name, body.get(name)) for name in family.completion_tokens]
     return _Piece(
         text if isinstance(text, str) else None,
         reason if isinstance(reason, str) else None,
         _count(body.get(family.prompt_tokens)),
-        next((count for value in counts if (count := _count(value)) is not None), None),
+        _generated(family, holder, body),
     )
+
+
+def _generated(family: Family, holder: JsonObject, body: JsonObject) -> int | None:
+    for name in family.completion_tokens:
+        if (count := _count(holder.get(name, body.get(name)))) is not None:
+            return count
+    return None
 
 
 def _count(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _last(*counts: int | None) -> int | None:
-    return next((count for count in reversed(counts) if count is not None), None)
 
 
 def _finish(reason: str) -> tuple[FinishReason, str | None]:
@@ -107,7 +109,7 @@ def chunk_payload(payload: bytes) -> bytes:
     """What a `chunk` event carries: the model's own bytes. Raises UpstreamError."""
     encoded = event_object(payload).get("bytes")
     try:
-        return b64decode(encoded, validate=True) if isinstance(encoded, str) else b""
+        return a2b_base64(encoded, strict_mode=True) if isinstance(encoded, str) else b""
     except ValueError:
         raise malformed("holds a piece that is not base64") from None
 
@@ -153,13 +155,17 @@ class InvokeStream:
             yield Chunk(text=piece.text)
         if self._reason != INTERVENED:
             self._reason = piece.reason or self._reason
+        self._counted(piece.prompt_tokens, piece.completion_tokens)
         metrics = event.get(METRICS)
-        own = metrics if isinstance(metrics, dict) else {}
-        # Counts are of all that came so far; those of the prompt come once.
-        self._prompt = _last(self._prompt, piece.prompt_tokens, _count(own.get("inputTokenCount")))
-        self._completion = _last(self._completion, piece.completion_tokens, _count(own.get("outputTokenCount")))
-        if own and self._reason is not None:
-            yield from self._end(self._reason)
+        if isinstance(metrics, dict) and metrics:
+            self._counted(_count(metrics.get("inputTokenCount")), _count(metrics.get("outputTokenCount")))
+            if self._reason is not None:
+                yield from self._end(self._reason)
+
+    def _counted(self, prompt: int | None, completion: int | None) -> None:
+        """Counts are of all that came so far; those of the prompt come once."""
+        self._prompt = self._prompt if prompt is None else prompt
+        self._completion = self._completion if completion is None else completion
 
     def _end(self, reason: str) -> Iterator[StreamEvent]:
         """Only now is the finish said: a stream that breaks must not look finished."""
