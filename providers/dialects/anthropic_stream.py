@@ -60,7 +60,7 @@ class AnthropicStream:
             for name, payload in self._parser.feed(data):
                 if self.complete:
                     return
-                yield from self._event(name, payload)
+                yield from self.read(name, payload)
         except EventTooLarge as error:
             raise malformed(f"holds {error}") from None
 
@@ -69,7 +69,7 @@ class AnthropicStream:
         if not self.complete:
             try:
                 for name, payload in self._parser.finish():
-                    yield from self._event(name, payload)
+                    yield from self.read(name, payload)
             except UpstreamError as error:
                 # An event that the end cut in two is no JSON; what it says is that the answer was cut.
                 if error.failure.kind is not FailureKind.MALFORMED:
@@ -77,7 +77,8 @@ class AnthropicStream:
         if not self.complete:
             raise UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's stream ended before its answer did."))
 
-    def _event(self, name: str, payload: bytes) -> Events:
+    def read(self, name: str, payload: bytes) -> Events:
+        """One event, out of whatever framing it came in. Raises UpstreamError."""
         try:
             event = orjson.loads(payload)
         except orjson.JSONDecodeError:

@@ -59,10 +59,11 @@ class _Stream(AnthropicStream):
         super().__init__(sent)
         self._parser = EventsOrJSON()
 
-    def _event(self, name: str, payload: bytes) -> Events:
+    def read(self, name: str, payload: bytes) -> Events:
+        """See AnthropicStream."""
         if not name and (error := _google_error(payload)) is not None:
             raise UpstreamError(failure_of(error))
-        return super()._event(name, payload)
+        return super().read(name, payload)
 
 
 def _google_error(data: bytes) -> JsonObject | None:

@@ -6,10 +6,8 @@ Sources: botocore 1.44.5 service model `bedrock-runtime`; `anthropic` 2.12.0 `li
 API" page of the service, November 2026.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-
-import orjson
 
 from providers.capabilities import Capabilities
 from providers.completion import Chunk, Completion, StreamEvent
@@ -33,6 +31,7 @@ VERSION = "bedrock-2023-05-31"
 _FIRST = "2023-06-01"
 _VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
 _ANTHROPIC = AnthropicDialect()
+_GUARDED = GUARDED.encode()
 
 
 class BedrockAnthropicDialect:
@@ -110,13 +109,10 @@ class BedrockAnthropicStream:
         """See StreamDecoder."""
         return self._inner.finish()
 
-    def _events(self, payload: bytes) -> Iterator[StreamEvent]:
+    def _events(self, payload: bytes) -> Iterable[StreamEvent]:
         self._guarded = self._guarded or _guarded(payload)
-        for event in self._inner.feed(b"data: %b\n\n" % _one_line(payload)):
-            if self._guarded and isinstance(event, Chunk) and event.finish_reason is not None:
-                yield replace(event, finish_reason="content_filter", native_finish_reason=INTERVENED)
-            else:
-                yield event
+        events = self._inner.read("", payload)
+        return map(_intervened, events) if self._guarded else events
 
 
 def _refuse_addresses(target: Target, turns: JsonValue) -> None:
@@ -127,9 +123,11 @@ def _refuse_addresses(target: Target, turns: JsonValue) -> None:
 
 def _guarded(event: bytes) -> bool:
     """Whether a guardrail has put its own words in the answer's place."""
-    return GUARDED.encode() in event and event_object(event).get(GUARDED) == "INTERVENED"
+    return _GUARDED in event and event_object(event).get(GUARDED) == "INTERVENED"
 
 
-def _one_line(event: bytes) -> bytes:
-    """JSON that can stand on a line of an event stream."""
-    return orjson.dumps(event_object(event)) if b"\n" in event or b"\r" in event else event
+def _intervened(event: StreamEvent) -> StreamEvent:
+    """An event of such an answer, whose end says so."""
+    if isinstance(event, Chunk) and event.finish_reason is not None:
+        return replace(event, finish_reason="content_filter", native_finish_reason=INTERVENED)
+    return event
