@@ -1,0 +1,1 @@
+"""The security programme's promises, each held by what an attacker would try."""
