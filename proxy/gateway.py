@@ -68,6 +68,10 @@ class Call:
         return headers
 
 
+BRIEF = 256 * 1024
+"""Bytes of a body that is read at once; a longer one is read in a thread, for its densest form would hold everybody up
+for more than 50 ms."""
+
 LAST_WRITE = 5.0
 """Seconds the error frame of a broken stream may take to leave."""
 
@@ -133,7 +137,8 @@ class Gateway:
         if not isinstance(action, Operation):
             return self._models(snapshot, team, route, record)
         body = await read_body(http)
-        request = surface.parse(action, body, snapshot.default_models.get(surface.name))
+        given = (action, body, snapshot.default_models.get(surface.name))
+        request = surface.parse(*given) if len(body) <= BRIEF else await asyncio.to_thread(surface.parse, *given)
         record.asked, record.stream = request.model, request.stream
         planned = plan(snapshot, team, request.model, surface.name, self._draw)
         record.model = planned.label
