@@ -1,0 +1,110 @@
+"""A name that changes its mind after it was judged: a call goes to the very address that was permitted, or nowhere."""
+
+import socket
+import time
+from asyncio.selector_events import BaseSelectorEventLoop
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import aiohttp
+import pytest
+from aiohttp.abc import ResolveResult
+
+from providers.failure import FailureKind
+from proxy.upstream import HttpTransport
+from tests.proxy.door import TARGET, call, failure, tidy_transport
+from tests.support.vendor import FakeVendor
+from tests.support.wire import json_answer
+
+PUBLIC, OTHER, INSIDE, METADATA = "93.184.215.14", "93.184.215.15", "127.0.0.1", "169.254.169.254"
+STRANGER = replace(TARGET, allow_private=False)
+AGAIN = 11.0
+"""Seconds after which a name is asked for again: aiohttp keeps its answers for 10."""
+
+
+@dataclass(slots=True)
+class Names:
+    """A resolver whose answers change, and the addresses that were connected to after them."""
+
+    answers: deque[Sequence[str]] = field(default_factory=deque)
+    asked: int = 0
+    connected: list[str] = field(default_factory=list)
+
+    def answer(self, port: int) -> list[ResolveResult]:
+        """The next answer; the last one stays."""
+        self.asked += 1
+        hosts = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
+        numeric = socket.AI_NUMERICHOST
+        return [
+            ResolveResult(hostname="x", host=host, port=port, family=socket.AF_INET, proto=0, flags=numeric)
+            for host in hosts
+        ]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Names:
+    """The system's resolver replaced, and every connection beyond this machine refused after it was noted."""
+    made = Names()
+
+    async def resolve(
+        self: aiohttp.ThreadedResolver, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return made.answer(port)
+
+    connect = BaseSelectorEventLoop.sock_connect
+
+    async def sock_connect(self: BaseSelectorEventLoop, sock: socket.socket, address: tuple[str, int]) -> None:
+        made.connected.append(address[0])
+        if address[0] != INSIDE:
+            raise ConnectionRefusedError
+        await connect(self, sock, address)
+
+    monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", resolve)
+    monkeypatch.setattr(BaseSelectorEventLoop, "sock_connect", sock_connect)
+    return made
+
+
+async def refused(transport: HttpTransport, vendor: FakeVendor) -> None:
+    """A call of a public name that reaches nobody, least of all the vendor inside."""
+    kind = await failure(transport, f"http://rebinding.example:{vendor.port}/", STRANGER)
+    assert kind is FailureKind.CONNECT
+    assert vendor.connections == 0
+
+
+@pytest.mark.parametrize("second", [INSIDE, METADATA])
+async def test_a_call_goes_to_the_address_that_was_judged_and_not_to_the_name_s_next(names: Names, second: str) -> None:
+    names.answers.extend([[PUBLIC], [second]])
+    async with FakeVendor(json_answer(200, {})) as vendor, tidy_transport() as transport:
+        await refused(transport, vendor)
+    assert names.asked == 1
+    assert set(names.connected) == {PUBLIC}
+
+
+async def test_a_name_that_turned_inwards_is_refused_when_it_is_asked_again(
+    names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names.answers.extend([[PUBLIC], [INSIDE]])
+    async with FakeVendor(json_answer(200, {})) as vendor, tidy_transport() as transport:
+        await refused(transport, vendor)
+        later = time.monotonic() + AGAIN
+        monkeypatch.setattr("aiohttp.connector.monotonic", lambda: later)
+        await refused(transport, vendor)
+    assert names.asked == 2
+    assert set(names.connected) == {PUBLIC}
+
+
+async def test_of_several_addresses_only_the_permitted_are_tried(names: Names) -> None:
+    names.answers.append([INSIDE, PUBLIC, METADATA, OTHER])
+    async with FakeVendor(json_answer(200, {})) as vendor, tidy_transport() as transport:
+        await refused(transport, vendor)
+    assert set(names.connected) == {PUBLIC, OTHER}
+
+
+async def test_metadata_is_withheld_even_where_private_addresses_are_meant(names: Names) -> None:
+    names.answers.append([METADATA, INSIDE])
+    async with FakeVendor(json_answer(200, {})) as vendor, tidy_transport() as transport:
+        response = await transport.open(call(f"http://inside.example:{vendor.port}/", TARGET), "req-1")
+        assert response.status == 200
+        assert names.connected == [INSIDE]
+        assert vendor.connections == 1
