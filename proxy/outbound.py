@@ -3,7 +3,7 @@
 Never a socket, so that a dry run can show them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from multidict import CIMultiDict
@@ -15,14 +15,26 @@ from proxy.version import USER_AGENT
 SESSION_HEADERS: Final[Mapping[str, str]] = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"}
 """What every call carries unless it says otherwise; `Host` and `Content-Length` follow from the URL and the body."""
 
+_LISTS: Final = frozenset({"anthropic-beta"})
+"""Headers that list switches of a vendor: whoever turns one on does not mean to turn off the others."""
+
 
 def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_id: str) -> CIMultiDict[str]:
     """A call's own headers, names in any case; `credential` is the target's, in clear for a socket, masked for people.
 
-    The operator's come after the request's, some of which come from the client.
+    The operator's come after the request's, some of which come from the client; lists are joined.
     """
     headers = CIMultiDict(sent.headers)
+    lists = {name: headers.getall(name) for name in _LISTS if name in headers}
     headers.update(credential)
+    for name, lines in lists.items():
+        headers[name] = _joined([*headers.getall(name), *lines])
     headers["Content-Type"] = sent.content_type
     headers["X-Request-Id"] = request_id
     return headers
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """Comma-separated lists as one, each entry once."""
+    entries = [entry.strip() for line in lines for entry in line.split(",")]
+    return ",".join(dict.fromkeys(filter(None, entries)))

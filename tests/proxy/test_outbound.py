@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,22 @@ def test_a_client_s_header_never_replaces_the_operator_s_whatever_the_case() -> 
     assert headers.getall("user-agent") == ["client/1"]
 
 
+@pytest.mark.parametrize(
+    ("needed", "operators", "expected"),
+    [
+        ({"anthropic-beta": "a,b"}, {"Anthropic-Beta": "c"}, "c,a,b"),
+        ({"anthropic-beta": "a, b"}, {"anthropic-beta": "b , c,"}, "b,c,a"),
+        ({"Anthropic-Beta": "a,a", "anthropic-beta": "b"}, {}, "a,b"),
+        ({}, {"anthropic-beta": "c"}, "c"),
+    ],
+)
+def test_switches_of_a_vendor_that_several_turn_on_are_all_on(
+    needed: dict[str, str], operators: dict[str, str], expected: str
+) -> None:
+    headers = call_headers(call("http://vendor/", headers=needed), operators, "req-1")
+    assert headers.getall("anthropic-beta") == [expected]
+
+
 OPERATOR = {**TARGET.credential.headers(), "X-Team": "search", "anthropic-beta": "operator"}
 OWN = {*(name.lower() for name in OPERATOR), "content-type", "x-request-id"}
 HOSTILE = ("host", "authorization", "x-api-key", "content-length", "transfer-encoding", "cookie", "x-forwarded-host")
@@ -73,7 +90,10 @@ def test_nothing_that_a_client_may_hand_on_changes_host_credentials_or_framing(v
     except Invalid:
         return
     headers = call_headers(call("http://vendor/", headers=passed), OPERATOR, "req-1")
-    assert {name: headers.getall(name) for name in OPERATOR} == {name: [item] for name, item in OPERATOR.items()}
+    (betas,) = headers.popall("anthropic-beta")
+    assert betas.split(",")[0] == OPERATOR["anthropic-beta"]
+    operators = {name: item for name, item in OPERATOR.items() if name != "anthropic-beta"}
+    assert {name: headers.getall(name) for name in operators} == {name: [item] for name, item in operators.items()}
     added = {name.lower(): item for name, item in headers.items() if name.lower() not in OWN}
     assert added.keys() <= {name.lower() for name in value}
     assert not [name for name in added if any(mark in name for mark in MARKS_OF_THE_HOSTILE)]
