@@ -1,0 +1,137 @@
+"""Whether this process takes on another request. Never knows what a request asks for, nor who sends it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class Reason(StrEnum):
+    """Why a request is refused; the value is the `reason` label of the sheds."""
+
+    REQUESTS = "requests"
+    STREAMS = "streams"
+    BODY_BYTES = "body_bytes"
+    LOOP_LAG = "loop_lag"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Lids:
+    """The most at once: requests that have not begun to answer, streams that have, bytes of the bodies of both. What is
+    on its way to become a stream counts as a request, so streams may pass their lid by what was let in as requests."""
+
+    requests: int = 2000
+    streams: int = 4000
+    body_bytes: int = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ShedRules:
+    """From a loop lag of `lag_from` seconds the share `least` of the requests is refused, rising to `most` at `lag_to`.
+    Above the share `memory_streams` of the memory no new stream begins, above `memory_all` nothing does."""
+
+    lag_from: float = 0.1
+    lag_to: float = 0.5
+    least: float = 0.1
+    most: float = 0.8
+    memory_streams: float = 0.85
+    memory_all: float = 0.95
+
+    def share(self, lag: float) -> float:
+        """The share of new requests that is refused at this lag."""
+        if lag <= self.lag_from:
+            return 0.0
+        return min(
+            self.most, self.least + (self.most - self.least) * (lag - self.lag_from) / (self.lag_to - self.lag_from)
+        )
+
+
+class Lag(Protocol):
+    """How late the event loop is."""
+
+    @property
+    def p90(self) -> float:
+        """Seconds of which nine in ten of the last ticks stayed below."""
+
+
+class Memory(Protocol):
+    """How full the memory is."""
+
+    @property
+    def share(self) -> float:
+        """The share of what this process may have that is in use."""
+
+
+class Admission:
+    """The counts under the lids. Each request that was not refused is begun, and ended once.
+
+    `requests` are those before their commit point, `streams` the committed ones, `body_bytes` what both hold of bodies.
+    """
+
+    def __init__(self, lids: Lids, rules: ShedRules, lag: Lag, memory: Memory, draw: Callable[[], float]) -> None:
+        self.lids = lids
+        self.requests = 0
+        self.streams = 0
+        self.body_bytes = 0
+        self._rules = rules
+        self._lag = lag
+        self._memory = memory
+        self._draw = draw
+
+    def refusal(self, length: int) -> Reason | None:
+        """Why a request whose body is that long is refused, or None. Asked before the body is read."""
+        lids, rules = self.lids, self._rules
+        if self.requests >= lids.requests:
+            return Reason.REQUESTS
+        if self.body_bytes and self.body_bytes + length > lids.body_bytes:
+            return Reason.BODY_BYTES
+        if self._memory.share >= rules.memory_all:
+            return Reason.MEMORY
+        if self._lag.p90 > rules.lag_from and self._draw() < rules.share(self._lag.p90):
+            return Reason.LOOP_LAG
+        return None
+
+    def refuses_streams(self) -> Reason | None:
+        """Why a request that has been begun may not stream, or None. Asked once it is known that it wants to."""
+        if self.streams >= self.lids.streams:
+            return Reason.STREAMS
+        if self._memory.share >= self._rules.memory_streams:
+            return Reason.MEMORY
+        return None
+
+    def begin(self, length: int) -> "Admitted":
+        """Count a request whose body is that long in."""
+        return Admitted(self, length)
+
+
+class Admitted:
+    """A request under the lids, until `end`."""
+
+    __slots__ = ("_admission", "_committed", "_held")
+
+    def __init__(self, admission: Admission, length: int) -> None:
+        self._admission = admission
+        self._held = length
+        self._committed = False
+        admission.requests += 1
+        admission.body_bytes += length
+
+    def holds(self, length: int) -> None:
+        """The body has come; it is that long, whatever was announced."""
+        self._admission.body_bytes += length - self._held
+        self._held = length
+
+    def commit(self) -> None:
+        """Its stream begins."""
+        self._committed = True
+        self._admission.requests -= 1
+        self._admission.streams += 1
+
+    def end(self) -> None:
+        """It is over."""
+        self._admission.body_bytes -= self._held
+        if self._committed:
+            self._admission.streams -= 1
+        else:
+            self._admission.requests -= 1

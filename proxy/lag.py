@@ -1,0 +1,128 @@
+"""How late the event loop is, and what it was doing when it stood still. Never decides what to do about either."""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+KEPT = 10
+"""Ticks that are looked back on: a second, while nothing lags."""
+
+MAX_STACK = 3500
+"""Characters of a stack, so that its log line stays below 4 KiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class LagRules:
+    """Seconds: between two ticks, how late a tick may be before the loop counts as standing still, between two looks
+    for that."""
+
+    tick: float = 0.1
+    stall: float = 1.0
+    look: float = 0.25
+
+
+class Lags:
+    """The lags of the last ticks, in seconds. Ticks that have not been yet count as punctual, so that neither the
+    start nor one pause of a collector looks like overload."""
+
+    __slots__ = ("_last", "max", "p90")
+
+    def __init__(self) -> None:
+        self._last = deque([0.0] * KEPT, KEPT)
+        self.p90 = 0.0
+        self.max = 0.0
+
+    def add(self, lag: float) -> None:
+        """Another tick."""
+        self._last.append(lag)
+        *_, self.p90, self.max = sorted(self._last)
+
+
+class LoopLag:
+    """Ticks for as long as `run` runs. `due` is when the next tick is due on `clock`, infinity while there is none;
+    `thread` is the identifier of the loop's. `told` receives the worst lag of the last second after each tick."""
+
+    def __init__(
+        self, rules: LagRules, told: Callable[[float], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        # Not the loop's own clock: uvloop's stands still during an iteration.
+        self.clock = clock
+        self.rules = rules
+        self.lags = Lags()
+        self.due = float("inf")
+        self.thread = 0
+        self._told = told
+
+    async def run(self) -> None:
+        """Tick for ever."""
+        self.thread = threading.get_ident()
+        try:
+            while True:
+                self.due = self.clock() + self.rules.tick
+                await asyncio.sleep(self.rules.tick)
+                self.lags.add(max(0.0, self.clock() - self.due))
+                self._told(self.lags.max)
+        finally:
+            self.due = float("inf")
+
+
+class Stalls:
+    """Tells each stall once, by the tick that is overdue."""
+
+    __slots__ = ("_limit", "_told")
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._told = float("-inf")
+
+    def noticed(self, due: float, now: float) -> bool:
+        """Whether the tick that was due then is overdue beyond the limit, and that has not been told."""
+        if now - due <= self._limit or due == self._told:
+            return False
+        self._told = due
+        return True
+
+
+class Watchdog:
+    """Context manager: a thread that logs, once for each stall, where the loop's thread stands."""
+
+    def __init__(self, lag: LoopLag, log: logging.Logger) -> None:
+        self._lag = lag
+        self._log = log
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join(self._lag.rules.stall)
+
+    def _run(self) -> None:
+        stalls = Stalls(self._lag.rules.stall)
+        while not self._stop.wait(self._lag.rules.look):
+            due, now = self._lag.due, self._lag.clock()
+            if stalls.noticed(due, now):
+                self._log.warning("the event loop has stood still for %.1f s at %s", now - due, stack(self._lag.thread))
+
+
+def stack(thread: int) -> str:
+    """The calls that a thread is in, innermost first, on one line: files, lines and functions, never a value."""
+    frame = sys._current_frames().get(thread)
+    calls = []
+    while frame is not None:
+        code = frame.f_code
+        calls.append(f"{'/'.join(code.co_filename.rsplit('/', 2)[-2:])}:{frame.f_lineno} {code.co_qualname}")
+        frame = frame.f_back
+    return ascii(" < ".join(calls))[1:-1][:MAX_STACK] or "an unknown place"

@@ -1,0 +1,178 @@
+"""Lags by their values, ticks in virtual time, and the watchdog's thread beside a loop that really stands still."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.lag import KEPT, MAX_STACK, LagRules, Lags, LoopLag, Stalls, Watchdog, stack
+from tests.proxy.virtual_time import run
+
+SCALED = LagRules(tick=0.01, stall=0.05, look=0.01)
+
+
+def lags(*values: float) -> tuple[float, float]:
+    """The p90 and the maximum after these ticks."""
+    made = Lags()
+    for value in values:
+        made.add(value)
+    return made.p90, made.max
+
+
+def test_before_the_first_tick_nothing_lags() -> None:
+    assert lags() == (0.0, 0.0)
+
+
+def test_one_late_tick_in_a_second_is_a_pause_and_two_are_a_lag() -> None:
+    assert lags(0.7) == (0.0, 0.7)
+    assert lags(0.7, 0.3) == (0.3, 0.7)
+
+
+def test_what_is_older_than_ten_ticks_is_forgotten() -> None:
+    assert lags(9.0, 9.0, *[0.0] * 8) == (9.0, 9.0)
+    assert lags(9.0, 9.0, *[0.0] * 9) == (0.0, 9.0)
+    assert lags(9.0, 9.0, *[0.0] * 10) == (0.0, 0.0)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=KEPT))
+def test_nine_of_the_last_ten_ticks_were_no_later_than_the_p90(values: list[float]) -> None:
+    p90, worst = lags(*values)
+    last = values[-KEPT:]
+    assert sum(value <= p90 for value in last) >= 9
+    assert sum(value >= p90 for value in last) >= 2
+    assert worst == max(last)
+
+
+def test_ticks_come_every_tenth_of_a_second_and_tell_the_worst_lag_of_the_last_second() -> None:
+    async def main() -> None:
+        loop, late = asyncio.get_running_loop(), 0.0
+        told: list[float] = []
+        lag = LoopLag(LagRules(), told.append, lambda: loop.time() + late)
+        ticking = asyncio.create_task(lag.run())
+        await asyncio.sleep(0.25)
+        late = 0.5
+        assert lag.due == pytest.approx(0.3)
+        await asyncio.sleep(0.1)
+        assert told == pytest.approx([0.0, 0.0, 0.5])
+        await asyncio.sleep(0.5)
+        assert told == pytest.approx([0.0, 0.0, *[0.5] * 6])
+        await asyncio.sleep(0.5)
+        assert told[-1] == pytest.approx(0.0)
+        ticking.cancel()
+        await asyncio.gather(ticking, return_exceptions=True)
+        assert lag.due == float("inf")
+
+    run(main())
+
+
+def test_a_clock_that_is_ahead_of_the_loop_s_timers_is_no_negative_lag() -> None:
+    async def main() -> None:
+        told: list[float] = []
+        lag = LoopLag(LagRules(), told.append, lambda: 5.0)
+        ticking = asyncio.create_task(lag.run())
+        await asyncio.sleep(0.15)
+        ticking.cancel()
+        assert told == [0.0]
+
+    run(main())
+
+
+def test_a_stall_is_told_once_and_the_next_one_again() -> None:
+    stalls = Stalls(1.0)
+    assert not stalls.noticed(due=10.0, now=11.0)
+    assert stalls.noticed(due=10.0, now=11.1)
+    assert not stalls.noticed(due=10.0, now=3600.0)
+    assert not stalls.noticed(due=3600.1, now=3600.2)
+    assert stalls.noticed(due=3600.1, now=3700.0)
+    assert not stalls.noticed(due=float("inf"), now=9999.0)
+
+
+class Lines(logging.Handler):
+    """What was logged, and an event for the thread that waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.came = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See Handler."""
+        self.lines.append(record.getMessage())
+        self.came.set()
+
+
+@pytest.fixture
+def log() -> Iterator[tuple[logging.Logger, Lines]]:
+    """A logger with its lines."""
+    logger, lines = logging.getLogger("tests.watchdog"), Lines()
+    logger.addHandler(lines)
+    logger.propagate = False
+    yield logger, lines
+    logger.removeHandler(lines)
+
+
+def stand_still(lines: Lines, password: str) -> bool:
+    """Block the loop until the watchdog spoke; whether it did."""
+    assert password
+    return lines.came.wait(30)
+
+
+async def test_f69_a_loop_that_stands_still_is_told_once_with_its_stack_and_without_values(
+    log: tuple[logging.Logger, Lines],
+) -> None:
+    logger, lines = log
+    lag = LoopLag(SCALED, lambda seconds: None)
+    ticking = asyncio.create_task(lag.run())
+    await asyncio.sleep(0)
+    with Watchdog(lag, logger):
+        assert stand_still(lines, "hunter2")
+        lines.came.clear()
+        assert not lines.came.wait(10 * SCALED.stall), "told twice"
+        due = lag.due
+        while lag.due == due:  # noqa: ASYNC110 - a tick tells no one
+            await asyncio.sleep(0)
+        assert stand_still(lines, "hunter2")
+    ticking.cancel()
+    first, second = lines.lines
+    for line in (first, second):
+        assert line.startswith("the event loop has stood still for ")
+        assert " < proxy/test_lag.py:" in line
+        assert "stand_still" in line
+        assert "hunter2" not in line
+        assert "\n" not in line
+
+
+def test_a_watchdog_without_ticks_is_silent_and_ends(log: tuple[logging.Logger, Lines]) -> None:
+    logger, lines = log
+    with Watchdog(LoopLag(SCALED, lambda seconds: None), logger):
+        assert not lines.came.wait(5 * SCALED.stall)
+    assert not any(thread.name == "watchdog" for thread in threading.enumerate())
+
+
+def deeper(depth: int) -> str:
+    """The stack below so many calls."""
+    return deeper(depth - 1) if depth else stack(threading.get_ident())
+
+
+def test_a_deep_stack_is_cut_at_its_outer_end() -> None:
+    text = deeper(300)
+    assert len(text) == MAX_STACK
+    assert text.startswith("proxy/lag.py:")
+    assert text.split(" < ")[1].endswith(" deeper")
+
+
+def test_a_name_that_would_break_the_line_is_escaped() -> None:
+    space: dict[str, str] = {}
+    source = "text = stack(thread)"
+    exec(compile(source, "a\nb\x1b[31m\u2028.py", "exec"), {"stack": stack, "thread": threading.get_ident()}, space)  # noqa: S102
+    assert r" < a\nb\x1b[31m\u2028.py:1 <module>" in space["text"]
+    assert space["text"].isascii()
+    assert space["text"].isprintable()
+
+
+def test_a_thread_that_is_gone_stands_nowhere() -> None:
+    assert stack(0) == "an unknown place"
