@@ -12,11 +12,12 @@ from functools import partial
 from importlib import resources
 from typing import Final
 
+from config.doubts import semantic_warnings
 from config.files import SourceFiles, UnreadableError, current_hashes, digest
 from config.includes import Includer, matching_files
 from config.problems import ConfigError, Locate, Position, Problem
 from config.schema import GatewayConfig
-from config.semantics import Table, semantic_problems, semantic_warnings
+from config.semantics import Table, semantic_problems
 from config.tree import MapNode, Node, ScalarNode, parse, value_position
 from config.validate import validate
 from config.values import Expander

@@ -23,6 +23,7 @@ _SECTIONS: Final = {
     "SurfaceSettings": "`server.surfaces.<surface>`",
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",
+    "Retries": "`retries`",
     "Price": "`price`",
     "Credentials": "`credentials`",
     "AwsCredentials": "`credentials.aws`",
@@ -33,6 +34,7 @@ _SECTIONS: Final = {
     "Model": "`models.<vendor/model>`",
     "Deployment": "`models.<vendor/model>.deployments.<deployment>`",
     "Route": "`routes.<name>`, `teams.<team>.routes.<name>`",
+    "Fallbacks": "`fallbacks` of a route",
     "RouteTarget": "An element of `targets`",
     "Team": "`teams.<team>`",
 }

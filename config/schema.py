@@ -13,6 +13,7 @@ from config.credentials import Credentials
 from config.sections import Section, Shorthand
 from config.types import (
     AllowedName,
+    Attempts,
     BaseUrl,
     ContextBehavior,
     Credential,
@@ -33,6 +34,7 @@ from config.types import (
     Port,
     ProfileName,
     RouteName,
+    Safety,
     Size,
     Switch,
     TargetName,
@@ -62,6 +64,24 @@ class Timeouts(Section):
         default=None,
         description="The whole request; for a stream it ends at the first content. A client's inference_timeout may "
         "shorten it. Built in: 600s.",
+    )
+    progress: Timeout = Field(
+        default=None,
+        description="Longest time without content in a stream that has begun, whatever else comes. Built in: 600s.",
+    )
+    stream: Timeout = Field(default=None, description="A whole stream, from its first content. Built in: 1h.")
+
+
+class Retries(Section):
+    """When a failed attempt is followed by another. Each is inherited by itself."""
+
+    attempts: Attempts = Field(
+        default=None, description="Attempts of one request at most, the first included. Built in: 3."
+    )
+    safety: Safety = Field(
+        default=None,
+        description="What may be tried again after this deployment failed, as long as the client got no content: safe, "
+        "whatever may pass; strict, only what cannot have been generated already; off, nothing. Built in: safe.",
     )
 
 
@@ -121,6 +141,7 @@ class DeploymentSettings(Section):
         description="Further headers of every upstream request. Merged by name, ignoring case; values are secrets.",
     )
     timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines of one attempt.")
+    retries: Retries = Field(default=Retries(), description="When a failed attempt is followed by another.")
     context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
     max_output_tokens: Tokens = Field(default=None, description="Most tokens of an answer.")
     price: Price | None = Field(
@@ -189,12 +210,22 @@ class RouteTarget(Shorthand):
         return {"target": value} if isinstance(value, str) else value
 
 
+class Fallbacks(Section):
+    """Where a request goes that the targets of its route cannot answer for what it holds. Models or deployments."""
+
+    context_window: list[TargetName] = Field(default=[], description="When the prompt is too long for a target.")
+    content_filter: list[TargetName] = Field(default=[], description="When a target's content filter refuses it.")
+
+
 class Route(Shorthand):
     """A name of our own over models; a bare name is a route with one target."""
 
     targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
     policy: Policy = Field(
         default="priority", description="priority: targets in the order written. weighted: drawn by weight."
+    )
+    fallbacks: Fallbacks = Field(
+        default=Fallbacks(), description="Where requests go instead that no target can answer for what they hold."
     )
 
     @model_validator(mode="before")

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Protocol
 
-from pydantic import SecretStr
-
 from config.addresses import address_fault, listens_on_loopback
 from config.problems import Locate, Path, Problem, did_you_mean, shown
 from config.schema import DeploymentSettings, GatewayConfig, Route
@@ -94,11 +92,6 @@ def semantic_problems(table: Table) -> tuple[Problem, ...]:
     return tuple(problem for check in _CHECKS for problem in check(table))
 
 
-def semantic_warnings(table: Table) -> tuple[Problem, ...]:
-    """Everything that works but is hardly meant."""
-    return tuple(problem for check in _WARNINGS for problem in check(table))
-
-
 class Placed(Protocol):
     """A table whose values can be found in its files."""
 
@@ -151,7 +144,7 @@ def _renamed_wildcards(table: Table) -> Iterator[Problem]:
                     yield table.at_key((*place, "upstream_model"), f"has no effect under {key}: names are passed on")
 
 
-def _levels(config: GatewayConfig) -> Iterator[tuple[Path, DeploymentSettings]]:
+def levels(config: GatewayConfig) -> Iterator[tuple[Path, DeploymentSettings]]:
     """Every section that holds deployment settings."""
     yield ("defaults",), config.defaults
     for vendor_name, vendor in config.vendors.items():
@@ -187,7 +180,7 @@ def _addresses(table: Table) -> Iterator[Problem]:
 
 
 def _two_credentials(table: Table) -> Iterator[Problem]:
-    for path, level in _levels(table.config):
+    for path, level in levels(table.config):
         if level.api_key is not None and level.credentials is not None:
             yield table.at_key((*path, "credentials"), "excludes api_key, which stands beside it: keep one of them")
 
@@ -208,14 +201,15 @@ def _token_urls(table: Table) -> Iterator[Problem]:
 # Routes -------------------------------------------------------------------------------------------------------------
 
 
-def _route_maps(config: GatewayConfig) -> Iterator[tuple[Path, Mapping[str, Route]]]:
+def route_maps(config: GatewayConfig) -> Iterator[tuple[Path, Mapping[str, Route]]]:
+    """The routes of everybody, and those of each team."""
     yield ("routes",), config.routes
     for name, team in config.teams.items():
         yield ("teams", name, "routes"), team.routes
 
 
 def _targets(table: Table) -> Iterator[Problem]:
-    for path, routes in _route_maps(table.config):
+    for path, routes in route_maps(table.config):
         own = _keys(table.root, path)
         for name, route in routes.items():
             for index, target in enumerate(route.targets):
@@ -229,7 +223,7 @@ def _circles(table: Table) -> Iterator[Problem]:
     # Inside any route a team asks for, the team's own names come first, so a circle may run through both. It is told
     # where it leaves the map under test for the last time; one that never enters it is another map's.
     shared = table.config.routes
-    for path, own in _route_maps(table.config):
+    for path, own in route_maps(table.config):
         routes = {**shared, **own}
         for circle in _circles_from(own, routes):
             for name, following in [step for step in pairwise(circle) if step[0] in own][-1:]:
@@ -261,13 +255,29 @@ def _steps(name: str, routes: Mapping[str, Route]) -> Iterator[str]:
     return (target.target for target in routes[name].targets if target.target in routes)
 
 
+def _fallbacks(table: Table) -> Iterator[Problem]:
+    for path, routes in route_maps(table.config):
+        own = _keys(table.root, path)
+        for name, route in routes.items():
+            for kind, names in (
+                ("context_window", route.fallbacks.context_window),
+                ("content_filter", route.fallbacks.content_filter),
+            ):
+                for index, fallback in enumerate(names):
+                    here: Path = (*path, name, "fallbacks", kind, index)
+                    if fallback in own or fallback in table.names.routes:
+                        yield table.at_value(here, "must be a model or a deployment, not a route")
+                    elif not table.names.knows(fallback):
+                        yield table.at_value(here, table.no_such("model", fallback, here, table.names.all()))
+
+
 def _zero_weights(table: Table) -> Iterator[Problem]:
     message = "the weights sum to zero: nothing could be chosen"
     for key, model in table.config.models.items():
         weights = [deployment.weight for deployment in model.deployments.values()]
         if model.policy == "weighted" and weights and not sum(weights):
             yield table.at_key(("models", key, "deployments"), message)
-    for path, routes in _route_maps(table.config):
+    for path, routes in route_maps(table.config):
         for name, route in routes.items():
             if route.policy == "weighted" and not sum(target.weight for target in route.targets):
                 yield table.at_key((*path, name, "targets"), message)
@@ -321,53 +331,6 @@ def _open_admin(table: Table) -> Iterator[Problem]:
         yield table.at_value(("server", "admin", "host"), message)
 
 
-# Warnings -----------------------------------------------------------------------------------------------------------
-
-
-def _secrets(config: GatewayConfig) -> Iterator[tuple[Path, SecretStr | None]]:
-    for path, level in _levels(config):
-        yield (*path, "api_key"), level.api_key
-        if level.credentials is not None and level.credentials.oidc is not None:
-            yield (*path, "credentials", "oidc", "client_secret"), level.credentials.oidc.client_secret
-    yield ("server", "admin", "token"), config.server.admin.token
-
-
-def _literal_secrets(table: Table) -> Iterator[Problem]:
-    for path, secret in _secrets(table.config):
-        if secret and path not in table.referenced:
-            yield table.at_value(path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"')
-
-
-def _shared_key(table: Table) -> Iterator[Problem]:
-    vendors, defaults = table.config.vendors, table.config.defaults
-    without = [name for name, vendor in vendors.items() if vendor.api_key is None and vendor.credentials is None]
-    for key, shared in (("api_key", defaults.api_key), ("credentials", defaults.credentials)):
-        if shared and len(without) > 1:
-            words = "this key is" if key == "api_key" else "these credentials are"
-            yield table.at_value(("defaults", key), f"{words} sent to {len(without)} vendors: {', '.join(without)}")
-
-
-def _idle_weights(table: Table) -> Iterator[Problem]:
-    message = "has no effect under policy priority"
-    for key, model in table.config.models.items():
-        for name, deployment in model.deployments.items() if model.policy == "priority" else ():
-            if "weight" in deployment.model_fields_set:
-                yield table.at_key(("models", key, "deployments", name, "weight"), message)
-    for path, routes in _route_maps(table.config):
-        for name, route in routes.items():
-            for index, target in enumerate(route.targets if route.policy == "priority" else ()):
-                if "weight" in target.model_fields_set:
-                    yield table.at_key((*path, name, "targets", index, "weight"), message)
-
-
-def _nothing_to_ask_for(table: Table) -> Iterator[Problem]:
-    if not table.names.models:
-        yield table.at_key(("models",), "no models: every request would be answered with 404")
-    for name, team in table.config.teams.items():
-        if not team.models and not team.routes:
-            yield table.at_key(("teams", name), "this team may ask for nothing: list models, or write routes")
-
-
 _CHECKS: Final[tuple[Check, ...]] = (
     _vendors_of_models,
     _hidden_deployments,
@@ -377,10 +340,10 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _token_urls,
     _targets,
     _circles,
+    _fallbacks,
     _zero_weights,
     _allowed_names,
     _doubled_keys,
     _surface_defaults,
     _open_admin,
 )
-_WARNINGS: Final[tuple[Check, ...]] = (_literal_secrets, _shared_key, _idle_weights, _nothing_to_ask_for)

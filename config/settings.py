@@ -28,6 +28,16 @@ class TimeoutSeconds:
     first_event: float = 60.0
     idle: float = 120.0
     total: float = 600.0
+    progress: float = 600.0
+    stream: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """How often and after what a request is tried again; the defaults are the built-in ones."""
+
+    attempts: int = 3
+    safety: Literal["safe", "strict", "off"] = "safe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,7 @@ class Settings:
     api_version: str | None
     headers: Mapping[str, SecretStr]
     timeouts: TimeoutSeconds
+    retries: RetrySettings
     context_window: int | None
     max_output_tokens: int | None
     price: Price | None
@@ -126,6 +137,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         api_version=level.first("api_version", lambda s: s.api_version),
         headers=level.merged("headers", lambda s: s.headers),
         timeouts=_timeouts(level),
+        retries=_retries(level),
         context_window=level.first("context_window", lambda s: s.context_window),
         max_output_tokens=level.first("max_output_tokens", lambda s: s.max_output_tokens),
         price=level.first("price", lambda s: s.price),
@@ -156,4 +168,14 @@ def _timeouts(level: Inheritance) -> TimeoutSeconds:
         first_event=level.first("timeouts.first_event", lambda s: s.timeouts.first_event) or built_in.first_event,
         idle=level.first("timeouts.idle", lambda s: s.timeouts.idle) or built_in.idle,
         total=level.first("timeouts.total", lambda s: s.timeouts.total) or built_in.total,
+        progress=level.first("timeouts.progress", lambda s: s.timeouts.progress) or built_in.progress,
+        stream=level.first("timeouts.stream", lambda s: s.timeouts.stream) or built_in.stream,
+    )
+
+
+def _retries(level: Inheritance) -> RetrySettings:
+    built_in = RetrySettings()
+    return RetrySettings(
+        attempts=level.first("retries.attempts", lambda s: s.retries.attempts) or built_in.attempts,
+        safety=level.first("retries.safety", lambda s: s.retries.safety) or built_in.safety,
     )

@@ -124,6 +124,11 @@ Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, _DUR
 Timeout = Annotated[Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, _DURATION, "duration")]
 Size = Annotated[int, Field(ge=1024, le=2**30), Referable(to_bytes, _SIZE, "size")]
 
+def _off_as_word(value: object) -> object:
+    """YAML takes the bare word for a switch."""
+    return "off" if value is False else value
+
+
 # Numbers and switches -----------------------------------------------------------------------------------------------
 
 Port = Annotated[int, Field(ge=0, le=65535), Referable()]
@@ -133,6 +138,8 @@ Dollars = Annotated[float, Field(ge=0, le=1_000_000), Referable()]
 OptionalDollars = Annotated[Annotated[float, Field(ge=0, le=1_000_000)] | None, Referable()]
 Switch = Annotated[bool, Referable()]
 OptionalSwitch = Annotated[bool | None, Referable()]
+Attempts = Annotated[Annotated[int, Field(ge=1, le=10)] | None, Referable()]
+Safety = Annotated[Literal["safe", "strict", "off"] | None, Referable(), BeforeValidator(_off_as_word)]
 Policy = Annotated[Literal["priority", "weighted"], Referable()]
 LogFormat = Annotated[Literal["json", "text"], Referable()]
 OnUnsupported = Annotated[Literal["error", "drop"] | None, Referable()]

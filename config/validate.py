@@ -18,7 +18,7 @@ from config.sections import Section, Shorthand
 from config.tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
 from config.values import Value
 
-_PLANNED: Final = frozenset({"retries", "limits", "budget"})
+_PLANNED: Final = frozenset({"limits", "budget"})
 _PLANNED_POLICIES: Final = frozenset({"round_robin", "least_busy", "fastest"})
 _NOT_YET: Final = "; not supported by this version"
 

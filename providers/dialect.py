@@ -19,12 +19,23 @@ from providers.unified import Operation, UnifiedRequest
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """Deadlines of one attempt in seconds: to connect, to the first content, between pieces, and for the whole
-    request."""
+    request; for a stream that has begun, longest without content and in all."""
 
     connect: float
     first_event: float
     idle: float
     total: float
+    progress: float = 600.0
+    stream: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Attempts of a request at most, and what may be repeated after a failure here: `safe`, whatever may pass; `strict`,
+    what cannot have been generated; `off`, nothing."""
+
+    attempts: int = 3
+    safety: Literal["safe", "strict", "off"] = "safe"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +68,7 @@ class Target:
     on_unsupported: Literal["error", "drop"] = "error"
     context_behavior: Literal["truncate", "error"] | None = None
     price: Price | None = None
+    retries: Retries = Retries()
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""The timers of one request: a phase limit that activity renews, under a total that nothing renews.
+"""The timers of one request: a phase limit that activity renews, under limits that nothing renews.
 
 Never knows HTTP, a vendor, or what happens after a deadline passed.
 
@@ -7,6 +7,8 @@ standard library's costs about 4 us a read (measured on CPython 3.11).
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from types import TracebackType
 from typing import Self
@@ -16,10 +18,17 @@ class Phase(StrEnum):
     """What the gateway was waiting for when a deadline passed."""
 
     TOTAL = "total"
+    TRY = "try"
     FIRST_EVENT = "first_event"
     IDLE = "idle"
+    PROGRESS = "progress"
+    STREAM = "stream"
     CLIENT = "client"
     DRAIN = "drain"
+
+
+OF_A_TRY = frozenset({Phase.TRY, Phase.FIRST_EVENT, Phase.IDLE})
+"""Limits after which another deployment may still be asked, as long as nothing was written to the client."""
 
 
 CLIENT_STALL = 60.0
@@ -39,31 +48,41 @@ class Deadlines:
     """Context manager around the work of one request; raises DeadlinePassed inside it.
 
     Built on task cancellation as `asyncio.timeout` is: a cancellation from elsewhere passes through. Used once.
+    `passed` is what ends the work, while it unwinds.
     """
 
     __slots__ = (
         "_cancelling",
-        "_expired",
+        "_content",
         "_handle",
         "_last",
         "_limit",
         "_loop",
         "_phase",
+        "_progress",
         "_task",
         "_total",
         "_total_at",
+        "_total_phase",
+        "_try",
+        "_try_at",
         "_waiting",
+        "passed",
     )
 
     def __init__(self, total: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._total = total
-        self._last = self._loop.time()
-        self._total_at: float | None = self._last + total
+        self._last = self._content = self._loop.time()
+        self._total_at = self._last + total
+        self._total_phase = Phase.TOTAL
+        self._try: float | None = None
+        self._try_at = 0.0
+        self._progress: float | None = None
         self._phase = Phase.TOTAL
         self._limit: float | None = None
         self._waiting = True
-        self._expired: DeadlinePassed | None = None
+        self.passed: DeadlinePassed | None = None
         self._task: asyncio.Task[object] | None = None
         self._handle: asyncio.TimerHandle | None = None
         self._cancelling = 0
@@ -83,10 +102,10 @@ class Deadlines:
             self._handle.cancel()
             self._handle = None
         task, self._task = self._task, None
-        if self._expired is None or task is None:
+        if self.passed is None or task is None:
             return
         if task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise self._expired from None
+            raise self.passed from None
 
     def enter(self, phase: Phase, limit: float) -> None:
         """Begin a phase that may go `limit` seconds without activity."""
@@ -95,9 +114,46 @@ class Deadlines:
         self._last = self._loop.time()
         self._arm()
 
-    def lift_total(self) -> None:
-        """End the total's reign: a stream's begins to be measured by its silence at the first content."""
-        self._total_at = None
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left of the total."""
+        return self._total_at - self._loop.time()
+
+    @contextmanager
+    def trying(self, limit: float) -> Iterator[None]:
+        """Work that may take `limit` seconds, and in which the limits of its phases end it alone.
+
+        Raises DeadlinePassed for those, within the block; the other limits go on to end the whole request.
+        """
+        self._try = limit
+        self._try_at = self._loop.time() + limit
+        self._arm()
+        try:
+            yield
+        except asyncio.CancelledError:
+            passed, task = self.passed, self._task
+            if passed is None or passed.phase not in OF_A_TRY or task is None:
+                raise
+            self.passed = None
+            if task.uncancel() > self._cancelling:
+                raise
+            raise passed from None
+        finally:
+            self._try = self._limit = None
+
+    def commit(self, idle: float, progress: float, longest: float) -> None:
+        """Content has come: from here on its silence is what is measured.
+
+        `idle` seconds without a piece, `progress` without content, and `longest` in all.
+        """
+        self.enter(Phase.IDLE, idle)
+        self._content, self._progress = self._last, progress
+        self._total, self._total_at, self._total_phase = longest, self._last + longest, Phase.STREAM
+
+    def advance(self) -> None:
+        """The upstream sent content, and is waited for again."""
+        self._last = self._content = self._loop.time()
+        self._waiting = True
 
     def touch(self) -> None:
         """The upstream gave a sign of life, and it is waited for again."""
@@ -124,32 +180,39 @@ class Deadlines:
         self._fire(DeadlinePassed(phase, 0.0))
 
     def _arm(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
+        """A timer that runs already and looks in time is left alone: it arms itself again."""
         due = self._due()
-        self._handle = None if due is None or self._task is None else self._loop.call_at(due, self._check)
+        if self._handle is not None:
+            if self._handle.when() <= due:
+                return
+            self._handle.cancel()
+        self._handle = None if self._task is None else self._loop.call_at(due, self._check)
 
-    def _due(self) -> float | None:
+    def _due(self) -> float:
         limit = self._limit if self._waiting else CLIENT_STALL
-        phase_at = None if limit is None else self._last + limit
-        if phase_at is None or self._total_at is None:
-            return self._total_at if phase_at is None else phase_at
-        return min(phase_at, self._total_at)
+        due = self._total_at if limit is None else min(self._total_at, self._last + limit)
+        if self._try is not None:
+            due = min(due, self._try_at)
+        return due if self._progress is None else min(due, self._content + self._progress)
 
     def _check(self) -> None:
         self._handle = None
         now = self._loop.time()
-        if self._total_at is not None and now >= self._total_at:
-            self._fire(DeadlinePassed(Phase.TOTAL, self._total))
+        if now >= self._total_at:
+            self._fire(DeadlinePassed(self._total_phase, self._total))
         elif not self._waiting and now >= self._last + CLIENT_STALL:
             self._fire(DeadlinePassed(Phase.CLIENT, CLIENT_STALL))
         elif self._waiting and self._limit is not None and now >= self._last + self._limit:
             self._fire(DeadlinePassed(self._phase, self._limit))
+        elif self._try is not None and now >= self._try_at:
+            self._fire(DeadlinePassed(Phase.TRY, self._try))
+        elif self._progress is not None and now >= self._content + self._progress:
+            self._fire(DeadlinePassed(Phase.PROGRESS, self._progress))
         else:
             self._arm()
 
     def _fire(self, expired: DeadlinePassed) -> None:
         # Once only: a second cancellation would not be ours to take back, and the first one's error would be lost.
-        if self._task is not None and self._expired is None:
-            self._expired = expired
+        if self._task is not None and self.passed is None:
+            self.passed = expired
             self._task.cancel()

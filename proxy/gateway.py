@@ -174,9 +174,9 @@ class Gateway:
         try:
             with clock:
                 async with self._dispatcher.streamed(prepared, record, clock) as stream:
-                    clock.lift_total()
+                    timeouts = prepared.target.timeouts
+                    clock.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     response = await self._commit(call)
-                    clock.enter(Phase.IDLE, prepared.target.timeouts.idle)
                     await Relay(stream, renderer, response.write, clock, record, prepared.request).run()
                     clock.pause()
                     await response.write_eof(renderer.end())
@@ -311,7 +311,10 @@ def blame(error: UpstreamError | DeadlinePassed) -> tuple[str, str]:
 _PASSED = {
     Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
     Phase.FIRST_EVENT: "The upstream sent no content within {limit:g} s.",
+    Phase.TRY: "The deployment had not answered when its share of the request's deadline, {limit:g} s, was over.",
     Phase.IDLE: "The upstream sent nothing for {limit:g} s.",
+    Phase.PROGRESS: "The upstream sent no content for {limit:g} s.",
+    Phase.STREAM: "The stream was not over after {limit:g} s.",
     Phase.CLIENT: "The client read nothing for {limit:g} s.",
     Phase.DRAIN: "The gateway is shutting down.",
 }

@@ -76,8 +76,12 @@ class Relay:
         while not self._stream.over and self._finished < self._expected:
             await self._read()
             self._clock.pause()
+            frames = self._record.chunks
             await self._emit(self._stream.take())
-            self._clock.touch()
+            if self._record.chunks > frames:
+                self._clock.advance()
+            else:
+                self._clock.touch()
         if not self._stream.over:
             await self._tail()
         if self._finished < self._expected:

@@ -11,7 +11,7 @@ from config.loader import Loaded
 from config.problems import Path, Problem, did_you_mean
 from config.settings import Settings
 from providers.auth import Credential
-from providers.dialect import Target, Timeouts
+from providers.dialect import Retries, Target, Timeouts
 from providers.price import Price
 from providers.profiles import Profile, load_profiles
 from providers.registry import DIALECTS
@@ -39,7 +39,11 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         dialect=DIALECTS[profile.dialect],
         base_url=base_url,
         credential=credential,
-        timeouts=Timeouts(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
+        timeouts=Timeouts(
+            *(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
+            *(timeouts.progress, timeouts.stream),
+        ),
+        retries=Retries(settings.retries.attempts, settings.retries.safety),
         weight=settings.weight,
         context_window=settings.context_window,
         max_output_tokens=settings.max_output_tokens,

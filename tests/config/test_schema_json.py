@@ -79,7 +79,7 @@ def test_what_the_models_take_the_schema_takes(line: str) -> None:
         "server: {watch: 'yes'}",
         "server: {log: xml}",
         "server: {surfaces: {opnai: {}}}",
-        "defaults: {retries: {}}",
+        "defaults: {retries: {attempts: 0}}",
         "defaults: {timeouts: {idle: 0}}",
         "defaults: {api_key: 1}",
         "defaults: {base_url: ftp://a}",

@@ -6,7 +6,7 @@ import pytest
 
 from config.semantics import Names, exposure_problems
 from config.tree import parse
-from tests.config.tables import complaints, load, warnings
+from tests.config.tables import complaints, load
 
 BASE = """\
 version: 1
@@ -93,6 +93,21 @@ def test_a_deployment_hidden_by_a_model_is_refused() -> None:
 )
 def test_routes_in_a_circle_are_refused_where_it_closes(routes: str, expected: list[str]) -> None:
     assert complaints(f"{BASE}routes:\n  {routes}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("fallbacks", "expected"),
+    [
+        ("context_window: [openai/gpt-4o, local/x], content_filter: [azure/gpt-4o/eu]", []),
+        ("context_window: [openai/gpt-4]", "fallbacks.context_window.0: no model named openai/gpt-4; did you mean"),
+        ("content_filter: [local/x, other]", "fallbacks.content_filter.1: must be a model or a deployment, not a route"),
+        ("content_filter: [r]", "fallbacks.content_filter.0: must be a model or a deployment, not a route"),
+    ],
+)
+def test_a_fallback_is_a_model_or_a_deployment(fallbacks: str, expected: str | list[str]) -> None:
+    text = f"{BASE}routes:\n  other: local/x\n  r: {{targets: [local/x], fallbacks: {{{fallbacks}}}}}\n"
+    told = [each.partition(" routes.r.")[2] for each in complaints(text)]
+    assert told == [] if not expected else told[0].startswith(expected)
 
 
 def team(routes: str, models: str = "[]", shared: str = "{}") -> str:
@@ -259,45 +274,6 @@ def test_the_address_of_a_vendor_without_models_is_judged_too() -> None:
 def test_one_address_is_told_once_however_many_deployments_use_it() -> None:
     text = "version: 1\nvendors: {v: {base_url: http://127.0.0.1}}\nmodels: {v/a: {}, v/b: {}, v/c: {}}\n"
     assert len(complaints(text)) == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "env", "expected"),
-    [
-        (
-            "vendors: {v: {api_key: sk-canary}}",
-            {},
-            ["2:24 vendors.v.api_key: the secret is written in the table itself"],
-        ),
-        ("vendors: {v: {api_key: '${K:-sk-canary}'}}", {}, ["2:24 vendors.v.api_key: the secret is written"]),
-        ("vendors: {v: {api_key: '${K:-sk-canary}'}}", {"K": "x"}, []),
-        ("vendors: {v: {api_key: ''}}", {}, []),
-        ("vendors: {v: {api_key: '${K:-}'}}", {}, []),
-        ("server: {admin: {token: canary}}", {}, ["2:25 server.admin.token: the secret is written"]),
-        (
-            "defaults: {api_key: '${K}'}\nvendors: {v: {}, w: {}}",
-            {"K": "x"},
-            ["2:21 defaults.api_key: this key is sent to 2 vendors: v, w"],
-        ),
-    ],
-)
-def test_a_secret_that_could_leak_is_a_warning(line: str, env: dict[str, str], expected: list[str]) -> None:
-    told = [each for each in warnings(f"version: 1\n{line}\n", env) if "no models" not in each]
-    assert [each[: len(start)] for each, start in zip(told, expected, strict=True)] == expected
-    assert not any("canary" in each for each in told)
-
-
-def test_a_weight_nobody_reads_is_a_warning() -> None:
-    text = f"{BASE}routes:\n  r: {{targets: [{{target: local/x, weight: 2}}]}}\n".replace("eu: {}", "eu: {weight: 2}")
-    assert warnings(text) == [
-        "6:37 models.azure/gpt-4o.deployments.eu.weight: has no effect under policy priority",
-        "9:35 routes.r.targets.0.weight: has no effect under policy priority",
-    ]
-
-
-def test_nothing_to_ask_for_is_a_warning() -> None:
-    assert warnings("version: 1\n") == ["1:1 models: no models: every request would be answered with 404"]
-    assert warnings(team("{}")) == ["10:3 teams.t: this team may ask for nothing: list models, or write routes"]
 
 
 def test_a_name_from_a_reference_is_not_repeated() -> None:

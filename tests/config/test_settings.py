@@ -5,6 +5,7 @@ from pydantic import SecretStr
 
 from config.schema import Deployment, Model, Price
 from config.settings import (
+    RetrySettings,
     TimeoutSeconds,
     deployment_inheritance,
     deployment_named,
@@ -55,6 +56,15 @@ TABLE = """\
     """
 CONFIG = load(TABLE, {"VENDOR_KEY": "canary"}).config
 SILENT = load("version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}").config
+
+
+def test_what_is_tried_again_is_inherited_key_by_key() -> None:
+    table = load(
+        "version: 1\ndefaults: {retries: {attempts: 5}}\nvendors: {v: {retries: {safety: strict}}}\n"
+        "models: {v/m: {deployments: {a: {retries: {safety: off}}, b: {}}}}\n"
+    )
+    one, two = (effective(table.config, "v", "v/m", name).retries for name in ("a", "b"))
+    assert (one, two) == (RetrySettings(5, "off"), RetrySettings(5, "strict"))
 
 
 def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:

@@ -151,8 +151,7 @@ class Exchange:
         renderer = OPENAI.renderer(request, AnswerFacts("1", 1_795_000_000, "v/m"))
         with Deadlines(self.total) as clock:
             async with Caller(self.vendor).streamed(prepared, self.record, clock) as stream:
-                clock.lift_total()
-                clock.enter(Phase.IDLE, self.target.timeouts.idle)
+                clock.commit(self.target.timeouts.idle, 600.0, 3600.0)
                 await Relay(stream, renderer, self._write, clock, self.record, request).run()
                 await stream.finish()
         self.frames.append(renderer.end())

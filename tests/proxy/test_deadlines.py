@@ -79,8 +79,7 @@ def test_a_phase_may_begin_before_the_block() -> None:
 
 def test_signs_of_life_renew_a_phase_for_ever() -> None:
     async def work(clock: Deadlines) -> None:
-        clock.lift_total()
-        clock.enter(Phase.IDLE, 120.0)
+        clock.commit(120.0, AGES, AGES)
         for _ in range(100):
             await asyncio.sleep(119)
             clock.touch()
@@ -100,22 +99,33 @@ def test_signs_of_life_never_renew_the_total() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 599])
-def test_a_lifted_total_never_passes(before: float) -> None:
+def test_after_the_commit_a_stream_has_a_limit_of_its_own(before: float) -> None:
     async def work(clock: Deadlines) -> None:
         await asyncio.sleep(before)
-        clock.lift_total()
-        await asyncio.sleep(AGES)
+        clock.commit(120.0, AGES, 3600.0)
+        while True:
+            await asyncio.sleep(7)
+            clock.advance()
 
-    async def main() -> None:
-        await under(Deadlines(TOTAL), work)
+    assert deadline_of(work) == (Phase.STREAM, 3600.0, before + 3600.0)
 
-    run(main())
+
+def test_pieces_without_content_are_a_life_but_no_progress() -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.commit(120.0, 600.0, AGES)
+        for _ in range(100):
+            await asyncio.sleep(100)
+            clock.advance()
+        while True:
+            await asyncio.sleep(100)
+            clock.touch()
+
+    assert deadline_of(work) == (Phase.PROGRESS, 600.0, 10_600.0)
 
 
 def test_time_in_which_the_upstream_is_not_waited_for_does_not_count() -> None:
     async def work(clock: Deadlines) -> None:
-        clock.lift_total()
-        clock.enter(Phase.IDLE, 120.0)
+        clock.commit(120.0, AGES, AGES)
         await asyncio.sleep(100)
         for _ in range(200):
             clock.pause()
@@ -128,8 +138,7 @@ def test_time_in_which_the_upstream_is_not_waited_for_does_not_count() -> None:
 
 def test_a_client_that_reads_nothing_for_a_minute_is_given_up_at_the_timer_s_next_look() -> None:
     async def work(clock: Deadlines) -> None:
-        clock.lift_total()
-        clock.enter(Phase.IDLE, 120.0)
+        clock.commit(120.0, AGES, AGES)
         await asyncio.sleep(10)
         clock.pause()
         await asyncio.sleep(AGES)
@@ -193,6 +202,85 @@ def test_the_error_says_the_phase_and_its_limit() -> None:
 async def hang(clock: Deadlines) -> None:
     """Wait for the end."""
     await asyncio.sleep(AGES)
+
+
+Try = Callable[[Deadlines], None]
+TRIES: dict[Phase, tuple[Try, float]] = {
+    Phase.TRY: (lambda clock: None, 30.0),
+    Phase.FIRST_EVENT: (lambda clock: clock.enter(Phase.FIRST_EVENT, 20.0), 20.0),
+    Phase.IDLE: (lambda clock: clock.enter(Phase.IDLE, 10.0), 10.0),
+}
+
+
+@pytest.mark.parametrize(("phase", "begin", "limit"), [(phase, *rest) for phase, rest in TRIES.items()])
+def test_the_limits_of_a_try_end_it_alone(phase: Phase, begin: Try, limit: float) -> None:
+    async def main() -> None:
+        now = asyncio.get_running_loop().time
+        with Deadlines(TOTAL) as clock:
+            for number in range(1, 4):
+                with pytest.raises(DeadlinePassed) as caught, clock.trying(30.0):
+                    begin(clock)
+                    await asyncio.sleep(AGES)
+                assert (caught.value.phase, caught.value.limit, now()) == (phase, limit, number * limit)
+                assert cancelling() == 0
+            await asyncio.sleep(100)
+
+    run(main())
+
+
+def test_the_total_ends_a_try_and_everything() -> None:
+    async def work(clock: Deadlines) -> None:
+        with clock.trying(700.0):
+            await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
+
+
+def test_a_try_has_the_time_that_is_left() -> None:
+    async def work(clock: Deadlines) -> None:
+        await asyncio.sleep(590)
+        assert clock.remaining == 10.0
+        with clock.trying(clock.remaining * 2):
+            await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
+
+
+def test_a_shutdown_ends_a_try_and_everything() -> None:
+    async def work(clock: Deadlines) -> None:
+        asyncio.get_running_loop().call_later(5, clock.expire, Phase.DRAIN)
+        with clock.trying(30.0):
+            await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.DRAIN, 0.0, 5.0)
+
+
+def test_an_error_within_a_try_is_not_hidden_and_its_limit_is_gone() -> None:
+    async def main() -> None:
+        with Deadlines(TOTAL) as clock:
+            with pytest.raises(LookupError), clock.trying(30.0):
+                clock.enter(Phase.FIRST_EVENT, 20.0)
+                raise LookupError("inside")
+            await asyncio.sleep(500)
+
+    run(main())
+
+
+def test_a_cancellation_from_elsewhere_beats_the_limit_of_a_try_of_the_same_moment() -> None:
+    async def trying(clock: Deadlines) -> None:
+        with clock.trying(30.0):
+            await asyncio.sleep(AGES)
+
+    async def main() -> None:
+        clock = Deadlines(TOTAL)
+        task = asyncio.create_task(under(clock, trying))
+        await asyncio.sleep(1)
+        clock.expire(Phase.TRY)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(main())
 
 
 def test_a_cancellation_from_elsewhere_passes_through() -> None:

@@ -96,8 +96,7 @@ class Rig:
         stream = OpenStream(self.body, self.decoder, self.first, self.ended)
         with Deadlines(600.0) as clock:
             clock.enter(Phase.FIRST_EVENT, self.first_event)
-            clock.lift_total()
-            clock.enter(Phase.IDLE, self.idle)
+            clock.commit(self.idle, 600.0, 3600.0)
             request = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {"n": self.expected}, True)
             relay = Relay(stream, Brackets(), self.client.write, clock, self.record, request)
             try:
@@ -223,8 +222,15 @@ def test_silence_passes_the_idle_limit() -> None:
 
 
 def test_comments_are_signs_of_life() -> None:
-    rig = Rig(Body(b"+a", *often(50, 119.0, b":"), b". $"))
+    rig = Rig(Body(b"+a", *often(5, 119.0, b":"), b". $"))
     assert rig.run() == [b"<a>", b"<.>"]
+
+
+def test_comments_do_not_keep_a_stream_without_content_alive() -> None:
+    rig = Rig(Body(b"+a", *often(50, 119.0, b":"), b". $"))
+    with pytest.raises(DeadlinePassed) as caught:
+        rig.run()
+    assert (caught.value.phase, rig.time) == (Phase.PROGRESS, 600.0)
 
 
 def test_a_client_that_reads_slowly_is_no_silence_of_the_upstream() -> None:

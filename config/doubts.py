@@ -1,0 +1,65 @@
+"""What works but is hardly meant: secrets written out, keys shared by vendors, weights and teams without effect.
+
+Never anything that makes a table unusable.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import SecretStr
+
+from config.problems import Path, Problem
+from config.schema import GatewayConfig
+from config.semantics import Check, Table, levels, route_maps
+
+
+def semantic_warnings(table: Table) -> tuple[Problem, ...]:
+    """Everything that works but is hardly meant."""
+    return tuple(problem for check in _WARNINGS for problem in check(table))
+
+
+def _secrets(config: GatewayConfig) -> Iterator[tuple[Path, SecretStr | None]]:
+    for path, level in levels(config):
+        yield (*path, "api_key"), level.api_key
+        if level.credentials is not None and level.credentials.oidc is not None:
+            yield (*path, "credentials", "oidc", "client_secret"), level.credentials.oidc.client_secret
+    yield ("server", "admin", "token"), config.server.admin.token
+
+
+def _literal_secrets(table: Table) -> Iterator[Problem]:
+    for path, secret in _secrets(table.config):
+        if secret and path not in table.referenced:
+            yield table.at_value(path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"')
+
+
+def _shared_key(table: Table) -> Iterator[Problem]:
+    vendors, defaults = table.config.vendors, table.config.defaults
+    without = [name for name, vendor in vendors.items() if vendor.api_key is None and vendor.credentials is None]
+    for key, shared in (("api_key", defaults.api_key), ("credentials", defaults.credentials)):
+        if shared and len(without) > 1:
+            words = "this key is" if key == "api_key" else "these credentials are"
+            yield table.at_value(("defaults", key), f"{words} sent to {len(without)} vendors: {', '.join(without)}")
+
+
+def _idle_weights(table: Table) -> Iterator[Problem]:
+    message = "has no effect under policy priority"
+    for key, model in table.config.models.items():
+        for name, deployment in model.deployments.items() if model.policy == "priority" else ():
+            if "weight" in deployment.model_fields_set:
+                yield table.at_key(("models", key, "deployments", name, "weight"), message)
+    for path, routes in route_maps(table.config):
+        for name, route in routes.items():
+            for index, target in enumerate(route.targets if route.policy == "priority" else ()):
+                if "weight" in target.model_fields_set:
+                    yield table.at_key((*path, name, "targets", index, "weight"), message)
+
+
+def _nothing_to_ask_for(table: Table) -> Iterator[Problem]:
+    if not table.names.models:
+        yield table.at_key(("models",), "no models: every request would be answered with 404")
+    for name, team in table.config.teams.items():
+        if not team.models and not team.routes:
+            yield table.at_key(("teams", name), "this team may ask for nothing: list models, or write routes")
+
+
+_WARNINGS: Final[tuple[Check, ...]] = (_literal_secrets, _shared_key, _idle_weights, _nothing_to_ask_for)

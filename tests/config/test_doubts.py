@@ -1,0 +1,55 @@
+"""What works but is hardly meant."""
+
+import pytest
+
+from tests.config.tables import warnings
+
+BASE = """\
+version: 1
+vendors: {openai: {}, azure: {}, local: {}}
+models:
+  openai/gpt-4o: {}
+  openai/gpt-4o-mini: {}
+  azure/gpt-4o: {deployments: {eu: {}, us: {}}}
+  local/*: {}
+"""
+TEAM = f"{BASE}routes: {{}}\nteams:\n  t:\n    keys: ['sha256:{'a' * 64}']\n    models: []\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "env", "expected"),
+    [
+        (
+            "vendors: {v: {api_key: sk-canary}}",
+            {},
+            ["2:24 vendors.v.api_key: the secret is written in the table itself"],
+        ),
+        ("vendors: {v: {api_key: '${K:-sk-canary}'}}", {}, ["2:24 vendors.v.api_key: the secret is written"]),
+        ("vendors: {v: {api_key: '${K:-sk-canary}'}}", {"K": "x"}, []),
+        ("vendors: {v: {api_key: ''}}", {}, []),
+        ("vendors: {v: {api_key: '${K:-}'}}", {}, []),
+        ("server: {admin: {token: canary}}", {}, ["2:25 server.admin.token: the secret is written"]),
+        (
+            "defaults: {api_key: '${K}'}\nvendors: {v: {}, w: {}}",
+            {"K": "x"},
+            ["2:21 defaults.api_key: this key is sent to 2 vendors: v, w"],
+        ),
+    ],
+)
+def test_a_secret_that_could_leak_is_a_warning(line: str, env: dict[str, str], expected: list[str]) -> None:
+    told = [each for each in warnings(f"version: 1\n{line}\n", env) if "no models" not in each]
+    assert [each[: len(start)] for each, start in zip(told, expected, strict=True)] == expected
+    assert not any("canary" in each for each in told)
+
+
+def test_a_weight_nobody_reads_is_a_warning() -> None:
+    text = f"{BASE}routes:\n  r: {{targets: [{{target: local/x, weight: 2}}]}}\n".replace("eu: {}", "eu: {weight: 2}")
+    assert warnings(text) == [
+        "6:37 models.azure/gpt-4o.deployments.eu.weight: has no effect under policy priority",
+        "9:35 routes.r.targets.0.weight: has no effect under policy priority",
+    ]
+
+
+def test_nothing_to_ask_for_is_a_warning() -> None:
+    assert warnings("version: 1\n") == ["1:1 models: no models: every request would be answered with 404"]
+    assert warnings(TEAM) == ["10:3 teams.t: this team may ask for nothing: list models, or write routes"]
