@@ -9,9 +9,12 @@ import queue
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
+from copy import copy
 from datetime import UTC, datetime
 from functools import lru_cache
+from types import TracebackType
 from typing import BinaryIO
 
 import orjson
@@ -149,15 +152,52 @@ def _second(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-class JsonFormatter(logging.Formatter):
-    """The process's own messages as JSON lines; a traceback stays within its line."""
+def trace(error: BaseException) -> str:
+    """Where an exception came from: the frames and the class of it and of those behind it, with an OSError's number.
+
+    Never its text, which may quote a request or a key; nor, therefore, its notes.
+    """
+    told: list[str] = []
+    behind: BaseException | None = error
+    seen: set[int] = set()
+    while behind is not None and id(behind) not in seen:
+        seen.add(id(behind))
+        number = f" [Errno {behind.errno}]" if isinstance(behind, OSError) and behind.errno is not None else ""
+        told.append("".join(traceback.format_tb(behind.__traceback__)) + type(behind).__qualname__ + number)
+        if isinstance(behind, BaseExceptionGroup):
+            told.extend(trace(inner) for inner in reversed(behind.exceptions))
+        behind = behind.__cause__ or (None if behind.__suppress_context__ else behind.__context__)
+    return "\n".join(["Traceback (most recent call last):", *reversed(told)])
+
+
+class TextFormatter(logging.Formatter):
+    """The process's own messages for people, exceptions without their text."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        # asyncio's own messages quote exceptions from their second line on.
+        if record.name == "asyncio":
+            record = copy(record)
+            record.msg, record.args = _message(record), None
+        return super().format(record)
+
+    def formatException(
+        self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+    ) -> str:
+        return "" if ei[1] is None else trace(ei[1])
+
+
+class JsonFormatter(TextFormatter):
+    """The same as JSON lines; a traceback stays within its line."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, object] = {
             "time": timestamp(),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _message(record),
         }
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)[-2000:]
@@ -167,12 +207,24 @@ class JsonFormatter(logging.Formatter):
 def set_up(form: str) -> logging.Logger:
     """The gateway's logger, writing lines of the form `json` or `text` to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JsonFormatter() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s")
-    )
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logger = logging.getLogger("dragoman")
     logger.setLevel(logging.INFO)
+    sys.excepthook = _last_words
     return logger
+
+
+def _message(record: logging.LogRecord) -> str:
+    message = record.getMessage()
+    return message.partition("\n")[0] if record.name == "asyncio" else message
+
+
+def _last_words(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+    """What ends the process is logged as any exception is: the interpreter would print its text."""
+    if isinstance(error, Exception):
+        logging.getLogger("dragoman").critical("the gateway ended on a fault of its own", exc_info=error)
+    else:
+        sys.__excepthook__(kind, error, frames)

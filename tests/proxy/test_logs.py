@@ -15,7 +15,7 @@ from typing_extensions import override
 from providers.completion import Usage
 from providers.price import Price
 from proxy import logs
-from proxy.logs import LINES, MAX_LINE, JsonFormatter, LineWriter, request_line, request_text, set_up, timestamp
+from proxy.logs import LINES, MAX_LINE, JsonFormatter, LineWriter, request_line, request_text, set_up, timestamp, trace
 from proxy.record import Attempt, RequestRecord
 
 
@@ -200,15 +200,74 @@ def test_messages_of_the_process_are_json_and_a_traceback_stays_in_its_line(odd:
     line = json.loads(text)
     assert "\n" not in text
     assert (line["level"], line["logger"], line["message"]) == ("error", "dragoman", f"request {odd} failed")
-    assert line["traceback"].endswith("LookupError: inside")
+    assert line["traceback"].endswith("LookupError")
+    assert "inside" not in line["traceback"].replace('LookupError("inside")', "")
+
+
+def raised() -> BaseException:
+    """An exception group out of a failure behind a failure, whose texts hold `canary`."""
+    name = "canary"
+    try:
+        try:
+            try:
+                raise KeyError(name)
+            except KeyError as cause:
+                raise ValueError(f"bad {name}") from cause
+        except ValueError as error:
+            error.add_note(f"about {name}")
+            raise ExceptionGroup(name, [error, OSError(24, name)]) from None
+    except ExceptionGroup as group:
+        return group
+
+
+def test_an_exception_is_told_by_frames_and_classes_and_never_by_its_text() -> None:
+    told = trace(raised())
+    assert "canary" not in told.replace('name = "canary"', "")
+    lines = told.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1] == "ExceptionGroup"
+    assert {"ValueError", "KeyError", "OSError [Errno 24]"} <= set(lines)
+    assert lines.index("KeyError") < lines.index("ValueError") < lines.index("ExceptionGroup")
+    assert any("in raised" in line for line in lines)
+
+
+def test_an_exception_that_is_its_own_cause_is_told_once() -> None:
+    error = ValueError("x")
+    error.__cause__ = error
+    assert trace(error) == "Traceback (most recent call last):\nValueError"
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_no_log_line_quotes_an_exception(
+    form: str, root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = set_up(form)
+    error = raised()
+    log.error("failed", exc_info=error)
+    logging.getLogger("asyncio").error("Task was lost\nfuture: %r", error)
+    logging.getLogger("aiohttp.server").error("Unhandled", exc_info=error)
+    sys.excepthook(type(error), error, error.__traceback__)
+    written = capsys.readouterr().err
+    assert "canary" not in written
+    for message in ("failed", "Task was lost", "Unhandled", "the gateway ended on a fault of its own"):
+        assert written.count(message) == 1
+
+
+def test_an_interrupt_is_the_interpreter_s_to_show(
+    root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_up("json")
+    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert capsys.readouterr().err.strip() == "KeyboardInterrupt"
 
 
 @pytest.fixture
 def root_logger() -> Iterator[logging.Logger]:
-    """The root logger, put back afterwards."""
+    """The root logger, put back afterwards with what else `set_up` changes."""
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, level, hook = root.handlers[:], root.level, sys.excepthook
     yield root
+    sys.excepthook = hook
     root.handlers[:] = handlers
     root.setLevel(level)
     logging.getLogger("dragoman").setLevel(logging.NOTSET)
