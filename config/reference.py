@@ -20,6 +20,7 @@ _SECTIONS: Final = {
     "": "The table",
     "Server": "`server`",
     "Admin": "`server.admin`",
+    "ServerLimits": "`server.limits`",
     "SurfaceSettings": "`server.surfaces.<surface>`",
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",

@@ -16,6 +16,7 @@ from config.types import (
     Attempts,
     BaseUrl,
     ContextBehavior,
+    Count,
     Credential,
     DeploymentName,
     Dollars,
@@ -279,6 +280,16 @@ class Admin(Section):
     token: OptionalToken = Field(default=None, description="Bearer token that callers must send. Empty: none.")
 
 
+class ServerLimits(Section):
+    """The most that one process takes on at once; what is beyond it gets 503 at once, without being read."""
+
+    requests: Count = Field(default=2000, description="Requests whose answer has not begun.")
+    streams: Count = Field(default=4000, description="Streams that have begun.")
+    body_bytes: Size = Field(
+        default=256 * 2**20, description="Request bodies in memory together, such as 256MiB. A larger one comes alone."
+    )
+
+
 class Server(Section):
     """The gateway's own process."""
 
@@ -288,6 +299,7 @@ class Server(Section):
     port: Port = Field(default=8080, description="Port to listen on; 0 takes a free one.")
     admin: Admin = Field(default=Admin(), description="The admin listener.")
     max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")
+    limits: ServerLimits = Field(default=ServerLimits(), description="The most that one process takes on at once.")
     drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
     drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")
     watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")

@@ -124,6 +124,7 @@ Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, _DUR
 Timeout = Annotated[Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, _DURATION, "duration")]
 Size = Annotated[int, Field(ge=1024, le=2**30), Referable(to_bytes, _SIZE, "size")]
 
+
 def _off_as_word(value: object) -> object:
     """YAML takes the bare word for a switch."""
     return "off" if value is False else value
@@ -133,6 +134,7 @@ def _off_as_word(value: object) -> object:
 
 Port = Annotated[int, Field(ge=0, le=65535), Referable()]
 Weight = Annotated[int, Field(ge=0, le=1_000_000), Referable()]
+Count = Annotated[int, Field(ge=1, le=1_000_000), Referable()]
 Tokens = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)] | None, Referable()]
 Dollars = Annotated[float, Field(ge=0, le=1_000_000), Referable()]
 OptionalDollars = Annotated[Annotated[float, Field(ge=0, le=1_000_000)] | None, Referable()]

@@ -49,6 +49,7 @@ KEY = "sha256:" + "a" * 64
     "line",
     [
         "server: {port: 80, max_body: 32MiB, drain_timeout: 10m, drain_grace: 0, watch: false, log: text}",
+        "server: {limits: {requests: 1, streams: 1000000, body_bytes: 1GiB}}",
         "server: {admin: {host: '::1', port: 0, token: ''}, surfaces: {scale: {default_vendor: v, default_model: m}}}",
         "defaults: {timeouts: {connect: 5, idle: 500ms}, headers: {X-A: b}, context_window: 1, completions: true}",
         "defaults: {url_params: {resource: a, account: 17}, api_version: 2024-10-21, api_key: ''}",
@@ -74,6 +75,10 @@ def test_what_the_models_take_the_schema_takes(line: str) -> None:
         "server: {port: 1.5}",
         "server: {max_body: 32mb}",
         "server: {max_body: 10}",
+        "server: {limits: {requests: 0}}",
+        "server: {limits: {streams: 1000001}}",
+        "server: {limits: {body_bytes: 10}}",
+        "server: {limits: {bodies: 1}}",
         "server: {drain_timeout: soon}",
         "server: {drain_timeout: -1}",
         "server: {watch: 'yes'}",
@@ -114,6 +119,7 @@ def test_a_model_key_is_checked_in_the_editor_too(key: str) -> None:
     "line",
     [
         "server: {host: '${X}', port: '${X:-80}', max_body: '${X}', drain_timeout: '${X}', watch: '${X}', log: '${X}'}",
+        "server: {limits: {requests: '${X}', streams: '${X:-9}', body_bytes: '${X}'}}",
         "server: {surfaces: {scale: {default_vendor: '${X}', default_model: '${X}'}}}",
         "defaults: {timeouts: {idle: '${X}'}, base_url: '${X}/v1', context_window: '${X}', allow_private: '${X}'}",
         "defaults: {url_params: {resource: '${X}'}, api_version: '${X}', api_key: '${file:/x}', headers: {A: '${X}'}}",

@@ -220,6 +220,7 @@ CHANGES = {
     "port": "port: 1234",
     "admin": "admin: {port: 1234}",
     "max_body": "max_body: 2MiB",
+    "limits": "limits: {streams: 7}",
     "drain_grace": "drain_grace: 3s",
     "drain_timeout": "drain_timeout: 3s",
     "watch": "watch: false",
