@@ -1,0 +1,328 @@
+"""The health of one deployment: whether it may be asked, and what each try says of it.
+
+Never compares deployments, reads a clock, draws by itself or waits: `now` is the loop's clock in seconds, the draw an
+argument. Nothing here is shared between processes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from providers.failure import VERDICTS, Failure, FailureKind
+from proxy.awaited import Awaited
+from proxy.outcomes import Outcomes
+
+NEVER = float("-inf")
+
+
+class State(IntEnum):
+    """As the gauge `deployment_state` shows it. OPEN is asked nothing, HALF_OPEN one request at a time."""
+
+    CLOSED = 0
+    HALF_OPEN = 1
+    OPEN = 2
+
+
+class Answer(IntEnum):
+    """What a try waits for. Their first bytes come at different times, so each kind has its own usual wait."""
+
+    STREAM = 0
+    WHOLE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRules:
+    """Every count, share and time (seconds) of the machine.
+
+    `failures` in a row, or `window_share` of at least `window_least` tries within `window`, eject a deployment: for
+    `first_ejection`, twice as long each time up to `longest_ejection`, all ± `jitter` of it, from the start again once
+    it was well for `forgive`. `auth` is the ejection after a refused credential. A vendor that says wait is left alone
+    for what it says, between `cooldown_least` and `cooldown_most`, `cooldown` when it does not say how long, `quota`
+    when the money is gone. Whichever way it was away, it gets one request, and after that one succeeded a share of them
+    that rises from `slow_start_from` to 1 over `slow_start`.
+
+    It hangs while more than `hanging_least` tries and `hanging_times` the usual number have no first byte, and the
+    oldest is older than `hanging_age` and `hanging_slowness` times the usual wait's tail. `panic_every` is the time
+    between two requests to a group of which no deployment may be asked.
+    """
+
+    failures: int = 5
+    window: float = 30.0
+    window_least: int = 10
+    window_share: float = 0.5
+    first_ejection: float = 5.0
+    longest_ejection: float = 30.0
+    jitter: float = 0.2
+    forgive: float = 60.0
+    slow_start: float = 10.0
+    slow_start_from: float = 0.1
+    cooldown: float = 5.0
+    cooldown_least: float = 1.0
+    cooldown_most: float = 60.0
+    quota: float = 300.0
+    auth: float = 60.0
+    hanging_least: int = 16
+    hanging_times: float = 3.0
+    hanging_age: float = 5.0
+    hanging_slowness: float = 4.0
+    panic_every: float = 1.0
+
+
+class Health:
+    """One deployment, as this process has seen it.
+
+    It is away from the moment it is ejected or told us to wait until a request that was sent to it while it was away
+    gets its first byte. Only tries of the present time count: what was begun before it went away or came back says
+    nothing of now. `in_flight` is the number of tries that have not ended.
+    """
+
+    __slots__ = (
+        "_away",
+        "_cooled_until",
+        "_draw",
+        "_ejected_until",
+        "_ejections",
+        "_era",
+        "_first_byte_at",
+        "_kinds",
+        "_outcomes",
+        "_probes",
+        "_returned",
+        "_row",
+        "_rules",
+        "in_flight",
+    )
+
+    def __init__(self, rules: HealthRules, draw: Callable[[], float]) -> None:
+        self._rules = rules
+        self._draw = draw
+        self._kinds = tuple(Awaited(rules.hanging_age) for _ in Answer)
+        self._outcomes = Outcomes(rules.window)
+        self._row = 0
+        self._away = False
+        self._ejected_until = NEVER
+        self._cooled_until = NEVER
+        self._ejections = 0
+        self._returned = NEVER
+        self._first_byte_at = NEVER
+        self._era = 0
+        self._probes = 0
+        self.in_flight = 0
+
+    @property
+    def first_byte(self) -> float | None:
+        """The usual seconds to the first byte: of streams, and of whole answers where there has been no stream."""
+        streams, wholes = self._kinds
+        return wholes.usual if streams.usual is None else streams.usual
+
+    @property
+    def probed(self) -> bool:
+        """Whether a request that was sent to it while it is away still waits for its first byte."""
+        return self._probes > 0
+
+    def state(self, now: float) -> State:
+        """CLOSED, OPEN for as long as it is ejected or told us to wait, HALF_OPEN after that."""
+        if not self._away:
+            return State.CLOSED
+        return State.OPEN if now < max(self._ejected_until, self._cooled_until) else State.HALF_OPEN
+
+    def admits(self, now: float) -> bool:
+        """Whether it may be asked now. The try must begin before anything is awaited: a half-open one admits one."""
+        return not self._away or self.wait(now) == 0
+
+    def wait(self, now: float) -> float:
+        """Seconds until it may be asked, 0 when it may; while a probe is under way a guess, for nobody knows."""
+        if not self._away:
+            return 0.0
+        left = max(self._ejected_until, self._cooled_until) - now
+        if left > 0:
+            return left
+        return self._rules.panic_every if self._probes else 0.0
+
+    def cooling(self, now: float) -> bool:
+        """Whether nothing but the vendor's own word, a rate limit or a spent quota, forbids to ask it."""
+        return self._ejected_until <= now < self._cooled_until
+
+    def told_to_wait(self, now: float) -> bool:
+        """Whether the vendor's own word forbids to ask it, whatever else does."""
+        return now < self._cooled_until
+
+    def share(self, now: float) -> float:
+        """Which part of its requests it should get: less than 1 for a while after it returned."""
+        rules = self._rules
+        back = now - self._returned
+        return 1.0 if back >= rules.slow_start else max(rules.slow_start_from, back / rules.slow_start)
+
+    def hanging(self, now: float) -> bool:
+        """Whether too many tries have waited too long for a first byte: it should come after those that do not hang."""
+        if self.in_flight <= self._rules.hanging_least:
+            return False
+        return any(self._hangs(awaited, now) for awaited in self._kinds)
+
+    def begin(self, now: float, answer: Answer) -> "Try":
+        """A request is about to be sent. While the deployment is away this is a probe."""
+        self.in_flight += 1
+        awaited = self._kinds[answer]
+        trial = Try(self, awaited, self._era, self._away)
+        awaited.begin(trial, now)
+        if self._away:
+            self._probes += 1
+        return trial
+
+    def _hangs(self, awaited: Awaited, now: float) -> bool:
+        rules = self._rules
+        oldest = awaited.oldest()
+        if oldest is None or len(awaited) <= max(rules.hanging_least, rules.hanging_times * awaited.expected(now)):
+            return False
+        if awaited.usual is None and self._first_byte_at > oldest:
+            # It answers requests of the other kind, and this kind may simply take long.
+            return False
+        return now - oldest > max(rules.hanging_age, rules.hanging_slowness * awaited.tail)
+
+    def _leave(self) -> None:
+        self._away = True
+        self._era += 1
+        self._probes = 0
+        self._row = 0
+
+    def _alive(self, now: float) -> None:
+        """A probe has shown that it answers; what the vendor said meanwhile still holds."""
+        self._ejected_until = NEVER
+        if now < self._cooled_until:
+            self._probes -= 1
+            return
+        self._away = False
+        self._era += 1
+        self._probes = 0
+        self._outcomes.clear()
+        self._returned = now
+
+    def _cool(self, now: float, seconds: float) -> None:
+        self._cooled_until = max(self._cooled_until, now + seconds)
+        if not self._away:
+            self._leave()
+
+    def _eject(self, now: float, seconds: float) -> None:
+        self._leave()
+        self._ejected_until = now + seconds
+
+    def _ejection(self, now: float) -> float:
+        """Seconds of the next ejection."""
+        rules = self._rules
+        if not self._away and now - self._returned >= rules.forgive:
+            self._ejections = 0
+        seconds = min(rules.first_ejection * 2.0**self._ejections, rules.longest_ejection)
+        if seconds < rules.longest_ejection:
+            self._ejections += 1
+        return seconds * (1 + rules.jitter * (2 * self._draw() - 1))
+
+    def _enough(self, now: float, probe: bool) -> bool:
+        """Count a failure; whether it is one too many. That of a probe is, unless the deployment was well for long."""
+        rules = self._rules
+        if probe and (self._away or now - self._returned < rules.forgive):
+            return True
+        self._row += 1
+        tries, failed = self._outcomes.badly(now)
+        return self._row >= rules.failures or (tries >= rules.window_least and failed >= rules.window_share * tries)
+
+
+class Try:
+    """One request at one deployment, from before it is sent to its end.
+
+    `succeeded`, `failed` or `abandoned` ends it; what is said after that changes nothing.
+    """
+
+    __slots__ = ("_awaited", "_era", "_health", "_open", "_probe", "_waits")
+
+    def __init__(self, health: Health, awaited: Awaited, era: int, probe: bool) -> None:
+        self._health = health
+        self._awaited = awaited
+        self._era = era
+        self._probe = probe
+        self._open = True
+        self._waits = True
+
+    def first_byte(self, now: float) -> None:
+        """The first content of a stream, or a whole answer, is there. A probe has done its work with that, since a
+        stream may go on for minutes; should it fail later, the deployment is ejected again all the same."""
+        if not self._waits:
+            return
+        self._waits = False
+        self._awaited.answered(self, now)
+        health = self._health
+        health._first_byte_at = now
+        if self._probe and self._era == health._era:
+            self._lives(now)
+
+    def succeeded(self, now: float) -> None:
+        """The answer is complete."""
+        if not self._open:
+            return
+        if self._waits:
+            self.first_byte(now)
+        self._open = False
+        health = self._health
+        health.in_flight -= 1
+        if self._era == health._era:
+            health._row = 0
+            health._outcomes.well(now)
+
+    def failed(self, now: float, failure: Failure) -> bool:
+        """The attempt failed; gives whether this ejected the deployment.
+
+        A failure that is no fault of the deployment's says nothing of it, but for a probe an answer is an answer.
+        """
+        if not self._open:
+            return False
+        health, rules = self._health, self._health._rules
+        waited = self._close()
+        if failure.kind is FailureKind.RATE_LIMITED:
+            asked = rules.cooldown if failure.retry_after is None else failure.retry_after
+            health._cool(now, min(max(asked, rules.cooldown_least), rules.cooldown_most))
+        elif failure.kind is FailureKind.QUOTA:
+            health._cool(now, rules.quota)
+        elif self._era != health._era:
+            return False
+        elif VERDICTS[failure.kind].counts_against:
+            return self._blamed(now, failure.kind)
+        elif self._probe and waited and failure.status is not None:
+            self._lives(now)
+            return False
+        self._step_back(waited)
+        return False
+
+    def abandoned(self, now: float) -> None:
+        """It ended through no doing of the deployment's: the client left, the gateway stops, the request is at fault.
+
+        `now` is there for symmetry: an end that says nothing has no time either.
+        """
+        if self._open:
+            self._step_back(self._close())
+
+    def _blamed(self, now: float, kind: FailureKind) -> bool:
+        health = self._health
+        if kind is FailureKind.AUTH:
+            health._eject(now, health._rules.auth)
+        elif health._enough(now, self._probe):
+            health._eject(now, health._ejection(now))
+        else:
+            return False
+        return True
+
+    def _lives(self, now: float) -> None:
+        self._health._alive(now)
+        self._era = self._health._era
+
+    def _close(self) -> bool:
+        """End it; gives whether it was still waiting for its first byte."""
+        self._open = False
+        self._health.in_flight -= 1
+        waited, self._waits = self._waits, False
+        if waited:
+            self._awaited.forget(self)
+        return waited
+
+    def _step_back(self, waited: bool) -> None:
+        """Leave the half-open place to another request."""
+        if waited and self._probe and self._era == self._health._era:
+            self._health._probes -= 1

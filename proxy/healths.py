@@ -1,0 +1,92 @@
+"""The health of every deployment, and the order in which those of a group may be asked.
+
+Never sends anything, reads a clock or draws by itself.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from providers.dialect import Target
+from proxy.health import Health, HealthRules, State
+
+Identity = tuple[str, str]
+"""Which deployment a target is: its label and its address. What is known of it outlives the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """Who may be asked now, best first. With nobody: `wait` seconds until somebody may be, and whether it is only that
+    every vendor told us to wait (`cooling`)."""
+
+    ready: tuple[Target, ...]
+    wait: float = 0.0
+    cooling: bool = False
+
+
+class Healths:
+    """The state of each deployment by identity, made when it is first asked for."""
+
+    __slots__ = ("_draw", "_known", "_panicked", "_rules")
+
+    def __init__(self, rules: HealthRules, draw: Callable[[], float]) -> None:
+        self._rules = rules
+        self._draw = draw
+        self._known: dict[Identity, Health] = {}
+        self._panicked: dict[str, float] = {}
+
+    def of(self, target: Target) -> Health:
+        """The health of a target's deployment."""
+        identity = (target.label, target.base_url)
+        health = self._known.get(identity)
+        if health is None:
+            health = self._known[identity] = Health(self._rules, self._draw)
+        return health
+
+    def keep(self, targets: Iterable[Target]) -> None:
+        """Forget the deployments that are not among a new table's; those that are stay as they are."""
+        wanted = {(target.label, target.base_url) for target in targets}
+        self._known = {identity: health for identity, health in self._known.items() if identity in wanted}
+        # The names of groups are the table's as well, so they must not pile up over many tables.
+        self._panicked.clear()
+
+    def states(self, now: float) -> Iterator[tuple[str, State]]:
+        """The label and the state of each deployment that was ever asked for."""
+        return ((label, health.state(now)) for (label, _), health in self._known.items())
+
+    def arrange(self, group: str, targets: Sequence[Target], now: float) -> Arranged:
+        """Put the targets of a group in the order to ask them.
+
+        The order stays, but those that hang come last and those that returned lately fall behind for what is not yet
+        their share. When none may be asked, one request in `panic_every` seconds and group may all the same: somebody
+        has to find out that it is over.
+        """
+        ready: list[Target] = []
+        behind: list[Target] = []
+        hanging: list[Target] = []
+        for target in targets:
+            health = self.of(target)
+            if not health.admits(now):
+                continue
+            if health.hanging(now):
+                hanging.append(target)
+            elif (share := health.share(now)) < 1 and self._draw() >= share:
+                behind.append(target)
+            else:
+                ready.append(target)
+        if ready or behind or hanging:
+            return Arranged((*ready, *behind, *hanging))
+        return self._panic(group, targets, now)
+
+    def _panic(self, group: str, targets: Sequence[Target], now: float) -> Arranged:
+        known = [(target, self.of(target)) for target in targets]
+        # What a vendor said is not tried out.
+        silent = [(target, health) for target, health in known if not health.told_to_wait(now)]
+        last = self._panicked.get(group)
+        if silent and (last is None or now - last >= self._rules.panic_every):
+            self._panicked[group] = now
+            target, _ = min(silent, key=lambda pair: (pair[1].probed, pair[1].wait(now)))
+            return Arranged((target,))
+        wait = min((health.wait(now) for _, health in known), default=0.0)
+        if silent and last is not None:
+            wait = min(wait, last + self._rules.panic_every - now)
+        return Arranged((), wait, bool(known) and all(health.cooling(now) for _, health in known))

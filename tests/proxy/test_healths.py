@@ -1,0 +1,198 @@
+"""The order in which the deployments of a group may be asked, and what happens when none may be."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from providers.failure import Failure, FailureKind
+from proxy.health import Answer, Health, HealthRules, State
+from proxy.healths import Arranged, Healths
+from tests.providers.dialects.openai_kit import target
+from tests.proxy.health_kit import RULES, fail, middle, succeed
+
+BASE = replace(target("vllm"), row="v/m")
+A, B, C = GROUP = tuple(replace(BASE, deployment=name) for name in "abc")
+
+
+def registry(rules: HealthRules = RULES, draw: Callable[[], float] = middle) -> Healths:
+    """Nothing is known."""
+    return Healths(rules, draw)
+
+
+def eject(health: Health, now: float) -> None:
+    """Five failures in a row."""
+    for _ in range(RULES.failures):
+        fail(health, now)
+
+
+def cool(health: Health, now: float, seconds: float) -> None:
+    """A rate limit."""
+    fail(health, now, Failure(FailureKind.RATE_LIMITED, "slow down", 429, retry_after=seconds))
+
+
+def hang(health: Health, now: float) -> None:
+    """Enough tries without a first byte, for long enough at `now` + 6."""
+    for _ in range(RULES.hanging_least + 1):
+        health.begin(now, Answer.STREAM)
+
+
+def names(arranged: Arranged) -> str:
+    """The deployments that may be asked, in order."""
+    return "".join(each.deployment for each in arranged.ready)
+
+
+# The registry --------------------------------------------------------------------------------------------------------
+
+
+def test_a_deployment_is_its_label_and_its_address() -> None:
+    healths = registry()
+    health = healths.of(A)
+    assert healths.of(replace(A, weight=9, model="other", upstream_model="other")) is health
+    assert healths.of(replace(A, base_url="http://other/v1")) is not health
+    assert healths.of(replace(A, row="v/*")) is not health
+    assert healths.of(B) is not health
+
+
+def test_a_new_table_keeps_what_is_known_of_the_deployments_that_stay() -> None:
+    healths = registry()
+    eject(healths.of(A), 0.0)
+    eject(healths.of(B), 0.0)
+    healths.keep([replace(A, weight=2), C])
+    assert dict(healths.states(0.0)) == {"v/m/a": State.OPEN}
+    assert healths.of(B).state(0.0) is State.CLOSED
+
+
+def test_a_try_of_a_forgotten_deployment_still_ends() -> None:
+    healths = registry()
+    health = healths.of(A)
+    trial = health.begin(0.0, Answer.STREAM)
+    healths.keep([])
+    trial.succeeded(1.0)
+    assert health.in_flight == 0
+    assert list(healths.states(1.0)) == []
+
+
+def test_states_are_given_by_label() -> None:
+    healths = registry()
+    succeed(healths.of(A), 0.0)
+    eject(healths.of(B), 0.0)
+    assert list(healths.states(1.0)) == [("v/m/a", State.CLOSED), ("v/m/b", State.OPEN)]
+    assert dict(healths.states(5.0))["v/m/b"] is State.HALF_OPEN
+
+
+# The order -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_order_of_healthy_deployments_stays() -> None:
+    assert registry().arrange("g", [B, C, A], 0.0) == Arranged((B, C, A), 0.0, False)
+
+
+def test_blocked_ones_are_left_out() -> None:
+    healths = registry()
+    eject(healths.of(A), 0.0)
+    cool(healths.of(C), 0.0, 5.0)
+    assert names(healths.arrange("g", GROUP, 1.0)) == "b"
+
+
+def test_a_half_open_one_keeps_its_place_until_it_is_probed() -> None:
+    healths = registry()
+    eject(healths.of(A), 0.0)
+    assert names(healths.arrange("g", GROUP, 5.0)) == "abc"
+    healths.of(A).begin(5.0, Answer.STREAM)
+    assert names(healths.arrange("g", GROUP, 5.0)) == "bc"
+
+
+@pytest.mark.parametrize(("number", "order"), [(0.09, "abc"), (0.1, "bca"), (0.99, "bca")])
+def test_one_that_returned_lately_goes_first_only_for_its_share(number: float, order: str) -> None:
+    jitter = [0.5]
+    healths = registry(draw=lambda: jitter.pop() if jitter else number)
+    eject(healths.of(A), 0.0)
+    succeed(healths.of(A), 5.0)
+    assert names(healths.arrange("g", GROUP, 5.0)) == order
+    assert names(healths.arrange("g", GROUP, 15.0)) == "abc"
+
+
+def test_a_hanging_one_comes_last() -> None:
+    healths = registry()
+    hang(healths.of(A), 0.0)
+    assert names(healths.arrange("g", GROUP, 5.0)) == "abc"
+    assert names(healths.arrange("g", GROUP, 6.0)) == "bca"
+
+
+def test_where_all_hang_the_order_stays() -> None:
+    healths = registry()
+    for each in GROUP:
+        hang(healths.of(each), 0.0)
+    assert names(healths.arrange("g", GROUP, 6.0)) == "abc"
+
+
+# Panic ---------------------------------------------------------------------------------------------------------------
+
+
+def all_ejected() -> Healths:
+    """Every deployment ejected: c until 5, b until 6, a until 7."""
+    healths = registry()
+    for now, each in enumerate(reversed(GROUP)):
+        eject(healths.of(each), float(now))
+    return healths
+
+
+def test_where_none_may_be_asked_one_passes_a_second() -> None:
+    healths = all_ejected()
+    assert healths.arrange("g", GROUP, 3.0) == Arranged((C,), 0.0, False)
+    assert healths.arrange("g", GROUP, 3.25) == Arranged((), 0.75, False)
+    assert healths.arrange("g", GROUP, 3.9).ready == ()
+    assert healths.arrange("g", GROUP, 4.0).ready == (C,)
+
+
+def test_each_group_has_its_own_second() -> None:
+    healths = all_ejected()
+    assert healths.arrange("g", GROUP, 3.0).ready == (C,)
+    assert healths.arrange("h", GROUP, 3.1).ready == (C,)
+
+
+def test_one_that_is_being_probed_is_asked_again_only_when_all_are() -> None:
+    healths = all_ejected()
+    for at, expected in ((2.0, C), (3.0, B), (4.0, A), (4.9, None)):
+        ready = healths.arrange("g", GROUP, at).ready
+        assert ready == (() if expected is None else (expected,))
+        for each in ready:
+            healths.of(each).begin(at, Answer.STREAM)
+    assert len(healths.arrange("g", GROUP, 5.0).ready) == 1
+
+
+def test_a_single_deployment_is_never_left_alone_for_longer_than_a_second() -> None:
+    healths = registry()
+    eject(healths.of(A), 0.0)
+    passed = [now for now in range(5) if healths.arrange("g", [A], float(now)).ready]
+    assert passed == [0, 1, 2, 3, 4]
+
+
+def test_what_a_vendor_said_is_not_tried_out() -> None:
+    healths = registry()
+    for each, seconds in zip(GROUP, (7.0, 3.0, 5.0), strict=True):
+        cool(healths.of(each), 0.0, seconds)
+    assert healths.arrange("g", GROUP, 1.0) == Arranged((), 2.0, True)
+    assert healths.arrange("g", GROUP, 2.75) == Arranged((), 0.25, True)
+    assert healths.arrange("g", GROUP, 3.0).ready == (B,)
+
+
+def test_an_ejected_one_is_tried_out_before_one_that_said_wait() -> None:
+    healths = registry()
+    cool(healths.of(A), 0.0, 2.0)
+    eject(healths.of(B), 0.0)
+    assert healths.arrange("g", [A, B], 0.5) == Arranged((B,), 0.0, False)
+    assert healths.arrange("g", [A, B], 0.75) == Arranged((), 0.75, False)
+
+
+def test_nothing_comes_of_no_targets() -> None:
+    assert registry().arrange("g", [], 0.0) == Arranged((), 0.0, False)
+
+
+def test_a_new_table_may_try_at_once() -> None:
+    healths = all_ejected()
+    assert healths.arrange("g", GROUP, 3.0).ready
+    assert not healths.arrange("g", GROUP, 3.1).ready
+    healths.keep(GROUP)
+    assert healths.arrange("g", GROUP, 3.2).ready
