@@ -12,6 +12,8 @@ from pydantic import SecretStr
 
 MASK = "********"
 
+_RECOGNISABLE = 8
+
 
 @dataclass(frozen=True, slots=True)
 class AwsSource:
@@ -113,6 +115,20 @@ class Credential:
     def masked(self) -> dict[str, str]:
         """The same headers with every value hidden, for people; of what would be fetched, the scheme is shown."""
         return {**dict.fromkeys(self._secrets(), MASK), **(self.source.shown if self.source else {})}
+
+    def conceal(self, text: str) -> str:
+        """A vendor's words without the secrets that it was sent, whatever they look like.
+
+        Those shorter than 8 characters stay: other words would look like them. An ellipsis may have cut one off.
+        """
+        for value in sorted((reveal(secret) for secret in self._secrets().values()), key=len, reverse=True):
+            if len(value) >= _RECOGNISABLE:
+                text = text.replace(value, MASK)
+                for size in range(len(value) - 1, _RECOGNISABLE - 1, -1) if text.endswith("…") else ():
+                    if text.endswith(f"{value[:size]}…"):
+                        text = f"{text[: -size - 1]}{MASK}…"
+                        break
+        return text
 
     def _secrets(self) -> dict[str, SecretStr]:
         secrets = dict(self.static)

@@ -6,10 +6,11 @@ Never reads an answer, and never writes to the client; a stream is handed over a
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 
 from providers.completion import Completion
 from providers.dialect import Target
-from providers.failure import FailureKind, Refusal, UpstreamError
+from providers.failure import Failure, FailureKind, Refusal, UpstreamError
 from providers.shape import Prepared, prepare
 from providers.unified import UnifiedRequest
 from proxy.caller import Caller
@@ -75,6 +76,7 @@ class Dispatcher:
         try:
             yield attempt
         except UpstreamError as error:
+            error.failure = _unquoted(error.failure, prepared.target)
             attempt.outcome = error.failure.kind.value
             attempt.status = error.failure.status
             attempt.message = error.failure.message
@@ -90,3 +92,10 @@ class Dispatcher:
         finally:
             attempt.finished = self._clock()
             self._metrics.inflight(attempt.deployment, -1)
+
+
+def _unquoted(failure: Failure, target: Target) -> Failure:
+    """The failure without what the vendor repeated of the operator's credential, for the client and for the log."""
+    conceal = target.credential.conceal
+    code, param = (value and conceal(value) for value in (failure.code, failure.param))
+    return replace(failure, message=conceal(failure.message), code=code, param=param)

@@ -53,6 +53,29 @@ def test_no_way_of_printing_shows_a_secret(credential: Credential, caplog: pytes
         assert OTHER not in text
 
 
+@pytest.mark.parametrize("credential", [BEARER, HEADER])
+def test_a_vendor_that_repeats_what_it_was_sent_is_not_quoted(credential: Credential) -> None:
+    said = f"no '{SECRET}' and {SECRET}, project={OTHER}."
+    assert credential.conceal(said) == f"no '{MASK}' and {MASK}, project={MASK}."
+    assert credential.conceal("no such model") == "no such model"
+    assert Credential().conceal(said) == said
+
+
+@pytest.mark.parametrize("cut", range(8, len(SECRET)))
+def test_half_a_key_before_an_ellipsis_is_a_key(cut: int) -> None:
+    assert BEARER.conceal(f"no {SECRET[:cut]}…") == f"no {MASK}…"
+    assert BEARER.conceal(f"no {SECRET[:cut]}.") == f"no {SECRET[:cut]}."
+
+
+def test_of_secrets_within_each_other_the_longer_goes_first() -> None:
+    nested = Credential("bearer", key=SecretStr("canary-one-two"), static={"X-A": SecretStr("canary-one")})
+    assert nested.conceal("canary-one-two and canary-one") == f"{MASK} and {MASK}"
+
+
+def test_a_secret_that_could_be_any_word_stays() -> None:
+    assert Credential("bearer", key=SecretStr("key")).conceal("bad key") == "bad key"
+
+
 OIDC = OidcSource("https://id.example/token", "gateway", SecretStr(SECRET), "a b", allow_private=True)
 KEY = ExchangeSource("https://id.example/token", SecretStr(SECRET))
 SOURCES = [AwsSource("bedrock", "eu-central-1", "prod"), GoogleSource("scope"), EntraSource("scope", "me"), OIDC, KEY]
