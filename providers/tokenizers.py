@@ -160,7 +160,7 @@ _COUNTED = ("messages", "system", "tools", "tool_choice", "thinking", "output_co
 def _anthropic(call: _Call) -> _Steps:
     """Counts images too, and free of charge; the vendor calls it an estimate. No answer has the window."""
     body: JsonObject = {"model": call.model, **{name: call.body[name] for name in _COUNTED if name in call.body}}
-    answer = yield _post(call.base_url + "/v1/messages/count_tokens", body)
+    answer = yield _post(call.root + "/v1/messages/count_tokens", body)
     return Count(_whole(answer, "input_tokens"))
 
 

@@ -25,6 +25,8 @@ from providers.tool_names import offered_names
 from providers.unified import ChatPrompt, JsonObject, Operation, UnifiedRequest
 
 PATH = "/v1/messages"
+"""Anthropic's own addresses end before the version, those of others that speak its wire often behind it."""
+
 VERSION = "2023-06-01"
 """What is asked for when the table says nothing; every model understands it."""
 
@@ -47,7 +49,7 @@ class AnthropicDialect:
         headers = with_betas({_VERSION_HEADER: version}, request.extra_headers)
         table = self.capabilities(request, target)
         draft, names = written(request, target, table, headers[_VERSION_HEADER], {"model": target.upstream_model})
-        return finished(draft, names, target.base_url + PATH, headers)
+        return finished(draft, names, target.base_url.removesuffix("/v1") + PATH, headers)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""

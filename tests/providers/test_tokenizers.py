@@ -193,6 +193,8 @@ def test_anthropic_counts_what_belongs_to_the_prompt() -> None:
     url = "https://api.example.com/v1/messages/count_tokens"
     assert asked(counting) == ("POST", url, {"model": "m", **own})
     assert told(counting, {"input_tokens": 1234}) == Count(1234)
+    versioned = TOKENIZERS["anthropic"](body, Operation.CHAT, "https://api.example.com/v1", "m")
+    assert asked(versioned)[1] == url
 
 
 # Any answer ---------------------------------------------------------------------------------------------------------

@@ -84,6 +84,12 @@ def test_an_image_of_a_prompt_that_cannot_be_sent_is_refused_under_its_own_name(
     assert caught.value.param == "images"
 
 
+@pytest.mark.parametrize("base_url", ["https://api.example.com/claude", "https://api.example.com/claude/v1"])
+def test_an_address_may_end_in_the_version_or_before_it(base_url: str) -> None:
+    call = DIALECT.encode(chat_request(user("hi")), replace(TARGET, base_url=base_url))
+    assert call.url == "https://api.example.com/claude/v1/messages"
+
+
 def test_instructions_go_to_the_system_text() -> None:
     body = body_of(chat_request({"role": "system", "content": "Be kind."}, user("hi")))
     assert body["system"] == "Be kind."
