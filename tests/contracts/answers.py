@@ -73,19 +73,31 @@ _PAYLOADS: Final[Mapping[str, Callable[[bytes], list[bytes]]]] = {
 }
 
 
+def frames(data: bytes) -> bytes:
+    """A transcript in the frames of Bedrock's streams: a line of JSON is a piece of a model's own stream."""
+    lines = data.decode().splitlines()
+    return b"".join(
+        bedrock_kit.chunk(line.encode()) if line.startswith("{") else bedrock_kit.frame(line) for line in lines
+    )
+
+
 def fixtures() -> Iterator[Fixture]:
     """All of them."""
     for folder, judge in JUDGES.items():
-        for path in sorted([*(ROOT / folder).glob("answers/*.json"), *(ROOT / folder).glob("streams/*")]):
+        for path in _in(ROOT / folder, "answers/*.json", "streams/*", "checks/*"):
             if path.suffix in _PAYLOADS:
                 yield _fixture(path, judge, _PAYLOADS[path.suffix](path.read_bytes()))
-    for path in sorted((ROOT / "openai").glob("*/*")):
+    for path in _in(ROOT / "openai", "*/*", "*/checks/*"):
         if path.suffix in _PAYLOADS and not path.name.startswith("error_"):
-            yield _of_row(path, path.parent.name)
-    for path in sorted((ROOT / "bedrock").glob("streams/*.events")):
-        yield _fixture(path, "bedrock", [bedrock_kit.stream(path.stem)])
-    for path in sorted((ROOT / "bedrock").glob("invoke/*.events")):
-        yield _fixture(path, "bedrock_invoke", [bedrock_kit.invoked(path.stem)])
+            yield _of_row(path, path.relative_to(ROOT / "openai").parts[0])
+    for path in _in(ROOT / "bedrock", "streams/*.events", "checks/*.events"):
+        yield _fixture(path, "bedrock", [frames(path.read_bytes())])
+    for path in _in(ROOT / "bedrock", "invoke/*.events", "titan/*.events"):
+        yield _fixture(path, "bedrock_invoke", [frames(path.read_bytes())])
+
+
+def _in(folder: Path, *patterns: str) -> list[Path]:
+    return sorted(path for pattern in patterns for path in folder.glob(pattern))
 
 
 def _fixture(path: Path, judge: str, payloads: list[bytes]) -> Fixture:

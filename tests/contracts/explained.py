@@ -18,8 +18,15 @@ _UNKNOWN = "made of what no version knows yet"
 _NO_OBJECT = "the vendor's chunks do not name their kind"
 _EMPTY_OBJECT = "the vendor opens a stream with the filter's verdict on the prompt, in an otherwise empty chunk"
 _FINISH = "the vendor has a word of its own for the end"
+_UNCOUNTED = "made without the counts that the vendor's type has always"
 
 EXPLAINED: Final[Mapping[str, Explained]] = {
+    "anthropic/checks/uncounted.json": Explained("usage", _UNCOUNTED),
+    "anthropic/checks/uncounted.sse": Explained("validation errors", _UNCOUNTED),
+    "bedrock/checks/uncounted.events": Explained("usage", _UNCOUNTED),
+    "bedrock/checks/uncounted.json": Explained("usage", _UNCOUNTED),
+    "openai/openai/checks/noise.sse": Explained("shape", _UNKNOWN),
+    "openai/openai/checks/unknown.json": Explained("sunset", _UNKNOWN),
     "anthropic/answers/unknown.json": Explained("hologram", _UNKNOWN),
     "anthropic/streams/noise.sse": Explained("JSONDecodeError", f"{_UNKNOWN}, with keep-alives in between"),
     "bedrock/answers/unknown.json": Explained("SDK_UNKNOWN_MEMBER", _UNKNOWN),

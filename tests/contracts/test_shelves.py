@@ -1,0 +1,331 @@
+"""The sixteen checks that every dialect must pass with its fixtures, and two of them through the gateway too.
+
+Never a fixture, and never a vendor's own words: each dialect has tests of its own for those.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+
+from providers.completion import Choice, Completion, StreamEvent
+from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.registry import DIALECTS
+from providers.unified import JsonObject, Operation
+from tests.conformance.fake import spoken
+from tests.contracts.answers import ROOT
+from tests.contracts.conftest import Checked
+from tests.contracts.shelves import SHELVES, Shelf
+from tests.providers.dialects.native_kit import SIZES, chunks, gathered, pieces, text_of
+from tests.proxy.raw_client import connected, request
+from tests.proxy.rig import rig
+from tests.support.script import Hang, Received, Script, Send
+from tests.support.wire import body_answer, chunk, head, json_answer
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def read(shelf: Shelf, *parts: bytes) -> tuple[list[StreamEvent], Failure | None]:
+    """The events of a stream in these pieces, and how it broke."""
+    decoder = shelf.target.dialect.stream(shelf.call(stream=True))
+    events: list[StreamEvent] = []
+    try:
+        for part in parts:
+            events.extend(decoder.feed(part))
+        events.extend(decoder.finish())
+    except UpstreamError as broken:
+        assert not decoder.complete
+        return events, broken.failure
+    assert decoder.complete
+    return events, None
+
+
+def fed(shelf: Shelf, data: bytes) -> tuple[list[StreamEvent], bool]:
+    """The events of a stream whose end has not been seen, and whether the decoder needs no more of it."""
+    decoder = shelf.target.dialect.stream(shelf.call(stream=True))
+    return list(decoder.feed(data)), decoder.complete
+
+
+def answers(shelf: Shelf, name: str) -> list[Completion]:
+    """What the fixtures of that name say, whole and streamed."""
+    events, failure = read(shelf, shelf.stream(name))
+    assert failure is None, failure
+    return [shelf.target.dialect.decode(shelf.call(stream=False), shelf.body(name)), gathered(events)]
+
+
+def choices(shelf: Shelf, name: str) -> list[Choice]:
+    """The one choice of each."""
+    found = answers(shelf, name)
+    assert all(len(answer.choices) == 1 for answer in found)
+    return [answer.choices[0] for answer in found]
+
+
+def classified(shelf: Shelf, status: int, headers: dict[str, str], body: bytes) -> Failure:
+    """What an answer with that status means; one vendor tells errors with status 200."""
+    dialect, sent = shelf.target.dialect, shelf.call(stream=False)
+    if status != 200:
+        return dialect.classify(sent, status, headers, body)
+    with pytest.raises(UpstreamError) as caught:
+        dialect.decode(sent, body)
+    return caught.value.failure
+
+
+# The checks -----------------------------------------------------------------------------------------------------------
+
+
+async def a_text_has_its_end_and_its_usage(shelf: Shelf) -> None:
+    """A text comes whole, with the reason `stop` and counted tokens, streamed and not."""
+    for answer in answers(shelf, "text"):
+        (choice,) = answer.choices
+        assert (choice.finish_reason, choice.tool_calls) == ("stop", ())
+        assert choice.text.strip()
+        assert answer.usage is not None
+
+
+async def a_tool_call_has_its_id_name_and_arguments(shelf: Shelf) -> None:
+    """A call of a function has an id, a name and an object of arguments, and is the reason for the end."""
+    for choice in choices(shelf, "tool" if "tool" in shelf.whole else "tools"):
+        assert choice.finish_reason == "tool_calls"
+        call = choice.tool_calls[0]
+        assert call.id
+        assert call.name
+        assert isinstance(orjson.loads(call.arguments), dict)
+
+
+async def two_tool_calls_stay_apart(shelf: Shelf) -> None:
+    """Two calls of one answer keep their own ids and arguments."""
+    for choice in choices(shelf, "tools"):
+        assert choice.finish_reason == "tool_calls"
+        assert len({call.id for call in choice.tool_calls}) == len(choice.tool_calls) == 2
+        assert all(isinstance(orjson.loads(call.arguments), dict) for call in choice.tool_calls)
+
+
+async def a_limit_is_told_as_length(shelf: Shelf) -> None:
+    """An answer that its limit ended says `length`."""
+    assert [choice.finish_reason for choice in choices(shelf, "length")] == ["length"] * 2
+
+
+async def a_filter_is_told_as_content_filter(shelf: Shelf) -> None:
+    """An answer that a filter or a refusal ended says `content_filter`."""
+    assert [choice.finish_reason for choice in choices(shelf, "filtered")] == ["content_filter"] * 2
+
+
+async def an_error_before_content_is_a_failure(shelf: Shelf) -> None:
+    """An error is a failure of its own kind, by its status whatever the body, and as a stream's first event."""
+    for status, kind in ((500, FailureKind.SERVER), (502, FailureKind.SERVER), (401, FailureKind.AUTH)):
+        assert classified(shelf, status, {}, PAGE).kind is kind
+    events, failure = read(shelf, shelf.stream("error_first"))
+    assert chunks(events) == []
+    assert failure is not None
+    assert failure.kind is not FailureKind.TRUNCATED
+
+
+async def an_error_after_content_leaves_the_text_without_an_end(shelf: Shelf) -> None:
+    """An error behind some text is a failure, and the text before it has no finish reason."""
+    events, failure = read(shelf, shelf.stream("error_after_text"))
+    assert text_of(events)
+    assert all(piece.finish_reason is None for piece in chunks(events))
+    assert failure is not None
+    assert failure.kind is not FailureKind.TRUNCATED
+
+
+async def a_stream_cut_off_is_never_taken_for_whole(shelf: Shelf) -> None:
+    """Wherever a stream is cut, a finish reason is told with the whole text or not at all.
+
+    Only what follows the last finish reason may be missing then. A body that breaks off is known to the transport, so
+    that nothing is asked of the decoder but to be incomplete; one that ends in good order is a failure of the decoder's
+    to tell, unless that end is all that ends an answer.
+    """
+    data = shelf.stream("text")
+    whole, _ = read(shelf, data)
+    for place in range(len(data)):
+        events, complete = fed(shelf, data[:place])
+        assert chunks(events) == chunks(whole) or not (complete or _finished(events)), place
+        if not shelf.ends_with_its_body:
+            events, failure = read(shelf, data[:place])
+            assert failure is None or failure.kind is FailureKind.TRUNCATED, place
+            assert chunks(events) == chunks(whole) or (failure is not None and not _finished(events)), place
+
+
+async def noise_between_events_says_nothing(shelf: Shelf) -> None:
+    """Comments, keep-alives and events of unknown kinds leave the text as it is."""
+    events, failure = read(shelf, shelf.stream("unknown"))
+    assert failure is None
+    assert text_of(events) in UNDISTURBED
+
+
+async def pieces_of_any_size_give_the_same(shelf: Shelf) -> None:
+    """Every stream reads the same, or breaks the same, in pieces of one, seven and 4096 bytes."""
+    for name in shelf.streams:
+        data = shelf.stream(name)
+        whole = read(shelf, data)
+        for size in SIZES:
+            assert read(shelf, *pieces(data, size)) == whole, (name, size)
+
+
+async def characters_of_several_bytes_survive_any_cut(shelf: Shelf) -> None:
+    """A text with characters of two, three and four bytes reads the same in two parts, wherever they part."""
+    assert not any(choice.text.isascii() for choice in choices(shelf, "text"))
+    data = shelf.stream("text")
+    whole = read(shelf, data)
+    for place in range(len(data)):
+        assert read(shelf, data[:place], data[place:]) == whole, place
+
+
+async def unknown_words_change_nothing(shelf: Shelf) -> None:
+    """Members, events and finish reasons that no version has break no answer."""
+    for choice in choices(shelf, "unknown"):
+        assert choice.text in UNDISTURBED
+        assert choice.finish_reason == "stop"
+
+
+async def missing_usage_is_not_zero(shelf: Shelf) -> None:
+    """An answer without counts has no usage, which the gateway then estimates."""
+    assert [answer.usage for answer in answers(shelf, "uncounted")] == [None, None]
+
+
+async def an_overflow_tells_its_sizes(shelf: Shelf) -> None:
+    """A prompt that is too long is told from other bad requests, with the sizes that the vendor tells."""
+    status, path = shelf.context
+    failure = classified(shelf, status, {}, (ROOT / path).read_bytes())
+    assert failure.kind is FailureKind.CONTEXT_LENGTH
+    assert failure.overflow is not None
+
+
+async def a_rate_limit_reaches_the_client_with_the_vendor_s_hint_alone(shelf: Shelf) -> None:
+    """The client gets the surface's error, with `retry-after` if the vendor sent one and none of our own."""
+    vendor_says: list[tuple[bytes, dict[str, str]]] = [(shelf.too_many(), {"retry-after": WAIT}), (PAGE, {})]
+    kinds = [classified(shelf, 429, headers, body).kind for body, headers in vendor_says]
+    assert [(VERDICTS[kind].status, VERDICTS[kind].code) for kind in kinds] == [shelf.limits] * 2
+    async with rig(_table(shelf)) as served:
+        for body, headers in vendor_says:
+            served.vendor.default = body_answer(429, body, list(headers.items()))
+            answer = await served.post(*_question(shelf))
+            assert (answer.status, answer.code) == shelf.limits
+            assert answer.headers.get("retry-after") == headers.get("retry-after")
+
+
+async def a_client_that_leaves_takes_the_call_with_it(shelf: Shelf) -> None:
+    """The vendor sees its connection close, and the record says who left."""
+    begin, started = head(200, [("transfer-encoding", "chunked")]), _until_content(shelf)
+    wire = spoken(shelf.target.profile.name)
+
+    def behave(received: Received) -> Script:
+        if received.path.endswith(tuple(wire.questions)):
+            body = cast(JsonObject, received.json()) if received.body else {}
+            return json_answer(200, wire.answer(received.path, body))
+        return (Send(begin), Send(chunk(started)), Hang()) if started else (Hang(),)
+
+    async with rig(_table(shelf)) as served, connected(served.port) as client:
+        served.vendor.default = behave
+        await client.send(request("POST", *_question(shelf)))
+        if started:
+            assert (await client.head())[0] == 200
+            await client.chunk()
+        else:
+            await served.vendor.received(1)
+        await client.leave()
+        (record,) = await served.finished(1)
+        await served.vendor.requests[-1].gone.wait()
+        assert (record.outcome, record.attempts[-1].outcome) == ("client_gone", "cancelled")
+
+
+# What they share ------------------------------------------------------------------------------------------------------
+
+
+def _until_content(shelf: Shelf) -> bytes:
+    """As much of a stream as has a text in it and no end; nothing where a stream is made of a whole answer."""
+    data = shelf.stream("text")
+    return next((data[:place] for place in range(len(data)) if text_of(fed(shelf, data[:place])[0])), b"")
+
+
+def _finished(events: list[StreamEvent]) -> bool:
+    return any(piece.finish_reason is not None for piece in chunks(events))
+
+
+def _table(shelf: Shelf) -> str:
+    """A table with the shelf's model, at a fake."""
+    target = shelf.target
+    path = re.sub(r"[{}]", "", urlsplit(target.profile.base_url or "").path)
+    vendor = f'{{api_key: sk-a, base_url: "http://127.0.0.1:PORT{path}", allow_private: true}}'
+    model = f'"{target.profile.name}/{target.upstream_model}": {{max_output_tokens: 1024}}'
+    return f"vendors:\n  {target.profile.name}: {vendor}\nmodels:\n  {model}\n"
+
+
+def _question(shelf: Shelf) -> tuple[str, JsonObject]:
+    """The path and the body of a client's request."""
+    model = f"{shelf.target.profile.name}/{shelf.target.upstream_model}"
+    if shelf.request.operation is Operation.CHAT:
+        return "/v1/chat/completions", {"model": model, "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    return "/v1/completions", {"model": model, "prompt": "hi", "stream": True}
+
+
+UNDISTURBED: Final = {"Still here.", "Good night", "Oslo."}
+"""The texts around which the fixtures put what nobody knows."""
+
+PAGE: Final = b"<html>Bad gateway</html>"
+"""What proxies in front of vendors say, whatever the status."""
+
+WAIT: Final = "30"
+"""Seconds that are too many for the gateway to wait itself."""
+
+Check = Callable[[Shelf], Awaitable[None]]
+CHECKS: Final[dict[Check, str]] = {
+    a_text_has_its_end_and_its_usage: "text",
+    a_tool_call_has_its_id_name_and_arguments: "tool",
+    two_tool_calls_stay_apart: "tools",
+    a_limit_is_told_as_length: "length",
+    a_filter_is_told_as_content_filter: "filtered",
+    an_error_before_content_is_a_failure: "error_first",
+    an_error_after_content_leaves_the_text_without_an_end: "error_after_text",
+    a_stream_cut_off_is_never_taken_for_whole: "text",
+    noise_between_events_says_nothing: "unknown",
+    pieces_of_any_size_give_the_same: "text",
+    characters_of_several_bytes_survive_any_cut: "text",
+    unknown_words_change_nothing: "unknown",
+    missing_usage_is_not_zero: "uncounted",
+    an_overflow_tells_its_sizes: "text",
+    a_rate_limit_reaches_the_client_with_the_vendor_s_hint_alone: "text",
+    a_client_that_leaves_takes_the_call_with_it: "text",
+}
+"""In the order of their list in the reference, each with the fixture that a shelf may be unable to have."""
+
+POSSIBLE = [
+    pytest.param(shelf, check, id=f"{name}-{number}-{check.__name__}")
+    for name, shelf in SHELVES.items()
+    for number, (check, fixture) in zip(count(1), CHECKS.items())
+    if fixture not in shelf.cannot
+]
+
+
+@pytest.mark.parametrize(("shelf", "check"), POSSIBLE)
+async def test_a_dialect_passes(shelf: Shelf, check: Check, checked: Checked) -> None:
+    await check(shelf)
+    checked.passed.add((shelf.target.profile.dialect, check.__name__))
+
+
+def test_every_dialect_has_its_shelf() -> None:
+    assert {shelf.target.profile.dialect for shelf in SHELVES.values()} == set(DIALECTS)
+
+
+def test_there_are_sixteen_checks() -> None:
+    assert len(CHECKS) == 16
+
+
+@pytest.mark.parametrize("shelf", SHELVES.values(), ids=SHELVES)
+def test_what_a_shelf_cannot_have_it_has_not(shelf: Shelf, checked: Checked) -> None:
+    assert all(shelf.cannot.values())
+    assert not shelf.cannot.keys() & (shelf.whole.keys() | shelf.streams.keys())
+    assert shelf.cannot.keys() <= {"tool", "tools", "filtered", "error_after_text"}
+    impossible = (check for check, fixture in CHECKS.items() if fixture in shelf.cannot)
+    checked.cannot.update((shelf.target.profile.dialect, check.__name__) for check in impossible)
+
+
+def test_a_check_that_another_shelf_of_the_dialect_passes_is_not_one_it_cannot_have() -> None:
+    checked = Checked({("a", "first"), ("a", "second"), ("b", "first")}, {("a", "second"), ("b", "second")})
+    reasons = "(reasons in tests/contracts/shelves.py)"
+    assert checked.told() == f"shelves: 2 dialects x 2 checks: 3 passed, 1 cannot {reasons}"
