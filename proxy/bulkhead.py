@@ -73,7 +73,7 @@ class Bulkhead:
         return len(self._queue)
 
     async def take(self) -> None:
-        """Take a place, or wait for one. Raises UpstreamError OVERLOADED when too many wait or none came in time."""
+        """Take a place, or wait for one. Raises UpstreamError BUSY when too many wait or none came in time."""
         if self.in_flight < self.limit.current and not self._queue:
             self.in_flight += 1
             return
@@ -123,4 +123,4 @@ class Bulkhead:
 
 def _full() -> UpstreamError:
     message = "The deployment has as many requests under way as it takes."
-    return UpstreamError(Failure(FailureKind.OVERLOADED, message, unsent=True))
+    return UpstreamError(Failure(FailureKind.BUSY, message, retry_after=1.0, unsent=True))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from providers.failure import VERDICTS, Failure, FailureKind, Refusal
+from proxy.admission import Reason
 
 MAX_RETRY_AFTER = 60
 """Seconds; the Stainless SDKs ignore a longer Retry-After (openai 1.x, scale-gp, fireworks) or do not retry at all."""
@@ -121,6 +122,24 @@ def too_large(limit: int) -> GatewayError:
 def internal() -> GatewayError:
     """A fault of ours; the log has the rest."""
     return GatewayError(ErrorFacts(500, "server_error", "internal_error", "The gateway failed to handle the request."))
+
+
+_FULL: Mapping[Reason, str] = {
+    Reason.REQUESTS: "The gateway has as many requests under way as it takes.",
+    Reason.STREAMS: "The gateway has as many streams open as it takes.",
+    Reason.BODY_BYTES: "The gateway holds as much of request bodies as it takes.",
+    Reason.LOOP_LAG: "The gateway is too busy for another request.",
+    Reason.MEMORY: "The gateway is short of memory.",
+}
+
+
+def overloaded(reason: Reason, retry_after: int = 1) -> GatewayError:
+    """The gateway itself has too much to do; `retry_after` is seconds. Trying again is welcome, which is why nothing
+    forbids it to the vendors' SDKs."""
+    verdict = VERDICTS[FailureKind.BUSY]
+    headers = {"retry-after": str(retry_after)}
+    message = f"{_FULL[reason]} Try again shortly."
+    return GatewayError(ErrorFacts(verdict.status, verdict.type, verdict.code, message, headers=headers))
 
 
 def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:

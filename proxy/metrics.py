@@ -18,6 +18,7 @@ from prometheus_client import (
     generate_latest,
 )
 
+from proxy.admission import Reason
 from proxy.record import RequestRecord
 from proxy.version import VERSION
 
@@ -68,6 +69,8 @@ class Metrics:
         )
         self._cost = self._counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
         self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason"))
+        self._sheds = self._counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
+        self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = self._counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = self._gauge("inflight_requests", "Requests being answered by a deployment.", ("deployment",))
         self._reload_ok = self._gauge("config_last_reload_successful", "1 when the last reload took effect.", ())
@@ -84,10 +87,13 @@ class Metrics:
         child(change)
 
     def observe(self, record: RequestRecord) -> None:
-        """Count a finished request."""
+        """Count a finished request. Of one that was shed only that: it took no time worth knowing, and little may be
+        spent on it."""
         surface, model, team = record.surface, record.model, record.team
         stream = "true" if record.stream else "false"
         self._add(self._requests, team, surface, model, str(record.status), stream)
+        if record.outcome == "shed":
+            return
         self._observe(self._duration, record.duration, surface, model)
         self._observe(self._overhead, max(0.0, record.duration - record.waited), surface)
         for attempt in record.attempts:
@@ -104,6 +110,14 @@ class Metrics:
     def abort(self, side: str, reason: str) -> None:
         """Count a stream that ended early; `side` is `client`, `upstream` or `gateway`."""
         self._add(self._aborts, side, reason)
+
+    def shed(self, reason: Reason) -> None:
+        """Count a request that was refused for the gateway's own sake."""
+        self._add(self._sheds, reason.value)
+
+    def lag(self, seconds: float) -> None:
+        """The event loop's worst lag of the last second."""
+        self._lag(seconds)
 
     def reloaded(self, digest: str) -> None:
         """A new table took effect."""

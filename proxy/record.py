@@ -9,7 +9,10 @@ from typing import Literal
 from providers.completion import Usage
 from providers.price import Price, cost
 
-Outcome = Literal["ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "error"]
+Outcome = Literal[
+    "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "shed", "error"
+]
+"""`shed` is a request that the gateway refused for its own sake."""
 
 
 @dataclass(slots=True)

@@ -98,7 +98,7 @@ def test_who_finds_no_place_within_a_second_is_refused() -> None:
         with pytest.raises(UpstreamError) as caught:
             await bulkhead.take()
         assert asyncio.get_running_loop().time() == 1.0
-        assert (caught.value.failure.kind, caught.value.failure.unsent) == (FailureKind.OVERLOADED, True)
+        assert (caught.value.failure.kind, caught.value.failure.unsent) == (FailureKind.BUSY, True)
         assert (bulkhead.in_flight, bulkhead.waiting) == (2, 0)
 
     run(main())
@@ -122,7 +122,7 @@ def test_three_times_the_limit_are_served_or_refused_within_a_second_and_the_one
         assert bulkhead.in_flight == 0
         return ends
 
-    refused = FailureKind.OVERLOADED.value
+    refused = FailureKind.BUSY.value
     at_once, later = [("place", 0.0), ("place", 0.0), (refused, 0.0)], [("place", 0.75), *[(refused, 1.0)] * 3]
     assert run(main()) == at_once + later
 
@@ -138,7 +138,7 @@ def test_a_raised_limit_lets_the_next_in_before_it_waits() -> None:
             bulkhead.limit.won()
             bulkhead.limit.won()
             second = group.create_task(took(bulkhead))
-        assert (await first, await second) == ("place", FailureKind.OVERLOADED.value)
+        assert (await first, await second) == ("place", FailureKind.BUSY.value)
 
     run(main())
 

@@ -4,6 +4,7 @@ import pytest
 
 from providers.failure import VERDICTS, Failure, FailureKind, Refusal
 from proxy import errors
+from proxy.admission import Reason
 from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, GatewayError, Problem
 
 
@@ -78,6 +79,16 @@ def test_after_several_attempts_a_client_is_told_not_to_try_again_unless_it_foun
     assert facts.headers.get("x-should-retry") == (None if kind is FailureKind.BUSY else "false")
 
 
+@pytest.mark.parametrize("reason", Reason)
+def test_a_full_gateway_says_of_what_it_is_full_and_invites_another_try(reason: Reason) -> None:
+    facts = errors.overloaded(reason).facts
+    assert (facts.status, facts.type, facts.code, facts.param) == (503, "server_error", "overloaded", None)
+    assert facts.headers == {"retry-after": "1"}
+    assert errors.overloaded(reason, 7).facts.headers == {"retry-after": "7"}
+    assert facts.message.startswith("The gateway ")
+    assert {errors.overloaded(other).facts.message for other in Reason if other != reason}.isdisjoint({facts.message})
+
+
 def test_a_bad_credential_of_ours_is_never_the_clients() -> None:
     assert errors.upstream_failed(Failure(FailureKind.AUTH, "why", status=401)).facts.status == 502
 
@@ -92,7 +103,7 @@ def test_a_fault_of_the_request_keeps_the_upstreams_status_and_words(upstream: i
     assert not facts.validation
 
 
-@pytest.mark.parametrize(("wait", "header"), [(0.2, "1"), (7.4, "7"), (3600, str(MAX_RETRY_AFTER)), (None, None)])
+@pytest.mark.parametrize(("wait", "header"), [(0.2, "1"), (7.4, "8"), (3600, str(MAX_RETRY_AFTER)), (None, None)])
 def test_the_upstreams_wait_is_passed_on_within_bounds(wait: float | None, header: str | None) -> None:
     failure = Failure(FailureKind.RATE_LIMITED, "why", retry_after=wait)
     assert errors.upstream_failed(failure).facts.headers.get("retry-after") == header

@@ -7,13 +7,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
 from providers.price import Price
+from proxy.admission import Reason
 from proxy.metrics import DURATION_BUCKETS, Metrics
 from proxy.record import Attempt, Outcome, RequestRecord
 from proxy.version import VERSION
 
-COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "config_reloads"}
+COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
-GAUGES = {"inflight_requests", "config_last_reload_successful", "config_info", "build_info"}
+GAUGES = {"inflight_requests", "event_loop_lag_seconds", "config_last_reload_successful", "config_info", "build_info"}
 
 
 def finished(team: str = "search", status: int = 200, outcome: Outcome = "ok") -> RequestRecord:
@@ -53,6 +54,7 @@ def test_every_family_has_its_name_type_and_help() -> None:
     metrics.observe(record)
     metrics.inflight("vendor/model/eu", 1)
     metrics.abort("client", "disconnect")
+    metrics.shed(Reason.MEMORY)
     metrics.reloaded("0" * 64)
     families = {family.name: family for family in text_string_to_metric_families(metrics.render().decode())}
     kinds = {name.removeprefix("dragoman_"): family.type for name, family in families.items()}
@@ -135,6 +137,26 @@ def test_aborts_are_counted_by_side_and_reason() -> None:
     metrics = Metrics()
     metrics.abort("upstream", "truncated")
     assert series(metrics)["dragoman_stream_aborts_total{reason=truncated,side=upstream}"] == 1
+
+
+def test_a_shed_request_is_counted_with_its_reason_and_does_not_count_as_quick() -> None:
+    metrics = Metrics()
+    shed = RequestRecord("id", 1.0, "scale", "/v5/completions", status=503, outcome="shed", finished=1.00002)
+    metrics.observe(shed)
+    metrics.shed(Reason.LOOP_LAG)
+    shown = series(metrics)
+    name = "dragoman_requests_total{code=503,model=other,stream=false,surface=scale,team=unknown}"
+    assert shown[name] == 1
+    assert shown["dragoman_shed_total{reason=loop_lag}"] == 1
+    assert not any("seconds_count" in name for name in shown)
+
+
+def test_the_loop_s_lag_is_the_last_one_told() -> None:
+    metrics = Metrics()
+    assert series(metrics)["dragoman_event_loop_lag_seconds{}"] == 0
+    metrics.lag(0.3)
+    metrics.lag(0.25)
+    assert series(metrics)["dragoman_event_loop_lag_seconds{}"] == 0.25
 
 
 def test_only_the_table_in_force_is_named() -> None:
