@@ -13,7 +13,18 @@ PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
 AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
 OperationName = Literal["chat", "completions"]
-TokenizerStyle = Literal["vllm", "sglang", "llamacpp", "anthropic", "tgi"]
+TokenizerStyle = Literal[
+    "vllm",
+    "sglang",
+    "llamacpp",
+    "anthropic",
+    "anthropic_vertex",
+    "bedrock",
+    "bedrock_anthropic",
+    "gemini",
+    "tgi",
+    "vertex",
+]
 HookName = Literal[
     "alternating_roles",
     "forty_character_call_ids",

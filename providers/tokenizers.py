@@ -4,15 +4,21 @@ Never asks anything itself, and never counts: an engine without a tokenizer of i
 
 Sources: vLLM 0.33 `entrypoints/serve/tokenize`; SGLang 0.5 `serving_tokenize.py` and `http_server.py`; TGI's
 `router/src/server.rs`; the llama.cpp server of xllamacpp 2026.10 (held by tests/e2e/test_engine_tokenizer.py);
-`anthropic` 2.12.0 `MessageCountTokensParams`; read in November 2026.
+`anthropic` 2.12.0 `MessageCountTokensParams` and `lib/vertex`; botocore 1.44.5 service model `bedrock-runtime`,
+operation `CountTokens`; `google-genai` 3.4.0 `models.py` and "Counting tokens" pages; read in November 2026.
 """
 
-from collections.abc import Callable, Generator, Mapping
+import base64
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import quote
 
 import orjson
 
+from providers.dialects.gemini_models import model_path
+from providers.dialects.vertex_host import placed
 from providers.unified import JsonObject, JsonValue, Operation
 
 
@@ -159,9 +165,58 @@ _COUNTED = ("messages", "system", "tools", "tool_choice", "thinking", "output_co
 
 def _anthropic(call: _Call) -> _Steps:
     """Counts images too, and free of charge; the vendor calls it an estimate. No answer has the window."""
-    body: JsonObject = {"model": call.model, **{name: call.body[name] for name in _COUNTED if name in call.body}}
+    body: JsonObject = {"model": call.model, **_picked(call.body, _COUNTED)}
     answer = yield _post(call.root + "/v1/messages/count_tokens", body)
     return Count(_whole(answer, "input_tokens"))
+
+
+def _anthropic_vertex(call: _Call) -> _Steps:
+    """The same for all its models in one place, so that the model stands in the body. Not every location counts."""
+    body: JsonObject = {"model": call.model, **_picked(call.body, ("anthropic_version", *_COUNTED))}
+    answer = yield _post(placed(call.base_url) + "/publishers/anthropic/models/count-tokens:rawPredict", body)
+    return Count(_whole(answer, "input_tokens"))
+
+
+def _bedrock(call: _Call) -> _Steps:
+    """Of what a conversation says, without the settings."""
+    read = ("messages", "system", "toolConfig", "additionalModelRequestFields")
+    return _counted_on_bedrock(call, {"converse": _picked(call.body, read)})
+
+
+def _bedrock_anthropic(call: _Call) -> _Steps:
+    """Of a whole body of InvokeModel, which the service has as bytes."""
+    return _counted_on_bedrock(call, {"invokeModel": {"body": base64.b64encode(orjson.dumps(call.body)).decode()}})
+
+
+_GEOGRAPHY = re.compile(r"^(?:us-gov|us|eu|apac|au|jp|ca|global)\.")
+"""What ids of inference profiles begin with, before that of their model."""
+
+
+def _counted_on_bedrock(call: _Call, given: JsonObject) -> _Steps:
+    """Profiles are not counted for as a rule, but the models behind them are. ARNs hide theirs, and tell nothing."""
+    tokens = None
+    for model in dict.fromkeys((_GEOGRAPHY.sub("", call.model), call.model)):
+        answer = yield _post(f"{call.base_url}/model/{quote(model, safe='')}/count-tokens", {"input": given})
+        tokens = _whole(answer, "inputTokens")
+        if tokens is not None:
+            break
+    return Count(tokens)
+
+
+def _gemini(call: _Call) -> _Steps:
+    """Of the whole call, which names its model once more. Prompt and answer have a window each."""
+    path = model_path("/models/{model}", call.model)
+    whole: JsonObject = {"model": path.removeprefix("/"), **call.body}
+    answer = yield _post(f"{placed(call.base_url)}{path}:countTokens", {"generateContentRequest": whole})
+    return Count(_whole(answer, "totalTokens"))
+
+
+def _vertex(call: _Call) -> _Steps:
+    """Of what the prompt is made of."""
+    path = model_path("/publishers/google/models/{model}", call.model)
+    body = _picked(call.body, ("contents", "systemInstruction", "tools", "generationConfig"))
+    answer = yield _post(f"{placed(call.base_url)}{path}:countTokens", body)
+    return Count(_whole(answer, "totalTokens"))
 
 
 TOKENIZERS: Mapping[str, Tokenizer] = {
@@ -169,9 +224,18 @@ TOKENIZERS: Mapping[str, Tokenizer] = {
     "sglang": _tokenizer(_sglang),
     "llamacpp": _tokenizer(_llamacpp),
     "anthropic": _tokenizer(_anthropic),
+    "anthropic_vertex": _tokenizer(_anthropic_vertex),
+    "bedrock": _tokenizer(_bedrock),
+    "bedrock_anthropic": _tokenizer(_bedrock_anthropic),
+    "gemini": _tokenizer(_gemini),
     "tgi": _tokenizer(_tgi),
+    "vertex": _tokenizer(_vertex),
 }
 """The styles that a profile's `tokenizer` names."""
+
+
+def _picked(body: JsonObject, names: Iterable[str]) -> JsonObject:
+    return {name: body[name] for name in names if name in body}
 
 
 def _post(url: str, body: JsonObject) -> Question:
@@ -184,7 +248,7 @@ def _openai_question(call: _Call) -> JsonObject | None:
     if call.operation is Operation.CHAT:
         if not _only_text(call.body):
             return None
-        return {"model": call.model, **{name: call.body[name] for name in _OF_CHAT if name in call.body}}
+        return {"model": call.model, **_picked(call.body, _OF_CHAT)}
     text = _prompt(call)
     if not isinstance(text, str) or call.body.get("suffix"):
         return None

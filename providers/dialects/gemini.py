@@ -6,10 +6,8 @@ Sources: `google-genai` 3.4.0 and its calls to a mock transport; API reference, 
 """
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from urllib.parse import quote
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion
@@ -18,7 +16,7 @@ from providers.dialects.gemini_answer import decode_answer
 from providers.dialects.gemini_errors import classify_answer
 from providers.dialects.gemini_fields import CONFIG, ELSEWHERE, capabilities, fields_of, row_for, row_of
 from providers.dialects.gemini_messages import Conversation
-from providers.dialects.gemini_models import modern
+from providers.dialects.gemini_models import model_path, modern
 from providers.dialects.gemini_stream import GeminiStream
 from providers.dialects.gemini_tools import ToolNames, put_tools
 from providers.dialects.native_fields import Draft, finished, put_fields, put_unknown
@@ -32,7 +30,6 @@ _PROTECTED = ("model", "contents", f"{CONFIG}.candidateCount", f"{CONFIG}.candid
 """The last one is another spelling of what the call has already, and the vendor refuses both at once."""
 
 _RESOLUTIONS = ("MEDIA_RESOLUTION_HIGH", "MEDIA_RESOLUTION_LOW")
-_OF_ITS_OWN = re.compile(r"(?:tunedModels|endpoints)/[^/]+")
 
 
 class GeminiDialect:
@@ -89,14 +86,9 @@ def _put_prompt(draft: Draft, names: ToolNames) -> None:
 
 
 def _url(target: Target, path: str, stream: bool) -> str:
-    """The model stands in the path. Tuned models and endpoints have a collection of their own, which their names
-    begin with."""
-    model = target.upstream_model.removeprefix("models/")
-    if _OF_ITS_OWN.fullmatch(model):
-        base, name = placed(target.base_url), "/" + quote(model, safe="/@:")
-    else:
-        base, name = placed(target.base_url), path.replace("{model}", quote(model, safe="@:"))
-    return f"{base}{name}:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}"
+    """The model stands in the path."""
+    action = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    return f"{placed(target.base_url)}{model_path(path, target.upstream_model)}:{action}"
 
 
 def _headers(request: UnifiedRequest) -> Mapping[str, str]:

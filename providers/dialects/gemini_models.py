@@ -1,14 +1,26 @@
-"""Which generation a Gemini model is of, where the wire depends on it. Never a field that a model lacks: the row says
-that.
+"""Where a Gemini model is found, and which generation it is of, where the wire depends on it. Never a field that a
+model lacks: the row says that.
 
 Sources: "Thinking", "Thought signatures", "Function calling" and "Structured output" pages, November 2026.
 """
 
 import re
+from urllib.parse import quote
 
 from providers.dialect import Target
 
 _GENERATION = re.compile(r"(?:^|[/_-])gemini-(\d+)")
+
+_OF_ITS_OWN = re.compile(r"(?:tunedModels|endpoints)/[^/]+")
+
+
+def model_path(path: str, model: str) -> str:
+    """The path of a model, given that of the vendor's own. Tuned models and endpoints have a collection of their own,
+    which their names begin with."""
+    model = model.removeprefix("models/")
+    if _OF_ITS_OWN.fullmatch(model):
+        return "/" + quote(model, safe="/@:")
+    return path.replace("{model}", quote(model, safe="@:"))
 
 
 def modern(target: Target) -> bool:

@@ -1,5 +1,6 @@
 """What engines are asked about a call, and what is made of any answer."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import get_args
 
@@ -197,6 +198,96 @@ def test_anthropic_counts_what_belongs_to_the_prompt() -> None:
     assert asked(versioned)[1] == url
 
 
+def test_vertex_counts_for_claude_in_one_place_for_all_its_models() -> None:
+    own: JsonObject = {"anthropic_version": "vertex-2023-10-16", "messages": PICTURE, "system": "be brief"}
+    base = "https://global-aiplatform.googleapis.com/v1/projects/p/locations/global"
+    counting = TOKENIZERS["anthropic_vertex"]({**own, "max_tokens": 9}, Operation.CHAT, base, "claude-x@1")
+    place = "https://aiplatform.googleapis.com/v1/projects/p/locations/global"
+    url = f"{place}/publishers/anthropic/models/count-tokens:rawPredict"
+    assert asked(counting) == ("POST", url, {"model": "claude-x@1", **own})
+    assert told(counting, {"input_tokens": 12}) == Count(12)
+
+
+# Bedrock ------------------------------------------------------------------------------------------------------------
+
+BEDROCK = "https://bedrock-runtime.eu-west-1.amazonaws.com"
+
+
+def test_bedrock_counts_a_conversation_without_its_settings() -> None:
+    own: JsonObject = {"messages": MESSAGES, "system": [{"text": "be brief"}], "toolConfig": {"tools": []}}
+    body: JsonObject = {**own, "inferenceConfig": {"maxTokens": 9}, "requestMetadata": {"a": "b"}}
+    counting = TOKENIZERS["bedrock"](body, Operation.CHAT, BEDROCK, "anthropic.claude-x-v1:0")
+    url = f"{BEDROCK}/model/anthropic.claude-x-v1%3A0/count-tokens"
+    assert asked(counting) == ("POST", url, {"input": {"converse": own}})
+    assert told(counting, {"inputTokens": 38}) == Count(38)
+
+
+@pytest.mark.parametrize("geography", ["us", "us-gov", "eu", "apac", "au", "jp", "ca", "global"])
+def test_bedrock_s_profiles_are_counted_for_as_their_models_if_that_is_told(geography: str) -> None:
+    def begun() -> Counting:
+        return TOKENIZERS["bedrock"]({"messages": []}, Operation.CHAT, BEDROCK, f"{geography}.anthropic.claude-x")
+
+    counting = begun()
+    assert asked(counting)[1] == f"{BEDROCK}/model/anthropic.claude-x/count-tokens"
+    assert told(counting, {"inputTokens": 38}) == Count(38)
+    counting = begun()
+    counting.answer(400, b'{"message": "The provided model identifier is invalid."}')
+    assert asked(counting)[1] == f"{BEDROCK}/model/{geography}.anthropic.claude-x/count-tokens"
+    assert told(counting, {"inputTokens": 39}) == Count(39)
+
+
+def test_bedrock_s_other_names_are_asked_about_once() -> None:
+    name = "arn:aws:bedrock:eu-west-1:1:application-inference-profile/eu.x"
+    counting = TOKENIZERS["bedrock"]({"messages": []}, Operation.CHAT, BEDROCK, name)
+    counting.answer(400, b'{"message": "The provided model doesn\'t support counting tokens."}')
+    assert (counting.next(), counting.count) == (None, Count())
+
+
+def test_bedrock_counts_claude_s_own_body_whole() -> None:
+    body: JsonObject = {"anthropic_version": "bedrock-2023-05-31", "messages": MESSAGES, "max_tokens": 9}
+    counting = TOKENIZERS["bedrock_anthropic"](body, Operation.CHAT, BEDROCK, "anthropic.claude-x")
+    encoded = b64encode(orjson.dumps(body)).decode()
+    assert asked(counting)[2] == {"input": {"invokeModel": {"body": encoded}}}
+    assert told(counting, {"inputTokens": 38}) == Count(38)
+
+
+# Gemini -------------------------------------------------------------------------------------------------------------
+
+CONTENTS: JsonObject = {
+    "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+    "systemInstruction": {"parts": [{"text": "be brief"}]},
+    "tools": [{"functionDeclarations": []}],
+    "generationConfig": {"maxOutputTokens": 9},
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        ("gemini-3-pro", "models/gemini-3-pro"),
+        ("models/gemini-3-pro", "models/gemini-3-pro"),
+        ("tunedModels/own", "tunedModels/own"),
+    ],
+)
+def test_gemini_counts_a_whole_call(model: str, path: str) -> None:
+    body: JsonObject = {**CONTENTS, "toolConfig": {}}
+    counting = TOKENIZERS["gemini"](body, Operation.CHAT, "https://up/v1beta", model)
+    assert asked(counting) == (
+        "POST",
+        f"https://up/v1beta/{path}:countTokens",
+        {"generateContentRequest": {"model": path, **body}},
+    )
+    assert told(counting, {"totalTokens": 31, "promptTokensDetails": []}) == Count(31)
+
+
+def test_vertex_counts_what_the_prompt_is_made_of() -> None:
+    base = "https://eu-aiplatform.googleapis.com/v1/projects/p/locations/eu"
+    counting = TOKENIZERS["vertex"]({**CONTENTS, "toolConfig": {}}, Operation.CHAT, base, "gemini-3-pro")
+    place = "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu"
+    assert asked(counting) == ("POST", f"{place}/publishers/google/models/gemini-3-pro:countTokens", CONTENTS)
+    assert told(counting, {"totalTokens": 31, "totalBillableCharacters": 2}) == Count(31)
+
+
 # Any answer ---------------------------------------------------------------------------------------------------------
 
 every_style = pytest.mark.parametrize("style", TOKENIZERS)
@@ -214,6 +305,7 @@ def test_an_engine_that_does_not_count_tells_nothing(style: str, status: int, bo
 
 
 NAMES = ["count", "max_model_len", "data", "id", "tokens", "prompt", "input_tokens", "max_total_tokens", "n_ctx"]
+NAMES += ["inputTokens", "totalTokens"]
 wire: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=3),
     lambda inner: (

@@ -26,4 +26,5 @@ def _frames(body: JsonObject, answered: Answered) -> list[bytes]:
 ANTHROPIC_VERTEX = Spoken(
     calls=(replace(_MESSAGES, ends=(":rawPredict", ":streamRawPredict"), whole=_whole, frames=_frames),),
     too_large=ANTHROPIC.too_large,
+    questions={"/count-tokens:rawPredict": ANTHROPIC.questions["/messages/count_tokens"]},
 )

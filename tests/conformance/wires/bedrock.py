@@ -91,9 +91,14 @@ def _converse_frames(body: JsonObject, answered: Answered) -> list[bytes]:
     return [*frames, frame("messageStop", _ending(body, written)), frame("metadata", _counts(answered))]
 
 
+def _counted(body: JsonObject) -> JsonValue:
+    return {"inputTokens": len(conversation(_object(body, "input", "converse")).split())}
+
+
 BEDROCK = Spoken(
     calls=(
         WireFormat(("/converse", "/converse-stream"), _converse_ask, _converse_whole, _converse_frames, streams, MEDIA),
     ),
     too_large=too_large,
+    questions={"/count-tokens": _counted},
 )

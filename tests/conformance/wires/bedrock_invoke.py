@@ -3,9 +3,10 @@
 Shapes: the makers' pages in the service's user guide; `amazon-bedrock-invocationMetrics` as public threads show it.
 """
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import orjson
 
@@ -14,7 +15,7 @@ from providers.unified import JsonObject, JsonValue
 from tests.conformance.engine import Ask
 from tests.conformance.wires.anthropic import ANTHROPIC
 from tests.conformance.wires.bedrock import MEDIA, frame, streams, too_large
-from tests.conformance.wires.wire import Answered, Spoken, WireFormat, pieces, strings, whole_number
+from tests.conformance.wires.wire import Answered, Spoken, WireFormat, conversation, pieces, strings, whole_number
 
 _ACTIONS = ("/invoke", "/invoke-with-response-stream")
 
@@ -125,7 +126,13 @@ def _events(body: JsonObject, answered: Answered) -> list[bytes]:
     return _chunks(map(orjson.loads, told), answered)
 
 
+def _counted(body: JsonObject) -> JsonValue:
+    (given,) = cast(dict[str, dict[str, str]], body["input"]).values()
+    return {"inputTokens": len(conversation(orjson.loads(b64decode(given["body"]))).split())}
+
+
 BEDROCK_ANTHROPIC = Spoken(
     calls=(WireFormat(_ACTIONS, _MESSAGES.ask, _message, _events, streams, MEDIA),),
     too_large=too_large,
+    questions={"/count-tokens": _counted},
 )

@@ -55,6 +55,8 @@ class Spoken:
 
     def call(self, path: str) -> WireFormat | None:
         """The kind of call that a path (without a query) is; None for a question."""
+        if path.endswith(tuple(self.questions)):
+            return None
         return next((wire for wire in self.calls if path.endswith(wire.ends)), None)
 
     def answer(self, path: str, body: JsonObject) -> JsonValue:
