@@ -102,10 +102,7 @@ class OpenAIStream:
             return
         try:
             for _, frame in self._sse.feed(data):
-                if self._done:
-                    return
-                if frame:
-                    yield from self._frame(frame)
+                yield from self.read(frame)
         except EventTooLarge:
             raise malformed("has an event that is too large") from None
 
@@ -115,8 +112,7 @@ class OpenAIStream:
             yield from self._whole(bytes(self._body))
             return
         for _, frame in self._sse.finish():
-            if not self._done:
-                yield from self._last_frame(frame)
+            yield from self._last_frame(frame)
         if not self._done and not self._all_finished():
             raise _cut()
         self._done = True
@@ -127,7 +123,11 @@ class OpenAIStream:
     def _last_frame(self, frame: bytes) -> Iterator[StreamEvent]:
         """A frame whose blank line never came: whole when it parses, else what a cut left of one and of no use."""
         if frame == b"[DONE]" or is_json(frame):
-            yield from self._frame(frame)
+            yield from self.read(frame)
+
+    def read(self, frame: bytes) -> Iterator[StreamEvent]:
+        """One event's data, out of whatever framing it came in; nothing after the end. Raises UpstreamError."""
+        return self._frame(frame) if frame and not self._done else iter(())
 
     def _frame(self, frame: bytes) -> Iterator[StreamEvent]:
         if frame.startswith(b"[DONE]"):

@@ -202,4 +202,4 @@ class ChatStream:
     def _event(self, name: str, payload: bytes) -> Iterator[StreamEvent]:
         if name == "error" or b'"errors"' in payload:
             _raise_error(self._sent, name, event_object(payload))
-        yield from self._inner.feed(b"data: %b\n\n" % payload.replace(b"\n", b" "))
+        return self._inner.read(payload)

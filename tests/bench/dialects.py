@@ -36,8 +36,8 @@ def recordings() -> list[Recording]:
     ]
 
 
-def _name(dialect: str, place: int, count: int) -> str:
-    return dialect if place == 0 else f"{dialect}, {count} chunks"
+def _name(stream: str, place: int, count: int) -> str:
+    return stream if place == 0 else f"{stream}, {count} chunks"
 
 
 def decode(recording: Recording) -> Reading:
@@ -75,10 +75,10 @@ class Row:
     def line(self) -> str:
         """The row of the table."""
         own, verdict = cheapest(self.own).microseconds, "ok" if self.within else "above"
-        return f"{self.name:<20}{own:>10.2f}{self.ratio:>8.2f}{self.limit:>8.1f}{verdict:>9}"
+        return f"{self.name:<22}{own:>10.2f}{self.ratio:>8.2f}{self.limit:>8.1f}{verdict:>9}"
 
 
-HEADER = f"{'CPU µs to decode':<20}{'chunk':>10}{'ratio':>8}{'limit':>8}{'verdict':>9}"
+HEADER = f"{'CPU µs to decode':<22}{'chunk':>10}{'ratio':>8}{'limit':>8}{'verdict':>9}"
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -146,11 +146,19 @@ STREAMS: Mapping[str, Stream] = {
         FRAMED_TIMES,
         model=_LLAMA,
     ),
+    "bedrock_invoke, list": Stream(
+        "bedrock_invoke",
+        _TEXT,
+        Framed(Form("bedrock/invoke/mistral.events", 0, 1, " It is"), _invoked),
+        FRAMED_TIMES,
+        model="mistral.mistral-7b-instruct-v0:2",
+    ),
     "cohere": Stream("cohere", _CHAT, Form("cohere/streams/text.sse", 2, 2, "Checking ")),
     "gemini": Stream("gemini", _CHAT, Form("gemini/streams/text.sse", 0, 1, "Checking "), model="gemini-2.5-flash"),
     "llamacpp": Stream("llamacpp_native", _TEXT, Form("llamacpp/streams/text.sse", 0, 1, " is")),
     "llm_engine": Stream("llm_engine", _TEXT, Form("llm_engine/streams/text.sse", 0, 1, " is blue")),
     "ollama": Stream("ollama_native", _CHAT, Form("ollama/streams/chat.ndjson", 0, 1, "Checking ")),
+    "ollama, prompt": Stream("ollama_native", _TEXT, Form("ollama/streams/generate.ndjson", 0, 1, " is")),
     "replicate": Stream("replicate", _TEXT, _prediction, model="meta/meta-llama-3-70b"),
     "sagemaker": Stream("sagemaker", _CHAT, Framed(_OPENAI, _part), FRAMED_TIMES),
     "sagemaker_tgi": Stream("sagemaker_tgi", _TEXT, Framed(_TGI, _part), FRAMED_TIMES),
@@ -158,5 +166,11 @@ STREAMS: Mapping[str, Stream] = {
     "tgi": Stream("tgi_native", _TEXT, _TGI),
     "triton": Stream("triton", _TEXT, Form("triton/streams/text.sse", 0, 0, " is blue")),
     "watsonx": Stream("watsonx", _TEXT, Form("watsonx/streams/text.sse", 1, 1, " is blue")),
+    "watsonx, chat": Stream("watsonx", _CHAT, Form("watsonx/streams/chat.sse", 1, 2, "It is blue")),
 }
-"""By the name of the dialect."""
+"""By the name of the dialect, and of another of its wires behind it."""
+
+
+def dialect_of(name: str) -> str:
+    """The dialect of a stream."""
+    return name.partition(",")[0]
