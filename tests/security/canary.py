@@ -1,0 +1,54 @@
+"""Secrets that can be recognised wherever they turn up, and the search for them. Never a gateway, and never a test.
+
+Each is made of words, so that nothing that knows what keys look like can hide it by accident.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote
+
+KINDS = (
+    "vendor-key",
+    "file-key",
+    "header-value",
+    "client-secret",
+    "team-key",
+    "wrong-key",
+    "admin-token",
+    "wrong-admin-token",
+    "client-header",
+)
+"""What is secret in a test's table and its requests."""
+
+
+def canary(kind: str) -> str:
+    """The secret of one kind."""
+    return f"canary-{kind}-plum-quartz-violet"
+
+
+CANARIES: Mapping[str, str] = {kind: canary(kind) for kind in KINDS}
+
+
+def forms(secret: str) -> Iterator[bytes]:
+    """A secret as it may have been written: as it is, its first half, percent-encoded, hexadecimal, in base64."""
+    plain = secret.encode()
+    yield plain
+    yield plain[: len(plain) // 2 + 4]
+    yield quote(secret, safe="").replace("-", "%2D").encode()
+    yield plain.hex().encode()
+    for shift in range(3):
+        # Only whole groups of three bytes look the same whatever stands around them.
+        aligned = plain[shift:]
+        yield base64.b64encode(aligned[: len(aligned) // 3 * 3])
+
+
+def leaks(places: Mapping[str, str | bytes], canaries: Mapping[str, str] = CANARIES) -> list[str]:
+    """Which secret was found where, as `place: secret ...what stands around it`."""
+    found = []
+    for place, content in places.items():
+        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+        for kind, secret in canaries.items():
+            at = next((position for form in forms(secret) if (position := data.find(form)) >= 0), None)
+            if at is not None:
+                found.append(f"{place}: {kind} {data[max(0, at - 120) : at + 60]!r}")
+    return found
