@@ -1,0 +1,140 @@
+"""A fault of ours at any step: the client learns that there was one, the log where, and nobody what its text said."""
+
+import logging
+import ssl
+from collections.abc import Iterator
+from io import StringIO
+
+import aiohttp
+import pytest
+
+from providers.completion import StreamEvent
+from providers.dialect import UpstreamRequest
+from proxy.logs import LINES, JsonFormatter, TextFormatter
+from tests.proxy.rig import ask, rig
+from tests.security.canary import canary, leaks
+from tests.support import openai_wire
+from tests.support.wire import json_answer, sse_answer
+
+SECRET = canary("vendor-key")
+
+STEPS = (
+    "proxy.gateway.identify",
+    "proxy.gateway.plan",
+    "proxy.gateway.permit_extras",
+    "proxy.surfaces.row.SurfaceRow.parse",
+    "proxy.surfaces.row.SurfaceRow.renderer",
+    "proxy.upstream.HttpTransport.open",
+    "proxy.upstream.HttpResponse.read",
+    "proxy.upstream.GuardedResolver.resolve",
+    "providers.dialects.openai.OpenAIDialect.encode",
+    "providers.dialects.openai.OpenAIDialect.decode",
+    "providers.dialects.openai.OpenAIDialect.stream",
+    "providers.dialects.openai.OpenAIDialect.classify",
+)
+"""Where a request passes; a module's functions, and methods of classes."""
+
+
+def chained() -> Exception:
+    """A fault with another behind it, and a note."""
+    error = RuntimeError(f"bad value {SECRET!r}")
+    error.__cause__ = KeyError(SECRET)
+    error.add_note(SECRET)
+    return error
+
+
+FAULTS: tuple[Exception, ...] = (
+    chained(),
+    KeyError(SECRET),
+    UnicodeDecodeError("utf-8", SECRET.encode(), 0, 1, SECRET),
+    OSError(5, SECRET, SECRET),
+    ssl.SSLError(1, SECRET),
+    TimeoutError(SECRET),
+    ConnectionResetError(104, SECRET),
+    aiohttp.InvalidURL(f"http://x/?key={SECRET}"),
+    aiohttp.ServerDisconnectedError(SECRET),
+    ExceptionGroup(SECRET, [ValueError(SECRET)]),
+)
+
+
+@pytest.fixture
+def written() -> Iterator[StringIO]:
+    """What every logger of the process writes, in both forms."""
+    stream = StringIO()
+    root, dragoman = logging.getLogger(), logging.getLogger("dragoman")
+    handlers = [logging.StreamHandler(stream), logging.StreamHandler(stream)]
+    handlers[0].setFormatter(JsonFormatter())
+    handlers[1].setFormatter(TextFormatter())
+    kept, level = root.handlers[:], dragoman.level
+    root.handlers[:] = handlers
+    dragoman.setLevel(logging.INFO)
+    yield stream
+    root.handlers[:] = kept
+    dragoman.setLevel(level)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: ".".join(step.split(".")[-2:]))
+async def test_the_text_of_no_exception_reaches_a_client_or_a_log(
+    step: str, stream: bool, monkeypatch: pytest.MonkeyPatch, written: StringIO
+) -> None:
+    good = sse_answer(openai_wire.completion_frames(["a"])) if stream else json_answer(200, openai_wire.completion("a"))
+    async with rig() as made:
+        for fault in FAULTS:
+            made.vendor.answer(json_answer(500, {}) if step.endswith("classify") else good)
+            with monkeypatch.context() as patched:
+                patched.setattr(step, thrower(fault))
+                answer = await made.post("/v1/completions", ask("local/m", stream=stream))
+            places = {"client": f"{answer.headers}".encode() + answer.body, "log": written.getvalue()}
+            assert leaks(places) == [], fault
+        await made.finished(len(FAULTS))
+        lines = b"".join(form(record) for form in LINES.values() for record in made.records)
+        assert leaks({"access log": lines, "records": repr(made.records), "metrics": made.metrics.render()}) == []
+
+
+def thrower(fault: Exception) -> object:
+    """Something that raises it whatever it is called with."""
+
+    def throw(*args: object, **names: object) -> None:
+        raise fault
+
+    return throw
+
+
+async def test_what_is_logged_says_which_fault_it_was_and_where(
+    monkeypatch: pytest.MonkeyPatch, written: StringIO
+) -> None:
+    async with rig() as made:
+        monkeypatch.setattr("proxy.gateway.plan", thrower(chained()))
+        answer = await made.post("/v1/completions", ask())
+    assert (answer.status, answer.code) == (500, "internal_error")
+    for told in ("RuntimeError", "KeyError", "in throw", "in _answer"):
+        assert told in written.getvalue()
+    assert answer.headers["x-request-id"] in written.getvalue()
+
+
+class Faulty:
+    """A decoder that fails in the middle of a stream."""
+
+    complete = False
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        raise chained()
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        raise chained()
+
+
+async def test_a_decoder_s_fault_is_told_no_differently(monkeypatch: pytest.MonkeyPatch, written: StringIO) -> None:
+    def stream(self: object, sent: UpstreamRequest) -> Faulty:
+        return Faulty()
+
+    monkeypatch.setattr("providers.dialects.openai.OpenAIDialect.stream", stream)
+    async with rig() as made:
+        made.vendor.answer(sse_answer(openai_wire.completion_frames(["a", "b"])))
+        answer = await made.post("/v1/completions", ask(stream=True))
+    assert (answer.status, answer.code) == (500, "internal_error")
+    assert leaks({"client": answer.body, "log": written.getvalue()}) == []
+    assert "in feed" in written.getvalue()
