@@ -7,13 +7,12 @@ all of it has been generated.
 RECENT = 0.1
 """The weight of the newest time in the usual one: about the last twenty count."""
 
-TAIL_STEP = 0.1
 TAIL_SHARE = 0.95
-"""The tail is a running estimate: up by 9.5 % at each time above it, down by 0.5 % at each below. It stays where one
-time in twenty is above."""
-
-_UP = 1 + TAIL_STEP * TAIL_SHARE
-_DOWN = 1 - TAIL_STEP * (1 - TAIL_SHARE)
+TAIL_STEPS = (0.5, 0.03)
+TAIL_STEP_DECAY = 0.97
+"""The tail is a running estimate: up by 95 % of a step at each time above it, down by 5 % of one at each below, so that
+it stays where one time in twenty is above. The step begins large, since the first time may be a cold start's, and
+shrinks with each time to one that is small beside what the times vary by."""
 
 LEAST_TAIL = 0.001
 """Seconds: an estimate that moves by shares of itself must not be nothing."""
@@ -26,12 +25,13 @@ class Awaited:
     None and 0 as long as there was none. Arrivals are counted over the last one to two `span` seconds.
     """
 
-    __slots__ = ("_arrived", "_earlier", "_ends", "_open", "_span", "tail", "usual")
+    __slots__ = ("_arrived", "_earlier", "_ends", "_open", "_span", "_step", "tail", "usual")
 
     def __init__(self, span: float) -> None:
         self.usual: float | None = None
         self.tail = 0.0
         self._span = span
+        self._step = TAIL_STEPS[0]
         self._open: dict[object, float] = {}
         self._arrived = 0
         self._earlier = 0
@@ -56,11 +56,13 @@ class Awaited:
             self.tail = max(taken, LEAST_TAIL)
             return
         self.usual = usual + RECENT * (taken - usual)
-        tail = self.tail
-        if taken > tail:
-            self.tail = tail * _UP
-        elif tail > LEAST_TAIL:
-            self.tail = tail * _DOWN
+        step = self._step
+        if step > TAIL_STEPS[1]:
+            self._step = step * TAIL_STEP_DECAY
+        if taken > self.tail:
+            self.tail *= 1 + step * TAIL_SHARE
+        elif self.tail > LEAST_TAIL:
+            self.tail *= 1 - step * (1 - TAIL_SHARE)
 
     def forget(self, key: object) -> None:
         """A waiting try ended, which says nothing of how long a byte takes."""

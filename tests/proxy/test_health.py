@@ -156,6 +156,15 @@ def test_what_was_begun_before_the_ejection_does_not_count_after_the_return() ->
     assert health.state(6.0) is State.CLOSED
 
 
+def test_after_the_return_the_window_begins_anew() -> None:
+    health = ejected()
+    succeed(health, 5.0)
+    for _ in range(4):
+        assert not fail(health, 5.0)
+        succeed(health, 5.0)
+    assert health.state(5.0) is State.CLOSED
+
+
 # Return --------------------------------------------------------------------------------------------------------------
 
 
