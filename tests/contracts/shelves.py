@@ -75,7 +75,7 @@ def same(folder: str, suffix: str, names: str, **files: str) -> dict[str, str]:
 def parts(data: bytes) -> bytes:
     """A container's stream in Amazon's frames, cut where no event ends."""
     headers = {":event-type": "PayloadPart", ":content-type": "application/octet-stream", ":message-type": "event"}
-    return b"".join(encode(headers, data[start : start + 61]) for start in range(0, len(data), 61))
+    return b"".join(encode(headers, data[start : start + 199]) for start in range(0, len(data), 199))
 
 
 def chunks(data: bytes) -> bytes:
@@ -286,7 +286,7 @@ SHELVES: Final[Mapping[str, Shelf]] = {
         "watsonx/errors/error_429.json",
         {**_NO_CALLS, "filtered": UNFILTERED},
     ),
-    "watsonx, chats": Shelf(
+    "watsonx_chat": Shelf(
         _WATSONX,
         chat_request(),
         {**_OPENAI_WHOLE, **named("watsonx/answers", "json", text="chat", tool="chat_tools")},
@@ -307,4 +307,4 @@ SHELVES: Final[Mapping[str, Shelf]] = {
         {**_NO_CALLS, "filtered": UNFILTERED, "error_after_text": WHOLE},
     ),
 }
-"""By the dialect's name."""
+"""By the dialect's name; one that speaks two wires has two."""
