@@ -67,7 +67,8 @@ class Admin:
         return health(self._gateway.ready or request.path == "/health/live", BASE_HEADERS)
 
     async def _scrape(self, request: web.Request) -> web.StreamResponse:
-        text = await asyncio.to_thread(self._metrics.render)
+        fresh = "no-cache" in request.headers.get("Cache-Control", "")
+        text = await asyncio.to_thread(self._metrics.render if fresh else self._metrics.scrape)
         return web.Response(body=text, headers={**BASE_HEADERS, "Content-Type": self._metrics.content_type})
 
     async def _reload(self, request: web.Request) -> web.StreamResponse:

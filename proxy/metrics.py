@@ -6,6 +6,9 @@ Names and labels are the contract of the metrics list; buckets of durations doub
 conventions do, those of the first token follow its server metric, extended to 60 s because reasoning models are slow.
 """
 
+import math
+import threading
+import time
 from collections.abc import Callable
 
 from prometheus_client import (
@@ -31,6 +34,14 @@ FIRST_TOKEN_BUCKETS = (
     *(1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
 )
 OVERHEAD_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
+
+MAX_LABEL_SETS = 5_000
+"""Sets of label values that are kept apart; as many labelled histograms take 22 MB and over half a second to show."""
+
+OTHER = "other"
+
+KEPT = 1.0
+"""Seconds for which one exposition serves every scrape."""
 
 
 class Metrics:
@@ -76,14 +87,15 @@ class Metrics:
         self._reload_ok = self._gauge("config_last_reload_successful", "1 when the last reload took effect.", ())
         self._config = self._gauge("config_info", "1; the digest of the table in force.", ("digest",))
         self._gauge("build_info", "1; the gateway's version.", ("version",)).labels(VERSION).set(1)
+        self._overflows = self._counter("label_overflows", "Counted as `other`: too many label values.", ("metric",))
         self._reload_ok.set(1)
+        self._rendering = threading.RLock()
+        self._shown = (-math.inf, b"")
 
     def inflight(self, deployment: str, change: int) -> None:
         """Count a call of a deployment in (1) or out (-1)."""
         key = ("inflight", deployment)
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = self._inflight.labels(deployment).inc
+        child = self._children.get(key) or self._new(key, self._inflight)
         child(change)
 
     def observe(self, record: RequestRecord) -> None:
@@ -137,26 +149,44 @@ class Metrics:
 
     content_type = CONTENT_TYPE_LATEST
 
+    def scrape(self) -> bytes:
+        """The text exposition, at most a second old, so that many scrapes cost what one does."""
+        with self._rendering:
+            then, text = self._shown
+            return text if time.monotonic() - then < KEPT else self.render()
+
     def render(self) -> bytes:
         """The text exposition; call it off the event loop: 10,000 series take 60 ms."""
-        return generate_latest(self.registry)
+        with self._rendering:
+            text = generate_latest(self.registry)
+            self._shown = (time.monotonic(), text)
+            return text
 
     def _add(self, counter: Counter, *labels: str) -> None:
         self._count(counter, 1, *labels)
 
     def _count(self, counter: Counter, amount: float, *labels: str) -> None:
         key = (counter._name, *labels)
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = counter.labels(*labels).inc
+        child = self._children.get(key) or self._new(key, counter)
         child(amount)
 
     def _observe(self, histogram: Histogram, value: float, *labels: str) -> None:
         key = (histogram._name, *labels)
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = histogram.labels(*labels).observe
+        child = self._children.get(key) or self._new(key, histogram)
         child(value)
+
+    def _new(self, key: tuple[str, ...], parent: Counter | Gauge | Histogram) -> Callable[[float], None]:
+        """The child for label values that are seen for the first time. Past the limit they share one that says `other`
+        throughout: a table reloaded again and again under other names must not fill the memory."""
+        if len(self._children) >= MAX_LABEL_SETS:
+            self._overflows.labels(key[0]).inc()
+            key = (key[0], *(OTHER for _ in key[1:]))
+            if key in self._children:
+                return self._children[key]
+        labelled = parent.labels(*key[1:])
+        child = labelled.observe if isinstance(labelled, Histogram) else labelled.inc
+        self._children[key] = child
+        return child
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
         return Counter(f"dragoman_{name}", text, labels, registry=self.registry)

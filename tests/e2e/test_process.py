@@ -18,7 +18,7 @@ from providers.unified import JsonObject
 from tests.e2e.kit import digest
 from tests.proxy.raw_client import RawClient, connected, exchange, request
 from tests.support import openai_wire
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import FRESH, RunningGateway, running_gateway
 from tests.support.script import Hang, Script, Send, Step, Until
 from tests.support.vendor import FakeVendor
 from tests.support.wire import LAST_CHUNK, chunk, head, json_answer, sse_answer
@@ -104,7 +104,7 @@ async def until_not_ready(gateway: RunningGateway) -> None:
 
 async def families(gateway: RunningGateway) -> Mapping[str, Metric]:
     """A scrape, through Prometheus' own parser."""
-    async with aiohttp.ClientSession() as http, http.get(f"{gateway.admin_url}/metrics") as answer:
+    async with aiohttp.ClientSession(headers=FRESH) as http, http.get(f"{gateway.admin_url}/metrics") as answer:
         assert answer.status == 200
         assert answer.headers["content-type"].startswith("text/plain")
         text = await answer.text()

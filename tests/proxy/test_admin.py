@@ -1,5 +1,7 @@
 """The operator's listener over real sockets: what it shows, and to whom."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.app import Listen, Running, running
-from proxy.metrics import Metrics
+from proxy.metrics import KEPT, Metrics
 from proxy.reload import Source
 from proxy.version import VERSION
 from tests.proxy.raw_client import Answer, exchange, request
@@ -74,6 +76,23 @@ async def test_a_scrape_is_what_prometheus_reads(operator: Operator) -> None:
     assert answer.headers["server"] == "dragoman"
     names = {family.name for family in text_string_to_metric_families(answer.body.decode())}
     assert {"dragoman_build_info", "dragoman_config_info", "dragoman_config_last_reload_successful"} <= names
+
+
+async def test_scrapes_within_a_second_cost_what_one_does(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+
+    def generate(registry: object) -> bytes:
+        made.append(b"# scrape %d\n" % len(made))
+        return made[-1]
+
+    monkeypatch.setattr("proxy.metrics.generate_latest", generate)
+    answers = await asyncio.gather(*(operator.ask("GET", "/metrics") for _ in range(20)))
+    assert {answer.body for answer in answers} == {b"# scrape 0\n"}
+    assert (await operator.ask("GET", "/metrics", {"Cache-Control": "no-cache"})).body == b"# scrape 1\n"
+    assert (await operator.ask("GET", "/metrics")).body == b"# scrape 1\n"
+    later = time.monotonic() + KEPT
+    monkeypatch.setattr("proxy.metrics.time.monotonic", lambda: later)
+    assert (await operator.ask("GET", "/metrics")).body == b"# scrape 2\n"
 
 
 async def test_health_is_told_as_on_the_public_port(operator: Operator) -> None:

@@ -12,7 +12,7 @@ from proxy.metrics import DURATION_BUCKETS, Metrics
 from proxy.record import Attempt, Outcome, RequestRecord
 from proxy.version import VERSION
 
-COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads"}
+COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {"inflight_requests", "event_loop_lag_seconds", "config_last_reload_successful", "config_info", "build_info"}
 
@@ -182,6 +182,37 @@ def test_a_refused_table_shows_until_the_next_good_one() -> None:
 
 def test_the_version_is_there_from_the_start() -> None:
     assert series(Metrics())[f"dragoman_build_info{{version={VERSION}}}"] == 1
+
+
+def renamed(number: int) -> RequestRecord:
+    """A finished request whose team, model and deployment nobody else has."""
+    record = finished(team=f"team{number}")
+    record.model = f"vendor/m{number}"
+    record.attempts[0].deployment = f"vendor/m{number}/eu"
+    return record
+
+
+def test_past_the_limit_new_label_values_are_counted_as_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.metrics.MAX_LABEL_SETS", 50)
+    metrics = Metrics()
+    for number in range(200):
+        metrics.observe(renamed(number))
+        metrics.inflight(f"vendor/m{number}/eu", 1)
+        metrics.inflight(f"vendor/m{number}/eu", -1)
+    found = series(metrics)
+    requests = {name: value for name, value in found.items() if name.startswith("dragoman_requests_total")}
+    assert sum(requests.values()) == 200
+    other = "dragoman_requests_total{code=other,model=other,stream=other,surface=other,team=other}"
+    assert 150 < requests[other] < 200
+    overflows = {name: value for name, value in found.items() if name.startswith("dragoman_label_overflows_total")}
+    assert overflows["dragoman_label_overflows_total{metric=dragoman_requests}"] == requests[other]
+    for number in range(200, 300):
+        metrics.observe(renamed(number))
+    assert series(metrics).keys() == found.keys()
+    metrics.observe(renamed(0))
+    name = "dragoman_requests_total{code=200,model=vendor/m0,stream=true,surface=scale,team=team0}"
+    assert series(metrics)[name] == found[name] + 1
+    assert {value for name, value in found.items() if name.startswith("dragoman_inflight")} == {0}
 
 
 def test_two_gateways_in_one_process_do_not_share_a_registry() -> None:

@@ -24,6 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVER = "server:\n  port: ${PORT}\n  admin:\n    port: ${ADMIN_PORT}\n"
 """What a table without a `server` section gets; one with it names these two variables itself."""
 
+FRESH = {"Cache-Control": "no-cache"}
+"""Asks for a scrape of this moment."""
+
 
 def free_ports(count: int) -> list[int]:
     """Loopback ports nobody listens on, all different. Another process may still take one before it is used."""
@@ -64,7 +67,7 @@ class RunningGateway:
 
     async def metrics(self) -> dict[str, float]:
         """The series of a scrape, `name{labels}` to value."""
-        async with aiohttp.ClientSession() as http, http.get(f"{self.admin_url}/metrics") as answer:
+        async with aiohttp.ClientSession(headers=FRESH) as http, http.get(f"{self.admin_url}/metrics") as answer:
             lines = (await answer.text()).splitlines()
         pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
         return {series: float(value) for series, _, value in pairs}
