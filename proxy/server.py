@@ -7,12 +7,15 @@ import asyncio
 import random
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from aiohttp import HttpVersion11, web
-from aiohttp.web_protocol import RequestHandler
+from aiohttp import HttpVersion11, hdrs, web
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
-from proxy.errors import bad_http, internal, too_large
+from proxy.deadlines import CLIENT_STALL
+from proxy.errors import ErrorFacts, GatewayError, bad_http, internal, too_large
+from proxy.strict import fault
 from proxy.surfaces.registry import surface_for_path
 
 if TYPE_CHECKING:
@@ -36,8 +39,17 @@ STREAM_HEADERS: Mapping[str, str] = {
 }
 HEALTH_PATHS = frozenset({"/health", "/health/live", "/health/ready"})
 
-BODY_WAIT = 60.0
-"""Seconds a request body may take to arrive."""
+HEAD_WAIT = 10.0
+"""Seconds a request's head may take to arrive, from its first byte on."""
+
+BODY_WAIT = 15.0
+"""Seconds a request body may take to arrive, however short it is."""
+
+BODY_PACE = 100_000
+"""Bytes of a body that win its sender another second."""
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the connections: one timer a listener instead of one a request."""
 
 KEEP_ALIVE = 75.0
 """Seconds an idle client connection is kept; longer than the 60 s of common balancers, so that they close first."""
@@ -65,23 +77,36 @@ def fresh_id() -> str:
 
 
 async def read_body(http: web.BaseRequest) -> bytes:
-    """The request body. Raises GatewayError 413 when it is too large, from the declared length where there is one, and
-    408 when it does not arrive."""
+    """The request body. Raises GatewayError 413 when it is too large, from the declared length where there is one, 408
+    when it does not arrive, and 415 when it is compressed: its length would say nothing of the memory it takes."""
     limit = http.client_max_size
     if (http.content_length or 0) > limit:
         raise too_large(limit)
+    if http.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
+        raise bad_http("The request body must not be compressed; send it without Content-Encoding.", 415)
     try:
-        if http.content.is_eof():
-            return await http.read()
-        async with asyncio.timeout(BODY_WAIT):
-            await _invite(http)
-            return await http.read()
+        return await (http.read() if http.content.is_eof() else _arriving(http))
     except web.HTTPRequestEntityTooLarge:
         raise too_large(limit) from None
-    except TimeoutError:
-        raise bad_http(f"The request body did not arrive within {BODY_WAIT:g} s.", 408) from None
     except web.RequestPayloadError:
         raise bad_http("The request body could not be read.") from None
+
+
+async def _arriving(http: web.BaseRequest) -> bytes:
+    body = bytearray()
+    started = asyncio.get_running_loop().time()
+    clock = asyncio.timeout(BODY_WAIT)
+    try:
+        async with clock:
+            await _invite(http)
+            while piece := await http.content.readany():
+                body += piece
+                if len(body) > http.client_max_size:
+                    raise too_large(http.client_max_size)
+                clock.reschedule(started + BODY_WAIT + len(body) / BODY_PACE)
+    except TimeoutError:
+        raise bad_http(f"The request body did not arrive within {BODY_WAIT:g} s and 1 s per 100 kB.", 408) from None
+    return bytes(body)
 
 
 async def _invite(http: web.BaseRequest) -> None:
@@ -98,13 +123,84 @@ def health(ok: bool, headers: Mapping[str, str]) -> web.Response:
     return web.Response(status=200 if ok else 503, body=body, headers={**headers, "Content-Type": JSON})
 
 
-class PublicHandler(RequestHandler):
-    """aiohttp's protocol, with faults below the application answered in a surface's envelope.
+Envelope = Callable[[str, ErrorFacts], tuple[int, bytes]]
+"""Status and body of an error for whoever asked for a path."""
 
-    The stock handler answers in plain text, echoes the offending bytes and names its version.
+
+def surface_envelope(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
+    """The envelope of the surface that a path belongs to."""
+    return surface_for_path(path).error(facts)
+
+
+class PublicHandler(RequestHandler):
+    """aiohttp's protocol with faults below the application answered in an envelope, and an eye on clients that neither
+    send nor read.
+
+    The stock handler answers in plain text, echoes the offending bytes, names its version, and waits for the rest of a
+    head as long as for the next request.
     """
 
-    __slots__ = ()
+    __slots__ = ("_envelope", "_head_looks", "_stalled_looks", "_unread")
+
+    def __init__(self, manager: web.Server, envelope: Envelope, **settings: object) -> None:
+        super().__init__(manager, **settings)  # type: ignore[arg-type]  # handed through from the server
+        self._envelope = envelope
+        self._head_looks = -1
+        self._stalled_looks = 0
+        self._unread = 0
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            self._head_looks = -1
+            if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
+                self._break_off()
+        elif self._head_looks < 0:
+            # Bytes came and no request is complete, so they are a part of its head.
+            self._head_looks = 0
+
+    def _break_off(self) -> None:
+        # What was to be the rest of a body is no HTTP; aiohttp does not always tell whoever waits for it.
+        current = self._current_request
+        if current is not None and not current.content.is_eof():
+            current.content.set_exception(web.RequestPayloadError())
+
+    def stay(self) -> None:
+        """Go on in HTTP/1.1 after an offer to upgrade; whatever was sent behind it belongs to the other protocol."""
+        self._upgraded = False
+        self._message_tail = b""
+
+    def look(self, transport: asyncio.Transport) -> None:
+        """Called every LOOK_EVERY seconds: end the connection of a client that does not go on."""
+        if self._head_looks >= 0:
+            self._head_looks += 1
+            if self._head_looks > HEAD_WAIT / LOOK_EVERY:
+                self._late()
+        unread = transport.get_write_buffer_size()
+        # A stream that is being written may fill the buffer as fast as it is read; its own clock knows better.
+        if unread and (self._paused or self._current_request is None):
+            self._stalled_looks = self._stalled_looks + 1 if unread >= self._unread else 0
+            if self._stalled_looks > CLIENT_STALL / LOOK_EVERY:
+                transport.abort()
+        else:
+            self._stalled_looks = 0
+        self._unread = unread
+
+    def _late(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            self._head_looks = -1
+            self._messages.append((_ErrInfo(408, TimeoutError(), ""), EMPTY_PAYLOAD))
+            waiter.set_result(None)
+
+    def refusal(self, path: str, error: GatewayError) -> web.Response:
+        """An error as the last answer of its connection: what else was sent on it is not to be trusted."""
+        code, body = self._envelope(path, error.facts)
+        headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": fresh_id(), **error.facts.headers}
+        response = web.Response(status=code, body=body, headers=headers)
+        response.force_close()
+        return response
 
     def handle_error(
         self,
@@ -118,31 +214,65 @@ class PublicHandler(RequestHandler):
         if status >= 500:
             self.log_exception("a request failed outside its handler", exc_info=exc)
             error = internal()
+        elif status == 408:
+            error = bad_http(f"The request's head did not arrive within {HEAD_WAIT:g} s.", status)
         else:
             error = bad_http("The request could not be read as HTTP.", status)
-        code, body = surface_for_path(request.path).error(error.facts)
-        headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": fresh_id()}
-        response = web.Response(status=code, body=body, headers=headers)
-        response.force_close()
-        return response
+        return self.refusal(request.path, error)
 
 
 class PublicServer(web.Server):
-    """Makes our handler for each connection, and requests with the body limit in bytes."""
+    """Makes our handler for each connection, and requests with the body limit in bytes; whoever makes it shuts it down.
 
-    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], max_body: int) -> None:
+    `envelope` dresses what is refused before `handler` is asked.
+    """
+
+    def __init__(
+        self,
+        handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        max_body: int,
+        envelope: Envelope = surface_envelope,
+    ) -> None:
         super().__init__(
-            handler,
+            self._handle,
             request_factory=self._request,
             handler_cancellation=True,
             keepalive_timeout=KEEP_ALIVE,
             lingering_time=LINGER,
+            auto_decompress=False,
             access_log=None,
         )
+        self._sound = handler
         self._max_body = max_body
+        self._envelope = envelope
+        self._timer = self._loop.call_later(LOOK_EVERY, self._look)
 
     def __call__(self) -> RequestHandler:
-        return PublicHandler(self, loop=self._loop, **self._kwargs)
+        return PublicHandler(self, self._envelope, loop=self._loop, **self._kwargs)
+
+    async def shutdown(self, timeout: float | None = None) -> None:
+        self._timer.cancel()
+        await super().shutdown(timeout)
+
+    def _look(self) -> None:
+        for handler, transport in self._connections.items():
+            cast(PublicHandler, handler).look(transport)
+        self._timer = self._loop.call_later(LOOK_EVERY, self._look)
+
+    def _handle(self, http: web.BaseRequest) -> Awaitable[web.StreamResponse]:
+        # No coroutine of its own: every request passes here.
+        message = http._message
+        if (found := fault(message)) is not None:
+            return _refused(http, found)
+        return self._unmoved(http) if message.upgrade else self._sound(http)
+
+    async def _unmoved(self, http: web.BaseRequest) -> web.StreamResponse:
+        """Answer a client that offers to upgrade as if it did not, and close: aiohttp 3.14.5 loses the next request, or
+        stumbles over it, when it comes too soon."""
+        response = await self._sound(http)
+        response.force_close()
+        cast(PublicHandler, http.protocol).stay()
+        return response
 
     def _request(
         self,
@@ -153,3 +283,7 @@ class PublicServer(web.Server):
         task: "asyncio.Task[None]",
     ) -> web.BaseRequest:
         return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=self._max_body)
+
+
+async def _refused(http: web.BaseRequest, reason: str) -> web.StreamResponse:
+    return cast(PublicHandler, http.protocol).refusal(http.path, bad_http(reason))
