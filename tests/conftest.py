@@ -1,1 +1,37 @@
-"""Fixtures for every test. Never one that only a single folder needs."""
+"""The last lines of a run, and fixtures for every test. Never a fixture that only a single folder needs.
+
+The lines are printed here because the process that prints them may have run no test and so loaded no folder's
+conftest.py: pytest-xdist collects in its workers only.
+"""
+
+from typing import Protocol
+
+import pytest
+
+from tests.conformance.conftest import told as matrix_told
+from tests.contracts.conftest import told as contracts_told
+from tests.support.facts import facts, hand_over, take_over
+
+
+class Worker(Protocol):
+    """What pytest-xdist tells of a worker that ended; one that broke down has no output."""
+
+    config: pytest.Config
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand over what was noted, if this is a worker."""
+    hand_over(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Worker) -> None:
+    """Add what a worker noted."""
+    take_over(node.config, getattr(node, "workeroutput", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what each folder has to say of the run, however quiet it is."""
+    for told in (contracts_told, matrix_told):
+        for line in told(facts(config)):
+            terminalreporter.write_line(line)

@@ -21,6 +21,7 @@ from tests.conformance.fake import spoken
 from tests.conformance.samples import CODES, params_of, sample
 from tests.conformance.shown import named
 from tests.conformance.walk import STREAM, Exchange, Sent, Walked, every, walked
+from tests.support.facts import facts
 
 each_profile = pytest.mark.parametrize("profile", load_profiles())
 
@@ -43,7 +44,7 @@ def test_every_cell_is_walked(pytestconfig: pytest.Config) -> None:
     seen = [(cell.row.profile, cell.row.model, cell.row.operation, cell.feature) for cell in every() if not cell.window]
     assert len(seen) == len(set(seen))
     assert set(seen) == claimed
-    pytestconfig.stash[WALKED] = summary(matrix)
+    facts(pytestconfig)[WALKED, summary(matrix)] += 1
 
 
 def test_the_matrix_has_a_row_for_each_endpoint_and_a_cell_for_each_feature() -> None:

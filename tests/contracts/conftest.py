@@ -1,15 +1,19 @@
 """The judges for every test of this folder, and what the run says of them at its end. Never a judgement."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pytest
 
 from tests.contracts.judges import Judges
+from tests.support.facts import Fact, facts
 
-PASSED = pytest.StashKey[dict[str, Counter[str]]]()
-"""How many bodies of each row, and how many fixtures of each folder, passed."""
+PASSED = "contracts"
+"""Noted with `bodies` and their row, or `fixtures` and their folder, as often as one passed."""
+
+CHECKED = "shelves"
+"""Noted with `passed` or `cannot`, a dialect and a check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +32,6 @@ class Checked:
         return f"shelves: {len(dialects)} dialects x {len(checks)} checks: {len(self.passed)} passed{reasons}"
 
 
-CHECKED = pytest.StashKey[Checked]()
-
-
 @pytest.fixture(scope="session")
 def judges() -> Iterator[Judges]:
     """One process for the whole run. Tests with it are marked `clients`, and get time for the first installation."""
@@ -39,22 +40,35 @@ def judges() -> Iterator[Judges]:
 
 
 @pytest.fixture
-def passed(pytestconfig: pytest.Config) -> dict[str, Counter[str]]:
+def passed(pytestconfig: pytest.Config) -> Iterator[dict[str, Counter[str]]]:
     """Where a test writes down what passed: under `bodies` or `fixtures`."""
-    return pytestconfig.stash.setdefault(PASSED, {"bodies": Counter(), "fixtures": Counter()})
+    counted: dict[str, Counter[str]] = {"bodies": Counter(), "fixtures": Counter()}
+    yield counted
+    for kind, names in counted.items():
+        facts(pytestconfig).update({(PASSED, kind, name): count for name, count in names.items()})
 
 
 @pytest.fixture
-def checked(pytestconfig: pytest.Config) -> Checked:
+def checked(pytestconfig: pytest.Config) -> Iterator[Checked]:
     """Where a test of the shelves writes down what passed."""
-    return pytestconfig.stash.setdefault(CHECKED, Checked())
+    found = Checked()
+    yield found
+    facts(pytestconfig).update((CHECKED, "passed", *cell) for cell in found.passed)
+    facts(pytestconfig).update((CHECKED, "cannot", *cell) for cell in found.cannot)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print how much passed, however quiet the run is."""
-    if PASSED in config.stash:
-        bodies, fixtures = config.stash[PASSED]["bodies"], config.stash[PASSED]["fixtures"]
-        counts = f"{len(bodies)} vendors, {bodies.total()} bodies, {fixtures.total()} fixtures passed"
-        terminalreporter.write_line(f"contracts: {counts}")
-    if CHECKED in config.stash:
-        terminalreporter.write_line(config.stash[CHECKED].told())
+def told(noted: Mapping[Fact, int]) -> list[str]:
+    """How much passed, of what these tests ran."""
+    bodies, fixtures = (
+        {fact: n for fact, n in noted.items() if fact[:2] == (PASSED, kind)} for kind in ("bodies", "fixtures")
+    )
+    passed, cannot = (
+        {(fact[2], fact[3]) for fact in noted if fact[:2] == (CHECKED, way)} for way in ("passed", "cannot")
+    )
+    lines = []
+    if bodies or fixtures:
+        counts = f"{sum(bodies.values())} bodies, {sum(fixtures.values())} fixtures"
+        lines.append(f"contracts: {len(bodies)} vendors, {counts} passed")
+    if passed or cannot:
+        lines.append(Checked(passed, cannot).told())
+    return lines
