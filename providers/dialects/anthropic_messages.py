@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 import orjson
 
 from providers.dialects.anthropic_tools import ToolNames
+from providers.dialects.native_messages import says_nothing
 from providers.failure import Refusal
 from providers.unified import JsonObject, JsonValue
 
@@ -21,12 +22,10 @@ _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 # Besides these, a member that is null or empty asks for nothing. Reasoning of earlier turns cannot be given back, since
-# the vendor takes it only with its signature; annotations are about an answer and not part of it. The name of a tool
-# message repeats that of the call it answers; the signature of a text only its own vendor can read.
+# the vendor takes it only with its signature; annotations are about an answer and not part of it.
 _MEMBERS = frozenset(
     {"role", "content", "refusal", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "annotations"}
 )
-_BY_ROLE = {"name": "tool", "extra_content": "assistant"}
 
 
 class Conversation:
@@ -73,7 +72,7 @@ class Conversation:
 
     def _check_members(self, message: JsonObject) -> None:
         for name, member in message.items():
-            if name not in _MEMBERS and member and _BY_ROLE.get(name) != message.get("role"):
+            if name not in _MEMBERS and member and not says_nothing(message.get("role"), name, member):
                 raise self._refuse(f"has the member '{name}', which the vendor has no place for")
 
     def _instruction(self, message: JsonObject) -> None:

@@ -18,8 +18,14 @@ _MEMBERS = frozenset(
     {"role", "content", "refusal", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "annotations"}
 )
 
-# The name of a tool message repeats that of the call it answers; the signature of a text only its own vendor can read.
-_BY_ROLE = {"name": "tool", "extra_content": "assistant"}
+
+def says_nothing(role: JsonValue, name: str, member: JsonValue) -> bool:
+    """Whether a member that no vendor has a place for may be left out: the name of a tool message repeats that of the
+    call it answers, and what Google has beside a text, its signature, nobody else can read."""
+    if name == "name":
+        return role == "tool"
+    googles = isinstance(member, dict) and member.keys() <= {"google"}
+    return name == "extra_content" and role == "assistant" and googles
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class Walk:
 
     def _check_members(self, role: str, message: JsonObject) -> None:
         for name, member in message.items():
-            if member and name not in _MEMBERS and _BY_ROLE.get(name) != role:
+            if member and name not in _MEMBERS and not says_nothing(role, name, member):
                 raise self.refusal(f"has the member '{name}', which the vendor has no place for")
 
     def called(self, call: JsonValue) -> Called:

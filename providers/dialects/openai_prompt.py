@@ -5,6 +5,7 @@ Never the other fields of a request.
 
 from providers.capabilities import Capabilities
 from providers.dialect import Target
+from providers.dialects.native_messages import says_nothing
 from providers.dialects.openai_hooks import hooked
 from providers.failure import Refusal
 from providers.profiles import Profile
@@ -82,7 +83,7 @@ def _message(target: Target, profile: Profile, message: JsonObject) -> JsonObjec
 
     Members that are null say nothing, and some vendors refuse them. Reasoning of earlier turns goes under the vendor's
     name for it; vendors without one refuse the member, and it is not part of what was said. Neither is the signature of
-    a text, which only its own vendor can read.
+    Google's texts, which goes where it is read or where nothing unknown is refused.
     """
     if None in message.values():
         message = {name: value for name, value in message.items() if value is not None}
@@ -93,12 +94,17 @@ def _message(target: Target, profile: Profile, message: JsonObject) -> JsonObjec
         message = {name: value for name, value in message.items() if name not in _REASONING}
         if reasoning is not None and profile.reasoning_member is not None:
             message[profile.reasoning_member] = reasoning
-    if "extra_content" in message and "signed_calls" not in profile.hooks and message.get("role") == "assistant":
-        message = {name: value for name, value in message.items() if name != "extra_content"}
+    if "extra_content" in message and not (profile.forwards_unknown or "signed_calls" in profile.hooks):
+        role = message.get("role")
+        message = {name: member for name, member in message.items() if not _unread(role, name, member)}
     content = message.get("content")
     if isinstance(content, list) and not profile.content_parts:
         message = {**message, "content": _flat(target, content)}
     return message
+
+
+def _unread(role: JsonValue, name: str, member: JsonValue) -> bool:
+    return name == "extra_content" and says_nothing(role, name, member)
 
 
 def _flat(target: Target, parts: list[JsonValue]) -> str:

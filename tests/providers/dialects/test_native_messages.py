@@ -36,6 +36,12 @@ def test_another_vendor_s_signature_of_a_text_is_no_reason_to_refuse_its_turn() 
     assert walk(said) == [("assistant", said)]
 
 
+@pytest.mark.parametrize("extra", [{"google": {}, "own": {}}, {"own": {}}, "google"])
+def test_what_others_say_beside_a_text_is_refused(extra: JsonValue) -> None:
+    with pytest.raises(Refusal, match="has the member 'extra_content'"):
+        walk({"role": "assistant", "content": "x", "extra_content": extra})
+
+
 def test_a_refusal_names_the_field_that_the_messages_came_in() -> None:
     reading = Walk("prompt")
     assert [*reading.each([{"role": "user"}])]
