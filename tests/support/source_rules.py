@@ -4,6 +4,7 @@ import ast
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
@@ -27,8 +28,14 @@ def within(name: str, prefix: str) -> bool:
     return name == prefix or name.startswith(prefix + ".")
 
 
-def uses(text: str) -> Iterator[Use]:
-    """Every import, and every attribute chain that starts at an imported name."""
+@cache
+def uses(text: str) -> tuple[Use, ...]:
+    """Every import, and every attribute chain that starts at an imported name. Kept, because many rules ask for them
+    of the same files."""
+    return tuple(_uses(text))
+
+
+def _uses(text: str) -> Iterator[Use]:
     tree = ast.parse(text)
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
