@@ -5,10 +5,12 @@ Never holds a key in clear: the table has SHA-256 digests, and the presented key
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+
+from multidict import MultiMapping
 
 from providers.unified import UnifiedRequest
-from proxy.errors import Problem, invalid_key, invalid_request
+from proxy.errors import GatewayError, Problem, conflicting_keys, invalid_key, invalid_request
 from proxy.snapshot import ANYONE, Snapshot, Team
 
 MAX_KEY = 512
@@ -17,33 +19,44 @@ MAX_KEY = 512
 NO_KEY = "0" * 64
 
 
-def presented_key(headers: Mapping[str, str], order: Sequence[str]) -> str | None:
-    """The key of the first header in `order` that is there; `authorization` may carry `Bearer KEY` or the bare key."""
+class WrongKey(GatewayError):
+    """A key was presented and is no team's, which may have been a guess."""
+
+
+def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | None:
+    """The key in the headers of `order`; `authorization` may carry `Bearer KEY` or the bare key.
+
+    Raises GatewayError 400 where two of them differ: a filter in front of the gateway may have judged the other one.
+    """
+    found, source = None, ""
     for name in order:
-        value = headers.get(name)
-        if value is None:
-            continue
-        if name == "authorization":
-            scheme, _, rest = value.strip().partition(" ")
-            value = rest.strip() if scheme.lower() == "bearer" else value.strip()
-        if value:
-            return value
-    return None
+        for value in headers.getall(name, ()):
+            if name == "authorization":
+                scheme, _, rest = value.strip().partition(" ")
+                value = rest.strip() if scheme.lower() == "bearer" else value.strip()
+            if value and value != found:
+                if found is not None:
+                    raise conflicting_keys(source, name)
+                found, source = value, name
+    return found
 
 
-def identify(snapshot: Snapshot, headers: Mapping[str, str], order: Sequence[str]) -> Team:
-    """The team of a request. Raises GatewayError 401 when the table has teams and the key is none of theirs."""
+def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str]) -> Team:
+    """The team of a request. Where the table has teams, raises WrongKey for a key that is none of theirs, and
+    GatewayError 401 for no key and 400 for several."""
     if not snapshot.keys:
         return ANYONE
     key = presented_key(headers, order)
-    if key is None or len(key) > MAX_KEY or not key.isascii():
+    if key is None:
         raise invalid_key()
+    if len(key) > MAX_KEY or not key.isascii():
+        raise WrongKey(invalid_key().facts)
     digest = hashlib.sha256(key.encode("ascii")).hexdigest()
     team = snapshot.keys.get(digest)
     # An unknown digest is compared as well, so that both ways take the same path.
     known = digest if team is not None else NO_KEY
     if not hmac.compare_digest(known, digest) or team is None:
-        raise invalid_key()
+        raise WrongKey(invalid_key().facts)
     return team
 
 

@@ -5,6 +5,7 @@ Never holds a vendor's unvetted words or an internal exception's text.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 
 from providers.failure import VERDICTS, Failure, FailureKind, Refusal
 from proxy.admission import Reason
@@ -80,6 +81,21 @@ def invalid_key() -> GatewayError:
     """No key, or one that no team has."""
     message = "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY', 'x-api-key' or 'api-key'."
     return GatewayError(ErrorFacts(401, "invalid_request_error", "invalid_api_key", message, headers=NO_RETRY))
+
+
+def conflicting_keys(first: str, second: str) -> GatewayError:
+    """Two headers, or one of them twice, hold different keys."""
+    where = f"'{first}' and '{second}'" if first != second else f"two headers '{first}'"
+    message = f"The request has different API keys in {where}; send one key."
+    facts = ErrorFacts(400, "invalid_request_error", "conflicting_parameters", message, headers=NO_RETRY)
+    return GatewayError(facts)
+
+
+def too_many_guesses(wait: float) -> GatewayError:
+    """An address goes on presenting wrong keys; `wait` is in seconds."""
+    message = "Too many requests with a wrong API key came from this address."
+    headers = {**NO_RETRY, "retry-after": str(ceil(wait))}
+    return GatewayError(ErrorFacts(429, "rate_limit_error", "rate_limit_exceeded", message, headers=headers))
 
 
 def model_not_allowed(model: str) -> GatewayError:

@@ -250,7 +250,7 @@ class PublicServer(web.Server):
     def __call__(self) -> RequestHandler:
         return PublicHandler(self, self._envelope, loop=self._loop, **self._kwargs)
 
-    async def shutdown(self, timeout: float | None = None) -> None:
+    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's own
         self._timer.cancel()
         await super().shutdown(timeout)
 

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from providers.unified import JsonValue, Operation, TextPrompt, UnifiedRequest
-from proxy.access import MAX_KEY, identify, permit_extras, presented_key
-from proxy.errors import GatewayError
+from proxy.access import MAX_KEY, WrongKey, identify, permit_extras, presented_key
+from proxy.errors import GatewayError, conflicting_keys, invalid_key
 from proxy.snapshot import ANYONE, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import Surface
@@ -24,6 +26,8 @@ teams:
   ads: {{keys: ["{digest_of("key-three")}"], models: ["*"]}}
 """
 )
+MISSING = invalid_key().facts.message
+CONFLICTS = {conflicting_keys(first, second).facts.message for first in ORDER for second in ORDER}
 OPEN = snapshot("vendors: {mock: {}}\nmodels: {mock/echo: {}}")
 
 
@@ -41,7 +45,7 @@ def headers(**given: str) -> CIMultiDict[str]:
         ({"Authorization": "k"}, "k"),
         ({"X-Api-Key": "k"}, "k"),
         ({"Api-Key": "k"}, "k"),
-        ({"Authorization": "Bearer a", "X-Api-Key": "b"}, "a"),
+        ({"Authorization": "Bearer k", "X-Api-Key": "k", "Api-Key": "k"}, "k"),
         ({"Authorization": "", "X-Api-Key": "b"}, "b"),
         ({"Authorization": "Bearer ", "X-Api-Key": "b"}, "b"),
         ({"Authorization": "Bearer", "Api-Key": "b"}, "b"),
@@ -53,9 +57,34 @@ def test_the_first_header_of_the_surface_that_holds_a_key_gives_it(given: dict[s
     assert presented_key(CIMultiDict(given), ORDER) == expected
 
 
-def test_another_surface_looks_in_another_order() -> None:
-    both = headers(authorization="Bearer a", x_api_key="b")
-    assert presented_key(both, ("x-api-key", "authorization")) == "b"
+@pytest.mark.parametrize("order", [ORDER, ORDER[::-1]])
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ([("Authorization", "Bearer one"), ("X-Api-Key", "two")], "'authorization' and 'x-api-key'"),
+        ([("Authorization", "one"), ("Api-Key", "two")], "'authorization' and 'api-key'"),
+        ([("X-Api-Key", "one"), ("Api-Key", "two")], "'x-api-key' and 'api-key'"),
+        ([("X-Api-Key", "one"), ("X-Api-Key", "two")], "two headers 'x-api-key'"),
+        ([("Authorization", "Bearer one"), ("authorization", "Bearer two")], "two headers 'authorization'"),
+    ],
+)
+def test_different_keys_are_refused_by_their_headers_and_never_repeated(
+    given: list[tuple[str, str]], named: str, order: tuple[str, ...]
+) -> None:
+    with pytest.raises(GatewayError) as caught:
+        identify(TABLE, CIMultiDict(given), order)
+    facts = caught.value.facts
+    assert (facts.status, facts.code) == (400, "conflicting_parameters")
+    assert set(named.split("'")[1::2]) == set(facts.message.split("'")[1::2])
+    assert "one" not in facts.message.replace("one key", "")
+    assert "two" not in facts.message.replace("two headers", "")
+
+
+@pytest.mark.parametrize(
+    "given", [[("X-Api-Key", "one"), ("X-Api-Key", "one")], [("X-Api-Key", "one"), ("Api-Key", "")]]
+)
+def test_the_same_key_twice_is_one_key(given: list[tuple[str, str]]) -> None:
+    assert presented_key(CIMultiDict(given), ORDER) == "one"
 
 
 @pytest.mark.parametrize(("key", "team"), [("key-one", "search"), ("key-two", "search"), ("key-three", "ads")])
@@ -68,7 +97,7 @@ def test_a_key_is_its_team_s_in_every_header(key: str, team: str, header: str) -
     "key", ["wrong", "KEY-ONE", "key-one ey", digest_of("key-one"), "k" * (MAX_KEY + 1), "schlüssel", "\udcff", " "]
 )
 def test_any_other_key_is_refused(key: str) -> None:
-    with pytest.raises(GatewayError) as caught:
+    with pytest.raises(WrongKey if key.strip() else GatewayError) as caught:
         identify(TABLE, headers(authorization=f"Bearer {key}"), ORDER)
     facts = caught.value.facts
     assert (facts.status, facts.code, facts.headers) == (401, "invalid_api_key", {"x-should-retry": "false"})
@@ -79,6 +108,23 @@ def test_no_key_is_refused_where_there_are_teams() -> None:
     with pytest.raises(GatewayError) as caught:
         identify(TABLE, headers(), ORDER)
     assert caught.value.facts.status == 401
+    assert not isinstance(caught.value, WrongKey)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Authorization", "X-Api-Key", "Api-Key"]),
+            st.text(st.characters(codec="latin-1"), max_size=600),
+        ),
+        max_size=4,
+    )
+)
+def test_no_header_is_more_than_refused_and_none_is_repeated(given: list[tuple[str, str]]) -> None:
+    with pytest.raises(GatewayError) as caught:
+        identify(TABLE, CIMultiDict(given), ORDER)
+    assert caught.value.facts.status in (400, 401)
+    assert caught.value.facts.message in {MISSING, *CONFLICTS}
 
 
 @pytest.mark.parametrize("given", [{}, {"authorization": "Bearer whatever"}])
