@@ -4,23 +4,30 @@ Never holds request logic.
 """
 
 import asyncio
+import logging
+import random
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from aiohttp import web
 
+from config.schema import ServerLimits
 from proxy.admin import Admin
+from proxy.admission import Admission, Lids, ShedRules
 from proxy.credentials.transport import AuthorizedTransport
 from proxy.deadlines import Phase
+from proxy.descriptors import LoopComplaints, allow_all
 from proxy.dispatch import Dispatcher
 from proxy.gateway import Gateway
+from proxy.lag import LagRules, LoopLag, Watchdog
 from proxy.live import Live
 from proxy.logs import LINES, LineWriter, set_up
+from proxy.memory import MemoryMeter, groups
 from proxy.metrics import Metrics
 from proxy.record import RequestRecord
 from proxy.reload import Reloader, Source, Table
@@ -86,7 +93,9 @@ async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -
         http = AuthorizedTransport(HttpTransport(), asyncio.get_running_loop().time)
         stack.push_async_callback(http.aclose)
         live = Live(table.snapshot, int(time.time()))
-        gateway = Gateway(live, Dispatcher(http, metrics), metrics, emit)
+        lag, memory = LoopLag(LagRules(), metrics.lag), MemoryMeter(groups())
+        admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, memory, random.random)
+        gateway = Gateway(live, Dispatcher(http, metrics), metrics, emit, admission)
         reloader = Reloader(source, table, live, metrics)
         public = PublicServer(gateway.handle, server.max_body)
         listener = await asyncio.get_running_loop().create_server(public, listen.host, listen.port, backlog=BACKLOG)
@@ -98,21 +107,26 @@ async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -
         stack.push_async_callback(runner.cleanup)
         await runner.setup()
         await web.TCPSite(runner, listen.admin_host, listen.admin_port).start()
-        async with _background(reloader, server.watch):
+        stack.enter_context(Watchdog(lag, logging.getLogger("dragoman")))
+        work = [reloader.run(), lag.run(), memory.run(), *([reloader.watch()] if server.watch else [])]
+        async with _background(work):
             url = _url(listen.host, listener.sockets[0].getsockname()[1])
             yield Running(gateway, reloader, public, listener, url, _url(listen.admin_host, runner.addresses[0][1]))
 
 
 @asynccontextmanager
-async def _background(reloader: Reloader, watch: bool) -> AsyncIterator[None]:
+async def _background(work: Iterable[Coroutine[None, None, None]]) -> AsyncIterator[None]:
     """The owner of every task that outlives a request; a crash in one takes the process down, loudly."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(reloader.run(), name="reloader")]
-        if watch:
-            tasks.append(group.create_task(reloader.watch(), name="file watcher"))
+        tasks = [group.create_task(each) for each in work]
         yield
         for task in tasks:
             task.cancel()
+
+
+def lids_of(limits: ServerLimits) -> Lids:
+    """The table's limits of the process, as admission keeps them."""
+    return Lids(limits.requests, limits.streams, limits.body_bytes)
 
 
 def _url(host: str, port: int) -> str:
@@ -155,6 +169,8 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
     server = table.loaded.config.server
     log = set_up(server.log)
     loop = asyncio.get_running_loop()
+    allow_all()
+    loop.set_exception_handler(LoopComplaints(log))
     async with running(source, table, listen, sys.stdout.buffer) as app:
         first, second = asyncio.Event(), asyncio.Event()
 

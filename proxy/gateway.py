@@ -15,11 +15,11 @@ from aiohttp import web
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.shape import Prepared
 from providers.unified import Operation
-from proxy.access import WrongKey, identify, permit_extras
+from proxy.access import identify, permit_extras
+from proxy.admission import Admission, Admitted, Reason
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch import Dispatcher, choose
-from proxy.errors import ErrorFacts, GatewayError, internal, too_many_guesses, upstream_failed
-from proxy.guesses import Guesses
+from proxy.errors import ErrorFacts, GatewayError, internal, overloaded, upstream_failed
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.record import Outcome, RequestRecord
@@ -27,6 +27,7 @@ from proxy.relay import Relay
 from proxy.router import Route, Router
 from proxy.routing import Plan, plan, visible
 from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, fresh_id, health, read_body, request_id
+from proxy.shed import Shedding, may_stay
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import AnswerFacts, ModelCard, Renderer, Surface
@@ -41,6 +42,7 @@ class Call:
     surface: Surface
     record: RequestRecord
     http: web.BaseRequest
+    admitted: Admitted
 
     @property
     def total(self) -> float:
@@ -85,16 +87,22 @@ class Gateway:
     """
 
     def __init__(
-        self, live: Live, dispatcher: Dispatcher, metrics: Metrics, emit: Callable[[RequestRecord], None]
+        self,
+        live: Live,
+        dispatcher: Dispatcher,
+        metrics: Metrics,
+        emit: Callable[[RequestRecord], None],
+        admission: Admission,
     ) -> None:
         self._live = live
         self._dispatcher = dispatcher
         self._metrics = metrics
         self._emit = emit
+        self._admission = admission
+        self._sheds = Shedding()
         self._clock = asyncio.get_running_loop().time
         self._log = logging.getLogger("dragoman")
         self._router = Router(SURFACES)
-        self._guesses = Guesses()
         self._draw = random.Random().random  # noqa: S311 - spreads load, guards nothing
         self.clocks: set[Deadlines] = set()
         self.ready = True
@@ -111,10 +119,15 @@ class Gateway:
             return self._health(path)
         route = self._router.resolve(path)
         record = RequestRecord(request_id(http.headers), started, route.surface.name, path, http.remote or "")
+        length = http.content_length or 0
+        reason = self._admission.refusal(length)
+        if reason is not None:
+            return self._shed(http, route.surface, record, reason)
+        admitted = self._admission.begin(length)
         self.in_flight += 1
         self.idle.clear()
         try:
-            return await self._answer(http, route, record)
+            return await self._answer(http, route, record, admitted)
         except GatewayError as error:
             return self._refusal(route.surface, error, record)
         except asyncio.CancelledError:
@@ -124,34 +137,36 @@ class Gateway:
             self._log.exception("request %s failed", record.request_id)
             return self._refusal(route.surface, internal(), record)
         finally:
+            admitted.end()
             self.in_flight -= 1
             if not self.in_flight:
                 self.idle.set()
             record.finished = record.finished or self._clock()
             self._emit(record)
 
-    async def _answer(self, http: web.BaseRequest, route: Route, record: RequestRecord) -> web.StreamResponse:
+    async def _answer(
+        self, http: web.BaseRequest, route: Route, record: RequestRecord, admitted: Admitted
+    ) -> web.StreamResponse:
         surface = route.surface
         action = route.action(http.method)
         snapshot = self._live.snapshot
-        try:
-            team = identify(snapshot, http.headers, surface.key_headers)
-        except WrongKey as wrong:
-            wait = self._guesses.count(record.client, self._clock())
-            raise (too_many_guesses(wait) if wait else wrong) from None
+        team = identify(snapshot, http.headers, surface.key_headers)
         record.team = team.name
         if not isinstance(action, Operation):
             return self._models(snapshot, team, route, record)
         body = await read_body(http)
+        admitted.holds(len(body))
         given = (action, body, snapshot.default_models.get(surface.name))
         request = surface.parse(*given) if len(body) <= BRIEF else await asyncio.to_thread(surface.parse, *given)
         record.asked, record.stream = request.model, request.stream
+        if request.stream:
+            self._may_stream(record)
         planned = plan(snapshot, team, request.model, surface.name, self._draw)
         record.model = planned.label
         permit_extras(team, request)
         prepared = choose(planned, team, request)
         record.emulated, record.dropped = prepared.emulated, prepared.dropped
-        call = Call(planned, prepared, surface, record, http)
+        call = Call(planned, prepared, surface, record, http, admitted)
         if request.stream:
             return await self._streamed(call)
         return await self._whole(call)
@@ -223,6 +238,7 @@ class Gateway:
     async def _commit(self, call: Call) -> web.StreamResponse:
         """The commit point: from here on no other target can answer."""
         record = call.record
+        call.admitted.commit()
         record.first_content = self._clock()
         record.status = 200
         headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **call.headers()}
@@ -243,6 +259,25 @@ class Gateway:
         finally:
             if call.http.transport is not None:
                 call.http.transport.close()
+
+    def _shed(
+        self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: Reason
+    ) -> web.StreamResponse:
+        """Refuse a request of which nothing but the head has been read."""
+        record.status, record.code, record.outcome = 503, "overloaded", "shed"
+        record.finished = self._clock()
+        self._metrics.shed(reason)
+        self._emit(record)
+        keep = may_stay(http) and not self.draining
+        return self._sheds.answer(surface, reason, record.request_id, keep)
+
+    def _may_stream(self, record: RequestRecord) -> None:
+        """Raises GatewayError where no more streams are taken on."""
+        reason = self._admission.refuses_streams()
+        if reason is not None:
+            record.outcome = "shed"
+            self._metrics.shed(reason)
+            raise overloaded(reason)
 
     def _models(self, snapshot: Snapshot, team: Team, route: Route, record: RequestRecord) -> web.Response:
         if route.tail is None:

@@ -24,6 +24,7 @@ from yarl import URL
 from config.addresses import reach
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.descriptors import lacking
 from proxy.outbound import SESSION_HEADERS, call_headers
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ MAX_BODY = 32 * 1024 * 1024
 
 
 TOO_LONG_TO_CONNECT = "Connecting to the upstream took too long."
+NO_DESCRIPTOR = "The gateway has no descriptor left for a connection to the upstream."
 UNANSWERED = "The upstream closed the connection without answering."
 
 
@@ -231,7 +233,9 @@ class HttpTransport:
             raise UpstreamError(Failure(FailureKind.TIMEOUT, TOO_LONG_TO_CONNECT, unsent=True)) from None
         except aiohttp.ClientSSLError:
             raise fail(FailureKind.TLS, "The upstream's certificate or its TLS could not be accepted.") from None
-        except aiohttp.ClientConnectorError:
+        except aiohttp.ClientConnectorError as error:
+            if lacking(error):
+                raise UpstreamError(Failure(FailureKind.BUSY, NO_DESCRIPTOR, retry_after=1.0, unsent=True)) from None
             raise fail(FailureKind.CONNECT, "The upstream could not be reached.") from None
         except aiohttp.ClientResponseError:
             raise fail(FailureKind.MALFORMED, "The upstream's answer was not valid HTTP.") from None

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.unified import JsonObject, JsonValue
+from proxy.admission import Admission, Lids, ShedRules
 from proxy.dispatch import Dispatcher
 from proxy.gateway import Gateway
+from proxy.lag import Lags
 from proxy.live import Live
+from proxy.memory import MemoryMeter
 from proxy.metrics import Metrics
 from proxy.record import RequestRecord
 from proxy.server import PublicServer
@@ -23,6 +26,7 @@ from tests.proxy.tables import digest_of, snapshot
 from tests.support.vendor import FakeVendor
 
 MAX_BODY = 100_000
+BUILT_IN = Lids()
 CLIENT_KEY = "dk-canary-of-the-client"
 OPERATOR_KEY = "sk-canary-of-the-operator"
 AUTH = {"Authorization": f"Bearer {CLIENT_KEY}"}
@@ -55,12 +59,14 @@ teams:
 
 @dataclass(slots=True)
 class Rig:
-    """A gateway that listens on `port`, its vendor, and what was told of each request."""
+    """A gateway that listens on `port`, its vendor, what presses on it, and what was told of each request."""
 
     gateway: Gateway
     live: Live
     metrics: Metrics
     vendor: FakeVendor
+    lags: Lags
+    memory: MemoryMeter
     port: int = 0
     records: list[RequestRecord] = field(default_factory=list)
     _told: asyncio.Event = field(default_factory=asyncio.Event)
@@ -108,14 +114,17 @@ def ask(model: str = "v/m", **fields: JsonValue) -> JsonObject:
 
 
 @asynccontextmanager
-async def rig(text: str = TABLE) -> AsyncIterator[Rig]:
+async def rig(text: str = TABLE, lids: Lids = BUILT_IN) -> AsyncIterator[Rig]:
     """A rig for as long as the block."""
     async with FakeVendor() as vendor:
         live = Live(snapshot(text.replace("PORT", str(vendor.port))), 1_795_000_000)
         metrics, http = Metrics(), HttpTransport()
         told: list[RequestRecord] = []
-        gateway = Gateway(live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record))
-        made = Rig(gateway, live, metrics, vendor, records=told)
+        lags, memory = Lags(), MemoryMeter(())
+        # A lag that sheds anything at all sheds everything here.
+        admission = Admission(lids, ShedRules(), lags, memory, lambda: 0.0)
+        gateway = Gateway(live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record), admission)
+        made = Rig(gateway, live, metrics, vendor, lags, memory, records=told)
         public = PublicServer(gateway.handle, MAX_BODY)
         listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
         made.port = listener.sockets[0].getsockname()[1]
@@ -128,6 +137,7 @@ async def rig(text: str = TABLE) -> AsyncIterator[Rig]:
             await http.aclose()
             await gateway.idle.wait()
         assert gateway.in_flight == 0
+        assert (admission.requests, admission.streams, admission.body_bytes) == (0, 0, 0)
         assert gateway.clocks == set()
         assert set(made.series("inflight_requests").values()) <= {0.0}
         await vendor.connected(0)
