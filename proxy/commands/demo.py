@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from proxy.app import Listen, Running, drain, running
 from proxy.commands.serve import cannot_listen
+from proxy.http_floor import require_sound_http
 from proxy.reload import Source, Table
 from proxy.terminal import FAILED, Ink, paint
 from proxy.version import VERSION
@@ -72,7 +73,8 @@ async def _single(port: int | None) -> int:
 
 @asynccontextmanager
 async def _gateway(port: int | None) -> AsyncIterator[Running]:
-    """The gateway on the embedded table. Raises CommandError when it cannot listen."""
+    """The gateway on the embedded table. Raises CommandError when it cannot listen, or should not."""
+    require_sound_http()
     source = Source(None, os.environ)
     table = _for_people(source.load())
     server = table.loaded.config.server

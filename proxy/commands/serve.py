@@ -4,12 +4,14 @@ import asyncio
 
 from proxy.app import Listen
 from proxy.app import serve as run_gateway
+from proxy.http_floor import require_sound_http
 from proxy.reload import Source, Table
 from proxy.terminal import CommandError
 
 
 def serve(source: Source, port: int | None) -> int:
     """Serve the table; `port` is the command line's word, which beats the table's."""
+    require_sound_http()
     table = source.load_to_serve()
     listen = addresses(source, table, port)
     try:

@@ -1,0 +1,33 @@
+"""Whether the HTTP library is one that may face a network. Never a request, and nothing else's version.
+
+Source: aiohttp's advisories up to November 2026, which `deploy/floors.yaml` lists. Its parser in Python has been laxer
+than the compiled one in ways that request smuggling used (CVE-2023-47627, CVE-2024-23829).
+"""
+
+import re
+from typing import Final
+
+import aiohttp
+from aiohttp import http_parser
+
+from proxy.terminal import CommandError
+
+LEAST_AIOHTTP: Final = (3, 14, 3)
+
+
+def require_sound_http() -> None:
+    """Raises CommandError on an aiohttp with known holes, or without its compiled parser."""
+    compiled = http_parser.HttpRequestParser is not http_parser.HttpRequestParserPy
+    fault = http_fault(aiohttp.__version__, compiled)
+    if fault is not None:
+        raise CommandError(fault)
+
+
+def http_fault(version: str, compiled: bool) -> str | None:
+    """Why an aiohttp of this version, with its compiled parser or without, may not serve; None when it may."""
+    least = ".".join(map(str, LEAST_AIOHTTP))
+    if tuple(map(int, re.findall(r"\d+", version)[:3])) < LEAST_AIOHTTP:
+        return f"aiohttp {version} has known holes; {least} or newer is needed"
+    if not compiled:
+        return "aiohttp runs without its compiled parser (AIOHTTP_NO_EXTENSIONS, or a build without a compiler)"
+    return None
