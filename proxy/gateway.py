@@ -15,11 +15,12 @@ from aiohttp import web
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.shape import Prepared
 from providers.unified import Operation
-from proxy.access import identify, permit_extras
+from proxy.access import WrongKey, identify, permit_extras
 from proxy.admission import Admission, Admitted, Reason
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch import Dispatcher, choose
-from proxy.errors import ErrorFacts, GatewayError, internal, overloaded, upstream_failed
+from proxy.errors import ErrorFacts, GatewayError, internal, overloaded, too_many_guesses, upstream_failed
+from proxy.guesses import Guesses
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.record import Outcome, RequestRecord
@@ -103,6 +104,7 @@ class Gateway:
         self._clock = asyncio.get_running_loop().time
         self._log = logging.getLogger("dragoman")
         self._router = Router(SURFACES)
+        self._guesses = Guesses()
         self._draw = random.Random().random  # noqa: S311 - spreads load, guards nothing
         self.clocks: set[Deadlines] = set()
         self.ready = True
@@ -150,7 +152,11 @@ class Gateway:
         surface = route.surface
         action = route.action(http.method)
         snapshot = self._live.snapshot
-        team = identify(snapshot, http.headers, surface.key_headers)
+        try:
+            team = identify(snapshot, http.headers, surface.key_headers)
+        except WrongKey as wrong:
+            wait = self._guesses.count(record.client, self._clock())
+            raise (too_many_guesses(wait) if wait else wrong) from None
         record.team = team.name
         if not isinstance(action, Operation):
             return self._models(snapshot, team, route, record)
