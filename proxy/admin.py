@@ -13,6 +13,7 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from providers.auth import Credential
+from proxy.errors import ErrorFacts
 from proxy.gateway import Gateway
 from proxy.live import Live
 from proxy.metrics import Metrics
@@ -20,11 +21,11 @@ from proxy.reload import Reloader
 from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, health
 from proxy.version import VERSION
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Admin:
-    """The admin application's handlers. With a token, everything but health asks for it as a Bearer key."""
+    """The admin listener's handler. With a token, everything but health asks for it as a Bearer key."""
 
     def __init__(
         self, gateway: Gateway, live: Live, metrics: Metrics, reloader: Reloader, token: SecretStr | None
@@ -34,51 +35,50 @@ class Admin:
         self._metrics = metrics
         self._reloader = reloader
         self._expected = None if token is None else Credential("bearer", key=token).headers()["Authorization"].encode()
+        self._routes: dict[str, dict[str, Handler]] = {
+            "/metrics": {"GET": self._scrape},
+            "/status": {"GET": self._status},
+            "/-/reload": {"POST": self._reload},
+            **{path: {"GET": self._health} for path in HEALTH_PATHS},
+        }
 
-    def application(self) -> web.Application:
-        """The application to serve on the admin listener."""
-        app = web.Application(middlewares=[self._guard])
-        app.router.add_get("/metrics", self._scrape)
-        app.router.add_get("/status", self._status)
-        app.router.add_post("/-/reload", self._reload)
-        for path in HEALTH_PATHS:
-            app.router.add_get(path, self._health)
-        return app
+    async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        path, method = http.path, http.method
+        if path not in HEALTH_PATHS and not self._permitted(http):
+            return answer({"error": "The admin token is missing or wrong."}, 401)
+        methods = self._routes.get(path)
+        if methods is None:
+            return answer({"error": f"Unknown path '{path}'."}, 404)
+        handler = methods.get("GET" if method == "HEAD" else method)
+        if handler is not None:
+            return await handler(http)
+        response = answer({"error": f"Method {method} is not allowed here."}, 405)
+        response.headers["Allow"] = ", ".join(methods)
+        return response
 
-    @web.middleware
-    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        try:
-            if request.path not in HEALTH_PATHS and not self._permitted(request):
-                return answer({"error": "The admin token is missing or wrong."}, 401)
-            return await handler(request)
-        except web.HTTPException as error:
-            response = answer({"error": error.reason}, error.status)
-            if "Allow" in error.headers:
-                response.headers["Allow"] = error.headers["Allow"]
-            return response
-
-    def _permitted(self, request: web.Request) -> bool:
+    def _permitted(self, request: web.BaseRequest) -> bool:
         if self._expected is None:
             return True
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         return hmac.compare_digest(given, self._expected)
 
-    async def _health(self, request: web.Request) -> web.StreamResponse:
+    async def _health(self, request: web.BaseRequest) -> web.StreamResponse:
         return health(self._gateway.ready or request.path == "/health/live", BASE_HEADERS)
 
-    async def _scrape(self, request: web.Request) -> web.StreamResponse:
+    async def _scrape(self, request: web.BaseRequest) -> web.StreamResponse:
         fresh = "no-cache" in request.headers.get("Cache-Control", "")
         text = await asyncio.to_thread(self._metrics.render if fresh else self._metrics.scrape)
         return web.Response(body=text, headers={**BASE_HEADERS, "Content-Type": self._metrics.content_type})
 
-    async def _reload(self, request: web.Request) -> web.StreamResponse:
+    async def _reload(self, request: web.BaseRequest) -> web.StreamResponse:
         result = await self._reloader.reload()
         if result.problems:
             problems = [str(problem) for problem in result.problems]
             return answer({"result": "refused", "digest": result.digest, "problems": problems}, 400)
         return answer({"result": "reloaded", "digest": result.digest}, 200)
 
-    async def _status(self, request: web.Request) -> web.StreamResponse:
+    async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
         facts = self._facts()
         if "text/html" not in request.headers.get("Accept", ""):
             return answer(facts, 200)
@@ -96,6 +96,11 @@ class Admin:
             "routes": sorted(snapshot.routes),
             "deployments": sorted(target.label for target in snapshot.targets()),
         }
+
+
+def envelope(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
+    """What is refused before it is a request, in the admin listener's form."""
+    return facts.status, orjson.dumps({"error": facts.message})
 
 
 def answer(value: dict[str, object], status: int) -> web.Response:

@@ -14,10 +14,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from aiohttp import web
-
 from config.schema import ServerLimits
 from proxy.admin import Admin
+from proxy.admin import envelope as admin_envelope
 from proxy.admission import Admission, Lids, ShedRules
 from proxy.credentials.transport import AuthorizedTransport
 from proxy.deadlines import Phase
@@ -35,6 +34,9 @@ from proxy.server import PublicServer
 from proxy.upstream import HttpTransport
 
 BACKLOG = 1024
+
+ADMIN_BODY = 1024
+"""Bytes of a body that the admin listener reads past; it takes none."""
 
 SETTLE = 1.0
 """Seconds between closing the listener and asking whether anything is still running."""
@@ -102,16 +104,20 @@ async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -
         stack.push_async_callback(public.shutdown, AT_ONCE)
         stack.callback(public.pre_shutdown)
         stack.callback(listener.close)
-        admin = Admin(gateway, live, metrics, reloader, server.admin.token)
-        runner = web.AppRunner(admin.application(), access_log=None, shutdown_timeout=AT_ONCE)
-        stack.push_async_callback(runner.cleanup)
-        await runner.setup()
-        await web.TCPSite(runner, listen.admin_host, listen.admin_port).start()
+        admin = PublicServer(
+            Admin(gateway, live, metrics, reloader, server.admin.token).handle, ADMIN_BODY, admin_envelope
+        )
+        door = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
+        stack.push_async_callback(admin.shutdown, AT_ONCE)
+        stack.callback(admin.pre_shutdown)
+        stack.callback(door.close)
         stack.enter_context(Watchdog(lag, logging.getLogger("dragoman")))
         work = [reloader.run(), lag.run(), memory.run(), *([reloader.watch()] if server.watch else [])]
         async with _background(work):
             url = _url(listen.host, listener.sockets[0].getsockname()[1])
-            yield Running(gateway, reloader, public, listener, url, _url(listen.admin_host, runner.addresses[0][1]))
+            yield Running(
+                gateway, reloader, public, listener, url, _url(listen.admin_host, door.sockets[0].getsockname()[1])
+            )
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from proxy.app import Listen, Running, running
 from proxy.metrics import KEPT, Metrics
 from proxy.reload import Source
 from proxy.version import VERSION
-from tests.proxy.raw_client import Answer, exchange, request
+from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.rig import ask
 from tests.proxy.tables import digest_of
 
@@ -159,6 +159,37 @@ async def test_anything_else_is_an_error_in_json(operator: Operator, method: str
 
 async def test_another_method_says_which_is_allowed(operator: Operator) -> None:
     assert (await operator.ask("GET", "/-/reload")).headers["allow"] == "POST"
+
+
+async def test_a_probe_that_wants_no_body_gets_none(operator: Operator) -> None:
+    port = urlsplit(operator.app.admin_url).port
+    assert port is not None
+    async with connected(port) as client:
+        await client.send(request("HEAD", "/health/live", None, {"Connection": "close"}))
+        status, headers = await client.head()
+        assert (status, headers["content-length"]) == (200, "15")
+        assert await client.closed() == b""
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/2.0\r\n\r\n", b"GET /#x HTTP/1.1\r\nHost: x\r\n\r\n"]
+)
+async def test_what_is_no_http_gets_an_error_of_ours_and_no_echo(operator: Operator, data: bytes) -> None:
+    port = urlsplit(operator.app.admin_url).port
+    assert port is not None
+    answer = await exchange(port, data)
+    assert (answer.status, answer.headers["server"]) == (400, "dragoman")
+    assert answer.headers["content-type"] == "application/json"
+    assert isinstance(answer.json()["error"], str)
+
+
+async def test_a_fault_of_ours_is_an_error_of_ours(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(metrics: Metrics) -> bytes:
+        raise LookupError("secret of ours")
+
+    monkeypatch.setattr(Metrics, "render", broken)
+    answer = await operator.ask("GET", "/metrics")
+    assert (answer.status, answer.json()) == (500, {"error": "The gateway failed to handle the request."})
 
 
 PATHS = [("GET", "/metrics"), ("GET", "/status"), ("POST", "/-/reload"), ("GET", "/nowhere")]
