@@ -301,7 +301,7 @@ CHECKS: Final[dict[Check, str]] = {
     a_rate_limit_reaches_the_client_with_the_vendor_s_hint_alone: "text",
     a_client_that_leaves_takes_the_call_with_it: "text",
 }
-"""In the order of their list in the reference, each with the fixture that a shelf may be unable to have."""
+"""In their usual order, each with the fixture that a shelf may be unable to have."""
 
 POSSIBLE = [
     pytest.param(shelf, check, id=f"{name}-{number}-{check.__name__}")
