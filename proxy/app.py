@@ -20,6 +20,7 @@ from proxy.admin import envelope as admin_envelope
 from proxy.admission import Admission, Lids, ShedRules
 from proxy.credentials.transport import AuthorizedTransport
 from proxy.deadlines import Phase
+from proxy.deployments import Rules
 from proxy.descriptors import LoopComplaints, allow_all
 from proxy.dispatch import Dispatcher
 from proxy.gateway import Gateway
@@ -66,6 +67,9 @@ class Running:
     """A gateway that is up. `url` and `admin_url` have the real ports; `listener` accepts the public connections."""
 
     gateway: Gateway
+    dispatcher: Dispatcher
+    admission: Admission
+    transport: HttpTransport
     reloader: Reloader
     public: PublicServer
     listener: asyncio.Server
@@ -74,10 +78,13 @@ class Running:
 
 
 @asynccontextmanager
-async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -> AsyncIterator[Running]:
+async def running(
+    source: Source, table: Table, listen: Listen, log: BinaryIO, rules: Rules | None = None
+) -> AsyncIterator[Running]:
     """Bring the gateway up, and take it down at once on leaving; `drain` before that loses nothing.
 
-    `log` receives one line per request. Raises OSError when a port cannot be had.
+    `log` receives one line per request; `rules` stand in for the built-in ones. Raises OSError when a port cannot be
+    had.
     """
     server = table.loaded.config.server
     async with AsyncExitStack() as stack:
@@ -92,13 +99,15 @@ async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -
             metrics.observe(record)
             lines.write(line(record))
 
-        http = AuthorizedTransport(HttpTransport(), asyncio.get_running_loop().time)
+        transport = HttpTransport()
+        http = AuthorizedTransport(transport, asyncio.get_running_loop().time)
         stack.push_async_callback(http.aclose)
         live = Live(table.snapshot, int(time.time()))
+        dispatcher = Dispatcher(http, metrics, rules)
         lag, memory = LoopLag(LagRules(), metrics.lag), MemoryMeter(groups())
         admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, memory, random.random)
-        gateway = Gateway(live, Dispatcher(http, metrics), metrics, emit, admission)
-        reloader = Reloader(source, table, live, metrics)
+        gateway = Gateway(live, dispatcher, metrics, emit, admission)
+        reloader = Reloader(source, table, live, metrics, dispatcher.keep)
         public = PublicServer(gateway.handle, server.max_body)
         listener = await asyncio.get_running_loop().create_server(public, listen.host, listen.port, backlog=BACKLOG)
         stack.push_async_callback(public.shutdown, AT_ONCE)
@@ -115,9 +124,8 @@ async def running(source: Source, table: Table, listen: Listen, log: BinaryIO) -
         work = [reloader.run(), lag.run(), memory.run(), *([reloader.watch()] if server.watch else [])]
         async with _background(work):
             url = _url(listen.host, listener.sockets[0].getsockname()[1])
-            yield Running(
-                gateway, reloader, public, listener, url, _url(listen.admin_host, door.sockets[0].getsockname()[1])
-            )
+            admin_url = _url(listen.admin_host, door.sockets[0].getsockname()[1])
+            yield Running(gateway, dispatcher, admission, transport, reloader, public, listener, url, admin_url)
 
 
 @asynccontextmanager

@@ -35,6 +35,18 @@ CLIENT_STALL = 60.0
 """Seconds a client may leave what was written to it unread."""
 
 
+_WORDS = {
+    Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
+    Phase.TRY: "The deployment had not answered when its share of the request's deadline, {limit:g} s, was over.",
+    Phase.FIRST_EVENT: "The upstream sent no content within {limit:g} s.",
+    Phase.IDLE: "The upstream sent nothing for {limit:g} s.",
+    Phase.PROGRESS: "The upstream sent no content for {limit:g} s.",
+    Phase.STREAM: "The stream was not over after {limit:g} s.",
+    Phase.CLIENT: "The client read nothing for {limit:g} s.",
+    Phase.DRAIN: "The gateway is shutting down.",
+}
+
+
 class DeadlinePassed(Exception):
     """A deadline passed; `phase` says which and `limit` how many seconds it was."""
 
@@ -42,6 +54,11 @@ class DeadlinePassed(Exception):
         super().__init__(phase.value, limit)
         self.phase = phase
         self.limit = limit
+
+    @property
+    def message(self) -> str:
+        """In words for the client."""
+        return _WORDS[self.phase].format(limit=self.limit)
 
 
 class Deadlines:

@@ -1,101 +1,283 @@
-"""From a plan to an answer: which target is asked, and what becomes of a failure. The only place that may try again.
+"""From a plan to an answer: who is asked, and what becomes of a failure. The only place that may try again.
 
 Never reads an answer, and never writes to the client; a stream is handed over at its first content, the commit point.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from providers.completion import Completion
 from providers.dialect import Target
-from providers.failure import Failure, FailureKind, Refusal, UpstreamError
-from providers.shape import Prepared, prepare
+from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.shape import Prepared
 from providers.unified import UnifiedRequest
+from proxy.bulkhead import Bulkhead
 from proxy.caller import Caller
-from proxy.deadlines import Deadlines
-from proxy.errors import GatewayError, refused
+from proxy.candidates import Candidates
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from proxy.deployments import Deployments, Rules
+from proxy.errors import GatewayError
+from proxy.health import Answer, Health, Try
 from proxy.metrics import Metrics
 from proxy.record import Attempt, RequestRecord
+from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retrying, wait_for_same
 from proxy.routing import Plan
-from proxy.snapshot import Team
+from proxy.snapshot import Snapshot, Team
 from proxy.streams import Stream
 from proxy.upstream import Transport
 
+T = TypeVar("T")
 
-def choose(plan: Plan, team: Team, request: UnifiedRequest) -> Prepared:
-    """The calls of the first target that can honour the request.
-
-    Raises GatewayError with the first target's reason when none can.
-    """
-    first: Refusal | None = None
-    for target in plan.targets:
-        try:
-            return prepared_for(request, target, team)
-        except Refusal as refusal:
-            first = first or refusal
-    if first is None:
-        raise RuntimeError(f"the plan for {plan.asked!r} has no targets")
-    raise refused(first)
+_TOO_MUCH = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
+"""Failures that say that a deployment has more to do than it can."""
 
 
-def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> Prepared:
-    """The calls of one target, as the team wants them; its word goes before the deployment's. Raises Refusal."""
-    on_unsupported = team.on_unsupported or target.on_unsupported
-    return prepare(request, target, on_unsupported, team.context_behavior or target.context_behavior)
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """One request on its way to an answer. `total` is its whole deadline in seconds, under which `clock` runs;
+    `hurried` says that the client made it shorter than the operator would have it."""
+
+    plan: Plan
+    team: Team
+    request: UnifiedRequest
+    record: RequestRecord
+    clock: Deadlines
+    total: float
+    hurried: bool = False
 
 
 class Dispatcher:
-    """Has targets asked and keeps their account in the request's record."""
+    """Has targets asked, one after the other where one fails, and keeps their account in the request's record."""
 
-    def __init__(self, http: Transport, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        http: Transport,
+        metrics: Metrics,
+        rules: Rules | None = None,
+        draw: Callable[[], float] | None = None,
+    ) -> None:
+        rules = rules or Rules()
+        self.clock = asyncio.get_running_loop().time
+        self.draw = draw or random.Random().random  # noqa: S311 - spreads load, guards nothing
+        self.deployments = Deployments(rules, self.draw)
+        self.metrics = metrics
+        self.rules = rules.retries
+        self.budgets = RetryBudgets(self.rules, self.clock())
+        self.log = logging.getLogger("dragoman")
         self._caller = Caller(http)
-        self._metrics = metrics
-        self._clock = asyncio.get_running_loop().time
+        metrics.watch(lambda: self.deployments.healths.states(self.clock()))
 
-    async def whole(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> Completion:
-        """The answer of a request that is not streamed. Raises UpstreamError."""
-        with self._attempt(prepared, record):
-            return await self._caller.whole(prepared, record, clock)
+    def keep(self, snapshot: Snapshot) -> None:
+        """A new table is in force: forget what it does not have."""
+        self.deployments.keep(snapshot.targets())
+        names = {*snapshot.models, *(f"{vendor}/*" for vendor in snapshot.wildcards), *snapshot.routes}
+        self.budgets.keep(names.union(*(team.routes for team in snapshot.teams.values())))
+
+    async def whole(self, job: Job) -> tuple[Prepared, Completion]:
+        """The answer of a request that is not streamed, and who gave it.
+
+        Raises UpstreamError with the last failure, GatewayError when nobody may be asked.
+        """
+
+        async def ask(prepared: Prepared, limit: float) -> tuple[Prepared, Completion]:
+            bulkhead = await self._place(prepared, job)
+            with self._attempt(prepared, job, bulkhead, Answer.WHOLE), _bounded(job.clock, limit):
+                return prepared, await self._caller.whole(prepared, job.record, job.clock)
+
+        return await Tries(self, job, ask).answer()
 
     @asynccontextmanager
-    async def streamed(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> AsyncIterator[Stream]:
-        """The stream of a request, read up to its first content; closed on leaving. Raises UpstreamError."""
-        with self._attempt(prepared, record):
-            async with self._caller.streamed(prepared, record, clock) as stream:
-                yield stream
+    async def streamed(self, job: Job) -> AsyncIterator[tuple[Prepared, Stream]]:
+        """The stream of a request, read up to its first content, and who gives it; closed on leaving. Raises the same.
+
+        What breaks within the block has been committed, so nothing is tried again after it.
+        """
+        async with AsyncExitStack() as stack:
+
+            async def ask(prepared: Prepared, limit: float) -> tuple[Prepared, Stream]:
+                bulkhead = await self._place(prepared, job)
+                async with AsyncExitStack() as opened:
+                    trial = opened.enter_context(self._attempt(prepared, job, bulkhead, Answer.STREAM))
+                    with _bounded(job.clock, limit):
+                        calls = self._caller.streamed(prepared, job.record, job.clock)
+                        stream = await opened.enter_async_context(calls)
+                    trial.first_byte(self.clock())
+                    stack.push_async_exit(opened.pop_all())
+                return prepared, stream
+
+            yield await Tries(self, job, ask).answer()
+
+    async def _place(self, prepared: Prepared, job: Job) -> Bulkhead:
+        """A place at the deployment. Raises UpstreamError BUSY when there is none to be had."""
+        bulkhead = self.deployments.bulkhead(prepared.target)
+        try:
+            await bulkhead.take()
+        except UpstreamError as error:
+            now = self.clock()
+            failure = error.failure
+            attempt = Attempt(prepared.target.label, now, now, failure.kind.value, None, failure.message)
+            job.record.attempts.append(attempt)
+            raise
+        return bulkhead
 
     @contextmanager
-    def _attempt(self, prepared: Prepared, record: RequestRecord) -> Iterator[Attempt]:
-        """One target's entry in the record and its place in the in-flight gauge, whatever its end."""
-        attempt = Attempt(prepared.target.label, self._clock())
+    def _attempt(self, prepared: Prepared, job: Job, bulkhead: Bulkhead, answer: Answer) -> Iterator[Try]:
+        """One target's entry in the record, its place, and what its end says of its health, whatever that end is."""
+        record, target = job.record, prepared.target
+        attempt = Attempt(target.label, self.clock())
         record.attempts.append(attempt)
-        record.price = prepared.target.price
-        self._metrics.inflight(attempt.deployment, 1)
+        record.price, record.max_tokens = target.price, None
+        record.emulated, record.dropped = prepared.emulated, prepared.dropped
+        trial = self.deployments.healths.of(target).begin(attempt.started, answer)
+        self.metrics.inflight(attempt.deployment, 1)
         try:
-            yield attempt
+            yield trial
         except UpstreamError as error:
-            error.failure = _unquoted(error.failure, prepared.target)
-            attempt.outcome = error.failure.kind.value
-            attempt.status = error.failure.status
-            attempt.message = error.failure.message
+            self._failed(attempt, trial, bulkhead, error.failure)
+            raise
+        except (asyncio.CancelledError, ConnectionError):
+            # The upstream's own connection errors have become UpstreamErrors: this one is the client's.
+            passed = job.clock.passed
+            if passed is None or passed.phase in (Phase.CLIENT, Phase.DRAIN):
+                attempt.outcome = "cancelled"
+            elif job.hurried and self.clock() - attempt.started < target.timeouts.first_event / 2:
+                # A client that has no patience says nothing of the deployment.
+                attempt.outcome, attempt.message = FailureKind.TIMEOUT.value, passed.message
+            else:
+                self._failed(attempt, trial, bulkhead, Failure(FailureKind.TIMEOUT, passed.message))
             raise
         except GatewayError:
             # What the client wants of the window cannot be kept there, which only this attempt could tell.
             attempt.outcome = FailureKind.INVALID_REQUEST.value
             raise
-        except (asyncio.CancelledError, ConnectionError):
-            # The upstream's own connection errors have become UpstreamErrors: this one is the client's.
-            attempt.outcome = "cancelled"
-            raise
+        else:
+            trial.succeeded(self.clock())
+            bulkhead.limit.won()
         finally:
-            attempt.finished = self._clock()
-            self._metrics.inflight(attempt.deployment, -1)
+            attempt.finished = self.clock()
+            trial.abandoned(attempt.finished)
+            bulkhead.release()
+            self.metrics.inflight(attempt.deployment, -1)
+
+    def _failed(self, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
+        now = self.clock()
+        attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.message
+        if failure.kind in _TOO_MUCH:
+            bulkhead.limit.lost(now)
+        if trial.failed(now, failure):
+            self.log.warning("%s is ejected after a failure: %s", attempt.deployment, failure.kind.value)
 
 
-def _unquoted(failure: Failure, target: Target) -> Failure:
-    """The failure without what the vendor repeated of the operator's credential, for the client and for the log."""
-    conceal = target.credential.conceal
-    code, param = (value and conceal(value) for value in (failure.code, failure.param))
-    return replace(failure, message=conceal(failure.message), code=code, param=param)
+@contextmanager
+def _bounded(clock: Deadlines, limit: float) -> Iterator[None]:
+    """At most `limit` seconds for what may still be done elsewhere; being late is an upstream's failure like others."""
+    try:
+        with clock.trying(limit):
+            yield
+    except DeadlinePassed as passed:
+        raise UpstreamError(Failure(FailureKind.TIMEOUT, passed.message)) from None
+
+
+class Tries(Generic[T]):
+    """The attempts of one request: the first, and those that follow a failure."""
+
+    def __init__(self, dispatcher: Dispatcher, job: Job, ask: Callable[[Prepared, float], Awaitable[T]]) -> None:
+        self._dispatcher = dispatcher
+        self._job = job
+        self._ask = ask
+        self._candidates = Candidates(dispatcher.deployments.healths, job.team, job.request)
+        self._first: UpstreamError | None = None
+        self._paid = 0
+        self._repeats = False
+        self._turned: set[FailureKind] = set()
+
+    async def answer(self) -> T:
+        """What the first that answers gives. Raises UpstreamError with the last failure."""
+        dispatcher, job = self._dispatcher, self._job
+        now = dispatcher.clock()
+        dispatcher.budgets.arrived(job.plan.label, now)
+        self._next = self._candidates.first(job.plan, now)
+        self._most = self._next.target.retries.attempts
+        try:
+            return await self._try()
+        except UpstreamError as error:
+            self._first = error
+        return await retrying(self._decide, self._pause)(self._again)
+
+    async def _again(self) -> T:
+        """The next attempt; the one that has failed already, when the failure is first looked at."""
+        if (error := self._first) is not None:
+            self._first = None
+            raise error
+        if self._repeats and not self._health(self._next.target).admits(self._dispatcher.clock()):
+            # Others waited for the same moment, and one of them is finding out.
+            raise UpstreamError(self._failure)
+        return await self._try()
+
+    async def _try(self) -> T:
+        prepared, clock = self._next, self._job.clock
+        left = clock.remaining
+        limit = min(prepared.target.timeouts.total, left)
+        if self._candidates.more:
+            limit = min(limit, self._dispatcher.rules.share * left)
+        return await self._ask(prepared, limit)
+
+    async def _pause(self, seconds: float) -> None:
+        self._job.record.waited += seconds
+        await asyncio.sleep(seconds)
+
+    def _decide(self, failure: Failure) -> float | None:
+        """Seconds until the next attempt, which is chosen here; None when this failure is the answer."""
+        dispatcher, job, failed = self._dispatcher, self._job, self._next
+        self._failure = failure
+        free = is_free(failure)
+        self._paid += not free
+        if self._paid >= self._most or not may_repeat(failure, failed.target.retries.safety):
+            return None
+        wait = self._elsewhere(failure)
+        if wait is None:
+            wait = self._here(failure)
+        if wait is None:
+            return None
+        usual = self._health(self._next.target).first_byte
+        if job.clock.remaining - wait < least_useful(usual, job.total, dispatcher.rules):
+            return None
+        if not free and not dispatcher.budgets.spend(job.plan.label, dispatcher.clock()):
+            dispatcher.metrics.retry_denied(job.record.model)
+            return None
+        if self._next is not failed:
+            dispatcher.metrics.fallback(job.record.model, failure.kind.value)
+        return wait
+
+    def _elsewhere(self, failure: Failure) -> float | None:
+        """Choose another target, after what the route says for a failure of this kind."""
+        kind = failure.kind
+        fallbacks = self._job.plan.fallbacks.get(kind)
+        if fallbacks and kind not in self._turned:
+            self._turned.add(kind)
+            self._candidates.turn_to(fallbacks)
+        elif not VERDICTS[kind].try_next:
+            return None
+        dispatcher = self._dispatcher
+        prepared = self._candidates.next(dispatcher.clock())
+        if prepared is None:
+            return None
+        self._next = prepared
+        return dispatcher.draw() * dispatcher.rules.elsewhere
+
+    def _here(self, failure: Failure) -> float | None:
+        """Choose the same target again, where there is no other: once, and of several only one that said when."""
+        dispatcher, target = self._dispatcher, self._next.target
+        alone = len(self._job.plan.targets) == 1
+        if self._repeats or not (alone or failure.kind is FailureKind.RATE_LIMITED):
+            return None
+        self._repeats = True
+        return wait_for_same(failure, self._health(target).wait(dispatcher.clock()), dispatcher.rules, dispatcher.draw)
+
+    def _health(self, target: Target) -> Health:
+        return self._dispatcher.deployments.healths.of(target)

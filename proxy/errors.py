@@ -140,6 +140,25 @@ def internal() -> GatewayError:
     return GatewayError(ErrorFacts(500, "server_error", "internal_error", "The gateway failed to handle the request."))
 
 
+def no_healthy_deployment(wait: float) -> GatewayError:
+    """Every deployment that could answer is ejected; one of them is asked again in `wait` seconds."""
+    message = "No deployment that could answer is healthy at the moment."
+    headers = {"retry-after": _seconds(wait)}
+    return GatewayError(ErrorFacts(503, "server_error", "no_healthy_deployment", message, headers=headers))
+
+
+def cooling_down(wait: float) -> GatewayError:
+    """Every deployment that could answer has said to wait, the shortest of them for `wait` seconds."""
+    message = "Every deployment that could answer is rate limited by its vendor at the moment."
+    headers = {"retry-after": _seconds(wait)}
+    return GatewayError(ErrorFacts(429, "requests", "rate_limit_exceeded", message, headers=headers))
+
+
+def _seconds(wait: float) -> str:
+    """As a header says it: never earlier than asked for, and no longer than clients obey."""
+    return str(max(1, min(MAX_RETRY_AFTER, ceil(wait))))
+
+
 _FULL: Mapping[Reason, str] = {
     Reason.REQUESTS: "The gateway has as many requests under way as it takes.",
     Reason.STREAMS: "The gateway has as many streams open as it takes.",
@@ -172,6 +191,6 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     spent = attempts > 1 and failure.kind is not FailureKind.BUSY
     headers = {} if verdict.passes and not spent else dict(NO_RETRY)
     if failure.retry_after is not None and verdict.passes:
-        headers["retry-after"] = str(max(1, min(MAX_RETRY_AFTER, round(failure.retry_after))))
+        headers["retry-after"] = _seconds(failure.retry_after)
     param = "prompt" if failure.kind is FailureKind.CONTEXT_LENGTH else failure.param
     return GatewayError(ErrorFacts(status, verdict.type, code, failure.message, param, headers))

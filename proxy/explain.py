@@ -14,8 +14,9 @@ from providers.failure import Refusal
 from providers.shape import Prepared
 from providers.unified import Operation, UnifiedRequest
 from proxy.access import permit_extras
-from proxy.dispatch import prepared_for
+from proxy.candidates import prepared_for
 from proxy.errors import GatewayError, refused
+from proxy.load import Idle
 from proxy.outbound import SESSION_HEADERS, call_headers
 from proxy.router import Route, Router
 from proxy.routing import Plan, plan
@@ -40,8 +41,9 @@ class Trial:
 class Explanation:
     """Everything there is to say about one request.
 
-    `drawn` says that the order of the targets is a matter of chance, of which this is one. `error` is status and body
-    of the answer when nothing would be sent; `plan` is missing when that was decided before any target was known.
+    `drawn` says that the order of the targets is chosen for each request, and this is one of those possible. `error` is
+    status and body of the answer when nothing would be sent; `plan` is missing when that was decided before any target
+    was known.
     """
 
     path: str
@@ -60,14 +62,20 @@ class Explanation:
 
 
 @dataclass(slots=True)
-class _Chance:
-    """A draw that always falls on the first, and knows whether it was asked."""
+class _Chance(Idle):
+    """No load, and whether somebody asked for it."""
 
     asked: bool = field(default=False)
 
-    def __call__(self) -> float:
+    def draw(self) -> float:
+        """The lowest draw."""
         self.asked = True
         return 0.0
+
+    def turn(self, group: str) -> int:
+        """The first turn."""
+        self.asked = True
+        return 0
 
 
 def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:

@@ -5,79 +5,34 @@ Never knows a surface's or a vendor's particulars, and never chooses a target a 
 
 import asyncio
 import logging
-import random
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
-from providers.failure import Failure, FailureKind, UpstreamError
-from providers.shape import Prepared
 from providers.unified import Operation
 from proxy.access import WrongKey, identify, permit_extras
 from proxy.admission import Admission, Admitted, Reason
-from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.dispatch import Dispatcher, choose
-from proxy.errors import ErrorFacts, GatewayError, internal, overloaded, too_many_guesses, upstream_failed
+from proxy.deadlines import Deadlines
+from proxy.dispatch import Dispatcher
+from proxy.errors import GatewayError, internal, overloaded, too_many_guesses
+from proxy.exchange import Exchange, job_of, left
 from proxy.guesses import Guesses
 from proxy.live import Live
+from proxy.load import LiveLoad
 from proxy.metrics import Metrics
 from proxy.record import Outcome, RequestRecord
-from proxy.relay import Relay
 from proxy.router import Route, Router
-from proxy.routing import Plan, plan, visible
-from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, fresh_id, health, read_body, request_id
+from proxy.routing import plan, visible
+from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, health, read_body, request_id
 from proxy.shed import Shedding, may_stay
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
-from proxy.surfaces.surface import AnswerFacts, ModelCard, Renderer, Surface
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request, parsed and planned: what the answering half needs."""
-
-    plan: Plan
-    prepared: Prepared
-    surface: Surface
-    record: RequestRecord
-    http: web.BaseRequest
-    admitted: Admitted
-
-    @property
-    def total(self) -> float:
-        """Seconds the whole request may take: the client's `inference_timeout` may shorten the operator's limit."""
-        limit, wish = self.prepared.target.timeouts.total, self.prepared.request.timeout
-        return limit if wish is None else min(limit, wish)
-
-    def renderer(self) -> Renderer:
-        """A fresh renderer for this answer."""
-        facts = AnswerFacts(fresh_id(), int(time.time()), self.plan.served_name(self.prepared.target))
-        return self.surface.renderer(self.prepared.request, facts)
-
-    def headers(self) -> dict[str, str]:
-        """The answer's own headers: who answered, and what became of the fields."""
-        record = self.record
-        headers = {
-            "x-dragoman-deployment": self.prepared.target.name,
-            "x-dragoman-attempts": str(len(record.attempts)),
-        }
-        if record.emulated:
-            headers["x-dragoman-emulated"] = ", ".join(record.emulated)
-        if record.dropped:
-            headers["x-dragoman-dropped"] = ", ".join(record.dropped)
-        if record.max_tokens is not None:
-            headers["x-dragoman-max-tokens"] = str(record.max_tokens)
-        return headers
-
+from proxy.surfaces.surface import ModelCard, Surface
 
 BRIEF = 256 * 1024
 """Bytes of a body that is read at once; a longer one is read in a thread, for its densest form would hold everybody up
 for more than 50 ms."""
-
-LAST_WRITE = 5.0
-"""Seconds the error frame of a broken stream may take to leave."""
 
 
 class Gateway:
@@ -105,7 +60,7 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._router = Router(SURFACES)
         self._guesses = Guesses()
-        self._draw = random.Random().random  # noqa: S311 - spreads load, guards nothing
+        self._load = LiveLoad(dispatcher.deployments.healths, dispatcher.draw)
         self.clocks: set[Deadlines] = set()
         self.ready = True
         self.draining = False
@@ -133,7 +88,7 @@ class Gateway:
         except GatewayError as error:
             return self._refusal(route.surface, error, record)
         except asyncio.CancelledError:
-            self._left(record)
+            left(record, self._metrics)
             raise
         except Exception:  # the outermost handler: a fault of ours must not become a traceback on the wire
             self._log.exception("request %s failed", record.request_id)
@@ -167,104 +122,32 @@ class Gateway:
         record.asked, record.stream = request.model, request.stream
         if request.stream:
             self._may_stream(record)
-        planned = plan(snapshot, team, request.model, surface.name, self._draw)
+        planned = plan(snapshot, team, request.model, surface.name, self._load)
         record.model = planned.label
         permit_extras(team, request)
-        prepared = choose(planned, team, request)
-        record.emulated, record.dropped = prepared.emulated, prepared.dropped
-        call = Call(planned, prepared, surface, record, http, admitted)
-        if request.stream:
-            return await self._streamed(call)
-        return await self._whole(call)
-
-    async def _whole(self, call: Call) -> web.Response:
-        prepared, record = call.prepared, call.record
-        clock = Deadlines(call.total)
-        self.clocks.add(clock)
+        job = job_of(planned, team, request, http.headers, record)
+        begin = partial(self._begin, http, record, admitted)
+        exchange = Exchange(self._dispatcher, self._metrics, job, surface, http, begin)
+        self.clocks.add(job.clock)
         try:
-            with clock:
-                completion = await self._dispatcher.whole(prepared, record, clock)
-        except (UpstreamError, DeadlinePassed) as error:
-            raise upstream_failed(settle(record, error)) from None
+            if request.stream:
+                return await exchange.streamed()
+            answer, headers = await exchange.whole()
         finally:
-            self.clocks.discard(clock)
-        record.usage = completion.usage
-        if completion.usage is not None and completion.usage.estimated:
-            record.emulated = (*record.emulated, "usage")
-        return self._response(200, call.renderer().completion(completion), record, call.headers())
+            self.clocks.discard(job.clock)
+        return self._response(200, answer, record, headers)
 
-    async def _streamed(self, call: Call) -> web.StreamResponse:
-        prepared, record, renderer = call.prepared, call.record, call.renderer()
-        response: web.StreamResponse | None = None
-        clock = Deadlines(call.total)
-        self.clocks.add(clock)
-        try:
-            with clock:
-                async with self._dispatcher.streamed(prepared, record, clock) as stream:
-                    timeouts = prepared.target.timeouts
-                    clock.commit(timeouts.idle, timeouts.progress, timeouts.stream)
-                    response = await self._commit(call)
-                    await Relay(stream, renderer, response.write, clock, record, prepared.request).run()
-                    clock.pause()
-                    await response.write_eof(renderer.end())
-                    record.finished = self._clock()
-                    clock.stop()
-                    await stream.finish()
-        except (UpstreamError, DeadlinePassed) as error:
-            if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
-                self._left(record)
-                abandon(call.http)
-                return response or web.Response(status=499)
-            failure = settle(record, error)
-            if response is None:
-                raise upstream_failed(failure) from None
-            self._metrics.abort(*blame(error))
-            await self._break(call, response, renderer, upstream_failed(failure).facts)
-        except (ConnectionError, asyncio.CancelledError) as gone:
-            self._left(record)
-            if isinstance(gone, asyncio.CancelledError):
-                raise
-        finally:
-            self.clocks.discard(clock)
-            if response is not None and not record.finished and record.outcome == "ok":
-                # A fault of ours is on its way out; the client must not take what it got for whole.
-                self._metrics.abort("gateway", "internal_error")
-                await self._break(call, response, renderer, internal().facts)
-        # Without a response the client left before its head could be written; nobody reads what is returned.
-        return response or web.Response(status=499)
-
-    def _left(self, record: RequestRecord) -> None:
-        """The client is gone; unless it has everything, nobody else is to blame."""
-        if record.finished or record.outcome == "client_gone":
-            return
-        record.outcome, record.status = "client_gone", 499
-        if record.first_content is not None:
-            self._metrics.abort("client", "disconnect")
-
-    async def _commit(self, call: Call) -> web.StreamResponse:
-        """The commit point: from here on no other target can answer."""
-        record = call.record
-        call.admitted.commit()
-        record.first_content = self._clock()
-        record.status = 200
-        headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **call.headers()}
+    async def _begin(
+        self, http: web.BaseRequest, record: RequestRecord, admitted: Admitted, extra: Mapping[str, str]
+    ) -> web.StreamResponse:
+        """Send the head of a streamed answer."""
+        admitted.commit()
+        headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
         response = web.StreamResponse(status=200, headers=headers)
         if self.draining:
             response.force_close()
-        await response.prepare(call.http)
+        await response.prepare(http)
         return response
-
-    async def _break(self, call: Call, response: web.StreamResponse, renderer: Renderer, facts: ErrorFacts) -> None:
-        """End a committed stream so that nobody takes it for whole: an error frame, then a body without its end."""
-        call.record.code = facts.code
-        try:
-            async with asyncio.timeout(LAST_WRITE):
-                await response.write(renderer.error(facts))
-        except (ConnectionError, TimeoutError):
-            call.record.outcome = "client_gone"
-        finally:
-            if call.http.transport is not None:
-                call.http.transport.close()
 
     def _shed(
         self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: Reason
@@ -294,7 +177,7 @@ class Gateway:
         return self._response(200, route.surface.model(card), record, {})
 
     def _card(self, snapshot: Snapshot, team: Team, route: Route, name: str) -> ModelCard:
-        planned = plan(snapshot, team, name, route.surface.name, self._draw)
+        planned = plan(snapshot, team, name, route.surface.name, self._load)
         windows = [target.context_window for target in planned.targets]
         known = [window for window in windows if window is not None]
         window = min(known) if len(known) == len(windows) else None
@@ -322,49 +205,6 @@ class Gateway:
         if self.draining:
             response.force_close()
         return response
-
-
-def abandon(http: web.BaseRequest) -> None:
-    """Drop the connection of a client that does not read; what is buffered for it goes too."""
-    if http.transport is not None:
-        http.transport.abort()
-
-
-def settle(record: RequestRecord, error: UpstreamError | DeadlinePassed) -> Failure:
-    """Write the end of the last attempt into the record and say it as a failure."""
-    committed = record.first_content is not None
-    if isinstance(error, UpstreamError):
-        failure = error.failure
-    elif error.phase is Phase.DRAIN:
-        record.outcome = "truncated" if committed else "error"
-        return Failure(FailureKind.OVERLOADED, _PASSED[error.phase])
-    else:
-        failure = Failure(FailureKind.TIMEOUT, _PASSED[error.phase].format(limit=error.limit))
-        record.attempts[-1].outcome = failure.kind.value
-        record.attempts[-1].message = failure.message
-    record.outcome = (
-        "timeout" if failure.kind is FailureKind.TIMEOUT else "truncated" if committed else "upstream_error"
-    )
-    return failure
-
-
-def blame(error: UpstreamError | DeadlinePassed) -> tuple[str, str]:
-    """Which side ended a stream early, and why: the labels of `stream_aborts_total`."""
-    if isinstance(error, UpstreamError):
-        return "upstream", error.failure.kind.value
-    return ("gateway", "shutdown") if error.phase is Phase.DRAIN else ("upstream", FailureKind.TIMEOUT.value)
-
-
-_PASSED = {
-    Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
-    Phase.FIRST_EVENT: "The upstream sent no content within {limit:g} s.",
-    Phase.TRY: "The deployment had not answered when its share of the request's deadline, {limit:g} s, was over.",
-    Phase.IDLE: "The upstream sent nothing for {limit:g} s.",
-    Phase.PROGRESS: "The upstream sent no content for {limit:g} s.",
-    Phase.STREAM: "The stream was not over after {limit:g} s.",
-    Phase.CLIENT: "The client read nothing for {limit:g} s.",
-    Phase.DRAIN: "The gateway is shutting down.",
-}
 
 
 def outcome_of(status: int) -> Outcome:

@@ -51,7 +51,8 @@ class Healths:
 
     def states(self, now: float) -> Iterator[tuple[str, State]]:
         """The label and the state of each deployment that was ever asked for."""
-        return ((label, health.state(now)) for (label, _), health in self._known.items())
+        # Copied first: whoever renders metrics does so in a thread of its own.
+        return ((label, health.state(now)) for (label, _), health in list(self._known.items()))
 
     def arrange(self, group: str, targets: Sequence[Target], now: float) -> Arranged:
         """Put the targets of a group in the order to ask them.

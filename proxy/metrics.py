@@ -9,7 +9,7 @@ conventions do, those of the first token follow its server metric, extended to 6
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -79,11 +79,17 @@ class Metrics:
             ("team", "model", "direction"),
         )
         self._cost = self._counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
+        self._fallbacks = self._counter("fallbacks", "Attempts elsewhere after a failure.", ("model", "reason"))
+        self._denied = self._counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
         self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason"))
         self._sheds = self._counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = self._counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = self._gauge("inflight_requests", "Requests being answered by a deployment.", ("deployment",))
+        self._states: Callable[[], Iterable[tuple[str, int]]] = tuple
+        self._state = self._gauge(
+            "deployment_state", "0 asked as usual, 1 on trial, 2 left alone, once it has been asked.", ("deployment",)
+        )
         self._reload_ok = self._gauge("config_last_reload_successful", "1 when the last reload took effect.", ())
         self._config = self._gauge("config_info", "1; the digest of the table in force.", ("digest",))
         self._gauge("build_info", "1; the gateway's version.", ("version",)).labels(VERSION).set(1)
@@ -118,6 +124,18 @@ class Metrics:
             self._count(self._tokens, usage.completion_tokens, team, model, "output")
         if (cost := record.cost) is not None:
             self._count(self._cost, cost, team, model)
+
+    def fallback(self, model: str, reason: str) -> None:
+        """Count a request that goes elsewhere; `reason` is the kind of the failure."""
+        self._add(self._fallbacks, model, reason)
+
+    def retry_denied(self, model: str) -> None:
+        """Count a retry that was not made because there was no budget left for it."""
+        self._add(self._denied, model)
+
+    def watch(self, states: Callable[[], Iterable[tuple[str, int]]]) -> None:
+        """Ask for the state of each deployment whenever it is shown."""
+        self._states = states
 
     def abort(self, side: str, reason: str) -> None:
         """Count a stream that ended early; `side` is `client`, `upstream` or `gateway`."""
@@ -158,6 +176,9 @@ class Metrics:
     def render(self) -> bytes:
         """The text exposition; call it off the event loop: 10,000 series take 60 ms."""
         with self._rendering:
+            self._state.clear()
+            for deployment, state in self._states():
+                self._state.labels(deployment).set(state)
             text = generate_latest(self.registry)
             self._shown = (time.monotonic(), text)
             return text

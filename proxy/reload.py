@@ -5,7 +5,7 @@ Never swaps half a table; a bad one changes nothing, is logged with its position
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -79,13 +79,16 @@ class Reloaded:
 
 
 class Reloader:
-    """Reloads on request; one at a time, off the event loop."""
+    """Reloads on request; one at a time, off the event loop. `swapped` is told of each new table in force."""
 
-    def __init__(self, source: Source, table: Table, live: Live, metrics: Metrics) -> None:
+    def __init__(
+        self, source: Source, table: Table, live: Live, metrics: Metrics, swapped: Callable[[Snapshot], None]
+    ) -> None:
         self._source = source
         self._table = table
         self._live = live
         self._metrics = metrics
+        self._swapped = swapped
         self._lock = asyncio.Lock()
         self._wanted = asyncio.Event()
         self._log = logging.getLogger("dragoman")
@@ -126,6 +129,7 @@ class Reloader:
                 self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
             self._table = table
             self._live.swap(table.snapshot)
+            self._swapped(table.snapshot)
             self._metrics.reloaded(table.snapshot.digest)
             self._log.info("table %s in force", table.snapshot.digest[:12])
             for warning in table.warnings:

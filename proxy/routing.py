@@ -1,15 +1,17 @@
 """From a model string to the ordered targets that may answer it.
 
-Never awaits, reads a clock or draws by itself; live state and the draw are arguments.
+Never awaits, reads a clock or draws by itself; the load, live state and draws, is an argument.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from providers.dialect import Target
+from providers.failure import FailureKind
 from proxy.errors import model_not_allowed, model_not_found
-from proxy.policies import POLICIES, Draw
+from proxy.load import IDLE, Load, LoadOf
+from proxy.policies import POLICIES
 from proxy.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
 
 _NO_SEGMENT = frozenset({"", ".", ".."})
@@ -30,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where a request may go, best first.
+    """Where a request may go, best first, and `fallbacks` where it goes when they fail for what it holds.
 
     `asked` is the client's string, `label` the table's name for it (bounded, for metrics), `by_route` whether a route
     chose the model, so that the answer must name the one that served.
@@ -41,13 +43,14 @@ class Plan:
     targets: tuple[Target, ...]
     by_route: bool
     steps: tuple[Step, ...]
+    fallbacks: Mapping[FailureKind, tuple[Target, ...]] = field(default_factory=dict)
 
     def served_name(self, target: Target) -> str:
         """The `model` of the answer: the client's own string when it names that model, else `vendor/model_name`."""
         return f"{target.vendor}/{target.model}" if self.by_route else self.asked
 
 
-def plan(snapshot: Snapshot, team: Team, name: str, surface: str, draw: Draw) -> Plan:
+def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
     """Resolve `name` as the team may use it.
 
     Order: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor. Raises
@@ -55,11 +58,11 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, draw: Draw) ->
     """
     route = team.routes.get(name)
     if route is not None:
-        return _route_plan(snapshot, team, route, name, "team route", draw)
+        return _route_plan(snapshot, team, route, name, "team route", load)
     route = snapshot.routes.get(name)
     if route is not None:
         _permit(team, name, name)
-        return _route_plan(snapshot, team, route, name, "route", draw)
+        return _route_plan(snapshot, team, route, name, "route", load)
     found = _find(snapshot, name)
     canonical = name
     steps: tuple[Step, ...] = ()
@@ -70,7 +73,7 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, draw: Draw) ->
     if found is None:
         raise model_not_found(name, nearest(snapshot, team, name))
     _permit(team, name, canonical, found.model.name)
-    targets = tuple(_ordered(found, draw))
+    targets = tuple(_ordered(found, load))
     return Plan(name, found.label, targets, False, (*steps, Step(found.rule, canonical)))
 
 
@@ -102,39 +105,58 @@ def _find(snapshot: Snapshot, name: str) -> _Found | None:
     return _Found(expand(row, rest), row.name, "vendor/*")
 
 
-def _ordered(found: _Found, draw: Draw) -> Iterator[Target]:
+def _ordered(found: _Found, load: Load) -> Iterator[Target]:
     targets = found.model.targets
     if found.deployment is not None:
         return (target for target in targets if target.deployment == found.deployment)
     if len(targets) == 1:
         return iter(targets)
-    order = POLICIES[found.model.policy]([target.weight for target in targets], draw)
+    members = LoadOf(load, found.label, lambda position: targets[position : position + 1])
+    order = POLICIES[found.model.policy]([target.weight for target in targets], members)
     return (targets[position] for position in order)
 
 
-def _route_plan(snapshot: Snapshot, team: Team, route: Route, name: str, rule: str, draw: Draw) -> Plan:
+def _route_plan(snapshot: Snapshot, team: Team, route: Route, name: str, rule: str, load: Load) -> Plan:
     steps = [Step(rule, route.name)]
-    targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, draw, steps)))
-    return Plan(name, route.name, targets, True, tuple(steps))
+    targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, load, steps)))
+    fallbacks = {kind: tuple(_named(snapshot, names, load)) for kind, names in route.fallbacks.items()}
+    return Plan(name, route.name, targets, True, tuple(steps), fallbacks)
 
 
-def _expand_route(snapshot: Snapshot, team: Team, route: Route, draw: Draw, steps: list[Step]) -> Iterator[Target]:
+def _named(snapshot: Snapshot, names: Sequence[str], load: Load) -> Iterator[Target]:
+    """The targets of models and deployments, in the order of their names."""
+    for name in names:
+        found = _find(snapshot, name)
+        if found is not None:
+            yield from _ordered(found, load)
+
+
+def _expand_route(snapshot: Snapshot, team: Team, route: Route, load: Load, steps: list[Step]) -> Iterator[Target]:
     """Depth first, so that a member's own deployments are tried before the next member.
 
     A team's own routes come before the table's. The loader refuses cycles, so this ends. What a granted route expands
     to is the operator's word: the allow list is not asked again.
     """
-    for position in POLICIES[route.policy]([member.weight for member in route.members], draw):
-        member = route.members[position]
-        inner = team.routes.get(member.name) or snapshot.routes.get(member.name)
-        if inner is not None:
-            steps.append(Step("route", inner.name))
-            yield from _expand_route(snapshot, team, inner, draw, steps)
-            continue
-        found = _find(snapshot, member.name)
-        if found is not None:
-            steps.append(Step(found.rule, member.name))
-            yield from _ordered(found, draw)
+
+    def reach(position: int) -> Sequence[Target]:
+        # Which deployments there are does not depend on the order they would be tried in.
+        return tuple(_expand_member(snapshot, team, route.members[position].name, IDLE, []))
+
+    members = LoadOf(load, route.name, reach)
+    for position in POLICIES[route.policy]([member.weight for member in route.members], members):
+        yield from _expand_member(snapshot, team, route.members[position].name, load, steps)
+
+
+def _expand_member(snapshot: Snapshot, team: Team, name: str, load: Load, steps: list[Step]) -> Iterator[Target]:
+    inner = team.routes.get(name) or snapshot.routes.get(name)
+    if inner is not None:
+        steps.append(Step("route", inner.name))
+        yield from _expand_route(snapshot, team, inner, load, steps)
+        return
+    found = _find(snapshot, name)
+    if found is not None:
+        steps.append(Step(found.rule, name))
+        yield from _ordered(found, load)
 
 
 def _permit(team: Team, asked: str, *names: str) -> None:

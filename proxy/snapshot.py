@@ -4,7 +4,7 @@ Never holds mutable state, awaits, or a configuration model below `build_snapsho
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
@@ -14,6 +14,7 @@ from config.loader import Loaded
 from config.problems import ConfigError, Problem
 from config.settings import IMPLICIT_DEPLOYMENT, effective
 from providers.dialect import Target
+from providers.failure import FailureKind
 from providers.profiles import load_profiles
 from proxy.surfaces.registry import SURFACES
 from proxy.targets import make_target, unknown_profile
@@ -43,11 +44,12 @@ class RouteMember:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """A name over models."""
+    """A name over models. `fallbacks` are the names to turn to after a failure of a kind."""
 
     name: str
     policy: str
     members: tuple[RouteMember, ...]
+    fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,9 +168,22 @@ def _team(name: str, team: config_schema.Team) -> Team:
 
 def _routes(routes: Mapping[str, config_schema.Route]) -> dict[str, Route]:
     return {
-        name: Route(name, route.policy, tuple(RouteMember(member.target, member.weight) for member in route.targets))
+        name: Route(
+            name,
+            route.policy,
+            tuple(RouteMember(member.target, member.weight) for member in route.targets),
+            MappingProxyType(_fallbacks(route.fallbacks)),
+        )
         for name, route in routes.items()
     }
+
+
+def _fallbacks(lists: config_schema.Fallbacks) -> dict[FailureKind, tuple[str, ...]]:
+    named = {
+        FailureKind.CONTEXT_LENGTH: tuple(lists.context_window),
+        FailureKind.CONTENT_FILTER: tuple(lists.content_filter),
+    }
+    return {kind: names for kind, names in named.items() if names}
 
 
 @lru_cache(maxsize=4096)

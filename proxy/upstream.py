@@ -9,11 +9,12 @@ peer's idle close races with a POST (`keepalive_timeout` below any vendor's), pa
 
 import asyncio
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
@@ -152,6 +153,16 @@ def address_allowed(address: str, allow_private: bool) -> bool:
     """Whether a deployment may be reached at an IP address."""
     where = reach(address.partition("%")[0])
     return where == "public" or (allow_private and where in ("private", "loopback"))
+
+
+@cache
+def tls() -> ssl.SSLContext:
+    """What every https call demands: a certificate for the host, from an authority that the system trusts or the file
+    SSL_CERT_FILE holds, and TLS 1.2 or newer, which some builds of Python leave to OpenSSL's configuration."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class HttpResponse:
@@ -307,6 +318,7 @@ class HttpTransport:
             keepalive_timeout=idle,
             force_close=idle is None,
             resolver=GuardedResolver(allow_private),
+            ssl=tls(),
             # Below 3.12.7 CPython leaks TLS transports that never finish their shutdown.
             enable_cleanup_closed=sys.version_info < (3, 12, 7),
         )

@@ -50,7 +50,7 @@ HOMES: Mapping[str, str] = {
     "google": "proxy/credentials/google.py",
     "jsonschema_rs": "providers/guided_compile.py",
     "prometheus_client": "proxy/metrics.py",
-    "tenacity": "proxy/dispatch.py",
+    "tenacity": "proxy/retries.py",
 }
 
 # What vendors publish for Python. `google` itself is a namespace that others share.

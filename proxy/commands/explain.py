@@ -63,7 +63,7 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield f"{explanation.plan.asked} was found as"
         yield from (f"  {step.rule}: {step.name}" for step in explanation.plan.steps)
     if explanation.drawn:
-        yield "The order of the targets is drawn by weight for each request; this is one of the possible orders."
+        yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from providers.dialect import Target
 from proxy.commands.team import find_team
+from proxy.load import IDLE
+from proxy.policies import WEIGHED
 from proxy.reload import Source
 from proxy.routing import allowed, plan
 from proxy.snapshot import WILDCARD, Route, Snapshot, Team
@@ -62,13 +64,13 @@ def wildcard_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
     for name in team.allow:
         if WILDCARD in name or name in team.routes or name in snapshot.routes:
             continue
-        targets = plan(snapshot, team, name, "", _no_draw).targets
+        targets = plan(snapshot, team, name, "", IDLE).targets
         if targets[0].row.endswith("/" + WILDCARD):
             yield from (_row(team, name, NONE, target) for target in targets)
 
 
 def _row(team: Team, name: str, policy: str, target: Target) -> Row:
-    weight = str(target.weight) if policy == "weighted" else NONE
+    weight = str(target.weight) if policy in WEIGHED else NONE
     host = urlsplit(target.base_url).netloc
     settings = target_settings(team, target)
     return (name, target.deployment, policy, weight, target.profile.name, target.upstream_model, host, settings)
@@ -102,13 +104,9 @@ def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner
     anything = replace(team, allow=(WILDCARD,))
     for route in shown.values():
         for member in route.members:
-            targets = plan(snapshot, anything, member.name, "", _no_draw).targets
-            weight = str(member.weight) if route.policy == "weighted" else NONE
+            targets = plan(snapshot, anything, member.name, "", IDLE).targets
+            weight = str(member.weight) if route.policy in WEIGHED else NONE
             yield (route.name, owner, route.policy, weight, member.name, ", ".join(each.name for each in targets))
-
-
-def _no_draw() -> float:
-    return 0.0
 
 
 def print_models(rows: Sequence[Row]) -> None:

@@ -17,7 +17,7 @@ from providers.failure import Failure, UpstreamError
 from providers.shape import prepare
 from providers.unified import JsonObject, Operation, Params, Prompt, TextPrompt, UnifiedRequest
 from proxy.caller import Caller
-from proxy.deadlines import Deadlines, Phase
+from proxy.deadlines import Deadlines
 from proxy.record import RequestRecord
 from proxy.relay import Relay
 from proxy.surfaces.openai import OPENAI

@@ -212,15 +212,21 @@ TRIES: dict[Phase, tuple[Try, float]] = {
 }
 
 
+async def trying(clock: Deadlines, begin: Try) -> None:
+    """Something that never ends, in 30 seconds."""
+    with clock.trying(30.0):
+        begin(clock)
+        await asyncio.sleep(AGES)
+
+
 @pytest.mark.parametrize(("phase", "begin", "limit"), [(phase, *rest) for phase, rest in TRIES.items()])
 def test_the_limits_of_a_try_end_it_alone(phase: Phase, begin: Try, limit: float) -> None:
     async def main() -> None:
         now = asyncio.get_running_loop().time
         with Deadlines(TOTAL) as clock:
             for number in range(1, 4):
-                with pytest.raises(DeadlinePassed) as caught, clock.trying(30.0):
-                    begin(clock)
-                    await asyncio.sleep(AGES)
+                with pytest.raises(DeadlinePassed) as caught:
+                    await trying(clock, begin)
                 assert (caught.value.phase, caught.value.limit, now()) == (phase, limit, number * limit)
                 assert cancelling() == 0
             await asyncio.sleep(100)
@@ -256,24 +262,23 @@ def test_a_shutdown_ends_a_try_and_everything() -> None:
 
 
 def test_an_error_within_a_try_is_not_hidden_and_its_limit_is_gone() -> None:
+    def fail(clock: Deadlines) -> None:
+        clock.enter(Phase.FIRST_EVENT, 20.0)
+        raise LookupError("inside")
+
     async def main() -> None:
         with Deadlines(TOTAL) as clock:
-            with pytest.raises(LookupError), clock.trying(30.0):
-                clock.enter(Phase.FIRST_EVENT, 20.0)
-                raise LookupError("inside")
+            with pytest.raises(LookupError):
+                await trying(clock, fail)
             await asyncio.sleep(500)
 
     run(main())
 
 
 def test_a_cancellation_from_elsewhere_beats_the_limit_of_a_try_of_the_same_moment() -> None:
-    async def trying(clock: Deadlines) -> None:
-        with clock.trying(30.0):
-            await asyncio.sleep(AGES)
-
     async def main() -> None:
         clock = Deadlines(TOTAL)
-        task = asyncio.create_task(under(clock, trying))
+        task = asyncio.create_task(under(clock, lambda clock: trying(clock, lambda clock: None)))
         await asyncio.sleep(1)
         clock.expire(Phase.TRY)
         task.cancel()

@@ -11,10 +11,13 @@ from config.loader import load_text
 from providers.auth import MASK
 from providers.failure import Refusal
 from providers.shape import Prepared
-from providers.unified import JsonObject, JsonValue, Operation
-from proxy.dispatch import choose
+from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
+from proxy.candidates import Candidates
 from proxy.errors import GatewayError
 from proxy.explain import Explanation, default_path, explained, upstream_headers
+from proxy.health import HealthRules
+from proxy.healths import Healths
+from proxy.load import IDLE
 from proxy.routing import plan
 from proxy.snapshot import ANYONE, Snapshot, build_snapshot
 from proxy.surfaces.openai import OPENAI
@@ -47,6 +50,12 @@ def chatting(model: str, **fields: JsonValue) -> JsonObject:
 def ask(snapshot: Snapshot, body: JsonObject, path: str = CHAT, team: str | None = None) -> Explanation:
     """The explanation of a body."""
     return explained(snapshot, snapshot.teams[team] if team else ANYONE, path, orjson.dumps(body))
+
+
+def chosen_by_the_gateway(snapshot: Snapshot, name: str, request: UnifiedRequest) -> Prepared:
+    """The calls that a request would get."""
+    planned = plan(snapshot, ANYONE, name, "openai", IDLE)
+    return Candidates(Healths(HealthRules(), lambda: 0.0), ANYONE, request).first(planned, 0.0)
 
 
 def error_of(explanation: Explanation) -> tuple[int, Mapping[str, str]]:
@@ -95,7 +104,7 @@ def test_a_target_that_cannot_is_passed_over_as_the_gateway_passes_it(snapshot: 
     assert refusals == ["openai", "anthropic"]
     assert found.chosen is not None
     request = OPENAI.parse(Operation.CHAT, orjson.dumps(body), None)
-    chosen = choose(plan(snapshot, ANYONE, "any", "openai", lambda: 0.0), ANYONE, request)
+    chosen = chosen_by_the_gateway(snapshot, "any", request)
     assert [call.sent for call in found.chosen.calls] == [call.sent for call in chosen.calls]
 
 
@@ -105,7 +114,7 @@ def test_when_no_target_can_the_error_is_the_gateways(snapshot: Snapshot) -> Non
     assert found.chosen is None
     request = OPENAI.parse(Operation.CHAT, orjson.dumps(body), None)
     with pytest.raises(GatewayError) as caught:
-        choose(plan(snapshot, ANYONE, "fast", "openai", lambda: 0.0), ANYONE, request)
+        chosen_by_the_gateway(snapshot, "fast", request)
     assert found.error == OPENAI.error(caught.value.facts)
     assert error_of(found)[1]["param"] == "guided_regex"
 

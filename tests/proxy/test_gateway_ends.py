@@ -6,10 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from providers.failure import Failure, FailureKind, UpstreamError
-from proxy.deadlines import DeadlinePassed, Phase
-from proxy.gateway import blame, settle
-from proxy.record import Attempt, Outcome, RequestRecord
+from proxy.deadlines import Phase
 from tests.proxy.raw_client import connected, request
 from tests.proxy.rig import AUTH, Rig, ask, rig
 from tests.support.openai_wire import completion, completion_frames
@@ -108,39 +105,3 @@ async def test_what_is_over_is_not_expired(served: Rig) -> None:
     await served.post("/v1/completions", ask())
     await served.finished(2)
     assert served.gateway.clocks == set()
-
-
-def upstream(kind: FailureKind) -> UpstreamError:
-    """A failure of the vendor's."""
-    return UpstreamError(Failure(kind, "words", 500))
-
-
-@pytest.mark.parametrize(
-    ("error", "committed", "outcome", "attempt", "blamed"),
-    [
-        (upstream(FailureKind.SERVER), False, "upstream_error", "ok", ("upstream", "server")),
-        (upstream(FailureKind.SERVER), True, "truncated", "ok", ("upstream", "server")),
-        (upstream(FailureKind.TIMEOUT), False, "timeout", "ok", ("upstream", "timeout")),
-        (DeadlinePassed(Phase.TOTAL, 1), False, "timeout", "timeout", ("upstream", "timeout")),
-        (DeadlinePassed(Phase.IDLE, 1), True, "timeout", "timeout", ("upstream", "timeout")),
-        (DeadlinePassed(Phase.DRAIN, 0), True, "truncated", "ok", ("gateway", "shutdown")),
-        (DeadlinePassed(Phase.DRAIN, 0), False, "error", "ok", ("gateway", "shutdown")),
-    ],
-)
-def test_an_end_is_told_by_who_caused_it(
-    error: UpstreamError | DeadlinePassed, committed: bool, outcome: Outcome, attempt: str, blamed: tuple[str, str]
-) -> None:
-    record = RequestRecord("id", 0.0, "openai", "/", attempts=[Attempt("v/m/default", 0.0)])
-    record.first_content = 1.0 if committed else None
-    failure = settle(record, error)
-    assert failure.message
-    assert (record.outcome, record.attempts[0].outcome) == (outcome, attempt)
-    assert blame(error) == blamed
-
-
-@pytest.mark.parametrize("phase", Phase)
-def test_every_deadline_has_words_without_gaps(phase: Phase) -> None:
-    record = RequestRecord("id", 0.0, "openai", "/", attempts=[Attempt("v/m/default", 0.0)])
-    failure = settle(record, DeadlinePassed(phase, 2.5))
-    assert "{" not in failure.message
-    assert ("2.5 s" in failure.message) is (phase is not Phase.DRAIN)

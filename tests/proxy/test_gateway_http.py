@@ -7,12 +7,10 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
+from providers.dialect import Target
 from providers.shape import Prepared
 from providers.unified import UnifiedRequest
-from proxy import gateway as gateway_module
-from proxy import server
-from proxy.dispatch import choose
-from proxy.routing import Plan
+from proxy import candidates, server
 from proxy.snapshot import Team
 from tests.proxy.raw_client import connected, exchange, request
 from tests.proxy.rig import AUTH, Rig, ask, rig
@@ -97,10 +95,12 @@ async def test_many_clients_at_once_each_get_their_own(served: Rig) -> None:
 async def test_an_answer_names_the_fields_that_were_emulated_or_dropped(
     served: Rig, stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def chosen(plan: Plan, team: Team, asked: UnifiedRequest) -> Prepared:
-        return replace(choose(plan, team, asked), emulated=("n", "echo"), dropped=("seed",))
+    made = candidates.prepared_for
 
-    monkeypatch.setattr(gateway_module, "choose", chosen)
+    def prepared(asked: UnifiedRequest, target: Target, team: Team) -> Prepared:
+        return replace(made(asked, target, team), emulated=("n", "echo"), dropped=("seed",))
+
+    monkeypatch.setattr(candidates, "prepared_for", prepared)
     if stream:
         served.vendor.answer(sse_answer(completion_frames(["x"])))
     answer = await served.post("/v1/completions", ask(stream=stream))

@@ -19,6 +19,7 @@ from proxy import reload as reload_module
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.reload import Reloader, Source
+from proxy.snapshot import Snapshot
 from tests.proxy.tables import digest_of
 
 GOOD = "version: 1\nvendors: {mock: {}}\nmodels: {mock/one: {}}\n"
@@ -34,6 +35,7 @@ class Rig:
     live: Live
     metrics: Metrics
     reloader: Reloader
+    swapped: list[Snapshot]
 
     def write(self, text: str) -> None:
         """Write the table anew, at once, as an editor does."""
@@ -61,7 +63,8 @@ def rig(tmp_path: Path) -> Rig:
     source = Source(path, {"EXTRA": "mock/extra"})
     table = source.load()
     live, metrics = Live(table.snapshot, 0), Metrics()
-    return Rig(path, live, metrics, Reloader(source, table, live, metrics))
+    swapped: list[Snapshot] = []
+    return Rig(path, live, metrics, Reloader(source, table, live, metrics, swapped.append), swapped)
 
 
 @pytest.fixture
@@ -170,6 +173,7 @@ async def test_a_good_table_is_in_force_from_then_on(rig: Rig, told: pytest.LogC
     rig.write(OTHER)
     result = await rig.reloader.reload()
     assert rig.models == ["mock/two"]
+    assert [list(table.models) for table in rig.swapped] == [["mock/two"]]
     assert (result.digest, result.problems) == (rig.live.snapshot.digest, ())
     assert result.digest != before.digest
     assert list(before.models) == ["mock/one"]

@@ -1,0 +1,79 @@
+"""The targets of one request that are still to be asked, each made ready when its turn comes.
+
+Never sends anything; what cannot honour the request is passed over, and what may not be asked now is left out.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from providers.dialect import Target
+from providers.failure import Refusal
+from providers.shape import Prepared, prepare
+from providers.unified import UnifiedRequest
+from proxy.errors import cooling_down, no_healthy_deployment, refused
+from proxy.healths import Healths
+from proxy.routing import Plan
+from proxy.snapshot import Team
+
+
+def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> Prepared:
+    """The calls of one target, as the team wants them; its word goes before the deployment's. Raises Refusal."""
+    on_unsupported = team.on_unsupported or target.on_unsupported
+    return prepare(request, target, on_unsupported, team.context_behavior or target.context_behavior)
+
+
+class Candidates:
+    """What is left of a plan. The first is asked whatever its turn took; the others only if they may be by then."""
+
+    __slots__ = ("_healths", "_left", "_request", "_team")
+
+    def __init__(self, healths: Healths, team: Team, request: UnifiedRequest) -> None:
+        self._healths = healths
+        self._team = team
+        self._request = request
+        self._left: deque[Target] = deque()
+
+    @property
+    def more(self) -> bool:
+        """Whether there may be another."""
+        return bool(self._left)
+
+    def first(self, plan: Plan, now: float) -> Prepared:
+        """The best target that may be asked and can honour the request. Raises GatewayError when there is none."""
+        arranged = self._healths.arrange(plan.label, plan.targets, now)
+        self._left.extend(arranged.ready)
+        first: Refusal | None = None
+        while self._left:
+            try:
+                return prepared_for(self._request, self._left.popleft(), self._team)
+            except Refusal as refusal:
+                first = first or refusal
+        away = [target for target in plan.targets if target not in arranged.ready]
+        for target in away:
+            try:
+                prepared_for(self._request, target, self._team)
+            except Refusal as refusal:
+                first = first or refusal
+            else:
+                wait = arranged.wait or min(self._healths.of(each).wait(now) for each in away)
+                raise cooling_down(wait) if arranged.cooling else no_healthy_deployment(wait)
+        if first is None:
+            raise RuntimeError(f"the plan for {plan.asked!r} has no targets")
+        raise refused(first)
+
+    def next(self, now: float) -> Prepared | None:
+        """The next that may be asked now and can honour the request; None when none is left."""
+        while self._left:
+            target = self._left.popleft()
+            if not self._healths.of(target).admits(now):
+                continue
+            try:
+                return prepared_for(self._request, target, self._team)
+            except Refusal:
+                # It is passed over, as before: the client is told of the failure that led here.
+                continue
+        return None
+
+    def turn_to(self, targets: Sequence[Target]) -> None:
+        """Ask these instead of what is left."""
+        self._left = deque(targets)

@@ -1,0 +1,48 @@
+"""What the process knows of each deployment: its health, and who has a place there.
+
+Never the table's own words; what is known of a deployment outlives the table it was learned under.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from providers.dialect import Target
+from proxy.bulkhead import Bulkhead, BulkheadRules
+from proxy.health import HealthRules
+from proxy.healths import Healths, Identity
+from proxy.retries import RetryRules
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How deployments are judged, and how their failures are answered."""
+
+    health: HealthRules = field(default_factory=HealthRules)
+    bulkhead: BulkheadRules = field(default_factory=BulkheadRules)
+    retries: RetryRules = field(default_factory=RetryRules)
+
+
+class Deployments:
+    """The live state of every deployment by identity."""
+
+    __slots__ = ("_bulkheads", "_rules", "healths")
+
+    def __init__(self, rules: Rules, draw: Callable[[], float]) -> None:
+        self.healths = Healths(rules.health, draw)
+        self._rules = rules.bulkhead
+        self._bulkheads: dict[Identity, Bulkhead] = {}
+
+    def bulkhead(self, target: Target) -> Bulkhead:
+        """The places of a target's deployment."""
+        identity = (target.label, target.base_url)
+        bulkhead = self._bulkheads.get(identity)
+        if bulkhead is None:
+            bulkhead = self._bulkheads[identity] = Bulkhead(self._rules)
+        return bulkhead
+
+    def keep(self, targets: Iterable[Target]) -> None:
+        """Forget deployments that a new table does not have. A request under way keeps what it holds."""
+        kept = list(targets)
+        self.healths.keep(kept)
+        wanted = {(target.label, target.base_url) for target in kept}
+        self._bulkheads = {identity: places for identity, places in self._bulkheads.items() if identity in wanted}

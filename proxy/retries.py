@@ -1,0 +1,165 @@
+"""Whether a failed attempt may be followed by another, who pays for it, and how long it waits.
+
+Never chooses a deployment or makes an attempt; `now` is the loop's clock in seconds, the draw an argument.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
+from providers.failure import UNPROCESSED, VERDICTS, Failure, FailureKind, UpstreamError
+
+_FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY})
+_THROTTLED = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRules:
+    """Times in seconds. Another deployment is asked after up to `elsewhere`; the same one, once, after what it said and
+    a `spread` of it more, unless that is above `longest_asked`, or else after up to `first`, `throttled` where it has
+    too much. A try has a `share` of what is left while there is another; one with less than `useful` left, or a
+    `useful_share` of the whole, is not begun.
+
+    A budget gains `per_request` with every request and `per_second` with time, holds what `worth` seconds bring and
+    `least` in any case; a retry takes 1.
+    """
+
+    elsewhere: float = 0.05
+    first: float = 0.25
+    throttled: float = 1.0
+    longest_asked: float = 10.0
+    spread: float = 0.1
+    useful: float = 2.0
+    useful_share: float = 0.1
+    share: float = 0.6
+    per_request: float = 0.2
+    per_second: float = 1.0
+    worth: float = 10.0
+    least: float = 10.0
+
+
+def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bool:
+    """Whether the request may be sent again after this failure. A generation is repeatable, but not for free: `strict`
+    wants none to be paid for twice."""
+    if safety == "strict":
+        return failure.unsent or failure.kind in UNPROCESSED
+    return safety == "safe"
+
+
+def is_free(failure: Failure) -> bool:
+    """Whether a failed attempt was none for the upstream, so that another takes nothing from the budget."""
+    return failure.unsent or failure.kind in _FREE
+
+
+def wait_for_same(failure: Failure, away: float, rules: RetryRules, draw: Callable[[], float]) -> float | None:
+    """Seconds until the same deployment may be asked again, which is left alone for `away` seconds from now; None when
+    that is no use or takes too long. One that hung up without a word may have worked on the request: it is no use."""
+    unanswered = failure.kind is FailureKind.SERVER and failure.status is None
+    if unanswered or not VERDICTS[failure.kind].retry_same:
+        return None
+    asked = max(away, failure.retry_after or 0.0)
+    if asked > rules.longest_asked:
+        return None
+    if asked:
+        return asked * (1 + rules.spread * draw())
+    return draw() * (rules.throttled if failure.kind in _THROTTLED else rules.first)
+
+
+def least_useful(usual: float | None, total: float, rules: RetryRules) -> float:
+    """Seconds that a try needs to be worth beginning: what the deployment usually takes, where that is known."""
+    return min(rules.useful, total * rules.useful_share) if usual is None else usual
+
+
+class RetryBudget:
+    """A bucket of tokens, filled by requests and by time, so that retries stay a share of what is asked for even when
+    everything fails."""
+
+    __slots__ = ("_filled", "_rules", "_tokens", "_worth", "requests")
+
+    def __init__(self, rules: RetryRules, now: float) -> None:
+        self._rules = rules
+        self._tokens = self._worth = rules.least
+        self._filled = now
+        self.requests = 0
+        """Since tokens were last counted; one more for every request."""
+
+    def holds(self, now: float) -> bool:
+        """Whether there is a token."""
+        rules, passed = self._rules, now - self._filled
+        gained = self.requests * rules.per_request + passed * rules.per_second
+        if passed >= 1:
+            self._worth = max(rules.least, rules.worth * gained / passed)
+        self._tokens = min(self._worth, self._tokens + gained)
+        self._filled, self.requests = now, 0
+        return self._tokens >= 1
+
+    def take(self) -> None:
+        """Take a token, which there is."""
+        self._tokens -= 1
+
+
+class RetryBudgets:
+    """One budget for each name of the table, and one over all."""
+
+    __slots__ = ("_all", "_budgets", "_rules")
+
+    def __init__(self, rules: RetryRules, now: float) -> None:
+        self._rules = rules
+        self._all = RetryBudget(rules, now)
+        self._budgets: dict[str, RetryBudget] = {}
+
+    def arrived(self, name: str, now: float) -> None:
+        """A request for this name came."""
+        budget = self._budgets.get(name)
+        if budget is None:
+            budget = self._budgets[name] = RetryBudget(self._rules, now)
+        budget.requests += 1
+        self._all.requests += 1
+
+    def spend(self, name: str, now: float) -> bool:
+        """Pay for a retry of a request for this name, which has arrived; False when there is nothing to pay with."""
+        budget = self._budgets[name]
+        if not (budget.holds(now) and self._all.holds(now)):
+            return False
+        budget.take()
+        self._all.take()
+        return True
+
+    def keep(self, names: set[str]) -> None:
+        """Forget the names that a new table does not have."""
+        self._budgets = {name: budget for name, budget in self._budgets.items() if name in names}
+
+
+class _Turns:
+    """Answers tenacity's two questions, when and whether, with one decision."""
+
+    __slots__ = ("_decide", "_wait")
+
+    def __init__(self, decide: Callable[[Failure], float | None]) -> None:
+        self._decide = decide
+        self._wait: float | None = None
+
+    def wait(self, state: RetryCallState) -> float:
+        """Asked first."""
+        error = None if state.outcome is None else state.outcome.exception()
+        self._wait = self._decide(error.failure) if isinstance(error, UpstreamError) else None
+        return self._wait or 0.0
+
+    def stop(self, state: RetryCallState) -> bool:
+        """Asked next."""
+        return self._wait is None
+
+
+def retrying(
+    decide: Callable[[Failure], float | None], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> AsyncRetrying:
+    """What calls again after each UpstreamError, as many seconds later as `decide` says, until it says None.
+
+    Made for each request that failed: its state is a thread's, not a task's, so that two requests would share it.
+    """
+    turns = _Turns(decide)
+    kinds = retry_if_exception_type(UpstreamError)
+    return AsyncRetrying(stop=turns.stop, wait=turns.wait, retry=kinds, sleep=sleep, reraise=True)

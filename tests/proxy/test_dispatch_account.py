@@ -1,0 +1,220 @@
+"""The time that tries have, in virtual time, and what is written down of them."""
+
+import asyncio
+
+import pytest
+
+from providers.failure import FailureKind, UpstreamError
+from proxy.bulkhead import BulkheadRules
+from proxy.deadlines import DeadlinePassed, Phase
+from proxy.deployments import Rules
+from proxy.dispatch import Dispatcher, Job
+from proxy.errors import GatewayError
+from proxy.health import HealthRules
+from tests.proxy.deployments_rig import OK, TABLE, Rig, fails, hangs, outcomes, refuses, says
+from tests.proxy.marks import Body
+from tests.proxy.tables import snapshot
+from tests.proxy.virtual_time import run
+
+# Time ----------------------------------------------------------------------------------------------------------------
+
+
+def test_while_there_is_another_a_target_gets_its_share_of_the_deadline() -> None:
+    rig = Rig({"a": [hangs()], "b": [hangs()]})
+    with pytest.raises(DeadlinePassed) as caught:
+        rig.whole(total=100.0)
+    assert (caught.value.phase, rig.time) == (Phase.TOTAL, 100.0)
+    assert rig.asked == [("a", 0.0), ("b", 60.025)]
+    assert outcomes(rig) == [("a", "timeout"), ("b", "timeout")]
+
+
+def test_a_stream_that_does_not_begin_is_sought_elsewhere_after_the_first_event_limit() -> None:
+    rig = Rig({"a": [hangs(b":")], "b": [OK]})
+    assert (rig.streamed(), rig.asked) == ("ok", [("a", 0.0), ("b", 60.025)])
+
+
+def test_what_is_left_of_the_deadline_must_be_worth_a_try() -> None:
+    rig = Rig({"a": [refuses("server", 500, 98.5), OK]})
+    assert rig.fails(lambda: rig.whole(total=100.0)).kind is FailureKind.SERVER
+    assert rig.order == ["a"]
+    rig = Rig({"a": [refuses("server", 500, 59.0)], "b": [OK]})
+    assert rig.whole(total=100.0) == "ok"
+
+
+def test_a_short_deadline_leaves_room_for_another_try() -> None:
+    rig = Rig({"a": [fails(FailureKind.CONNECT)], "b": [OK]})
+    assert rig.whole(total=0.5) == "ok"
+
+
+def test_the_total_ends_the_wait_between_tries() -> None:
+    rig = Rig({"a": [refuses("rate_limited 9", 429), OK]})
+    assert rig.fails(lambda: rig.whole(total=9.2)).kind is FailureKind.RATE_LIMITED
+    assert rig.time == 0.0
+
+
+# The account ---------------------------------------------------------------------------------------------------------
+
+
+def ejecting(failures: int = 1) -> Rules:
+    """Rules by which so many failures are enough."""
+    return Rules(HealthRules(failures=failures, jitter=0.0))
+
+
+def state(rig: Rig) -> dict[str, float]:
+    """The gauge, by deployment."""
+    return {name.rpartition("/")[2]: value for name, value in rig.series("deployment_state").items()}
+
+
+def test_a_failing_deployment_is_left_alone_and_asked_first_again_when_it_is_well() -> None:
+    rig = Rig({"a": [refuses("server"), OK], "b": [OK]}, ejecting())
+
+    async def main() -> None:
+        dispatcher = rig.dispatcher()
+        for pause in (1.0, 5.0, 20.0, 0.0):
+            job = rig.job()
+            with job.clock:
+                await dispatcher.whole(job)
+            await asyncio.sleep(pause)
+
+    run(main())
+    assert rig.order == ["a", "b", "b", "a", "a"]
+
+
+def test_when_nobody_may_be_asked_that_is_said_at_once_with_when_to_come_again() -> None:
+    rig = Rig({"a": [refuses("server")], "b": [refuses("server")]}, ejecting())
+
+    async def main() -> GatewayError:
+        dispatcher = rig.dispatcher()
+        for _ in range(2):
+            job = rig.job()
+            with pytest.raises(UpstreamError), job.clock:
+                await dispatcher.whole(job)
+        job = rig.job()
+        with pytest.raises(GatewayError) as caught, job.clock:
+            await dispatcher.whole(job)
+        assert state(rig) == {"a": 2.0, "b": 2.0}
+        return caught.value
+
+    facts = run(main()).facts
+    assert (facts.status, facts.code, facts.headers) == (503, "no_healthy_deployment", {"retry-after": "1"})
+
+
+def test_when_all_were_told_to_wait_the_client_is_too() -> None:
+    rig = Rig({"a": [refuses("rate_limited 30", 429)]})
+
+    async def main() -> GatewayError:
+        dispatcher = rig.dispatcher()
+        job = rig.job()
+        with pytest.raises(UpstreamError), job.clock:
+            await dispatcher.whole(job)
+        await asyncio.sleep(4.5)
+        job = rig.job()
+        with pytest.raises(GatewayError) as caught, job.clock:
+            await dispatcher.whole(job)
+        return caught.value
+
+    facts = run(main()).facts
+    assert (facts.status, facts.code, facts.headers) == (429, "rate_limit_exceeded", {"retry-after": "26"})
+
+
+@pytest.mark.parametrize(("impatient", "counts"), [(True, 0.0), (False, 2.0)])
+def test_a_client_without_patience_says_nothing_of_a_deployment(impatient: bool, counts: float) -> None:
+    rig = Rig({"a": [hangs()]}, ejecting())
+    with pytest.raises(DeadlinePassed):
+        rig.whole(total=20.0, hurried=impatient)
+    assert (outcomes(rig), state(rig)) == ([("a", "timeout")], {"a": counts})
+
+
+@pytest.mark.parametrize("leaves", [asyncio.CancelledError, ConnectionResetError])
+def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type[BaseException]) -> None:
+    rig = Rig({"a": [lambda: Body(b"+a", 100.0, b"")], "b": [OK]}, ejecting())
+
+    async def read(dispatcher: Dispatcher, job: Job) -> None:
+        async with dispatcher.streamed(job):
+            raise leaves
+
+    with pytest.raises(leaves):
+        rig.run(read)
+    assert (rig.order, outcomes(rig), state(rig)["a"]) == (["a"], [("a", "cancelled")], 0.0)
+
+
+def test_a_client_that_leaves_between_two_tries_ends_them() -> None:
+    rig = Rig({"a": [refuses("rate_limited 5", 429), OK]})
+
+    async def main() -> None:
+        job = rig.job()
+
+        async def work() -> None:
+            with job.clock:
+                await rig.dispatcher().whole(job)
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        await asyncio.sleep(100)
+
+    run(main())
+    assert rig.order == ["a"]
+
+
+def test_a_fault_of_ours_leaves_nothing_in_flight() -> None:
+    rig = Rig({"a": [OK]})
+
+    async def read(dispatcher: Dispatcher, job: Job) -> None:
+        async with dispatcher.streamed(job):
+            raise LookupError("ours")
+
+    with pytest.raises(LookupError):
+        rig.run(read)
+    assert state(rig) == {"a": 0.0}
+
+
+def test_a_deployment_without_a_free_place_is_passed_over() -> None:
+    rules = Rules(bulkhead=BulkheadRules(start=1, least=1, most=1, wait=1.0))
+    rig = Rig({"a": [says("slow", 50.0)], "b": [OK]}, rules)
+
+    async def main() -> tuple[str, str]:
+        dispatcher = rig.dispatcher()
+
+        async def one(job: Job) -> str:
+            with job.clock:
+                return (await dispatcher.whole(job))[1].choices[0].text
+
+        first = asyncio.create_task(one(rig.job()))
+        await asyncio.sleep(1)
+        return await one(rig.job()), await first
+
+    assert run(main()) == ("ok", "slow")
+    assert [outcome for _, outcome in outcomes(rig)] == ["ok", "busy", "ok"]
+
+
+def test_an_attempt_is_written_down_with_its_times_status_and_words() -> None:
+    rig = Rig({"a": [refuses("server", 500, 3.0)], "b": [says("ok", 4.0)]})
+    rig.whole()
+    first, second = rig.record.attempts
+    assert (first.status, first.message, first.finished - first.started) == (500, "a server", 3.0)
+    assert (second.status, second.outcome, second.finished - second.started) == (None, "ok", 4.0)
+    assert rig.record.waited == pytest.approx(rig.time)
+
+
+def test_a_new_table_forgets_what_it_does_not_have() -> None:
+    rig = Rig({"a": [refuses("server")]}, ejecting())
+
+    async def main() -> None:
+        dispatcher = rig.dispatcher()
+        job = rig.job()
+        with pytest.raises(UpstreamError), job.clock:
+            await dispatcher.whole(job)
+        dispatcher.keep(TABLE)
+        assert state(rig) == {"a": 2.0}
+        dispatcher.keep(snapshot("vendors: {v: {profile: openai, api_key: k}}\nmodels: {v/other: {}}"))
+        assert state(rig) == {}
+
+    run(main())
+
+
+def test_targets_of_a_plan_are_needed() -> None:
+    with pytest.raises(RuntimeError, match="v/m"):
+        Rig({}).whole()

@@ -1,0 +1,181 @@
+"""What may be repeated, who pays for it, and how long it waits."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.retries import (
+    RetryBudget,
+    RetryBudgets,
+    RetryRules,
+    is_free,
+    least_useful,
+    may_repeat,
+    retrying,
+    wait_for_same,
+)
+from tests.proxy.virtual_time import run
+
+RULES = RetryRules()
+KINDS = st.sampled_from(FailureKind)
+DRAWS = st.floats(0, 1, exclude_max=True)
+
+
+def failure(kind: FailureKind, asked: float | None = None, unsent: bool = False) -> Failure:
+    """A failure of that kind."""
+    return Failure(kind, "why", 500, retry_after=asked, unsent=unsent)
+
+
+@given(KINDS, st.booleans())
+def test_what_is_repeatable_strictly_is_so_safely_and_nothing_when_it_is_off(kind: FailureKind, unsent: bool) -> None:
+    failed = failure(kind, unsent=unsent)
+    assert may_repeat(failed, "safe")
+    assert not may_repeat(failed, "off")
+    assert may_repeat(failed, "strict") or not is_free(failed)
+
+
+@pytest.mark.parametrize(
+    "kind", [FailureKind.SERVER, FailureKind.TIMEOUT, FailureKind.TRUNCATED, FailureKind.MALFORMED]
+)
+def test_what_may_have_been_generated_is_not_repeated_strictly_unless_it_was_not_sent(kind: FailureKind) -> None:
+    assert not may_repeat(failure(kind), "strict")
+    assert may_repeat(failure(kind, unsent=True), "strict")
+    assert not is_free(failure(kind))
+    assert is_free(failure(kind, unsent=True))
+
+
+@given(KINDS, st.none() | st.floats(0, 1e6), st.floats(0, 100), DRAWS)
+def test_a_wait_is_never_shorter_than_asked_for_and_never_much_longer(
+    kind: FailureKind, asked: float | None, away: float, draw: float
+) -> None:
+    wait = wait_for_same(failure(kind, asked), away, RULES, lambda: draw)
+    if wait is not None:
+        least = max(asked or 0.0, away)
+        assert least <= wait <= max(least * 1.1, RULES.throttled)
+        assert least <= RULES.longest_asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "away", "expected"),
+    [
+        (FailureKind.RATE_LIMITED, 1.0, 0.0, 1.05),
+        (FailureKind.RATE_LIMITED, 10.0, 0.0, 10.5),
+        (FailureKind.RATE_LIMITED, 10.1, 0.0, None),
+        (FailureKind.RATE_LIMITED, 0.2, 1.0, 1.05),
+        (FailureKind.OVERLOADED, None, 0.0, 0.5),
+        (FailureKind.SERVER, None, 0.0, 0.125),
+        (FailureKind.SERVER, 3.0, 0.0, 3.15),
+        (FailureKind.CONNECT, None, 0.0, None),
+        (FailureKind.TIMEOUT, None, 0.0, None),
+        (FailureKind.INVALID_REQUEST, None, 0.0, None),
+    ],
+)
+def test_the_same_deployment_is_asked_again_after(
+    kind: FailureKind, asked: float | None, away: float, expected: float | None
+) -> None:
+    wait = wait_for_same(failure(kind, asked), away, RULES, lambda: 0.5)
+    assert wait == (None if expected is None else pytest.approx(expected))
+
+
+def test_who_hung_up_without_an_answer_is_not_asked_again() -> None:
+    assert wait_for_same(Failure(FailureKind.SERVER, "why"), 0.0, RULES, lambda: 0.5) is None
+
+
+def test_a_try_needs_the_usual_time_or_two_seconds_or_a_tenth_of_the_whole() -> None:
+    assert least_useful(30.0, 600.0, RULES) == 30.0
+    assert least_useful(None, 600.0, RULES) == 2.0
+    assert least_useful(None, 5.0, RULES) == 0.5
+
+
+def spent(budget: RetryBudget, now: float) -> int:
+    """How many tokens there are."""
+    count = 0
+    while budget.holds(now):
+        budget.take()
+        count += 1
+    return count
+
+
+def test_a_budget_begins_with_ten_and_gains_one_a_second_and_a_fifth_a_request() -> None:
+    budget = RetryBudget(RULES, 0.0)
+    assert spent(budget, 0.0) == 10
+    assert spent(budget, 5.0) == 5
+    budget.requests += 20
+    assert spent(budget, 5.0) == 4
+
+
+def test_a_budget_holds_what_ten_seconds_bring() -> None:
+    budget = RetryBudget(RULES, 0.0)
+    budget.requests += 100 * 1000
+    assert spent(budget, 1000.0) == 210
+    assert spent(budget, 5000.0) == 10
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.integers(0, 500)), max_size=30))
+def test_no_more_is_ever_spent_than_was_gained(steps: list[tuple[float, int]]) -> None:
+    budget = RetryBudget(RULES, 0.0)
+    now, requests, used = 0.0, 0, 0
+    for passed, arrived in steps:
+        now += passed
+        requests += arrived
+        budget.requests += arrived
+        used += spent(budget, now)
+        assert used <= 10 + now + 0.2 * requests + 1e-6
+
+
+def test_each_name_has_its_budget_and_one_is_over_all() -> None:
+    budgets = RetryBudgets(RULES, 0.0)
+    for name in ("a", "b"):
+        budgets.arrived(name, 0.0)
+    assert [budgets.spend("a", 0.0) for _ in range(6)] == [True] * 6
+    assert [budgets.spend("b", 0.0) for _ in range(5)] == [True] * 4 + [False]
+
+
+def test_what_one_name_may_not_spend_is_not_taken_from_all() -> None:
+    budgets = RetryBudgets(RULES, 0.0)
+    for name in ("a", "b"):
+        budgets.arrived(name, 0.0)
+    for _ in range(20):
+        budgets.spend("a", 0.0)
+    budgets.keep({"b"})
+    budgets.arrived("a", 10.0)
+    assert budgets.spend("b", 10.0)
+    assert budgets.spend("a", 10.0)
+
+
+def test_calling_again_ends_with_the_last_failure_and_waits_as_decided() -> None:
+    failures = [failure(kind) for kind in (FailureKind.SERVER, FailureKind.TIMEOUT, FailureKind.AUTH)]
+    seen: list[FailureKind] = []
+    waits = iter([1.0, 2.0, None])
+    times: list[float] = []
+
+    def decide(failed: Failure) -> float | None:
+        seen.append(failed.kind)
+        return next(waits)
+
+    async def ask() -> None:
+        times.append(asyncio.get_running_loop().time())
+        raise UpstreamError(failures[len(times) - 1])
+
+    async def main() -> None:
+        with pytest.raises(UpstreamError) as caught:
+            await retrying(decide)(ask)
+        assert caught.value.failure is failures[-1]
+
+    run(main())
+    assert (seen, times) == ([each.kind for each in failures], [0.0, 1.0, 3.0])
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, LookupError])
+def test_nothing_else_is_called_again(error: type[BaseException]) -> None:
+    async def ask() -> None:
+        raise error
+
+    async def main() -> None:
+        with pytest.raises(error):
+            await retrying(lambda failed: 0.0)(ask)
+
+    run(main())
