@@ -1,0 +1,213 @@
+"""The whole gateway in this process before two faulty vendors, and the ledger that nothing may leave a trace in.
+
+Never a fault, and never an assertion about an answer.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import orjson
+from prometheus_client.parser import text_string_to_metric_families
+
+from providers.unified import JsonObject, JsonValue
+from proxy.app import Listen, Running, running
+from proxy.bulkhead import BulkheadRules
+from proxy.deployments import Rules
+from proxy.health import HealthRules
+from proxy.reload import Source
+from proxy.retries import RetryRules
+from tests.proxy.raw_client import Answer, exchange, request
+from tests.proxy.tables import digest_of
+from tests.support.openai_wire import completion, completion_frames
+from tests.support.script import Script
+from tests.support.vendor import FakeVendor
+from tests.support.wire import json_answer, sse_answer
+
+KEY: Final = "dk-canary-of-the-client"
+OPERATOR_KEY: Final = "sk-canary-of-the-operator"
+AUTH: Final = {"Authorization": f"Bearer {KEY}"}
+
+TABLE: Final = f"""\
+version: 1
+server: {{port: 0, admin: {{port: 0}}, watch: false, drain_grace: 0s, drain_timeout: 1s}}
+defaults:
+  api_key: "${{KEY}}"
+  allow_private: true
+  timeouts: {{connect: 500ms, first_event: 500ms, idle: 500ms, total: 4s, progress: 1500ms, stream: 3s}}
+vendors:
+  one: {{profile: openai_compatible, base_url: "http://127.0.0.1:${{ONE}}/v1"}}
+  two: {{profile: openai_compatible, base_url: "http://127.0.0.1:${{TWO}}/v1"}}
+models:
+  one/m: {{}}
+  two/m: {{}}
+routes:
+  both: {{targets: [one/m, two/m]}}
+teams:
+  search: {{keys: ["{digest_of(KEY)}"], models: ["one/m", "two/m", both]}}
+"""
+"""`one/m` is alone; `both` falls back from it to `two/m`. Times are a tenth or less of the built-in ones."""
+
+SCALED: Final = Rules(
+    HealthRules(
+        window=3.0,
+        first_ejection=0.5,
+        longest_ejection=3.0,
+        forgive=6.0,
+        slow_start=1.0,
+        cooldown=0.5,
+        cooldown_least=0.1,
+        cooldown_most=6.0,
+        quota=30.0,
+        auth=6.0,
+        hanging_age=0.5,
+        panic_every=0.1,
+    ),
+    BulkheadRules(wait=0.1),
+    RetryRules(elsewhere=0.005, first=0.025, throttled=0.1, longest_asked=1.5, useful=0.2),
+)
+"""The built-in rules with a tenth of their times."""
+
+SETTLED_WITHIN: Final = 1.0
+"""Seconds after which everything that a request held is given back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What is held at a moment."""
+
+    tasks: int
+    acquired: int
+    in_flight: int
+    clocks: int
+    admitted: tuple[int, int, int]
+    gauge: float
+    places: int
+
+    @property
+    def settled(self) -> bool:
+        """Whether no request holds anything. Idle connections to a vendor may stay."""
+        return not (self.acquired or self.in_flight or self.clocks or any(self.admitted) or self.gauge or self.places)
+
+
+@dataclass(slots=True)
+class Rig:
+    """A gateway under a fault. `stream` is how `ask` asks, both fake vendors answer well until they are told not to."""
+
+    app: Running
+    one: FakeVendor
+    two: FakeVendor
+    log: BytesIO
+    stream: bool = False
+    asked: int = 0
+    path: Path = field(default_factory=Path)
+
+    @property
+    def port(self) -> int:
+        """Where the gateway listens."""
+        return int(self.app.url.rpartition(":")[2])
+
+    async def ask(self, model: str = "one/m", path: str = "/v1/completions", **fields: JsonValue) -> Answer:
+        """The answer to one request, in the way of this case."""
+        return await self.post({"model": model, "prompt": "hi", "stream": self.stream, **fields}, path)
+
+    async def post(
+        self, body: JsonValue | bytes, path: str = "/v1/completions", headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """The answer to a POST with the team's key."""
+        self.asked += 1
+        return await exchange(self.port, request("POST", path, body, {**AUTH, **(headers or {})}))
+
+    async def good(self) -> Script:
+        """What a vendor answers to the way in which this case asks."""
+        return ok(self.stream)
+
+    async def logged(self) -> list[JsonObject]:
+        """The access log's lines, once there is one for each request asked so far."""
+        while len(lines := self.lines()) < self.asked:  # noqa: ASYNC110 - a buffer tells no one
+            await asyncio.sleep(0.01)
+        return lines
+
+    def lines(self) -> list[JsonObject]:
+        """The access log's lines so far."""
+        return [orjson.loads(line) for line in self.log.getvalue().splitlines()]
+
+    async def series(self, prefix: str = "") -> dict[str, float]:
+        """The samples whose name begins so: name with its sorted labels to value."""
+        headers = {"Cache-Control": "no-cache"}
+        async with aiohttp.ClientSession() as http, http.get(f"{self.app.admin_url}/metrics", headers=headers) as got:
+            text = await got.text()
+        return {
+            " ".join(
+                [sample.name.removeprefix("dragoman_"), *sorted(map("=".join, sample.labels.items()))]
+            ): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name.startswith(f"dragoman_{prefix}")
+        }
+
+    async def ledger(self) -> Ledger:
+        """What is held now."""
+        app, deployments = self.app, self.app.dispatcher.deployments
+        sessions = (*app.transport._pooled.values(), *app.transport._fresh.values())
+        connectors = [session.connector for session in sessions]
+        gauges = await self.series("inflight_requests")
+        return Ledger(
+            # A fake vendor runs one for each of its connections.
+            tasks=len(asyncio.all_tasks()) - self.one.open_connections - self.two.open_connections,
+            acquired=sum(len(connector._acquired) for connector in connectors if connector is not None),
+            in_flight=app.gateway.in_flight,
+            clocks=len(app.gateway.clocks),
+            admitted=(app.admission.requests, app.admission.streams, app.admission.body_bytes),
+            gauge=sum(gauges.values()),
+            places=sum(places.in_flight + places.waiting for places in deployments._bulkheads.values()),
+        )
+
+    async def settled(self, before: Ledger) -> Ledger:
+        """The ledger once nothing is held and no task is left over, or as it is when that takes too long."""
+        loop = asyncio.get_running_loop()
+        now, end = before, loop.time() + SETTLED_WITHIN
+        done = False
+        while not done and loop.time() < end:
+            now = await self.ledger()
+            done = now.settled and now.tasks <= before.tasks
+            await asyncio.sleep(0.01)
+        return now
+
+
+def ok(stream: bool, text: str = "hello") -> Script:
+    """A good answer."""
+    return sse_answer(completion_frames([text])) if stream else json_answer(200, completion(text, "m"))
+
+
+def answering(text: str) -> Callable[[object], Script]:
+    """A vendor that always answers well, in the way it is asked."""
+
+    def answer(received: object) -> Script:
+        body = received.json()  # type: ignore[attr-defined]  # a Received
+        return ok(bool(body.get("stream")), text)
+
+    return answer
+
+
+def descriptors() -> int:
+    """Open files and sockets of this process."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+@asynccontextmanager
+async def rig(folder: Path, stream: bool = False, table: str | None = None) -> AsyncIterator[Rig]:
+    """A gateway that is up, with its vendors, for as long as the block."""
+    async with FakeVendor(answering("one")) as one, FakeVendor(answering("two")) as two:
+        path = folder / "gateway.yaml"
+        path.write_text(table or TABLE, encoding="utf-8")
+        source = Source(path, {"KEY": OPERATOR_KEY, "ONE": str(one.port), "TWO": str(two.port)})
+        log = BytesIO()
+        async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), log, SCALED) as app:
+            yield Rig(app, one, two, log, stream, path=path)

@@ -1,0 +1,66 @@
+"""Every fault of the failure model, by number: on both event loops, whole and streamed, and nothing is left behind."""
+
+import asyncio
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from tests.faults import clients, content, lifecycle, upstream_connections, upstream_streams  # noqa: F401 - they register
+from tests.faults.registry import NOT_RUN, NUMBERS, Fault, faults
+from tests.faults.rig import descriptors, rig
+from tests.support.facts import facts
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+LONGEST = 10.0
+"""Seconds that any of them may take; the limits in the tables are far below that."""
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("fault", list(faults()), ids=lambda fault: fault.id)
+def test_a_fault_has_its_documented_end(fault: Fault, loop: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    before = descriptors()
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(shown(fault, tmp_path))
+    gc.collect()
+    assert descriptors() == before
+    facts(pytestconfig)["fault", str(fault.number), fault.id, loop] += 1
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whatever is opened once in a process has been opened before anybody counts."""
+    for factory in LOOPS.values():
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(idle(tmp_path_factory.mktemp("warm")))
+
+
+async def idle(folder: Path) -> None:
+    """One good request."""
+    async with rig(folder) as made:
+        await made.ask()
+        await made.series()
+
+
+async def shown(fault: Fault, folder: Path) -> None:
+    """Run one fault, and look afterwards at what it left."""
+    async with rig(folder, bool(fault.stream), fault.table) as made:
+        before = await made.ledger()
+        assert before.settled
+        async with asyncio.timeout(LONGEST):
+            await fault.test(made)
+        after = await made.settled(before)
+        assert after.settled, after
+        assert after.tasks <= before.tasks, [task.get_name() for task in asyncio.all_tasks()]
+
+
+def test_every_number_is_shown_or_has_a_reason_not_to_be() -> None:
+    shown = {fault.number for fault in faults()}
+    assert shown.isdisjoint(NOT_RUN)
+    assert shown | NOT_RUN.keys() == set(NUMBERS)
