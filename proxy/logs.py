@@ -71,11 +71,17 @@ class LineWriter:
 
 
 def _dump(fields: Mapping[str, object]) -> bytes:
-    """One line of JSON; bytes of a client that were no UTF-8 live on as lone surrogates, which orjson refuses."""
+    """One line of JSON that is one line to every reader: U+2028, U+2029 and controls beyond ASCII's are escaped.
+
+    Bytes of a client that were no UTF-8 live on as lone surrogates, which orjson refuses.
+    """
     try:
-        return orjson.dumps(fields)
+        line = orjson.dumps(fields)
     except orjson.JSONEncodeError:
-        return json.dumps(fields).encode("ascii")
+        line = b"\xff"
+    if not line.isascii():
+        line = json.dumps(fields).encode("ascii")
+    return line.replace(b"\x7f", b"\\u007f")
 
 
 def _shorten(line: bytes) -> bytes:
@@ -122,7 +128,14 @@ def request_line(record: RequestRecord) -> bytes:
         fields["attempts"] = [
             {"deployment": a.deployment, "outcome": a.outcome, "status": a.status, "message": a.message} for a in failed
         ]
-    return _dump(fields)
+    line = _dump(fields)
+    return line if len(line) <= MAX_LINE else _dump(_briefly(fields, record))
+
+
+def _briefly(fields: Mapping[str, object], record: RequestRecord) -> dict[str, object]:
+    """A line's fields without its lists, and with less of what the client chose: within MAX_LINE whatever it was."""
+    kept = {name: value for name, value in fields.items() if not isinstance(value, list | tuple)}
+    return {**kept, "path": record.path[:64], "model": record.asked[:64], "cut": True}
 
 
 def request_text(record: RequestRecord) -> bytes:
@@ -170,17 +183,19 @@ def trace(error: BaseException) -> str:
     return "\n".join(["Traceback (most recent call last):", *reversed(told)])
 
 
+MAX_MESSAGE, MAX_TRACEBACK = 2000, 2000
+"""Characters of what the process says of itself, and of a traceback from its end on."""
+
+
 class TextFormatter(logging.Formatter):
-    """The process's own messages for people, exceptions without their text."""
+    """The process's own messages for people, each in one line, exceptions as frames below it and without their text."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        # asyncio's own messages quote exceptions from their second line on.
-        if record.name == "asyncio":
-            record = copy(record)
-            record.msg, record.args = _message(record), None
+        record = copy(record)
+        record.msg, record.args = ascii(_message(record))[1:-1][:MAX_MESSAGE], None
         return super().format(record)
 
     def formatException(
@@ -190,7 +205,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(TextFormatter):
-    """The same as JSON lines; a traceback stays within its line."""
+    """The same as JSON lines; a traceback stays within its line, and a line within MAX_LINE."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, object] = {
@@ -200,8 +215,11 @@ class JsonFormatter(TextFormatter):
             "message": _message(record),
         }
         if record.exc_info:
-            fields["traceback"] = self.formatException(record.exc_info)[-2000:]
-        return _dump(fields).decode()
+            fields["traceback"] = self.formatException(record.exc_info)[-MAX_TRACEBACK:]
+        line = _dump(fields)
+        if len(line) > MAX_LINE:
+            line = _dump({**fields, "message": ascii(fields["message"])[1:-1][: MAX_MESSAGE // 2], "cut": True})
+        return line.decode()
 
 
 def set_up(form: str) -> logging.Logger:
@@ -219,6 +237,7 @@ def set_up(form: str) -> logging.Logger:
 
 def _message(record: logging.LogRecord) -> str:
     message = record.getMessage()
+    # asyncio's own messages quote exceptions from their second line on.
     return message.partition("\n")[0] if record.name == "asyncio" else message
 
 

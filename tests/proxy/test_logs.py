@@ -10,12 +10,25 @@ from io import BytesIO
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typing_extensions import override
 
 from providers.completion import Usage
 from providers.price import Price
 from proxy import logs
-from proxy.logs import LINES, MAX_LINE, JsonFormatter, LineWriter, request_line, request_text, set_up, timestamp, trace
+from proxy.logs import (
+    LINES,
+    MAX_LINE,
+    JsonFormatter,
+    LineWriter,
+    TextFormatter,
+    request_line,
+    request_text,
+    set_up,
+    timestamp,
+    trace,
+)
 from proxy.record import Attempt, RequestRecord
 
 
@@ -108,11 +121,41 @@ def test_names_of_the_client_are_cut() -> None:
     assert (line["model"], line["path"]) == ("m" * 256, "/" + "p" * 255)
 
 
+ODD = ["\udcff", "a\nb", "a\x1b[31mb", 'quote"', "\u2028", "\u2029", "\x85", "\x7f", "ü", "\0", "\u202e",
+       '\r\n{"level":"error"}', "\v", "\x1c"]  # fmt: skip
+
+
 @pytest.mark.parametrize("form", sorted(LINES))
-@pytest.mark.parametrize("odd", ["\udcff", "a\nb", "a\x1b[31mb", 'quote"', "\u2028", "ü", "\0"])
+@pytest.mark.parametrize("odd", ODD)
 def test_whatever_a_client_calls_things_the_line_is_one_line(form: str, odd: str) -> None:
-    line = LINES[form](finished(odd, "/" + odd)).decode()
-    assert min(line) >= " "
+    line = LINES[form](finished(odd, "/" + odd)).decode("ascii")
+    assert line.isprintable()
+    assert line.splitlines() == [line]
+    if form == "json":
+        assert json.loads(line)["path"] == "/" + odd
+
+
+@pytest.mark.parametrize("form", sorted(LINES))
+@pytest.mark.parametrize("character", ["a", "\0", "ü", "\U0001f600", "\\", '"', "\udcff"])
+def test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short(form: str, character: str) -> None:
+    record = finished(character * 9000, "/" + character * 9000)
+    record.request_id = "r" * 128
+    name = "v" * 64 + "/" + "m" * 126 + "/" + "d" * 64
+    record.attempts = [Attempt(name, 1.0, 2.0, "server", 500, character * 9000) for _ in range(9)]
+    record.emulated, record.dropped = ("n",) * 900, (character * 900,) * 900
+    line = LINES[form](record)
+    assert len(line) <= MAX_LINE
+    assert b"r" * 128 in line
+    if form == "json":
+        read = json.loads(line)
+        assert (read["cut"], read["status"], read["deployment"]) == (True, 200, name)
+
+
+@given(st.text(), st.text())
+def test_no_text_makes_a_second_line(asked: str, path: str) -> None:
+    for form in LINES.values():
+        line = form(finished(asked, path)).decode("ascii")
+        assert line.isprintable()
 
 
 def test_people_read_who_asked_who_answered_and_how_long_it_took() -> None:
@@ -259,6 +302,29 @@ def test_an_interrupt_is_the_interpreter_s_to_show(
     set_up("json")
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert capsys.readouterr().err.strip() == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize("odd", [*ODD, "\U0001f600" * 9000, "a" * 9000, "\\" * 9000, '"' * 9000])
+def test_messages_of_the_process_are_short_single_lines_in_both_forms(odd: str) -> None:
+    record = logging.LogRecord("dragoman", logging.ERROR, "f", 1, "path %s", (odd,), None)
+    told = [formatter.format(record) for formatter in (JsonFormatter(), TextFormatter())]
+    for line in told:
+        assert line.isprintable()
+        assert line.isascii()
+        assert len(line) <= MAX_LINE
+    assert json.loads(told[0])["message"].startswith("path ")
+    assert " ERROR path " in told[1]
+
+
+def test_a_long_message_leaves_room_for_its_traceback() -> None:
+    try:
+        raise LookupError
+    except LookupError:
+        record = logging.LogRecord("dragoman", logging.ERROR, "f", 1, "\0" * 9000, (), sys.exc_info())
+    line = JsonFormatter().format(record)
+    assert len(line) <= MAX_LINE
+    assert orjson.loads(line)["traceback"].endswith("LookupError")
+    assert orjson.loads(line)["cut"] is True
 
 
 @pytest.fixture
