@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from config.problems import Path, Problem
-from config.schema import GatewayConfig
+from config.schema import Deployment, GatewayConfig, RouteTarget
 from config.semantics import Check, Table, levels, route_maps
 
 
@@ -42,16 +42,24 @@ def _shared_key(table: Table) -> Iterator[Problem]:
 
 
 def _idle_weights(table: Table) -> Iterator[Problem]:
-    message = "has no effect under policy priority"
     for key, model in table.config.models.items():
-        for name, deployment in model.deployments.items() if model.policy == "priority" else ():
-            if "weight" in deployment.model_fields_set:
-                yield table.at_key(("models", key, "deployments", name, "weight"), message)
-    for path, routes in route_maps(table.config):
+        for name, deployment in model.deployments.items():
+            if _is_idle(model.policy, deployment):
+                path: Path = ("models", key, "deployments", name, "weight")
+                yield table.at_key(path, f"has no effect under policy {model.policy}")
+    for at, routes in route_maps(table.config):
         for name, route in routes.items():
-            for index, target in enumerate(route.targets if route.policy == "priority" else ()):
-                if "weight" in target.model_fields_set:
-                    yield table.at_key((*path, name, "targets", index, "weight"), message)
+            for index, target in enumerate(route.targets):
+                if _is_idle(route.policy, target):
+                    path = (*at, name, "targets", index, "weight")
+                    yield table.at_key(path, f"has no effect under policy {route.policy}")
+
+
+def _is_idle(policy: str, member: Deployment | RouteTarget) -> bool:
+    """Whether a weight is written where the policy does not ask for it; most ask at least whether it is 0."""
+    if policy in ("weighted", "least_busy") or "weight" not in member.model_fields_set:
+        return False
+    return policy == "priority" or member.weight > 0
 
 
 def _nothing_to_ask_for(table: Table) -> Iterator[Problem]:

@@ -52,6 +52,13 @@ from config.types import (
 
 SurfaceName = Literal["openai", "scale", "fireworks", "pais"]
 
+_WEIGHT = "Its share under policy weighted, what it can carry under least_busy. 0 takes it out, except under priority."
+_POLICIES = (
+    "priority: as written. weighted: drawn by weight. round_robin: in turn. least_busy: the fewest requests under way"
+    " for its weight. fastest: the soonest usual first byte, and any for one request in twenty, so that a slow one is"
+    " seen to recover."
+)
+
 
 class Timeouts(Section):
     """Deadlines of one attempt. Each is inherited by itself."""
@@ -181,7 +188,7 @@ class Deployment(DeploymentSettings):
     upstream_model: Text | None = Field(
         default=None, description="The model's name at the upstream. Built in: the model's."
     )
-    weight: Weight = Field(default=1, description="Share of the requests under policy weighted; 0 takes none.")
+    weight: Weight = Field(default=1, description=_WEIGHT)
 
 
 class Model(DeploymentSettings):
@@ -191,9 +198,7 @@ class Model(DeploymentSettings):
         default=None,
         description="The model's name at the upstream. Built in: what follows the vendor in the model string.",
     )
-    policy: Policy = Field(
-        default="priority", description="priority: deployments in the order written. weighted: drawn by their weights."
-    )
+    policy: Policy = Field(default="priority", description=f"In which order the deployments are tried. {_POLICIES}")
     deployments: dict[DeploymentName, Deployment] = Field(
         default={}, description="Where the model runs, by name. None listed: one deployment named default."
     )
@@ -203,7 +208,7 @@ class RouteTarget(Shorthand):
     """One target of a route; a bare name is a target of weight 1."""
 
     target: TargetName = Field(description="A model, a model's deployment, or another route.")
-    weight: Weight = Field(default=1, description="Share of the requests under policy weighted; 0 takes none.")
+    weight: Weight = Field(default=1, description=_WEIGHT)
 
     @model_validator(mode="before")
     @classmethod
@@ -222,9 +227,7 @@ class Route(Shorthand):
     """A name of our own over models; a bare name is a route with one target."""
 
     targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
-    policy: Policy = Field(
-        default="priority", description="priority: targets in the order written. weighted: drawn by weight."
-    )
+    policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {_POLICIES}")
     fallbacks: Fallbacks = Field(
         default=Fallbacks(), description="Where requests go instead that no target can answer for what they hold."
     )

@@ -275,11 +275,11 @@ def _zero_weights(table: Table) -> Iterator[Problem]:
     message = "the weights sum to zero: nothing could be chosen"
     for key, model in table.config.models.items():
         weights = [deployment.weight for deployment in model.deployments.values()]
-        if model.policy == "weighted" and weights and not sum(weights):
+        if model.policy != "priority" and weights and not sum(weights):
             yield table.at_key(("models", key, "deployments"), message)
     for path, routes in route_maps(table.config):
         for name, route in routes.items():
-            if route.policy == "weighted" and not sum(target.weight for target in route.targets):
+            if route.policy != "priority" and not sum(target.weight for target in route.targets):
                 yield table.at_key((*path, name, "targets"), message)
 
 

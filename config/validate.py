@@ -19,8 +19,6 @@ from config.tree import ListNode, MapNode, Node, ScalarNode, find, key_position,
 from config.values import Value
 
 _PLANNED: Final = frozenset({"limits", "budget"})
-_PLANNED_POLICIES: Final = frozenset({"round_robin", "least_busy", "fastest"})
-_NOT_YET: Final = "; not supported by this version"
 
 _WANTED: Final = {
     "string_type": "text",
@@ -138,7 +136,7 @@ def _message(error: ErrorDetails, root: Node) -> str:
 def _unknown_key(path: Path) -> str:
     name, section = str(path[-1]), _section_at(path[:-1])
     if name in _PLANNED:
-        return f"unknown key{_NOT_YET}"
+        return "unknown key; not supported by this version"
     return f"unknown key{did_you_mean(name, section.model_fields if section else ())}"
 
 
@@ -167,7 +165,7 @@ def _not_an_option(expected: str, word: str) -> str:
     options = sentence.replace(" or ", ", ").split(", ")
     if word in options:
         return f"must be {sentence}, without quotes"
-    return f"must be {sentence}{_NOT_YET if word in _PLANNED_POLICIES else did_you_mean(word, options)}"
+    return f"must be {sentence}{did_you_mean(word, options)}"
 
 
 # Which section a path leads to --------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import pytest
 from config.loader import load_text
 from providers.profiles import load_profiles
 from proxy.cli import argument_parser
-from proxy.policies import POLICIES
 from proxy.router import Router
 from proxy.snapshot import build_snapshot
 from proxy.surfaces.registry import SURFACES
@@ -155,7 +154,6 @@ def test_what_is_said_to_be_missing_is_missing() -> None:
     router = Router(SURFACES)
     assert [path for path in missing if path.startswith("/") and router.resolve(path).methods] == []
     assert [name for name in missing if name.removeprefix("dragoman ") in commands()] == []
-    assert set(POLICIES) == {"priority", "weighted"} <= set(missing)
 
 
 @pytest.mark.parametrize("readme", READMES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -50,6 +50,23 @@ def test_a_weight_nobody_reads_is_a_warning() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("policy", "read"),
+    [("weighted", (0, 1, 2)), ("least_busy", (0, 1, 2)), ("round_robin", (0,)), ("fastest", (0,)), ("priority", ())],
+)
+def test_each_policy_reads_the_weights_it_reads(policy: str, read: tuple[int, ...]) -> None:
+    for weight in range(3):
+        weighed = f"{{policy: {policy}, deployments: {{a: {{weight: {weight}}}, b: {{}}}}}}"
+        route = f"{{policy: {policy}, targets: [v/m, {{target: v/m/b, weight: {weight}}}]}}"
+        text = f"version: 1\nvendors: {{v: {{}}}}\nmodels: {{v/m: {weighed}}}\nroutes: {{r: {route}}}\n"
+        told = [each.partition(" ")[2] for each in warnings(text)]
+        idle = [
+            f"models.v/m.deployments.a.weight: has no effect under policy {policy}",
+            f"routes.r.targets.1.weight: has no effect under policy {policy}",
+        ]
+        assert told == ([] if weight in read else idle)
+
+
 def test_nothing_to_ask_for_is_a_warning() -> None:
     assert warnings("version: 1\n") == ["1:1 models: no models: every request would be answered with 404"]
     assert warnings(TEAM) == ["10:3 teams.t: this team may ask for nothing: list models, or write routes"]

@@ -22,7 +22,10 @@ def test_every_key_is_in_the_tables() -> None:
 def test_a_row_says_what_a_value_is_and_what_it_is_without() -> None:
     rows = reference().splitlines()
     assert "| `port` | number | `8080` | Port to listen on; 0 takes a free one. |" in rows
-    assert "| `policy` | `priority` or `weighted` | `priority` | " in "\n".join(rows)
+    assert (
+        "| `policy` | `priority` or `weighted` or `round_robin` or `least_busy` or `fastest` | `priority` | "
+        in "\n".join(rows)
+    )
     assert any(row.startswith("| `token` | secret |") for row in rows)
     assert any(row.startswith("| `version` | `1` | required |") for row in rows)
     assert any(row.startswith("| `idle` | duration |") for row in rows)

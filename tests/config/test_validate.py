@@ -61,12 +61,9 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ),
         ("models: {v/m: {budget: {usd: 1}}}", "2:16 models.v/m.budget: unknown key; not supported by this version"),
         (
-            "models: {v/m: {policy: fastest}}",
-            "2:24 models.v/m.policy: must be priority or weighted; not supported by this version",
-        ),
-        (
             "models: {v/m: {policy: wieghted}}",
-            "2:24 models.v/m.policy: must be priority or weighted; did you mean weighted?",
+            "2:24 models.v/m.policy: must be priority, weighted, round_robin, least_busy or fastest;"
+            " did you mean weighted?",
         ),
         ("server: {log: xml}", "2:15 server.log: must be json or text"),
         ("server: {port: lots}", "2:16 server.port: expected a whole number, found text"),

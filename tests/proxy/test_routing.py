@@ -3,9 +3,10 @@
 import pytest
 
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.policies import Draw
+from proxy.load import IDLE, Load
 from proxy.routing import MOST_COMPARED, Plan, Step, allowed, nearest, plan, visible
 from proxy.snapshot import ANYONE, Team
+from tests.proxy.loads import Told
 from tests.proxy.tables import digest_of, snapshot
 
 TABLE = snapshot(
@@ -45,14 +46,9 @@ server: {{surfaces: {{scale: {{default_vendor: openai}}}}}}
 SEARCH, NARROW, NONE = (TABLE.teams[name] for name in ("search", "narrow", "none"))
 
 
-def at(number: float) -> Draw:
-    """A draw that gives one number."""
-    return lambda: number
-
-
 def planned(name: str, team: Team = ANYONE, surface: str = "openai", draw: float = 0.0) -> Plan:
     """The plan for a name."""
-    return plan(TABLE, team, name, surface, at(draw))
+    return plan(TABLE, team, name, surface, Told(lambda: draw))
 
 
 def targets(name: str, team: Team = ANYONE, surface: str = "openai", draw: float = 0.0) -> list[str]:
@@ -128,6 +124,49 @@ def test_a_weighted_route_draws_its_first_member() -> None:
     assert targets("even", draw=0.26) == ["openai/instruct/default", "openai/gpt/default"]
 
 
+LOADED = snapshot(
+    """
+vendors: {a: {profile: openai, api_key: k}, b: {profile: openai, api_key: k}}
+models:
+  a/m: {policy: least_busy, deployments: {x: {}, y: {weight: 2}, z: {weight: 0}}}
+  b/m: {policy: fastest, deployments: {x: {}, y: {}}}
+  b/*: {policy: round_robin, deployments: {x: {}, y: {}}}
+routes:
+  calm: {policy: least_busy, targets: [inner, b/m]}
+  quick: {policy: fastest, targets: [inner, b/m, {target: b/n, weight: 0}]}
+  inner: {targets: [a/m]}
+  turns: {policy: round_robin, targets: [a/m/x, b/m/x]}
+"""
+)
+
+
+def loaded(name: str, load: Load) -> list[str]:
+    """The targets a name leads to under a load."""
+    return [target.name for target in plan(LOADED, ANYONE, name, "openai", load).targets]
+
+
+def test_the_load_orders_the_deployments_of_a_model() -> None:
+    assert loaded("a/m", Told(busy={"a/m/x": 2, "a/m/y": 3})) == ["a/m/y", "a/m/x"]
+    seconds = {"b/m/x": 0.9, "b/m/y": 0.4}
+    assert loaded("b/m", Told(lambda: 0.5, seconds=seconds)) == ["b/m/y", "b/m/x"]
+
+
+def test_the_load_of_a_route_s_member_is_that_of_all_it_leads_to() -> None:
+    busy = {"a/m/x": 1, "a/m/y": 2, "b/m/x": 4}
+    assert loaded("calm", Told(lambda: 0.5, busy))[0].startswith("a/m/")
+    assert loaded("calm", Told(lambda: 0.5, {**busy, "a/m/x": 9}))[0].startswith("b/m/")
+    seconds = {"a/m/x": 0.9, "a/m/y": 0.3, "b/m/x": 0.5, "b/m/y": 0.4}
+    assert loaded("quick", Told(lambda: 0.5, seconds=seconds))[0].startswith("a/m/")
+    assert loaded("quick", Told(lambda: 0.5, seconds={**seconds, "a/m/y": 0.6}))[0] == "b/m/y"
+
+
+def test_turns_are_counted_by_the_table_s_own_names() -> None:
+    told = Told()
+    first = [loaded(name, told)[0] for name in ("turns", "b/one", "turns", "b/two", "turns", "b/one")]
+    assert first == ["a/m/x", "b/one/x", "b/m/x", "b/two/y", "a/m/x", "b/one/x"]
+    assert told.turns == {"turns": 2, "b/*": 2}
+
+
 def test_a_route_over_a_route_expands_depth_first() -> None:
     assert targets("cheap")[:2] == ["fw/accounts/any/default", "openai/gpt/default"]
 
@@ -137,7 +176,7 @@ def test_a_target_that_two_members_lead_to_is_tried_once() -> None:
         "vendors: {openai: {api_key: k}}\nmodels: {openai/a: {}, openai/b: {}}\n"
         "routes: {r: {targets: [openai/a, openai/b, s]}, s: {targets: [openai/b, openai/a/default]}}"
     )
-    found = plan(table, ANYONE, "r", "openai", at(0))
+    found = plan(table, ANYONE, "r", "openai", IDLE)
     assert [target.name for target in found.targets] == ["openai/a/default", "openai/b/default"]
 
 

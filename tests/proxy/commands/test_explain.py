@@ -50,11 +50,11 @@ def test_the_text_shows_steps_targets_and_the_whole_call(ask: Ask) -> None:
     assert "Authorization: ********\n" in text
     assert '"content": "Hi"' in text
     assert "2. anthropic/claude-haiku-4-5/default would get, if those before it could not honour the request\n" in text
-    assert "drawn by weight" not in text
+    assert "chosen for each request" not in text
 
 
 def test_the_text_says_when_chance_decides(ask: Ask) -> None:
-    assert "drawn by weight" in ask("text", model="azure-eu/gpt-4o", messages=MESSAGES)[1]
+    assert "chosen for each request" in ask("text", model="azure-eu/gpt-4o", messages=MESSAGES)[1]
 
 
 def test_the_text_gives_the_reason_of_a_target_that_cannot(ask: Ask) -> None:

@@ -1,0 +1,45 @@
+"""What policies are told of deployments, and of members that lead to several."""
+
+from dataclasses import replace
+
+from proxy.health import Answer, HealthRules
+from proxy.healths import Healths
+from proxy.load import IDLE, LiveLoad, LoadOf
+from tests.providers.dialects.openai_kit import target
+from tests.proxy.loads import Told
+
+A, B, C = (replace(target("vllm"), deployment=name) for name in "abc")
+
+
+def test_the_live_load_is_the_health_s() -> None:
+    healths = Healths(HealthRules(), lambda: 0.0)
+    load = LiveLoad(healths, lambda: 0.25)
+    assert (load.in_flight(A), load.first_byte(A), load.draw()) == (0, None, 0.25)
+    trial = healths.of(A).begin(1.0, Answer.STREAM)
+    healths.of(A).begin(1.0, Answer.WHOLE)
+    trial.first_byte(1.5)
+    assert (load.in_flight(A), load.first_byte(A)) == (2, 0.5)
+    trial.succeeded(9.0)
+    assert (load.in_flight(A), load.in_flight(B)) == (1, 0)
+
+
+def test_each_group_has_its_own_turns() -> None:
+    load = LiveLoad(Healths(HealthRules(), lambda: 0.0), lambda: 0.0)
+    assert [load.turn(group) for group in ("g", "g", "h", "g", "h")] == [0, 1, 0, 2, 1]
+
+
+def test_nothing_is_under_way_where_there_is_no_load() -> None:
+    assert (IDLE.draw(), IDLE.turn("g"), IDLE.turn("g"), IDLE.in_flight(A), IDLE.first_byte(A)) == (0, 0, 0, 0, None)
+
+
+def test_a_member_is_as_busy_as_its_deployments_together_and_as_fast_as_the_fastest_known() -> None:
+    reach = [(A, B, A), (B,), (C,), ()]
+    load = LoadOf(Told(busy={A.name: 2, B.name: 3}, seconds={A.name: 0.5, B.name: 0.25}), "g", reach.__getitem__)
+    assert [load.in_flight(position) for position in range(4)] == [5, 3, 0, 0]
+    assert [load.first_byte(position) for position in range(4)] == [0.25, 0.25, None, None]
+
+
+def test_a_member_s_draws_and_turns_are_the_load_s() -> None:
+    told = Told(draw=lambda: 0.75)
+    load = LoadOf(told, "g", lambda position: ())
+    assert (load.draw(), load.turn(), load.turn(), told.turns) == (0.75, 0, 1, {"g": 1})
