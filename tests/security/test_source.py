@@ -1,0 +1,100 @@
+"""What no source file does, whoever wrote it: run text as code, unpack objects from bytes, weaken TLS, write files."""
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.security.floor import ROOT
+from tests.support import source_rules as rules
+
+UNPACKERS = frozenset(
+    {"pickle", "cPickle", "marshal", "shelve", "dill", "jsonpickle", "xml", "plistlib", "ctypes", "cffi"}
+)
+UNSAFE_YAML = frozenset(
+    {f"yaml.{name}" for name in ("load_all", "full_load", "full_load_all", "unsafe_load", "unsafe_load_all")}
+    | {f"yaml.{name}" for name in ("Loader", "FullLoader", "UnsafeLoader", "CFullLoader", "CUnsafeLoader")}
+)
+PROCESSES = frozenset({"subprocess", "os.system", "os.popen", "os.exec", "pty", "asyncio.create_subprocess_shell"})
+RUNS_TEXT = frozenset({"eval", "exec", "__import__", "breakpoint"})
+WEAKENS_TLS = frozenset({"CERT_NONE", "CERT_OPTIONAL", "_create_unverified_context", "TLSv1", "TLSv1_1"})
+WRITES = frozenset({"write_text", "write_bytes", "unlink", "rmtree", "chmod", "symlink_to"})
+MAY_WRITE = frozenset({"config/reference.py", "providers/reference.py", "proxy/commands/prices.py"})
+"""What `make generate` runs, and the one command that is asked to write a file."""
+
+
+def sources() -> Mapping[str, str]:
+    """Path to text of every Python file of the gateway."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+        for folder in ("config", "providers", "proxy")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+
+def names(text: str) -> Iterator[tuple[str, int]]:
+    """Every bare name that is called, every attribute, and every keyword given as false, with its line."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id, node.lineno
+        elif isinstance(node, ast.Attribute):
+            yield node.attr, node.lineno
+        elif isinstance(node, ast.keyword) and isinstance(node.value, ast.Constant) and node.value.value is False:
+            yield f"{node.arg}=False", node.value.lineno
+
+
+def uses(banned: frozenset[str], text: str) -> list[str]:
+    """The banned names that a text uses."""
+    return [f"{line}: {name}" for name, line in names(text) if name in banned]
+
+
+def found(banned: frozenset[str], but: frozenset[str] = frozenset()) -> dict[str, list[str]]:
+    """The same of every file that is not excepted."""
+    return {path: used for path, text in sources().items() if path not in but and (used := uses(banned, text))}
+
+
+@pytest.mark.parametrize("banned", [UNPACKERS, UNSAFE_YAML, PROCESSES], ids=["unpackers", "yaml", "processes"])
+def test_no_module_that_turns_data_into_behaviour_is_used(banned: frozenset[str]) -> None:
+    files = sources()
+    assert {path: used for path, text in files.items() if (used := rules.forbidden_uses(text, banned))} == {}
+
+
+def test_yaml_is_loaded_by_a_safe_loader_only() -> None:
+    lines = [line for text in sources().values() for line in text.splitlines() if "yaml.load(" in line]
+    assert lines
+    assert [line for line in lines if 'Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)' not in line] == []
+
+
+def test_no_text_is_run_as_code() -> None:
+    assert found(RUNS_TEXT) == {}
+
+
+def test_no_certificate_goes_unchecked() -> None:
+    assert found(WEAKENS_TLS | {"ssl=False", "verify=False", "check_hostname=False", "verify_ssl=False"}) == {}
+
+
+def test_no_file_is_written_by_a_gateway_that_serves() -> None:
+    assert found(WRITES, MAY_WRITE) == {}
+
+
+@pytest.mark.parametrize(
+    ("banned", "text"),
+    [
+        (RUNS_TEXT, "eval('1')"),
+        (RUNS_TEXT, "def f(x):\n    return exec(x)"),
+        (WEAKENS_TLS, "import ssl\ncontext.verify_mode = ssl.CERT_NONE"),
+        (frozenset({"ssl=False"}), "session.get(url, ssl=False)"),
+        (WRITES, "Path('x').write_text('y')"),
+    ],
+)
+def test_each_rule_finds_what_it_forbids(banned: frozenset[str], text: str) -> None:
+    assert uses(banned, text) != []
+
+
+def test_the_linter_s_security_rules_are_on_for_every_source_file() -> None:
+    lint = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["ruff"]["lint"]
+    assert "S" in lint["select"]
+    assert [rule for rule in lint["ignore"] if rule.startswith("S")] == []
+    excused = {path: rules for path, rules in lint["per-file-ignores"].items() if any(r[:1] == "S" for r in rules)}
+    assert excused.keys() <= {"tests/**"}
