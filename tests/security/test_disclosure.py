@@ -1,0 +1,26 @@
+"""Whoever finds a hole finds out what to do with it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.security.floor import ROOT
+
+TEXT = (ROOT / "SECURITY.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "promise",
+    ["in private", "90 days", "latest minor release", "100 times", "prompt injection", "exactly once", "advisory"],
+)
+def test_the_policy_says_how_to_report_and_what_is_promised(promise: str) -> None:
+    assert promise in " ".join(TEXT.split())
+
+
+def test_the_readme_leads_to_it() -> None:
+    assert "(SECURITY.md)" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_what_it_links_to_is_there() -> None:
+    assert Path(ROOT / "deploy" / "floors.yaml").is_file()
+    assert "(deploy/floors.yaml)" in TEXT
