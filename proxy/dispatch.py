@@ -8,7 +8,7 @@ import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from providers.completion import Completion
@@ -138,6 +138,7 @@ class Dispatcher:
         try:
             yield trial
         except UpstreamError as error:
+            error.failure = _unquoted(error.failure, target)
             self._failed(attempt, trial, bulkhead, error.failure)
             raise
         except (asyncio.CancelledError, ConnectionError):
@@ -171,6 +172,13 @@ class Dispatcher:
             bulkhead.limit.lost(now)
         if trial.failed(now, failure):
             self.log.warning("%s is ejected after a failure: %s", attempt.deployment, failure.kind.value)
+
+
+def _unquoted(failure: Failure, target: Target) -> Failure:
+    """The failure without what the vendor repeated of the operator's credential, for the client and for the log."""
+    conceal = target.credential.conceal
+    code, param = (value and conceal(value) for value in (failure.code, failure.param))
+    return replace(failure, message=conceal(failure.message), code=code, param=param)
 
 
 @contextmanager
