@@ -51,8 +51,8 @@ class Lag(Protocol):
     """How late the event loop is."""
 
     @property
-    def p90(self) -> float:
-        """Seconds of which nine in ten of the last ticks stayed below."""
+    def steady(self) -> float:
+        """Seconds; what has lasted only a moment does not count."""
 
 
 class Memory(Protocol):
@@ -88,7 +88,7 @@ class Admission:
             return Reason.BODY_BYTES
         if self._memory.share >= rules.memory_all:
             return Reason.MEMORY
-        if self._lag.p90 > rules.lag_from and self._draw() < rules.share(self._lag.p90):
+        if self._lag.steady > rules.lag_from and self._draw() < rules.share(self._lag.steady):
             return Reason.LOOP_LAG
         return None
 

@@ -14,6 +14,9 @@ from typing import Self
 KEPT = 10
 """Ticks that are looked back on: a second, while nothing lags."""
 
+STEADY = 1.0
+"""Seconds that a lag has to last before it counts: a neighbour on the machine, or a collector, is not a crowd."""
+
 MAX_STACK = 3500
 """Characters of a stack, so that its log line stays below 4 KiB."""
 
@@ -29,20 +32,27 @@ class LagRules:
 
 
 class Lags:
-    """The lags of the last ticks, in seconds. Ticks that have not been yet count as punctual, so that neither the
-    start nor one pause of a collector looks like overload."""
+    """The lags of the last ticks, in seconds: their maximum, and the least that their p90 was in the last second.
 
-    __slots__ = ("_last", "max", "p90")
+    Ticks that have not been yet count as punctual.
+    """
+
+    __slots__ = ("_last", "_p90s", "max", "steady")
 
     def __init__(self) -> None:
         self._last = deque([0.0] * KEPT, KEPT)
-        self.p90 = 0.0
+        self._p90s = deque([(float("-inf"), 0.0)])
+        self.steady = 0.0
         self.max = 0.0
 
-    def add(self, lag: float) -> None:
-        """Another tick."""
+    def add(self, lag: float, now: float) -> None:
+        """Another tick, so late, at this second of any monotonic clock."""
         self._last.append(lag)
-        *_, self.p90, self.max = sorted(self._last)
+        *_, p90, self.max = sorted(self._last)
+        self._p90s.append((now, p90))
+        while len(self._p90s) > 1 and self._p90s[1][0] <= now - STEADY:
+            self._p90s.popleft()  # what stays at the front is what held when the second began
+        self.steady = min(p90 for _, p90 in self._p90s)
 
 
 class LoopLag:
@@ -67,7 +77,8 @@ class LoopLag:
             while True:
                 self.due = self.clock() + self.rules.tick
                 await asyncio.sleep(self.rules.tick)
-                self.lags.add(max(0.0, self.clock() - self.due))
+                now = self.clock()
+                self.lags.add(max(0.0, now - self.due), now)
                 self._told(self.lags.max)
         finally:
             self.due = float("inf")

@@ -16,7 +16,7 @@ SMALL = Lids(requests=2, streams=2, body_bytes=1000)
 class Gauge:
     """A lag and a memory that say what a test wants."""
 
-    p90: float = 0.0
+    steady: float = 0.0
     share: float = 0.0
     drawn: float = 0.0
 
@@ -120,7 +120,7 @@ def test_f70_full_memory_refuses_streams_first_and_then_everything(
 )
 def test_a_late_loop_refuses_the_share_of_its_lag(lag: float, share: float) -> None:
     assert RULES.share(lag) == pytest.approx(share, abs=1e-3)
-    gauge = Gauge(p90=lag)
+    gauge = Gauge(steady=lag)
     admission = door(gauge)
     refused = 0
     for step in range(1000):
@@ -130,7 +130,7 @@ def test_a_late_loop_refuses_the_share_of_its_lag(lag: float, share: float) -> N
 
 
 def test_a_late_loop_lets_streams_go_on() -> None:
-    assert door(Gauge(p90=9.0)).refuses_streams() is None
+    assert door(Gauge(steady=9.0)).refuses_streams() is None
 
 
 @given(st.floats(0, 10), st.floats(0, 10))

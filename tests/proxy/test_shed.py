@@ -76,12 +76,14 @@ async def test_a_refusal_is_told_once_and_counted_with_its_reason(full: Rig) -> 
 async def test_a_late_loop_refuses_and_a_punctual_one_takes_on_again() -> None:
     async with rig() as served:
         served.vendor.default = OK
-        served.lags.add(0.3)
-        assert (await served.post("/v1/completions", ask())).status == 200
-        served.lags.add(0.3)
+        for now in (0.4, 0.8, 1.2):
+            served.lags.add(0.3, now)
+            assert (await served.post("/v1/completions", ask())).status == 200
+        for now in (1.6, 2.0):
+            served.lags.add(0.3, now)
         assert (await served.post("/v1/completions", ask())).code == "overloaded"
-        for _ in range(9):
-            served.lags.add(0.0)
+        for tick in range(9):
+            served.lags.add(0.0, 2.1 + tick / 10)
         assert (await served.post("/v1/completions", ask())).status == 200
         assert served.series("shed") == {"shed_total reason=loop_lag": 1.0}
 
