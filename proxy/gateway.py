@@ -30,6 +30,9 @@ from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ModelCard, Surface
 
+LARGE = 64 * 1024
+"""Bytes of an answer that the connection's buffer takes at once."""
+
 BRIEF = 256 * 1024
 """Bytes of a body that is read at once; a longer one is read in a thread, for its densest form would hold everybody up
 for more than 50 ms."""
@@ -115,7 +118,11 @@ class Gateway:
         record.team = team.name
         if not isinstance(action, Operation):
             return self._models(snapshot, team, route, record)
-        body = await read_body(http)
+        arriving = self._clock()
+        try:
+            body = await read_body(http)
+        finally:
+            record.client_waited = self._clock() - arriving
         admitted.holds(len(body))
         given = (action, body, snapshot.default_models.get(surface.name))
         request = surface.parse(*given) if len(body) <= BRIEF else await asyncio.to_thread(surface.parse, *given)
@@ -135,7 +142,22 @@ class Gateway:
             answer, headers = await exchange.whole()
         finally:
             self.clocks.discard(job.clock)
-        return self._response(200, answer, record, headers)
+        response = self._response(200, answer, record, headers)
+        if len(answer) > LARGE:
+            await self._deliver(http, response, record)
+        return response
+
+    async def _deliver(self, http: web.BaseRequest, response: web.Response, record: RequestRecord) -> None:
+        """Stay with an answer until its client has read it, or is dropped because it does not."""
+        written = self._clock()
+        try:
+            await response.prepare(http)
+            await response.write_eof()
+            await http.writer.drain()
+        except ConnectionError:
+            left(record, self._metrics)
+        finally:
+            record.client_waited += self._clock() - written
 
     async def _begin(
         self, http: web.BaseRequest, record: RequestRecord, admitted: Admitted, extra: Mapping[str, str]

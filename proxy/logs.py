@@ -29,6 +29,10 @@ FLUSH_EVERY = 0.05
 """Seconds the writer collects lines for, so that a busy gateway pays one system call for many lines."""
 
 
+TOLD_FROM = 0.001
+"""Seconds of waiting for a client that are worth a field."""
+
+
 class LineWriter:
     """Hands lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway."""
 
@@ -108,6 +112,8 @@ def request_line(record: RequestRecord) -> bytes:
         "duration_ms": round(record.duration * 1000, 2),
         "upstream_ms": round(record.waited * 1000, 2),
     }
+    if record.client_waited >= TOLD_FROM:
+        fields["client_ms"] = round(record.client_waited * 1000, 2)
     if record.code is not None:
         fields["code"] = record.code
     if record.first_content is not None:

@@ -68,7 +68,7 @@ class Metrics:
         )
         self._overhead = self._histogram(
             "overhead_seconds",
-            "Time in the gateway, waiting for the upstream excluded.",
+            "Time in the gateway, waiting for the upstream and for the client excluded.",
             ("surface",),
             OVERHEAD_BUCKETS,
         )
@@ -113,7 +113,7 @@ class Metrics:
         if record.outcome == "shed":
             return
         self._observe(self._duration, record.duration, surface, model)
-        self._observe(self._overhead, max(0.0, record.duration - record.waited), surface)
+        self._observe(self._overhead, max(0.0, record.duration - record.waited - record.client_waited), surface)
         for attempt in record.attempts:
             self._add(self._attempts, attempt.deployment, attempt.outcome)
         if record.first_content is not None and record.deployment is not None:

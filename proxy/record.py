@@ -34,7 +34,8 @@ class RequestRecord:
     Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's string, for the log.
     `usage` is that of the answer, `billed` what several calls used where that differs, `price` what the deployment
     costs that was asked last (None = unknown). `max_tokens` is the limit that the window left room for, where the
-    gateway lowered it. `waited` is the time spent waiting for the upstream, `first_content` when content began.
+    gateway lowered it. `waited` is the time spent waiting for the upstream, `client_waited` that for the client to send
+    its body and to read, and `first_content` when content began.
     """
 
     request_id: str
@@ -55,6 +56,7 @@ class RequestRecord:
     price: Price | None = None
     max_tokens: int | None = None
     waited: float = 0.0
+    client_waited: float = 0.0
     first_content: float | None = None
     finished: float = 0.0
     chunks: int = 0

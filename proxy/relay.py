@@ -17,6 +17,9 @@ from proxy.streams import TAIL_WAIT, Stream
 from proxy.surfaces.surface import Renderer
 from proxy.upstream import fail
 
+OWN_WORK = 0.005
+"""Seconds up to which a write is the gateway's own work; one that takes longer waits for its client to read."""
+
 Write = Callable[[bytes], Awaitable[None]]
 
 
@@ -134,7 +137,11 @@ class Relay:
             broken = error
         self._record.chunks += len(frames)
         if data := b"".join(frames):
+            before = self._now()
             await self._write(data)
+            took = self._now() - before
+            if took > OWN_WORK:
+                self._record.client_waited += took
         if broken is not None:
             raise broken
 

@@ -148,12 +148,6 @@ async def test_a_key_is_taken_from_any_of_the_headers(served: Rig) -> None:
         assert answer.status == 200
 
 
-async def test_a_surface_looks_into_its_own_header_first(served: Rig) -> None:
-    headers = {"Authorization": "Bearer wrong", "x-api-key": CLIENT_KEY}
-    assert (await exchange(served.port, request("POST", "/v5/completions", ask(), headers))).status == 200
-    assert (await exchange(served.port, request("POST", "/v1/completions", ask(), headers))).status == 401
-
-
 async def test_a_foreign_model_is_a_403_and_an_unknown_one_a_404_with_the_nearest(served: Rig) -> None:
     foreign = await served.post("/v1/completions", ask("v/two"))
     assert (foreign.status, foreign.code) == (403, "model_not_allowed")

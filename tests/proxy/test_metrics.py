@@ -110,6 +110,13 @@ def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:
     assert found["dragoman_time_to_first_token_seconds_sum{deployment=vendor/model/eu,model=vendor/model}"] == 2.0
 
 
+def test_waiting_for_a_client_is_no_overhead() -> None:
+    metrics, slow = Metrics(), finished()
+    slow.client_waited = 0.75
+    metrics.observe(slow)
+    assert series(metrics)["dragoman_overhead_seconds_sum{surface=scale}"] == 0.25
+
+
 def test_clocks_that_disagree_never_make_a_negative_overhead() -> None:
     metrics = Metrics()
     record = finished()

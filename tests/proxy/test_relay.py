@@ -249,6 +249,13 @@ def test_only_the_upstream_s_time_is_waiting() -> None:
     assert rig.record.waited == 7.0
 
 
+@pytest.mark.parametrize(("stall", "waited"), [(50.0, 150.0), (0.006, 0.018), (0.004, 0.0)])
+def test_writes_that_take_long_are_waiting_for_the_client(stall: float, waited: float) -> None:
+    rig = Rig(Body(b"+a", 3.0, b"+b", 4.0, b". $"), Client(stall=stall))
+    rig.run()
+    assert rig.record.client_waited == pytest.approx(waited)
+
+
 @pytest.mark.parametrize("last", [121.0, CUT])
 def test_waiting_in_vain_is_waiting(last: Step) -> None:
     rig = Rig(Body(b"+a", 5.0, last))
