@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
+from typing_extensions import override
 
 from providers.dialect import Target
 from proxy.errors import GatewayError
+from proxy.load import Idle
 from proxy.routing import nearest, plan, visible
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
@@ -122,10 +124,21 @@ def table() -> Snapshot:
     return snapshot(TABLE)
 
 
+class Drawn(Idle):
+    """No load, and a draw that falls where a test wants it."""
+
+    def __init__(self, draw: float) -> None:
+        self._drawn = draw
+
+    @override
+    def draw(self) -> float:
+        return self._drawn
+
+
 def reached(table: Snapshot, case: Case, draw: float) -> set[str] | None:
     """The deployments that a request would have; None when it is refused."""
     try:
-        planned = plan(table, table.teams[case.team], case.name, case.surface, lambda: draw)
+        planned = plan(table, table.teams[case.team], case.name, case.surface, Drawn(draw))
     except GatewayError as error:
         return None if error.facts.status in (403, 404) else {f"refused with {error.facts.status}"}
     return {target.name for target in planned.targets}
