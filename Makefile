@@ -1,11 +1,16 @@
 # Every target works from an empty clone with Python 3.11 or newer and make; `make lock` also needs uv.
 #   make demo [ARGS=--once]      start the gateway on its built-in table
-#   make test [ARGS="-k name"]   run the tests
+#   make test [ARGS="-k name"]   run the tests, on every core; with ARGS=-n0 in one process, for a debugger
 
 VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 ARGS ?=
+# Each file's tests stay in one process: they share what is dear to make, such as a running gateway.
+PARALLEL ?= -n auto --dist loadfile
+
+# With it, each of the many processes that the tests start would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
@@ -18,7 +23,7 @@ GENERATED := config/schema.json config/README.md providers/README.md
 
 help:
 	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
-	@echo "make test [ARGS=...]       run the tests; ARGS go to pytest"
+	@echo "make test [ARGS=...]       run the tests on every core; ARGS go to pytest, -n0 is one process"
 	@echo "make lint                  ruff, formatting and mypy"
 	@echo "make format                apply the formatting and the safe fixes"
 	@echo "make bench [ARGS=...]      measure; prints figures"
@@ -32,7 +37,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/dragoman demo $(ARGS)
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -q $(ARGS)
+	@$(BIN)/python -m pytest -q $(PARALLEL) $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

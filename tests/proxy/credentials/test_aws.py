@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import botocore.auth
+import botocore.utils
 import pytest
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
@@ -217,6 +218,7 @@ async def test_an_answer_that_makes_no_sense(
     services: Services, vendor: FakeVendor, monkeypatch: pytest.MonkeyPatch, body: str
 ) -> None:
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{vendor.base_url}/container")
+    monkeypatch.setattr(botocore.utils.ContainerMetadataFetcher, "SLEEP_TIME", 0)  # seconds before each of three tries
     vendor.answer_path("/container", body_answer(200, body.encode()))
     assert await asyncio.to_thread(reason) in ("KeyError", "TypeError", "CredentialRetrievalError")
 
