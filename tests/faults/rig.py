@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
 import aiohttp
 import orjson
@@ -98,7 +99,10 @@ class Ledger:
 
 @dataclass(slots=True)
 class Rig:
-    """A gateway under a fault. `stream` is how `ask` asks, both fake vendors answer well until they are told not to."""
+    """A gateway under a fault. `stream` is how `ask` asks, both fake vendors answer well until they are told not to.
+
+    `answers` are those to `ask` and `post`, in order.
+    """
 
     app: Running
     one: FakeVendor
@@ -107,6 +111,7 @@ class Rig:
     stream: bool = False
     asked: int = 0
     path: Path = field(default_factory=Path)
+    answers: list[Answer] = field(default_factory=list)
 
     @property
     def port(self) -> int:
@@ -122,7 +127,9 @@ class Rig:
     ) -> Answer:
         """The answer to a POST with the team's key."""
         self.asked += 1
-        return await exchange(self.port, request("POST", path, body, {**AUTH, **(headers or {})}))
+        answer = await exchange(self.port, request("POST", path, body, {**AUTH, **(headers or {})}))
+        self.answers.append(answer)
+        return answer
 
     async def good(self) -> Script:
         """What a vendor answers to the way in which this case asks."""
@@ -131,7 +138,7 @@ class Rig:
     async def logged(self) -> list[JsonObject]:
         """The access log's lines, once there is one for each request asked so far."""
         while len(lines := self.lines()) < self.asked:  # noqa: ASYNC110 - a buffer tells no one
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.001)
         return lines
 
     def lines(self) -> list[JsonObject]:
@@ -151,6 +158,15 @@ class Rig:
             for sample in family.samples
             if sample.name.startswith(f"dragoman_{prefix}")
         }
+
+    async def attempts(self, deployment: str, outcome: str) -> float:
+        """How often a call of a deployment ended so."""
+        name = f"attempts_total deployment={deployment} outcome={outcome}"
+        return (await self.series("attempts_total")).get(name, 0.0)
+
+    def forget(self) -> None:
+        """Take every deployment for healthy again, so that a case of many failures is about each of them."""
+        self.app.dispatcher.deployments.healths._known.clear()
 
     async def ledger(self) -> Ledger:
         """What is held now."""
@@ -172,13 +188,12 @@ class Rig:
     async def settled(self, before: Ledger) -> Ledger:
         """The ledger once nothing is held and no task is left over, or as it is when that takes too long."""
         loop = asyncio.get_running_loop()
-        now, end = before, loop.time() + SETTLED_WITHIN
-        done = False
-        while not done and loop.time() < end:
+        end = loop.time() + SETTLED_WITHIN
+        while True:
             now = await self.ledger()
-            done = now.settled and now.tasks <= before.tasks
+            if (now.settled and now.tasks <= before.tasks) or loop.time() >= end:
+                return now
             await asyncio.sleep(0.01)
-        return now
 
 
 def ok(stream: bool, text: str = "hello") -> Script:
@@ -209,5 +224,7 @@ async def rig(folder: Path, stream: bool = False, table: str | None = None) -> A
         path.write_text(table or TABLE, encoding="utf-8")
         source = Source(path, {"KEY": OPERATOR_KEY, "ONE": str(one.port), "TWO": str(two.port)})
         log = BytesIO()
-        async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), log, SCALED) as app:
-            yield Rig(app, one, two, log, stream, path=path)
+        # Lines are not gathered for a while before they are written: every case would wait for that.
+        with patch("proxy.logs.FLUSH_EVERY", 0.0):
+            async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), log, SCALED) as app:
+                yield Rig(app, one, two, log, stream, path=path)
