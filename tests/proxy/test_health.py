@@ -104,7 +104,9 @@ def failing_returns(health: Health, now: float, times: int) -> list[float]:
 
 
 def test_each_ejection_is_twice_as_long_up_to_the_longest() -> None:
-    assert failing_returns(ejected(), 0.0, 6) == [5.0, 10.0, 20.0, 30.0, 30.0, 30.0]
+    waits = failing_returns(ejected(), 0.0, 2000)
+    assert waits[:5] == [5.0, 10.0, 20.0, 30.0, 30.0]
+    assert set(waits[3:]) == {30.0}
 
 
 @pytest.mark.parametrize(("number", "first", "last"), [(0.0, 4.0, 24.0), (0.999999, 6.0, 36.0)])
@@ -152,8 +154,11 @@ def test_what_was_begun_before_the_ejection_does_not_count_after_the_return() ->
     for trial in old[:5]:
         trial.failed(0.0, SERVER)
     succeed(health, 5.0)
-    assert not any(trial.failed(6.0, SERVER) for trial in old[5:])
-    assert health.state(6.0) is State.CLOSED
+    assert not any(trial.failed(6.0, SERVER) for trial in old[5:15])
+    for trial in old[15:]:
+        assert not fail(health, 6.0) or trial is old[-1]
+        trial.succeeded(6.0)
+    assert health.state(6.0) is State.OPEN
 
 
 def test_after_the_return_the_window_begins_anew() -> None:
@@ -221,6 +226,24 @@ def test_an_answer_that_blames_the_request_shows_that_the_deployment_lives() -> 
     health = ejected()
     assert not fail(health, 5.0, Failure(FailureKind.CONTEXT_LENGTH, "too long", 400))
     assert (health.state(5.0), health.share(5.0)) == (State.CLOSED, 0.1)
+
+
+def test_an_answer_that_blames_the_request_after_the_first_byte_does_not_bring_it_back_twice() -> None:
+    health = ejected()
+    probe = health.begin(5.0, Answer.STREAM)
+    probe.first_byte(6.0)
+    assert not probe.failed(14.0, Failure(FailureKind.CONTENT_FILTER, "filtered", 400))
+    assert health.share(14.0) == pytest.approx(0.8)
+
+
+def test_a_probe_of_an_earlier_time_does_not_free_the_place_of_a_later_one() -> None:
+    health = ejected()
+    early, failing = (health.begin(1.0, Answer.STREAM) for _ in range(2))
+    assert failing.failed(1.0, SERVER)
+    now = 1.0 + health.wait(1.0)
+    health.begin(now, Answer.STREAM)
+    early.abandoned(now)
+    assert (health.state(now), health.admits(now)) == (State.HALF_OPEN, False)
 
 
 def test_a_refusal_of_our_own_frees_the_place_and_shows_nothing() -> None:

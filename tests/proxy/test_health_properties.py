@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from providers.dialect import Target
@@ -158,6 +158,7 @@ def lived(steps: list[tuple[str, object]]) -> World:
     return world
 
 
+@settings(deadline=None)
 @given(steps_of)
 def test_the_invariants_hold_whatever_happens(steps: list[tuple[str, object]]) -> None:
     world = lived(steps)
@@ -167,6 +168,7 @@ def test_the_invariants_hold_whatever_happens(steps: list[tuple[str, object]]) -
     assert [world.health(each).in_flight for each in GROUP] == [0] * len(GROUP)
 
 
+@settings(deadline=None)
 @given(steps_of)
 def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(
     steps: list[tuple[str, object]],
@@ -177,6 +179,7 @@ def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(
         assert world.healths.arrange("g", GROUP, world.now).ready
 
 
+@settings(deadline=None)
 @given(steps_of)
 def test_somebody_is_let_through_once_every_wait_is_over(steps: list[tuple[str, object]]) -> None:
     world = lived(steps)
@@ -184,6 +187,7 @@ def test_somebody_is_let_through_once_every_wait_is_over(steps: list[tuple[str, 
     assert world.healths.arrange("g", GROUP, world.now).ready
 
 
+@settings(deadline=None)
 @given(steps_of)
 def test_a_success_while_it_is_away_brings_any_deployment_back(steps: list[tuple[str, object]]) -> None:
     world = lived(steps)
