@@ -1,11 +1,13 @@
 """Every secret is recognisable, everything goes wrong, and none of them turns up anywhere."""
 
+import asyncio
 import base64
 import re
 import subprocess
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -57,14 +59,48 @@ vendors:
     base_url: "http://127.0.0.1:NOBODY/v1"
     allow_private: true
     api_key: "${{VENDOR_KEY}}"
-models:
-  fake/m: {{completions: true}}
-  claude/m: {{max_output_tokens: 10}}
-  fetched/m: {{completions: true}}
-  down/m: {{}}
+defaults: {{retries: {{attempts: 2}}}}
 teams:
   search: {{keys: ["{digest_of(canary("team-key"))}"], models: ["*"]}}
+models:
+  fake/m: {{completions: true}}
+  down/m: {{}}
 """
+VENDORS = ("fake", "claude", "fetched")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to repeat what was sent, at deployments of its own, so that no other failure has them left alone."""
+
+    name: str
+    number: int
+    vendor: str
+    stream: bool
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """The vendor's two models that answer so: what the first one fails is asked of the second."""
+        stem = f"w{self.number}{'s' if self.stream else 'w'}"
+        return f"{stem}1", f"{stem}2"
+
+    @property
+    def route(self) -> str:
+        """The name that leads to both."""
+        return f"{self.vendor}.{self.models[0]}"
+
+    @property
+    def rows(self) -> str:
+        """Their rows of the table."""
+        return "".join(f"  {self.vendor}/{model}: {{max_output_tokens: 10}}\n" for model in self.models)
+
+
+WAYS = tuple(
+    Way(name, number, vendor, stream)
+    for number, name in enumerate(echo.WAYS)
+    for vendor in VENDORS
+    for stream in (False, True)
+)
 KEY = {"Authorization": f"Bearer {canary('team-key')}"}
 BROKEN = (
     'vendors:\n  fake: {api_key: ["CANARY"], headers: {X-A: {b: "CANARY"}}, base_url: "https://u:CANARY@h.example/"}\n'
@@ -79,7 +115,12 @@ OUR_HEADERS = re.compile(
 def table_for(origin: str) -> str:
     """The table for a vendor at this address, with a port beside it that nobody listens on."""
     (closed,) = free_ports(1)
-    return TABLE.replace("ORIGIN", origin).replace("NOBODY", str(closed))
+    rows = "".join(way.rows for way in WAYS)
+    routes = [
+        f"  {way.route}: {{targets: [{', '.join(f'{way.vendor}/{name}' for name in way.models)}]}}" for way in WAYS
+    ]
+    text = TABLE.replace("ORIGIN", origin).replace("NOBODY", str(closed))
+    return f"{text}{rows}routes:\n" + "\n".join(routes) + "\n"
 
 
 def token(received: Received) -> Script:
@@ -94,16 +135,20 @@ def port_of(url: str) -> int:
 
 async def asked(gateway: RunningGateway, vendor: FakeVendor) -> Mapping[str, Answer]:
     """The answers to everything, by what went wrong."""
-    answers: dict[str, Answer] = {}
     port = port_of(gateway.url)
-    for way, behaviour in echo.WAYS.items():
-        for model in ("fake/m", "claude/m", "fetched/m"):
-            for stream in (False, True):
-                vendor.default = behaviour
-                vendor.answer_path("/token", token)
-                body: JsonObject = {"model": model, "messages": [{"role": "user", "content": "hi"}], "stream": stream}
-                name = f"{way}, {model}, {'streamed' if stream else 'whole'}"
-                answers[name] = await exchange(port, request("POST", "/v1/chat/completions", body, KEY))
+    slots = asyncio.Semaphore(16)
+    vendor.answer_path("/token", token)
+    for way in WAYS:
+        for model in way.models:
+            vendor.answer_model(model, echo.WAYS[way.name])
+
+    async def one(way: Way) -> Answer:
+        body: JsonObject = {"model": way.route, "messages": [{"role": "user", "content": "hi"}], "stream": way.stream}
+        async with slots:
+            return await exchange(port, request("POST", "/v1/chat/completions", body, KEY))
+
+    made = await asyncio.gather(*map(one, WAYS))
+    answers = {f"{way.name}, {way.route}": answer for way, answer in zip(WAYS, made, strict=True)}
     ask: JsonObject = {"model": "fake/m", "prompt": "hi"}
     secret = canary("client-header")
     wrong = canary("wrong-key")
@@ -163,6 +208,7 @@ async def test_no_secret_leaves_the_gateway_whatever_a_vendor_repeats(tmp_path: 
         assert canary(kind).encode() in heard
     assert TOKEN.encode() in heard
     assert {line["status"] for line in lines} >= {200, 400, 401, 429, 502}
+    assert any(len(failed) == 2 for line in lines if isinstance(failed := line.get("attempts"), list))
     for way, answer in answers.items():
         assert answer.headers["server"] == "dragoman", way
         assert [name for name in answer.headers if not OUR_HEADERS.fullmatch(name)] == [], way
@@ -201,7 +247,7 @@ def test_no_dump_of_what_the_gateway_holds_shows_a_secret(tmp_path: Path) -> Non
     environment = {**ENVIRONMENT, "PORT": "1", "ADMIN_PORT": "2"}
     table = Source(tmp_path / "table.yaml", environment).load()
     targets = list(table.snapshot.targets())
-    assert len(targets) == 4
+    assert len(targets) == 2 + 2 * len(WAYS)
     dumps = {
         "table": repr(table),
         "config": table.loaded.config.model_dump_json() + str(table.loaded.config.model_dump()),

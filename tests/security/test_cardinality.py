@@ -47,6 +47,11 @@ def attempts(seed: int) -> list[bytes]:
     return made
 
 
+def guesses(path: str) -> list[bytes]:
+    """So many wrong keys that the last are not looked at."""
+    return [request("POST", path, {}, {"Authorization": f"Bearer {number}"}) for number in range(30)]
+
+
 async def ask_all(made: Rig, sent: list[bytes]) -> None:
     """One client after another request, on one connection as long as it lasts."""
     left = iter(sent)
@@ -64,6 +69,12 @@ async def ask_all(made: Rig, sent: list[bytes]) -> None:
 async def test_names_and_paths_of_clients_make_no_series() -> None:
     async with rig() as made:
         made.vendor.default = json_answer(200, openai_wire.completion("a"))
+        await asyncio.gather(
+            *(
+                ask_all(made, guesses(path))
+                for path in ("/v1/completions", "/v5/completions", "/inference/v1/completions")
+            )
+        )
         for first in (-1, -2):
             await asyncio.gather(
                 *(ask_all(made, attempts(CLIENTS * first + number)[::40]) for number in range(CLIENTS))
