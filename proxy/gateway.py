@@ -33,6 +33,9 @@ from proxy.surfaces.surface import ModelCard, Surface
 LARGE = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
 
+UNREAD = (408, 413, 415)
+"""Statuses of a request whose body was not read, so that its connection is of no further use."""
+
 BRIEF = 256 * 1024
 """Bytes of a body that is read at once; a longer one is read in a thread, for its densest form would hold everybody up
 for more than 50 ms."""
@@ -212,7 +215,10 @@ class Gateway:
         record.code = facts.code
         if record.outcome == "ok":
             record.outcome = outcome_of(status)
-        return self._response(status, body, record, facts.headers)
+        response = self._response(status, body, record, facts.headers)
+        if status in UNREAD:
+            response.force_close()
+        return response
 
     def _response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> web.Response:
         record.status = status

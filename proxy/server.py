@@ -42,6 +42,12 @@ HEALTH_PATHS = frozenset({"/health", "/health/live", "/health/ready"})
 HEAD_WAIT = 10.0
 """Seconds a request's head may take to arrive, from its first byte on."""
 
+HEAD_LIMIT = 16 * 1024
+"""Bytes of a head that comes in pieces; a single line may have half of them."""
+
+MAX_FIELDS = 100
+"""Header fields of a request."""
+
 BODY_WAIT = 15.0
 """Seconds a request body may take to arrive, however short it is."""
 
@@ -140,11 +146,12 @@ class PublicHandler(RequestHandler):
     head as long as for the next request.
     """
 
-    __slots__ = ("_envelope", "_head_looks", "_stalled_looks", "_unread")
+    __slots__ = ("_envelope", "_head_bytes", "_head_looks", "_stalled_looks", "_unread")
 
     def __init__(self, manager: web.Server, envelope: Envelope, **settings: object) -> None:
         super().__init__(manager, **settings)  # type: ignore[arg-type]  # handed through from the server
         self._envelope = envelope
+        self._head_bytes = 0
         self._head_looks = -1
         self._stalled_looks = 0
         self._unread = 0
@@ -156,9 +163,13 @@ class PublicHandler(RequestHandler):
             self._head_looks = -1
             if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
                 self._break_off()
-        elif self._head_looks < 0:
-            # Bytes came and no request is complete, so they are a part of its head.
-            self._head_looks = 0
+            return
+        # Bytes came and no request is complete, so they are a part of its head.
+        if self._head_looks < 0:
+            self._head_looks = self._head_bytes = 0
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_LIMIT:
+            self._give_up(431)
 
     def _break_off(self) -> None:
         # What was to be the rest of a body is no HTTP; aiohttp does not always tell whoever waits for it.
@@ -176,7 +187,7 @@ class PublicHandler(RequestHandler):
         if self._head_looks >= 0:
             self._head_looks += 1
             if self._head_looks > HEAD_WAIT / LOOK_EVERY:
-                self._late()
+                self._give_up(408)
         unread = transport.get_write_buffer_size()
         # A stream that is being written may fill the buffer as fast as it is read; its own clock knows better.
         if unread and (self._paused or self._current_request is None):
@@ -187,11 +198,11 @@ class PublicHandler(RequestHandler):
             self._stalled_looks = 0
         self._unread = unread
 
-    def _late(self) -> None:
+    def _give_up(self, status: int) -> None:
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             self._head_looks = -1
-            self._messages.append((_ErrInfo(408, TimeoutError(), ""), EMPTY_PAYLOAD))
+            self._messages.append((_ErrInfo(status, TimeoutError(), ""), EMPTY_PAYLOAD))
             waiter.set_result(None)
 
     def refusal(self, path: str, error: GatewayError) -> web.Response:
@@ -216,6 +227,8 @@ class PublicHandler(RequestHandler):
             error = internal()
         elif status == 408:
             error = bad_http(f"The request's head did not arrive within {HEAD_WAIT:g} s.", status)
+        elif status == 431:
+            error = bad_http(f"The request's head is larger than {HEAD_LIMIT} bytes.", status)
         else:
             error = bad_http("The request could not be read as HTTP.", status)
         return self.refusal(request.path, error)
@@ -240,6 +253,7 @@ class PublicServer(web.Server):
             keepalive_timeout=KEEP_ALIVE,
             lingering_time=LINGER,
             auto_decompress=False,
+            max_headers=MAX_FIELDS,
             access_log=None,
         )
         self._sound = handler

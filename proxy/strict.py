@@ -8,6 +8,9 @@ The parser of aiohttp 3.14.5 refuses the rest by itself: folded lines, two Hosts
 from aiohttp import HttpVersion10, HttpVersion11, hdrs
 from aiohttp.http_parser import RawRequestMessage
 
+MAX_TARGET = 2048
+"""Bytes of a path and its query; the longest that means anything is a model's name of 256 characters, escaped."""
+
 
 def fault(message: RawRequestMessage) -> str | None:
     """Why a request is refused with 400; None for a sound one.
@@ -22,6 +25,8 @@ def fault(message: RawRequestMessage) -> str | None:
     target = message.path
     if target[0] != "/" and target != "*" and not _ours(message):
         return "The request's target must be a path."
+    if len(target) > MAX_TARGET:
+        return f"The request's target is longer than {MAX_TARGET} bytes."
     if "#" in target:
         return "The request's target must not hold '#'."
     if message.chunked and message.headers.get(hdrs.TRANSFER_ENCODING, "").lower() != "chunked":

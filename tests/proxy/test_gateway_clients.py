@@ -85,6 +85,28 @@ async def test_the_time_a_body_takes_to_come_is_not_the_gateway_s(served: Rig) -
     assert record.client_waited >= 0.09
 
 
+@pytest.mark.parametrize(
+    ("framing", "status", "code"),
+    [
+        ("Content-Length: 100001", 413, "request_too_large"),
+        ("Content-Length: 5", 408, "bad_request"),
+        ("Transfer-Encoding: chunked", 408, "bad_request"),
+        ("Content-Length: 5\r\nContent-Encoding: gzip", 415, "bad_request"),
+    ],
+)
+async def test_who_is_refused_before_the_body_is_told_that_the_connection_closes(
+    served: Rig, framing: str, status: int, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "BODY_WAIT", 0.05)
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: {AUTH['Authorization']}\r\n{framing}\r\n\r\n"
+    async with connected(served.port) as client:
+        await client.send(head.encode())
+        answer = await client.answer()
+    assert (answer.status, answer.code, answer.headers["connection"]) == (status, code, "close")
+    (record,) = await served.finished(1)
+    assert (record.status, record.outcome) == (status, "client_error")
+
+
 async def test_two_thousand_requests_at_once_on_one_connection_are_answered_in_order(served: Rig) -> None:
     served.vendor.default = json_answer(200, completion("hello", "m"))
     ids = [f"id-{number}" for number in range(2000)]

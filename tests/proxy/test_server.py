@@ -12,6 +12,7 @@ from aiohttp.web_protocol import RequestHandler
 from proxy import server
 from proxy.errors import GatewayError
 from proxy.server import BASE_HEADERS, PublicServer, health, read_body, request_id
+from proxy.strict import MAX_TARGET
 from tests.proxy.raw_client import connected, exchange, request
 
 LIMIT = 2048
@@ -219,6 +220,45 @@ async def test_who_waits_for_a_slow_answer_is_left_alone() -> None:
     async with listening(slow) as port, connected(port) as client:
         await client.send(HEAD)
         assert (await client.answer()).body == b"late"
+
+
+@pytest.mark.parametrize(("size", "status"), [(server.HEAD_LIMIT - 100, 200), (server.HEAD_LIMIT + 1, 431)])
+async def test_a_head_in_pieces_is_taken_up_to_its_limit(port: int, size: int, status: int) -> None:
+    fields = b"".join(b"A%03d: %b\r\n" % (number, b"a" * 393) for number in range(size // 401))
+    async with connected(port) as client:
+        await client.send(HEAD)
+        await client.answer()
+        await client.send(HEAD[:-2])
+        await client.send(fields + b"B: %b" % (b"b" * (size - len(HEAD) + 2 - len(fields) - 3)))
+        await asyncio.sleep(0.02)
+        await client.send(b"\r\n\r\n")
+        answer = await client.answer()
+    assert answer.status == status
+    assert status == 200 or answer.message == "The request's head is larger than 16384 bytes."
+
+
+@pytest.mark.parametrize(("fields", "status"), [(server.MAX_FIELDS, 200), (server.MAX_FIELDS + 1, 400)])
+async def test_a_head_has_so_many_fields_and_no_more(port: int, fields: int, status: int) -> None:
+    async with connected(port) as client:
+        await client.send(HEAD[:-2] + b"".join(b"A%d: 1\r\n" % number for number in range(fields - 1)) + b"\r\n")
+        assert (await client.answer()).status == status
+
+
+@pytest.mark.parametrize(("length", "status"), [(MAX_TARGET, 200), (MAX_TARGET + 1, 400)])
+async def test_a_target_is_so_long_and_no_longer(port: int, length: int, status: int) -> None:
+    answer = await exchange(port, b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"a" * (length - 1)))
+    assert answer.status == status
+
+
+async def test_the_rest_of_a_body_that_was_refused_is_listened_to_no_longer_than_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert server.LINGER <= 2.0
+    monkeypatch.setattr(server, "LINGER", 0.05)
+    async with listening(Echo()) as port, connected(port) as client:
+        await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n")
+        assert (await client.answer()).status == 413
+        assert await client.closed() == b""
 
 
 async def test_a_silent_connection_is_closed_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
