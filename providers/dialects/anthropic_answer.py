@@ -12,6 +12,7 @@ import orjson
 from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic_errors import failure_of
+from providers.dialects.openai_read import parsed
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.guided import unwrap_choice
 from providers.unified import JsonObject, JsonValue
@@ -84,7 +85,7 @@ def decode_message(sent: UpstreamRequest, body: bytes) -> Completion:
 def parse_object(body: bytes) -> JsonObject:
     """A JSON object. Raises UpstreamError."""
     try:
-        value = orjson.loads(body)
+        value = parsed(body)
     except orjson.JSONDecodeError:
         raise malformed("is not JSON") from None
     if not isinstance(value, dict):

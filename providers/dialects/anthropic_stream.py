@@ -22,6 +22,7 @@ from providers.dialects.anthropic_answer import (
     whole_text,
 )
 from providers.dialects.anthropic_errors import failure_of
+from providers.dialects.openai_read import parsed
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.sse import EventTooLarge, SSEParser
 from providers.unified import JsonObject, JsonValue
@@ -80,7 +81,7 @@ class AnthropicStream:
     def read(self, name: str, payload: bytes) -> Events:
         """One event, out of whatever framing it came in. Raises UpstreamError."""
         try:
-            event = orjson.loads(payload)
+            event = parsed(payload)
         except orjson.JSONDecodeError:
             if name and name not in _EVENTS:
                 return _NOTHING

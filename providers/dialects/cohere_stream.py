@@ -5,14 +5,13 @@ Sources: `cohere` 7.3.1 type `V2ChatStreamResponse`.
 
 from collections.abc import Callable, Iterable, Mapping
 
-import orjson
-
 from providers.completion import Chunk, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.cohere_answer import call_of, finish_reason, logprobs_of, matched_stop, usage_of
 from providers.dialects.native_stream import NOTHING, event_object
 from providers.dialects.openai_answer import call_id, unwrapped
 from providers.dialects.openai_errors import failure_in_body
+from providers.dialects.openai_read import is_json
 from providers.failure import UpstreamError
 from providers.unified import JsonObject, JsonValue
 
@@ -33,7 +32,7 @@ class CohereReader:
 
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Events nobody knows yet change nothing, even where they are no JSON."""
-        if name and name not in _EVENTS and not _is_json(payload):
+        if name and name not in _EVENTS and not is_json(payload):
             return NOTHING
         event = event_object(payload)
         kind = event.get("type", name)
@@ -95,14 +94,6 @@ class CohereReader:
         matched = matched_stop(self._sent, delta.get("finish_reason"))
         end = Chunk(text=text, finish_reason=finish, native_finish_reason=native, matched_stop=matched)
         return (end,) if usage is None else (end, usage)
-
-
-def _is_json(payload: bytes) -> bool:
-    try:
-        orjson.loads(payload)
-    except orjson.JSONDecodeError:
-        return False
-    return True
 
 
 def _delta(event: JsonObject) -> JsonObject:

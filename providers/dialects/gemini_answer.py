@@ -25,7 +25,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.gemini_calls import made_id, packed
 from providers.dialects.gemini_errors import error_in, failure_of
 from providers.dialects.gemini_partial import put_pieces
-from providers.dialects.openai_read import malformed
+from providers.dialects.openai_read import malformed, parsed
 from providers.failure import Failure, FailureKind, UpstreamError, vet
 from providers.gather import Gatherer
 from providers.logprobs import floored
@@ -80,10 +80,9 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
 
 def _parsed(body: bytes) -> JsonValue:
     try:
-        value: JsonValue = orjson.loads(body)
+        return parsed(body)
     except orjson.JSONDecodeError:
         raise malformed("is not JSON") from None
-    return value
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.gemini_answer import Answer
 from providers.dialects.gemini_frames import EventsOrJSON
 from providers.dialects.native_stream import cut
-from providers.dialects.openai_read import malformed
+from providers.dialects.openai_read import malformed, parsed
 from providers.failure import FailureKind, UpstreamError
 from providers.sse import EventTooLarge
 from providers.unified import JsonValue
@@ -56,7 +56,6 @@ class GeminiStream:
 
 def _parsed(payload: bytes) -> JsonValue:
     try:
-        value: JsonValue = orjson.loads(payload)
+        return parsed(payload)
     except orjson.JSONDecodeError:
         raise malformed("holds an event that is not JSON") from None
-    return value

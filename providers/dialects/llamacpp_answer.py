@@ -13,7 +13,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.llamacpp_fields import KEEP
 from providers.dialects.native_stream import NOTHING, event_object
 from providers.dialects.openai_errors import failure_in_body, is_error
-from providers.dialects.openai_read import index_of, logprobs_of, malformed
+from providers.dialects.openai_read import index_of, logprobs_of, malformed, parsed
 from providers.failure import UpstreamError
 from providers.unified import JsonObject, JsonValue
 
@@ -21,7 +21,7 @@ from providers.unified import JsonObject, JsonValue
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     """A whole 2xx body. Raises UpstreamError."""
     try:
-        answer = orjson.loads(body)
+        answer = parsed(body)
     except orjson.JSONDecodeError:
         raise malformed("is not valid JSON") from None
     results: list[JsonObject] = []

@@ -9,7 +9,7 @@ from typing import Protocol
 import orjson
 
 from providers.completion import StreamEvent
-from providers.dialects.openai_read import malformed
+from providers.dialects.openai_read import malformed, parsed
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.sse import EventTooLarge
 from providers.unified import JsonObject
@@ -87,7 +87,7 @@ def cut() -> UpstreamError:
 def event_object(payload: bytes) -> JsonObject:
     """An event's JSON object. Raises UpstreamError(MALFORMED)."""
     try:
-        event = orjson.loads(payload)
+        event = parsed(payload)
     except orjson.JSONDecodeError:
         raise malformed("holds an event that is not JSON") from None
     if not isinstance(event, dict):

@@ -20,7 +20,7 @@ from providers.dialects.openai_cells import capabilities
 from providers.dialects.openai_errors import classify
 from providers.dialects.openai_fields import Draft, put_fields, unsupported
 from providers.dialects.openai_prompt import native_prompt, vendor_messages, wrapped_messages
-from providers.dialects.openai_stream import OpenAIStream, decode_stream
+from providers.dialects.openai_stream import OpenAIStream, decode_stream, is_stream
 from providers.failure import Failure, Refusal
 from providers.profiles import Profile, merged
 from providers.unified import PROTECTED_PARAMS, ChatPrompt, JsonObject, Operation, UnifiedRequest, is_neutral
@@ -64,9 +64,9 @@ class OpenAIDialect:
         )
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
-        read = decode_stream if _for_target(sent.target).profile.streams_only else decode_body
-        return read(sent, body)
+        """See Dialect. Some models only stream, and some servers do so unasked."""
+        streamed = _for_target(sent.target).profile.streams_only or is_stream(body)
+        return (decode_stream if streamed else decode_body)(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""

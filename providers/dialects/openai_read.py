@@ -52,10 +52,22 @@ def malformed(what: str) -> UpstreamError:
     return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's answer {what}."))
 
 
+def parsed(data: bytes) -> JsonValue:
+    """A JSON text. Raises `orjson.JSONDecodeError`.
+
+    What is no UTF-8 in it becomes U+FFFD: engines that cut a text between tokens may cut a character, too.
+    """
+    try:
+        value: JsonValue = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value = orjson.loads(data.decode("utf-8", "replace"))
+    return value
+
+
 def is_json(data: bytes) -> bool:
     """Whether the bytes are a whole JSON text."""
     try:
-        orjson.loads(data)
+        parsed(data)
     except orjson.JSONDecodeError:
         return False
     return True
@@ -64,7 +76,7 @@ def is_json(data: bytes) -> bool:
 def json_object(data: bytes) -> JsonObject:
     """A JSON object. Raises UpstreamError(MALFORMED). Blank lines before it are a vendor's keep-alive."""
     try:
-        value = orjson.loads(data.strip())
+        value = parsed(data.strip())
     except orjson.JSONDecodeError:
         raise malformed("is not valid JSON") from None
     if isinstance(value, list) and value and isinstance(value[0], dict):

@@ -30,6 +30,7 @@ from providers.dialects.openai_read import (
     matched_stop,
     message_of,
     only_text_of,
+    parsed,
     reasoning_of,
     usage_of,
 )
@@ -240,8 +241,13 @@ class OpenAIStream:
         self._done = True
 
 
+def is_stream(body: bytes) -> bool:
+    """Whether a body is a stream of events although a whole answer was asked for; JSON begins otherwise."""
+    return body[:64].lstrip().startswith((b"data:", b"event:", b":"))
+
+
 def decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
-    """The whole answer of a model that only streams. Raises UpstreamError."""
+    """The whole answer out of a stream. Raises UpstreamError."""
     decoder = OpenAIStream(sent)
     events = [*decoder.feed(body), *decoder.finish()]
     gatherer = Gatherer(len({event.index for event in events if isinstance(event, Chunk)}))
@@ -261,7 +267,7 @@ def _counts_beside(choices: JsonValue) -> bool:
 def _event(frame: bytes) -> JsonObject:
     """A frame's object; llama.cpp begins some streams with a `null`, which carries nothing."""
     try:
-        body = orjson.loads(frame)
+        body = parsed(frame)
     except orjson.JSONDecodeError:
         raise malformed("has an event that is not valid JSON") from None
     if body is None:

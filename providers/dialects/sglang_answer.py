@@ -27,7 +27,7 @@ from providers.completion import (
 from providers.dialect import UpstreamRequest
 from providers.dialects.native_stream import NOTHING, cut, event_object
 from providers.dialects.openai_errors import failure_in_body, is_error
-from providers.dialects.openai_read import index_of, logprob, malformed
+from providers.dialects.openai_read import index_of, logprob, malformed, parsed
 from providers.failure import UpstreamError
 from providers.logprob_pieces import joined
 from providers.logprobs import Offsets, to_legacy
@@ -75,7 +75,7 @@ def _asked(sent: UpstreamRequest) -> _Asked:
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     """A whole 2xx body. Raises UpstreamError."""
     try:
-        answer = orjson.loads(body)
+        answer = parsed(body)
     except orjson.JSONDecodeError:
         raise malformed("is not valid JSON") from None
     asked = _asked(sent)

@@ -13,10 +13,12 @@ from providers.dialects.openai_read import (
     content_of,
     finish_reason,
     index_of,
+    is_json,
     json_object,
     logprobs_of,
     matched_stop,
     message_of,
+    parsed,
     reasoning_of,
     text_of,
     usage_of,
@@ -158,3 +160,23 @@ def test_an_index_that_is_none_is_the_position() -> None:
 
 def test_blank_lines_around_a_body_are_ignored() -> None:
     assert json_object(b"\n\r\n" + orjson.dumps({"a": 1}) + b"\n") == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b'"h\xffi"', "h\ufffdi"),
+        (b'"\xe2\x82"', "\ufffd"),
+        (b'"\xed\xa0\x80"', "\ufffd\ufffd\ufffd"),
+        (b'"h\xc3\xa9"', "h\u00e9"),
+        (b"[1]", [1]),
+    ],
+)
+def test_what_is_no_utf8_is_replaced_and_nothing_else(text: bytes, value: JsonValue) -> None:
+    assert parsed(text) == value
+    assert is_json(text)
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800"'])
+def test_replacing_makes_no_json_of_what_is_none(text: bytes) -> None:
+    assert not is_json(text)

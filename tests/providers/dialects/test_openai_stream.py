@@ -46,6 +46,16 @@ def finished(events: list[StreamEvent]) -> set[int]:
 
 
 @every_stream
+def test_a_stream_that_nobody_asked_for_is_the_whole_answer(name: str) -> None:
+    events = whole(name)
+    for spelt in (fixture(name), b"\r\n: hello\n\n" + fixture(name)):
+        answer = DIALECT.decode(sent(), spelt)
+        assert {choice.index for choice in answer.choices} == finished(events)
+        assert [choice.text for choice in answer.choices] == [text(events, index) for index in sorted(finished(events))]
+        assert answer.usage == usage(events)
+
+
+@every_stream
 @pytest.mark.parametrize("size", [1, 7, 4096])
 def test_a_stream_gives_the_same_events_in_any_pieces(name: str, size: int) -> None:
     events, failure = played(sent(), *pieces(fixture(name), size))
