@@ -82,7 +82,8 @@ class Metrics:
         self._fallbacks = self._counter("fallbacks", "Attempts elsewhere after a failure.", ("model", "reason"))
         self._denied = self._counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
         self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason"))
-        self._sheds = self._counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
+        sheds = self._counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
+        self._sheds = {reason: sheds.labels(reason.value).inc for reason in Reason}
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = self._counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = self._gauge("inflight_requests", "Requests being answered by a deployment.", ("deployment",))
@@ -143,7 +144,7 @@ class Metrics:
 
     def shed(self, reason: Reason) -> None:
         """Count a request that was refused for the gateway's own sake."""
-        self._add(self._sheds, reason.value)
+        self._sheds[reason]()
 
     def lag(self, seconds: float) -> None:
         """The event loop's worst lag of the last second."""

@@ -17,8 +17,8 @@ BRIEF = 64 * 1024
 class ReadyResponse(web.StreamResponse):
     """An answer whose bytes stand ready. Making headers out of a mapping is most of what a small answer costs."""
 
+    # Not the parent's, which makes those headers: of an answer the protocol asks only what stands here.
     def __init__(self, head: bytes, body: bytes, keep_alive: bool) -> None:
-        super().__init__(status=503)
         self._head = head
         self._content = body
         self._keep_alive = keep_alive
