@@ -188,15 +188,16 @@ class PublicHandler(RequestHandler):
             self._head_looks += 1
             if self._head_looks > HEAD_WAIT / LOOK_EVERY:
                 self._give_up(408)
-        unread = transport.get_write_buffer_size()
         # A stream that is being written may fill the buffer as fast as it is read; its own clock knows better.
-        if unread and (self._paused or self._current_request is None):
+        if self._current_request is not None and not self._paused:
+            self._stalled_looks = 0
+        elif unread := transport.get_write_buffer_size():
             self._stalled_looks = self._stalled_looks + 1 if unread >= self._unread else 0
+            self._unread = unread
             if self._stalled_looks > CLIENT_STALL / LOOK_EVERY:
                 transport.abort()
         else:
-            self._stalled_looks = 0
-        self._unread = unread
+            self._stalled_looks = self._unread = 0
 
     def _give_up(self, status: int) -> None:
         waiter = self._waiter
@@ -269,9 +270,10 @@ class PublicServer(web.Server):
         await super().shutdown(timeout)
 
     def _look(self) -> None:
-        for handler, transport in self._connections.items():
-            cast(PublicHandler, handler).look(transport)
+        # Armed again first, so that a fault in one look is not the last.
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)
+        for handler, transport in list(self._connections.items()):
+            cast(PublicHandler, handler).look(transport)
 
     def _handle(self, http: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         # No coroutine of its own: every request passes here.
