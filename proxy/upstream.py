@@ -223,11 +223,25 @@ class NotingConnector(aiohttp.TCPConnector):
         return connection
 
 
+def _unsent(error: OSError | aiohttp.ClientError) -> bool:
+    """Whether nothing was written: this is aiohttp's name for a connection that was closed before anything could be."""
+    return isinstance(error, aiohttp.ClientConnectionResetError)
+
+
+def _unread(error: OSError | aiohttp.ClientError, request: UpstreamRequest, after: float) -> bool:
+    """Whether a request on a reused connection that broke `after` so many seconds may be taken for unread: by a table
+    that wants no generation paid for twice only if it was not even sent."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return False
+    return _unsent(error) or (request.target.retries.safety == "safe" and after < REPLAY_WITHIN)
+
+
 class HttpTransport:
     """HTTP over aiohttp's client: sessions for public hosts and for hosts that may be private.
 
     A server that closes an idle connection at the moment it is reused has not read the request (very likely, not
-    certainly): such a call is sent once more, on a fresh connection. aiohttp does the same, but never for a POST.
+    certainly): such a call is sent once more, on a fresh connection, unless its deployment's `retries.safety` rules
+    that out. aiohttp does the same, but never for a POST.
     """
 
     def __init__(self) -> None:
@@ -251,9 +265,7 @@ class HttpTransport:
         except aiohttp.ClientResponseError:
             raise fail(FailureKind.MALFORMED, "The upstream's answer was not valid HTTP.") from None
         except (aiohttp.ClientError, OSError) as error:
-            # aiohttp's name for a connection that was closed before anything could be written to it.
-            unsent = isinstance(error, aiohttp.ClientConnectionResetError)
-            raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=unsent)) from None
+            raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=_unsent(error))) from None
         self._watch(response)
         return HttpResponse(response)
 
@@ -263,8 +275,7 @@ class HttpTransport:
         try:
             return await self._send(self._pooled[private], request, request_id)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            unread = _reused.get(False) and time.monotonic() - begun < REPLAY_WITHIN
-            if isinstance(error, aiohttp.ClientConnectorError) or not unread:
+            if not (_reused.get(False) and _unread(error, request, time.monotonic() - begun)):
                 raise
         return await self._send(self._fresh[private], request, request_id)
 

@@ -1,9 +1,41 @@
-"""F01 to F30: connections that do not stand, answers that do not come, answers that say no. Never a client's fault."""
+"""F01 to F12: connections that do not stand and answers that do not begin. Never an answer that says no."""
 
-from tests.faults.registry import fault
-from tests.faults.rig import Rig
-from tests.support.script import Fin, Rst
+import asyncio
+import datetime
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Final, cast
+from unittest.mock import patch
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from typing_extensions import override
+
+from providers.unified import JsonObject
+from proxy.upstream import tls
+from tests.faults.checks import good, refusal
+from tests.faults.ends import End, accounted, alone, elsewhere, final, strikes, unspent
+from tests.faults.registry import fault, single_fault
+from tests.faults.rig import TABLE, Rig
+from tests.security.test_tls import LOCAL, NOW, Authority
+from tests.support.openai_wire import chat_frames
+from tests.support.script import Delay, Fin, Hang, Loop, Rst, Script, Send
 from tests.support.vendor import FakeVendor
+from tests.support.wire import chunk, head
+
+FULL: Final = 10
+"""Retries that a budget pays for that was never drawn on."""
+
+HASTY: Final = TABLE.replace("connect: 500ms", "connect: 200ms")
+NAMED: Final = TABLE.replace("127.0.0.1:${ONE}", "vendor.test:${ONE}")
+STRANGER: Final = TABLE.replace('"http://127.0.0.1:${ONE}/v1"', '"https://vendor.test:${ONE}/v1", allow_private: false')
+SECRET: Final = HASTY.replace("http://127.0.0.1:${ONE}", "https://localhost:${ONE}")
+STRICT: Final = TABLE.replace("  timeouts:", "  retries: {safety: strict}\n  timeouts:")
+OFF: Final = TABLE.replace("  timeouts:", "  retries: {safety: off}\n  timeouts:")
+BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace("total: 4s", "total: 500ms")
 
 
 async def gone(vendor: FakeVendor) -> None:
@@ -13,27 +45,340 @@ async def gone(vendor: FakeVendor) -> None:
     await vendor._server.wait_closed()
 
 
+# F01 to F04: nobody there ---------------------------------------------------------------------------------------------
+
+UNREACHED: Final = End(502, "upstream_error", "connect", heard=0)
+LATE: Final = End(504, "upstream_timeout", "timeout", retry="false", heard=0)
+
+
 @fault(1)
 async def connect_refused(rig: Rig) -> None:
     await gone(rig.one)
-    alone = await rig.ask("one/m")
-    assert (alone.status, alone.code) == (502, "upstream_error")
-    assert (await rig.ask("both")).headers["x-dragoman-deployment"] == "two/m/default"
-    *_, line = await rig.logged()
-    assert line["outcome"] == "ok"
+    await alone(rig, UNREACHED)
+    await elsewhere(rig, UNREACHED)
+    assert unspent(rig) == FULL
+    assert strikes(rig) == 2
+
+
+@contextmanager
+def hole(port: int) -> Iterator[None]:
+    """A listener there whose backlog is full and that accepts nobody."""
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port))
+        listening.listen(0)
+        waiting = [socket.socket() for _ in range(3)]
+        try:
+            for each in waiting:
+                each.setblocking(False)
+                each.connect_ex(("127.0.0.1", port))
+            yield
+        finally:
+            for each in waiting:
+                each.close()
+
+
+@fault(2, HASTY)
+async def connect_black_hole(rig: Rig) -> None:
+    await gone(rig.one)
+    with hole(rig.one.port):
+        await alone(rig, LATE)
+        await elsewhere(rig, LATE)
+    lines = await rig.logged()
+    assert all(line["duration_ms"] >= 200 for line in lines)  # type: ignore[operator]  # a number of milliseconds
+    assert unspent(rig) == FULL
+    assert strikes(rig) == 2
+
+
+def connectors(rig: Rig) -> list[Any]:  # of aiohttp's, for members that it does not show
+    """Whatever opens the gateway's connections."""
+    return [session.connector for session in (*rig.app.transport._pooled.values(), *rig.app.transport._fresh.values())]
+
+
+class Names:
+    """The loop's resolver as a test wants it: an address, an error, or no answer before `gate` is open."""
+
+    def __init__(self, answer: str | OSError) -> None:
+        self.answer = answer
+        self.asked = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    def put_into(self, rig: Rig) -> None:
+        """Make the gateway's connections ask it."""
+        for connector in connectors(rig):
+            connector._resolver._inner._loop = self
+
+    async def getaddrinfo(self, host: str, port: int, **how: object) -> list[tuple[object, ...]]:
+        """See asyncio's loop."""
+        self.asked += 1
+        await self.gate.wait()
+        if isinstance(self.answer, OSError):
+            raise self.answer
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (self.answer, port))]
+
+
+@fault(3, NAMED)
+async def name_that_nobody_knows(rig: Rig) -> None:
+    names = Names(socket.gaierror(socket.EAI_NONAME, "nobody knows"))
+    names.put_into(rig)
+    await alone(rig, UNREACHED)
+    await elsewhere(rig, UNREACHED)
+    assert unspent(rig) == FULL
+    assert strikes(rig) == 2
+    assert names.asked == 2, "a negative answer is not kept"
+
+
+@single_fault(3, NAMED)
+async def resolver_that_takes_its_time(rig: Rig) -> None:
+    names = Names("127.0.0.1")
+    names.put_into(rig)
+    names.gate.clear()
+    waiting = asyncio.create_task(rig.ask("one/m"))
+    while not names.asked:  # noqa: ASYNC110 - nobody tells that it was asked
+        await asyncio.sleep(0)
+    assert good(await rig.ask("two/m"), stream=False) == "two"
+    assert not waiting.done()
+    names.gate.set()
+    assert good(await waiting, stream=False) == "one"
+
+
+@fault(4, NAMED)
+async def name_of_a_metadata_service(rig: Rig) -> None:
+    Names("169.254.169.254").put_into(rig)
+    with patch("aiohttp.connector.aiohappyeyeballs.start_connection") as dialled:
+        answer = await rig.ask("one/m")
+    assert (answer.status, answer.code) == (502, "upstream_error")
+    dialled.assert_not_called()
+    assert "169.254" not in answer.message
+    await elsewhere(rig, UNREACHED)
+
+
+@fault(4, STRANGER)
+async def public_name_that_leads_inside(rig: Rig) -> None:
+    Names("127.0.0.1").put_into(rig)
+    await alone(rig, UNREACHED)
+    await elsewhere(rig, UNREACHED)
+    assert rig.one.connections == 0
+
+
+# F05 and F06: TLS -----------------------------------------------------------------------------------------------------
+
+UNTRUSTED: Final = End(502, "upstream_error", "tls", retry="false", heard=0)
+
+STRANGERS: Final[tuple[Callable[[Authority, Path], ssl.SSLContext], ...]] = (
+    lambda authority, folder: Authority().server(folder, *LOCAL),
+    lambda authority, folder: authority.server(folder, x509.DNSName("other.example")),
+    lambda authority, folder: authority.server(folder, *LOCAL, until=NOW - datetime.timedelta(hours=1)),
+)
+"""Signed by nobody known, for another host, and expired."""
+
+
+class Listener(asyncio.Protocol):
+    """A vendor behind TLS that hangs up on whatever it hears after the handshake."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self.heard += data
+        self._transport.close()
+
+
+@asynccontextmanager
+async def behind_tls(port: int, context: ssl.SSLContext) -> AsyncIterator[Listener]:
+    """A vendor there with this certificate."""
+    made = Listener()
+    server = await asyncio.get_running_loop().create_server(lambda: made, "127.0.0.1", port, ssl=context)
+    try:
+        yield made
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def trust(rig: Rig, authority: Authority) -> None:
+    """Make the gateway's connections trust what this authority signs."""
+    context = tls.__wrapped__()
+    context.load_verify_locations(cadata=authority.signed(authority.key).public_bytes(Encoding.PEM).decode())
+    for connector in connectors(rig):
+        connector._ssl = context
+
+
+@fault(5, SECRET)
+async def certificate_that_proves_nothing(rig: Rig) -> None:
+    authority, folder = Authority(), rig.path.parent
+    trust(rig, authority)
+    await gone(rig.one)
+    for stranger in STRANGERS:
+        async with behind_tls(rig.one.port, stranger(authority, folder)) as listener:
+            await alone(rig, UNTRUSTED)
+            await elsewhere(rig, UNTRUSTED)
+            assert strikes(rig) == 2
+            assert listener.heard == b""
+        rig.forget()
+    assert unspent(rig) == FULL
+    async with behind_tls(rig.one.port, authority.server(folder, *LOCAL)) as listener:
+        await rig.ask("one/m")
+        assert listener.heard.startswith(b"POST /v1/completions")
+
+
+@fault(6, SECRET)
+async def handshake_that_hangs(rig: Rig) -> None:
+    rig.one.at_accept((Hang(),), (Hang(),))
+    await alone(rig, LATE)
+    await elsewhere(rig, LATE)
+    await rig.one.connected(0)
+    assert unspent(rig) == FULL
+    assert strikes(rig) == 2
+
+
+@fault(6, SECRET)
+async def plain_text_where_tls_was_expected(rig: Rig) -> None:
+    plain: Script = (Send(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Fin())
+    rig.one.at_accept(plain, plain)
+    await alone(rig, UNTRUSTED)
+    await elsewhere(rig, UNTRUSTED)
+    assert unspent(rig) == FULL
+    assert strikes(rig) == 2
+
+
+# F07 to F10: closed without an answer ---------------------------------------------------------------------------------
+
+UNHEARD: Final = End(502, "upstream_error", "server", heard=0)
+UNANSWERED: Final = End(502, "upstream_error", "server")
+ENDINGS: Final[tuple[Script, ...]] = ((Fin(),), (Rst(),))
+
+
+@fault(7)
+async def closed_right_after_accept(rig: Rig) -> None:
+    for ending in ENDINGS:
+        rig.one.at_accept(ending, ending)
+        await alone(rig, UNHEARD)
+        await elsewhere(rig, UNHEARD)
+        assert strikes(rig) == 2
+        rig.forget()
 
 
 @fault(8)
 async def idle_connection_closed_as_it_is_used_again(rig: Rig) -> None:
+    for ending in ENDINGS:
+        rig.one.requests.clear()
+        assert (await rig.ask()).status == 200
+        used = rig.one.requests[0].connection
+        rig.one.answer(ending)
+        answer = await rig.ask()
+        assert good(answer, rig.stream) == "one"
+        assert answer.headers["x-dragoman-attempts"] == "1"
+        assert [request.connection for request in rig.one.requests] == [used, used, used + 1]
+    await accounted(rig)
+    assert unspent(rig, "one/m") == FULL
+    assert strikes(rig) == 0
+
+
+@fault(8, STRICT)
+async def idle_connection_closed_where_nothing_may_run_twice(rig: Rig) -> None:
+    await strictly_once(rig)
+
+
+@fault(8, OFF)
+async def idle_connection_closed_where_nothing_is_repeated(rig: Rig) -> None:
+    await strictly_once(rig)
+
+
+async def strictly_once(rig: Rig) -> None:
+    """What may have been read is not sent again, on however fresh a connection."""
     assert (await rig.ask()).status == 200
     rig.one.answer((Fin(),))
-    assert (await rig.ask()).status == 200
-    assert [request.connection for request in rig.one.requests] == [0, 0, 1]
+    await alone(rig, UNANSWERED)
+    assert [request.connection for request in rig.one.requests] == [0, 0]
 
 
 @fault(9)
 async def reset_after_the_request_was_read(rig: Rig) -> None:
-    rig.one.answer((Rst(),), (Rst(),))
-    alone = await rig.ask("one/m")
-    assert (alone.status, alone.code) == (502, "upstream_error")
-    assert (await rig.ask("both")).headers["x-dragoman-deployment"] == "two/m/default"
+    await hangs_up(rig, (Rst(),))
+
+
+@fault(10)
+async def closed_after_the_request_was_read(rig: Rig) -> None:
+    await hangs_up(rig, (Fin(),))
+
+
+async def hangs_up(rig: Rig, ending: Script) -> None:
+    """It may have worked on the request, so that another attempt is paid for."""
+    rig.one.default = ending
+    await alone(rig, UNANSWERED)
+    await elsewhere(rig, UNANSWERED)
+    assert unspent(rig) == FULL - 1
+    assert strikes(rig) == 2
+
+
+@fault(9, STRICT)
+async def reset_where_nothing_may_run_twice(rig: Rig) -> None:
+    rig.one.default = (Rst(),)
+    await final(rig, UNANSWERED)
+
+
+@fault(10, STRICT)
+async def closed_where_nothing_may_run_twice(rig: Rig) -> None:
+    rig.one.default = (Fin(),)
+    await final(rig, UNANSWERED)
+
+
+# F11 and F12: silence and resets before there is content --------------------------------------------------------------
+
+SILENT: Final = End(504, "upstream_timeout", "timeout", retry="false")
+CUT: Final = End(502, "upstream_error", "truncated")
+
+
+@fault(11, BRIEF)
+async def stall_before_the_head(rig: Rig) -> None:
+    await stalls(rig, (Hang(),))
+
+
+@fault(11, BRIEF)
+async def stall_after_the_head(rig: Rig) -> None:
+    await stalls(rig, (Send(beginning(rig)), Hang()))
+
+
+async def stalls(rig: Rig, script: Script) -> None:
+    """It is left, and sees that; what it was asked may have been done."""
+    rig.one.default = script
+    await alone(rig, SILENT)
+    await elsewhere(rig, SILENT)
+    for request in rig.one.requests:
+        await request.gone.wait()
+    assert unspent(rig) == FULL - 1
+    assert strikes(rig) == 2
+
+
+def beginning(rig: Rig) -> bytes:
+    """All of an answer that comes before its first content."""
+    if not rig.stream:
+        return head(200, [("content-type", "application/json"), ("content-length", "100")])
+    return head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]) + chunk(b": ping\n\n")
+
+
+@single_fault(11, BRIEF)
+async def comments_and_roles_are_no_content(rig: Rig) -> None:
+    rig.stream = True
+    role = chat_frames(["never"])[0]
+    rig.one.default = (Send(beginning(rig)), Loop((Send(chunk(role)), Send(chunk(b": ping\n\n")), Delay(0.02))))
+    body: JsonObject = {"model": "one/m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    answer = await rig.post(body, "/v1/chat/completions")
+    assert refusal(answer) == (504, "upstream_timeout")
+    await rig.one.connected(0)
+
+
+@fault(12)
+async def reset_after_the_head(rig: Rig) -> None:
+    rig.one.default = (Send(beginning(rig)), Rst())
+    await alone(rig, CUT)
+    await elsewhere(rig, CUT)
+    assert unspent(rig) == FULL - 1
+    assert strikes(rig) == 2

@@ -2,14 +2,17 @@
 
 import asyncio
 import gzip
+from dataclasses import replace
+from typing import Literal
 
 import pytest
 
+from providers.dialect import Retries
 from providers.failure import FailureKind, UpstreamError
 from proxy import upstream
 from proxy.upstream import MAX_ERROR_BODY, HttpTransport, read_error
 from proxy.version import USER_AGENT
-from tests.proxy.door import OK, call, opened, whole
+from tests.proxy.door import OK, TARGET, call, opened, whole
 from tests.support.script import Fin, Hang, Loop, Rst, Send
 from tests.support.vendor import FakeVendor
 from tests.support.wire import body_answer, chunk, head, json_answer, sse_unterminated
@@ -209,6 +212,18 @@ async def test_a_call_on_a_connection_that_the_vendor_just_left_is_sent_once_mor
     await whole(await opened(transport, vendor))
     assert await whole(await opened(transport, vendor)) == b'{"ok":true}'
     assert [request.connection for request in vendor.requests] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("safety", ["strict", "off"])
+async def test_a_call_that_may_not_run_twice_is_not_sent_once_more(
+    vendor: FakeVendor, transport: HttpTransport, safety: Literal["strict", "off"]
+) -> None:
+    once = replace(TARGET, retries=Retries(safety=safety))
+    vendor.answer(OK, (Fin(),), OK)
+    await whole(await transport.open(call(vendor.base_url, once), "req-1"))
+    with pytest.raises(UpstreamError):
+        await transport.open(call(vendor.base_url, once), "req-2")
+    assert len(vendor.requests) == 2
 
 
 async def test_a_call_on_a_fresh_connection_is_sent_once(vendor: FakeVendor, transport: HttpTransport) -> None:
