@@ -168,6 +168,8 @@ class Dispatcher:
     def _failed(self, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
         now = self.clock()
         attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.message
+        if failure.evidence:
+            attempt.message = f"{failure.message} It began: {failure.evidence}"
         if failure.kind in _TOO_MUCH:
             bulkhead.limit.lost(now)
         if trial.failed(now, failure):
@@ -178,7 +180,8 @@ def _unquoted(failure: Failure, target: Target) -> Failure:
     """The failure without what the vendor repeated of the operator's credential, for the client and for the log."""
     conceal = target.credential.conceal
     code, param = (value and conceal(value) for value in (failure.code, failure.param))
-    return replace(failure, message=conceal(failure.message), code=code, param=param)
+    message, evidence = conceal(failure.message), conceal(failure.evidence)
+    return replace(failure, message=message, code=code, param=param, evidence=evidence)
 
 
 @contextmanager
@@ -222,9 +225,12 @@ class Tries(Generic[T]):
         if (error := self._first) is not None:
             self._first = None
             raise error
-        if self._repeats and not self._health(self._next.target).admits(self._dispatcher.clock()):
-            # Others waited for the same moment, and one of them is finding out.
-            raise UpstreamError(self._failure)
+        # Others may have waited for the same moment, and one of them is finding out.
+        while not self._health(self._next.target).admits(now := self._dispatcher.clock()):
+            following = self._candidates.next(now)
+            if following is None:
+                raise UpstreamError(self._failure)
+            self._next = following
         return await self._try()
 
     async def _try(self) -> T:

@@ -31,7 +31,10 @@ IMPURE = frozenset(
 )
 
 # The files of proxy that take time and chance as arguments and wait for nothing.
-PURE_PROXY = frozenset({"proxy/snapshot.py", "proxy/routing.py", "proxy/policies.py", "proxy/health.py"})
+PURE_PROXY = frozenset(
+    {"proxy/snapshot.py", "proxy/routing.py", "proxy/policies.py", "proxy/load.py", "proxy/candidates.py"}
+    | {"proxy/health.py", "proxy/healths.py", "proxy/awaited.py", "proxy/outcomes.py"}
+)
 PURE_PROXY_FOLDER = "proxy/surfaces/"
 
 # Names with one home.

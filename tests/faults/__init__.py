@@ -1,0 +1,1 @@
+"""Every fault of the failure model, shown against the whole gateway."""

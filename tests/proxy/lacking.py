@@ -14,6 +14,7 @@ from tests.support.wire import chunk, head
 
 AT = 'api_key: k, base_url: "http://127.0.0.1:PORT/v1", allow_private: true'
 TABLE = f"""
+defaults: {{retries: {{attempts: 1}}}}
 vendors:
   chats: {{profile: groq, {AT}}}
   scored: {{profile: deepseek, {AT}}}

@@ -32,6 +32,7 @@ OPERATOR_KEY = "sk-canary-of-the-operator"
 AUTH = {"Authorization": f"Bearer {CLIENT_KEY}"}
 
 TABLE = f"""
+defaults: {{retries: {{attempts: 1}}}}
 vendors:
   v:
     profile: openai_compatible

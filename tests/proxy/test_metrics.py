@@ -13,8 +13,16 @@ from proxy.record import Attempt, Outcome, RequestRecord
 from proxy.version import VERSION
 
 COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows"}
+COUNTERS |= {"fallbacks", "retry_budget_denied"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
-GAUGES = {"inflight_requests", "event_loop_lag_seconds", "config_last_reload_successful", "config_info", "build_info"}
+GAUGES = {
+    "deployment_state",
+    "inflight_requests",
+    "event_loop_lag_seconds",
+    "config_last_reload_successful",
+    "config_info",
+    "build_info",
+}
 
 
 def finished(team: str = "search", status: int = 200, outcome: Outcome = "ok") -> RequestRecord:
@@ -55,6 +63,9 @@ def test_every_family_has_its_name_type_and_help() -> None:
     metrics.inflight("vendor/model/eu", 1)
     metrics.abort("client", "disconnect")
     metrics.shed(Reason.MEMORY)
+    metrics.fallback("vendor/model", "server")
+    metrics.retry_denied("vendor/model")
+    metrics.watch(lambda: [("vendor/model/eu", 2)])
     metrics.reloaded("0" * 64)
     families = {family.name: family for family in text_string_to_metric_families(metrics.render().decode())}
     kinds = {name.removeprefix("dragoman_"): family.type for name, family in families.items()}
@@ -231,3 +242,22 @@ def test_two_gateways_in_one_process_do_not_share_a_registry() -> None:
 @pytest.mark.parametrize("seconds", [0.01, 300.0])
 def test_durations_from_a_mock_s_to_a_long_answer_s_fall_into_a_bucket(seconds: float) -> None:
     assert DURATION_BUCKETS[0] <= seconds <= DURATION_BUCKETS[-1]
+
+
+def test_the_state_of_a_deployment_is_what_it_is_when_it_is_shown() -> None:
+    metrics = Metrics()
+    states = [("v/m/a", 2), ("v/m/b", 0)]
+    metrics.watch(lambda: states)
+    assert series(metrics)["dragoman_deployment_state{deployment=v/m/a}"] == 2
+    states[:] = [("v/m/b", 1)]
+    shown = {name: value for name, value in series(metrics).items() if "deployment_state" in name}
+    assert shown == {"dragoman_deployment_state{deployment=v/m/b}": 1}
+
+
+def test_what_goes_elsewhere_and_what_is_not_tried_again_are_counted_by_names_of_the_table() -> None:
+    metrics = Metrics()
+    metrics.fallback("v/m", "timeout")
+    metrics.retry_denied("v/m")
+    found = series(metrics)
+    assert found["dragoman_fallbacks_total{model=v/m,reason=timeout}"] == 1
+    assert found["dragoman_retry_budget_denied_total{model=v/m}"] == 1

@@ -21,6 +21,7 @@ PATHS = (OPENAI, SCALE_V4, SCALE_V5, FIREWORKS, PAIS)
 
 FAKE = 'base_url: "http://127.0.0.1:PORT/v1", allow_private: true'
 TABLE = f"""
+defaults: {{retries: {{attempts: 1}}}}
 vendors:
   both: {{profile: openai_compatible, {FAKE}}} # takes lists of prompts and n
   single: {{profile: llamacpp, {FAKE}}} # takes one prompt, gives one choice, never the prompt's text
