@@ -83,7 +83,8 @@ class Failure:
 
     `status` is the upstream's HTTP status where there was one, `code` and `param` its own words when they are worth
     passing on, `retry_after` seconds. `overflow` says what a CONTEXT_LENGTH told of sizes, or an INVALID_REQUEST that
-    was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request.
+    was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `evidence` is
+    for the operator's log alone: a vetted piece of what came instead of an answer.
     """
 
     kind: FailureKind
@@ -94,6 +95,7 @@ class Failure:
     retry_after: float | None = None
     overflow: Overflow | None = None
     unsent: bool = False
+    evidence: str = ""
 
 
 class UpstreamError(Exception):

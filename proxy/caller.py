@@ -13,7 +13,7 @@ from typing import TypeVar
 from providers.completion import Chunk, Completion, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.emulate import Finisher, Finishing, Scanned, alone, estimated
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import Failure, FailureKind, UpstreamError, vet
 from providers.fanout import UsageTally, billed, merge
 from providers.gather import Gatherer, as_chunks
 from providers.shape import Call, Prepared
@@ -29,6 +29,9 @@ T = TypeVar("T")
 
 AT_ONCE = 16
 """Calls that one request has under way at a time."""
+
+SHOWN = 200
+"""Characters of a page in an answer's place that the log shows."""
 
 
 class Caller:
@@ -85,6 +88,7 @@ class Caller:
             body = await read_whole(response, arrived)
         finally:
             response.release()
+        _refuse_page(body)
         completion = sent.target.dialect.decode(sent, body)
         if len(completion.choices) != call.part.count:
             message = f"The upstream answered with {len(completion.choices)} of {call.part.count} choices."
@@ -231,8 +235,9 @@ def _merged(prepared: Prepared, completions: list[Completion], candidates: int) 
 
 async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamEvent], bool]:
     events: list[StreamEvent] = []
+    piece = await response.read()
+    _refuse_page(piece)
     while True:
-        piece = await response.read()
         events.extend(decoder.feed(piece) if piece else decoder.finish())
         if any(isinstance(event, Chunk) for event in events):
             return events, not piece
@@ -240,3 +245,13 @@ async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> 
             raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")
         if decoder.complete:
             raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
+        piece = await response.read()
+
+
+def _refuse_page(start: bytes) -> None:
+    """Raises UpstreamError for the start of a page of HTML, whatever its type says: no vendor's answer begins so, but
+    that of something on the way to it."""
+    if start[:SHOWN].lstrip()[:1] == b"<":
+        # The ellipsis tells whoever takes the credential out that one may have been cut in two.
+        shown = vet(start[: 4 * SHOWN].decode("utf-8", "replace"))[:SHOWN] + "…"
+        raise UpstreamError(Failure(FailureKind.MALFORMED, "The upstream answered with a web page.", evidence=shown))

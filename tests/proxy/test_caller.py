@@ -15,7 +15,7 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from providers.shape import Prepared, prepare
 from providers.unified import Operation, TextPrompt, UnifiedRequest
 from proxy import upstream
-from proxy.caller import Caller
+from proxy.caller import SHOWN, Caller
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.record import RequestRecord
 from proxy.streams import OpenStream
@@ -138,6 +138,18 @@ def test_an_error_body_that_stalls_is_waited_for_shortly() -> None:
     rig = answers(b"some", status=500)
     assert rig.fails(rig.whole).message == "500 b 4"
     assert rig.time == upstream.ERROR_BODY_WAIT
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("start", [b"<html>", b"\r\n <!doctype html>", b"<" + b"x" * 70_000])
+def test_a_page_in_place_of_an_answer_is_shown_to_the_operator_alone(start: bytes, stream: bool) -> None:
+    rig = answers(start + b" blocked by 10.0.0.1, Bearer abc", b"")
+    failure = rig.fails(rig.streamed if stream else rig.whole)
+    assert (failure.kind, failure.message) == (FailureKind.MALFORMED, "The upstream answered with a web page.")
+    shown = failure.evidence
+    assert (shown.lstrip()[0], shown[-1], len(shown) <= SHOWN + 1) == ("<", "…", True)
+    assert "10.0.0.1" not in shown
+    assert "abc" not in shown
 
 
 def test_a_call_that_never_got_through_is_its_failure() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.bulkhead import BulkheadRules
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployments import Rules
@@ -197,6 +197,13 @@ def test_an_attempt_is_written_down_with_its_times_status_and_words() -> None:
     assert (first.status, first.message, first.finished - first.started) == (500, "a server", 3.0)
     assert (second.status, second.outcome, second.finished - second.started) == (None, "ok", 4.0)
     assert rig.record.waited == pytest.approx(rig.time)
+
+
+def test_what_came_in_an_answer_s_place_is_written_down_and_not_told() -> None:
+    page = Failure(FailureKind.MALFORMED, "A page.", evidence="<html>")
+    rig = Rig({"a": [lambda: page]})
+    assert rig.fails(rig.whole).message == "A page."
+    assert [attempt.message for attempt in rig.record.attempts] == ["A page. It began: <html>"]
 
 
 def test_a_new_table_forgets_what_it_does_not_have() -> None:
