@@ -132,7 +132,7 @@ _SECRET = re.compile(
     r"|\b(?:gsk|fw|hf)_[\w*-]{6,}"
     # Ordinary words begin like these (key-holder); an id has a digit.
     r"|\b(?:key|org|proj)[-_](?=[a-z_*-]*\d)[\w*-]{6,}"
-    r"|\bBearer\s+\S+|\bA[KS]IA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\beyJ[\w-]+\.[\w-]+\.[\w-]*"
+    r"|\bBearer\s+\S+|\bA[KS]IA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]*"
     # Keys without a mark of their own are long runs of letters and digits.
     r"|\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{32,}\b"
 )

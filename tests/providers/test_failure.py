@@ -78,6 +78,7 @@ SECRETS = (
     "sk-ant-api03-AbCdEf-0123_xyz",
     "fw_3ZabcdefGHIJKL",
     "gsk_abcdefghijkl",
+    "ya29.a0Af-one_two-three",
     "xai-abcdefghijkl",
     "hf_abcdefghijkl",
     "nvapi-abcdefghijkl",
