@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import BytesIO
@@ -13,6 +14,7 @@ import orjson
 import pytest
 
 from proxy import app as app_module
+from proxy.admission import Lids
 from proxy.app import Listen, Running, drain, running
 from proxy.reload import Reloader, Source
 from tests.proxy.raw_client import Answer, connected, exchange, request
@@ -88,6 +90,27 @@ async def test_a_body_may_be_as_large_as_the_table_says(tmp_path: Path) -> None:
     async with up(MOCK + "server: {max_body: 2kB}\n", tmp_path) as app:
         answer = await exchange(port_of(app.url), request("POST", "/v1/completions", b"x" * 2001))
         assert (answer.status, answer.message) == (413, "The request body is larger than 2000 bytes.")
+
+
+async def test_no_more_is_taken_on_than_the_table_says(tmp_path: Path) -> None:
+    async with up(MOCK + "server: {limits: {requests: 7, streams: 8, body_bytes: 9kB}}\n", tmp_path) as app:
+        assert app.admission.lids == Lids(7, 8, 9000)
+    async with up(MOCK, tmp_path) as app:
+        assert app.admission.lids == Lids()
+
+
+async def test_f69_a_loop_that_stood_still_shows_in_the_log_and_in_the_metrics(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with up(MOCK, tmp_path) as app:
+        await asyncio.sleep(0)  # its ticks begin
+        time.sleep(2)  # noqa: ASYNC251 - the fault itself
+        ask_for = request("GET", "/metrics", None, {"Cache-Control": "no-cache"})
+        while b"event_loop_lag_seconds 0.0\n" in (await exchange(port_of(app.admin_url), ask_for)).body:
+            pass
+        assert (await post(app)).status == 200
+    told = [message for message in caplog.messages if "stood still" in message]
+    assert sum(" at proxy/test_app.py:" in message for message in told) == 1
 
 
 async def test_an_address_for_everybody_is_shown_as_one_that_can_be_called(tmp_path: Path) -> None:
