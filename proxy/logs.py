@@ -238,6 +238,7 @@ def set_up(form: str) -> logging.Logger:
     logger = logging.getLogger("dragoman")
     logger.setLevel(logging.INFO)
     sys.excepthook = _last_words
+    threading.excepthook = _thread_ended
     return logger
 
 
@@ -253,3 +254,8 @@ def _last_words(kind: type[BaseException], error: BaseException, frames: Traceba
         logging.getLogger("dragoman").critical("the gateway ended on a fault of its own", exc_info=error)
     else:
         sys.__excepthook__(kind, error, frames)
+
+
+def _thread_ended(ended: threading.ExceptHookArgs) -> None:
+    """The same of a thread."""
+    logging.getLogger("dragoman").critical("a thread ended on a fault of its own", exc_info=ended.exc_value)

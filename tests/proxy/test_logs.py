@@ -290,9 +290,10 @@ def test_no_log_line_quotes_an_exception(
     logging.getLogger("asyncio").error("Task was lost\nfuture: %r", error)
     logging.getLogger("aiohttp.server").error("Unhandled", exc_info=error)
     sys.excepthook(type(error), error, error.__traceback__)
+    threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, None)))
     written = capsys.readouterr().err
     assert "canary" not in written
-    for message in ("failed", "Task was lost", "Unhandled", "the gateway ended on a fault of its own"):
+    for message in ("failed", "Task was lost", "Unhandled", "the gateway ended on a", "a thread ended on a"):
         assert written.count(message) == 1
 
 
@@ -331,9 +332,9 @@ def test_a_long_message_leaves_room_for_its_traceback() -> None:
 def root_logger() -> Iterator[logging.Logger]:
     """The root logger, put back afterwards with what else `set_up` changes."""
     root = logging.getLogger()
-    handlers, level, hook = root.handlers[:], root.level, sys.excepthook
+    handlers, level, hooks = root.handlers[:], root.level, (sys.excepthook, threading.excepthook)
     yield root
-    sys.excepthook = hook
+    sys.excepthook, threading.excepthook = hooks
     root.handlers[:] = handlers
     root.setLevel(level)
     logging.getLogger("dragoman").setLevel(logging.NOTSET)
