@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.faults import clients, content, lifecycle, upstream_connections, upstream_streams  # noqa: F401 - they register
+from tests.faults import (  # noqa: F401 - they register
+    clients,
+    content,
+    lifecycle,
+    upstream_bodies,
+    upstream_breaks,
+    upstream_connections,
+    upstream_streams,
+)
 from tests.faults.registry import NOT_RUN, NUMBERS, Fault, faults
 from tests.faults.rig import descriptors, rig
 from tests.support.facts import facts
