@@ -60,6 +60,24 @@ def test_no_dependency_brings_a_file_that_python_runs_by_itself() -> None:
         assert [line for line in lines if line.startswith("import")] == []
 
 
+def test_the_same_source_makes_the_same_wheel(tmp_path: Path) -> None:
+    for number in ("1", "2"):
+        command = [
+            sys.executable,
+            "-m",
+            "hatchling",
+            "build",
+            "--target",
+            "wheel",
+            "--directory",
+            str(tmp_path / number),
+        ]
+        subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    (first,), (second,) = (list((tmp_path / number).iterdir()) for number in ("1", "2"))
+    assert first.name == second.name
+    assert first.read_bytes() == second.read_bytes()
+
+
 def test_the_image_trusts_no_working_directory_and_keeps_its_assertions() -> None:
     text = (DEPLOY / "Dockerfile").read_text("utf-8")
     assert "PYTHONSAFEPATH=1" in text
