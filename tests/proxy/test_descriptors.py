@@ -60,6 +60,22 @@ def test_everything_else_that_a_loop_complains_of_is_told_as_always(caplog: pyte
     assert caplog.messages[0].startswith("a task broke")
 
 
+def test_a_listener_that_is_closed_while_descriptors_lack_is_no_complaint(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        complain = LoopComplaints(logging.getLogger("tests.descriptors"))
+        closed = {"message": "Exception in callback", "exception": OSError(errno.EBADF, "closed")}
+        complain(loop, closed)
+        complain(loop, {"message": "accept", "exception": OSError(errno.EMFILE, "gone")})
+        await asyncio.sleep(1)
+        complain(loop, closed)
+        await asyncio.sleep(9)
+        complain(loop, closed)
+
+    run(main())
+    assert [record.name for record in caplog.records] == ["asyncio", "tests.descriptors", "asyncio"]
+
+
 def test_the_limit_is_raised_to_what_the_system_grants() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
