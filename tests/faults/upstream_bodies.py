@@ -37,9 +37,9 @@ Your request to https://10.1.2.3:8443/v1 with {OPERATOR_KEY} was blocked. {"Ask 
 
 @fault(35)
 async def page_of_a_middlebox(rig: Rig) -> None:
-    for kind in ("text/html; charset=utf-8", "application/json", "text/event-stream"):
-        script = body_answer(200, PAGE.encode(), [("content-type", kind)])
-        await fails_over(rig, script, 502, "malformed_upstream", "malformed")
+    script = body_answer(200, PAGE.encode(), [("content-type", "text/html; charset=utf-8")])
+    for page in (script, body_answer(200, PAGE.encode(), [JSON]), body_answer(200, PAGE.encode(), [EVENTS])):
+        await fails_over(rig, page, 502, "malformed_upstream", "malformed")
     for path in SURFACES.values():
         rig.forget()
         rig.one.answer(script)
