@@ -31,8 +31,8 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Attempts of a request at most, and what may be repeated after a failure here: `safe`, whatever may pass; `strict`,
-    what cannot have been generated; `off`, nothing."""
+    """Attempts of a request at most, and what may be repeated after a failure here: `safe`, whatever may pass;
+    `strict`, what cannot have been generated; `off`, nothing."""
 
     attempts: int = 3
     safety: Literal["safe", "strict", "off"] = "safe"
@@ -69,12 +69,15 @@ class Target:
     context_behavior: Literal["truncate", "error"] | None = None
     price: Price | None = None
     retries: Retries = Retries()
+    label: str = field(init=False)
+    """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
+    client can add a label value."""
+    identity: tuple[str, str] = field(init=False)
+    """Which deployment it is, over all tables: its label and its address."""
 
-    @property
-    def label(self) -> str:
-        """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that
-        no client can add a label value."""
-        return f"{self.row}/{self.deployment}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", f"{self.row}/{self.deployment}")
+        object.__setattr__(self, "identity", (self.label, self.base_url))
 
     @property
     def name(self) -> str:

@@ -7,8 +7,6 @@ standard library's costs about 4 us a read (measured on CPython 3.11).
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from types import TracebackType
 from typing import Self
@@ -136,27 +134,28 @@ class Deadlines:
         """Seconds that are left of the total."""
         return self._total_at - self._loop.time()
 
-    @contextmanager
-    def trying(self, limit: float) -> Iterator[None]:
-        """Work that may take `limit` seconds, and in which the limits of its phases end it alone.
+    def trying(self, limit: float | None) -> "Trying":
+        """A block that may take `limit` seconds (None = what is left), and that the limits of its phases end alone.
 
-        Raises DeadlinePassed for those, within the block; the other limits go on to end the whole request.
+        Raises DeadlinePassed for those; the other limits go on to end the whole request.
         """
+        return Trying(self, limit)
+
+    def _begin_try(self, limit: float | None) -> None:
         self._try = limit
-        self._try_at = self._loop.time() + limit
+        if limit is not None:
+            self._try_at = self._loop.time() + limit
+            self._arm()
+
+    def _end_try(self, cancelled: bool) -> None:
+        self._try = self._limit = None
+        passed, task = self.passed, self._task
+        if not cancelled or passed is None or passed.phase not in OF_A_TRY or task is None:
+            return
+        self.passed = None
         self._arm()
-        try:
-            yield
-        except asyncio.CancelledError:
-            passed, task = self.passed, self._task
-            if passed is None or passed.phase not in OF_A_TRY or task is None:
-                raise
-            self.passed = None
-            if task.uncancel() > self._cancelling:
-                raise
+        if task.uncancel() <= self._cancelling:
             raise passed from None
-        finally:
-            self._try = self._limit = None
 
     def commit(self, idle: float, progress: float, longest: float) -> None:
         """Content has come: from here on its silence is what is measured.
@@ -233,3 +232,21 @@ class Deadlines:
         if self._task is not None and self.passed is None:
             self.passed = expired
             self._task.cancel()
+
+
+class Trying:
+    """See Deadlines.trying."""
+
+    __slots__ = ("_clock", "_limit")
+
+    def __init__(self, clock: Deadlines, limit: float | None) -> None:
+        self._clock = clock
+        self._limit = limit
+
+    def __enter__(self) -> None:
+        self._clock._begin_try(self._limit)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._clock._end_try(kind is asyncio.CancelledError)

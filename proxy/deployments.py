@@ -34,15 +34,14 @@ class Deployments:
 
     def bulkhead(self, target: Target) -> Bulkhead:
         """The places of a target's deployment."""
-        identity = (target.label, target.base_url)
-        bulkhead = self._bulkheads.get(identity)
+        bulkhead = self._bulkheads.get(target.identity)
         if bulkhead is None:
-            bulkhead = self._bulkheads[identity] = Bulkhead(self._rules)
+            bulkhead = self._bulkheads[target.identity] = Bulkhead(self._rules)
         return bulkhead
 
     def keep(self, targets: Iterable[Target]) -> None:
         """Forget deployments that a new table does not have. A request under way keeps what it holds."""
         kept = list(targets)
         self.healths.keep(kept)
-        wanted = {(target.label, target.base_url) for target in kept}
+        wanted = {target.identity for target in kept}
         self._bulkheads = {identity: places for identity, places in self._bulkheads.items() if identity in wanted}

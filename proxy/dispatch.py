@@ -84,9 +84,9 @@ class Dispatcher:
         Raises UpstreamError with the last failure, GatewayError when nobody may be asked.
         """
 
-        async def ask(prepared: Prepared, limit: float) -> tuple[Prepared, Completion]:
+        async def ask(prepared: Prepared, limit: float | None) -> tuple[Prepared, Completion]:
             bulkhead = await self._place(prepared, job)
-            with self._attempt(prepared, job, bulkhead, Answer.WHOLE), _bounded(job.clock, limit):
+            with self._attempt(prepared, job, bulkhead, Answer.WHOLE), job.clock.trying(limit):
                 return prepared, await self._caller.whole(prepared, job.record, job.clock)
 
         return await Tries(self, job, ask).answer()
@@ -99,11 +99,11 @@ class Dispatcher:
         """
         async with AsyncExitStack() as stack:
 
-            async def ask(prepared: Prepared, limit: float) -> tuple[Prepared, Stream]:
+            async def ask(prepared: Prepared, limit: float | None) -> tuple[Prepared, Stream]:
                 bulkhead = await self._place(prepared, job)
                 async with AsyncExitStack() as opened:
                     trial = opened.enter_context(self._attempt(prepared, job, bulkhead, Answer.STREAM))
-                    with _bounded(job.clock, limit):
+                    with job.clock.trying(limit):
                         calls = self._caller.streamed(prepared, job.record, job.clock)
                         stream = await opened.enter_async_context(calls)
                     trial.first_byte(self.clock())
@@ -141,10 +141,18 @@ class Dispatcher:
             error.failure = _unquoted(error.failure, target)
             self._failed(attempt, trial, bulkhead, error.failure)
             raise
+        except DeadlinePassed as late:
+            # Of this try alone: being late is an upstream's failure like others.
+            failure = Failure(FailureKind.TIMEOUT, late.message)
+            self._failed(attempt, trial, bulkhead, failure)
+            raise UpstreamError(failure) from None
         except (asyncio.CancelledError, ConnectionError):
             # The upstream's own connection errors have become UpstreamErrors: this one is the client's.
             passed = job.clock.passed
-            if passed is None or passed.phase in (Phase.CLIENT, Phase.DRAIN):
+            if record.finished:
+                # It had its whole answer, and left while the connection to the upstream was being tidied up.
+                self._succeeded(trial, bulkhead)
+            elif passed is None or passed.phase in (Phase.CLIENT, Phase.DRAIN):
                 attempt.outcome = "cancelled"
             elif job.hurried and self.clock() - attempt.started < target.timeouts.first_event / 2:
                 # A client that has no patience says nothing of the deployment.
@@ -157,13 +165,16 @@ class Dispatcher:
             attempt.outcome = FailureKind.INVALID_REQUEST.value
             raise
         else:
-            trial.succeeded(self.clock())
-            bulkhead.limit.won()
+            self._succeeded(trial, bulkhead)
         finally:
             attempt.finished = self.clock()
             trial.abandoned(attempt.finished)
             bulkhead.release()
             self.metrics.inflight(attempt.deployment, -1)
+
+    def _succeeded(self, trial: Try, bulkhead: Bulkhead) -> None:
+        trial.succeeded(self.clock())
+        bulkhead.limit.won()
 
     def _failed(self, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
         now = self.clock()
@@ -184,20 +195,24 @@ def _unquoted(failure: Failure, target: Target) -> Failure:
     return replace(failure, message=message, code=code, param=param, evidence=evidence)
 
 
-@contextmanager
-def _bounded(clock: Deadlines, limit: float) -> Iterator[None]:
-    """At most `limit` seconds for what may still be done elsewhere; being late is an upstream's failure like others."""
-    try:
-        with clock.trying(limit):
-            yield
-    except DeadlinePassed as passed:
-        raise UpstreamError(Failure(FailureKind.TIMEOUT, passed.message)) from None
-
-
 class Tries(Generic[T]):
     """The attempts of one request: the first, and those that follow a failure."""
 
-    def __init__(self, dispatcher: Dispatcher, job: Job, ask: Callable[[Prepared, float], Awaitable[T]]) -> None:
+    __slots__ = (
+        "_ask",
+        "_candidates",
+        "_dispatcher",
+        "_failure",
+        "_first",
+        "_job",
+        "_most",
+        "_next",
+        "_paid",
+        "_repeats",
+        "_turned",
+    )
+
+    def __init__(self, dispatcher: Dispatcher, job: Job, ask: Callable[[Prepared, float | None], Awaitable[T]]) -> None:
         self._dispatcher = dispatcher
         self._job = job
         self._ask = ask
@@ -205,7 +220,7 @@ class Tries(Generic[T]):
         self._first: UpstreamError | None = None
         self._paid = 0
         self._repeats = False
-        self._turned: set[FailureKind] = set()
+        self._turned: tuple[FailureKind, ...] = ()
 
     async def answer(self) -> T:
         """What the first that answers gives. Raises UpstreamError with the last failure."""
@@ -234,11 +249,12 @@ class Tries(Generic[T]):
         return await self._try()
 
     async def _try(self) -> T:
-        prepared, clock = self._next, self._job.clock
-        left = clock.remaining
-        limit = min(prepared.target.timeouts.total, left)
+        prepared, job = self._next, self._job
+        longest = prepared.target.timeouts.total
+        limit = None if longest >= job.total else longest
         if self._candidates.more:
-            limit = min(limit, self._dispatcher.rules.share * left)
+            share = self._dispatcher.rules.share * job.clock.remaining
+            limit = share if limit is None else min(limit, share)
         return await self._ask(prepared, limit)
 
     async def _pause(self, seconds: float) -> None:
@@ -273,7 +289,7 @@ class Tries(Generic[T]):
         kind = failure.kind
         fallbacks = self._job.plan.fallbacks.get(kind)
         if fallbacks and kind not in self._turned:
-            self._turned.add(kind)
+            self._turned = (*self._turned, kind)
             self._candidates.turn_to(fallbacks)
         elif not VERDICTS[kind].try_next:
             return None

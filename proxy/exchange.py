@@ -133,9 +133,10 @@ def job_of(plan: Plan, team: Team, request: UnifiedRequest, headers: Mapping[str
 
     Raises GatewayError for an `x-request-timeout` that is no time.
     """
-    limit = max(target.timeouts.total for target in plan.targets)
-    wishes = [wish for wish in (request.timeout, _wish(headers)) if wish is not None]
-    total = min([limit, *wishes])
+    limit = total = max([target.timeouts.total for target in plan.targets])
+    for wish in (request.timeout, _wish(headers)):
+        if wish is not None and wish < total:
+            total = wish
     return Job(plan, team, request, record, Deadlines(total), total, hurried=total < limit)
 
 

@@ -36,15 +36,14 @@ class Healths:
 
     def of(self, target: Target) -> Health:
         """The health of a target's deployment."""
-        identity = (target.label, target.base_url)
-        health = self._known.get(identity)
+        health = self._known.get(target.identity)
         if health is None:
-            health = self._known[identity] = Health(self._rules, self._draw)
+            health = self._known[target.identity] = Health(self._rules, self._draw)
         return health
 
     def keep(self, targets: Iterable[Target]) -> None:
         """Forget the deployments that are not among a new table's; those that are stay as they are."""
-        wanted = {(target.label, target.base_url) for target in targets}
+        wanted = {target.identity for target in targets}
         self._known = {identity: health for identity, health in self._known.items() if identity in wanted}
         # The names of groups are the table's as well, so they must not pile up over many tables.
         self._panicked.clear()
