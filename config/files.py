@@ -19,7 +19,7 @@ class UnreadableError(Exception):
 
 
 class SourceFiles:
-    """The files one load has read, in reading order, each with the hash of its content."""
+    """The files one load has read, or tried to, in reading order, each with the hash of its content."""
 
     def __init__(self) -> None:
         self._hashes: dict[Path, str] = {}
@@ -41,7 +41,11 @@ class SourceFiles:
         return self._read(path, MAX_SECRET_BYTES).rstrip("\r\n")
 
     def _read(self, path: Path, limit: int) -> str:
-        content = _content(path, limit)
+        try:
+            content = _content(path, limit)
+        except UnreadableError:
+            self._hashes[path] = _current_hash(path)
+            raise
         self._hashes[path] = hashlib.sha256(content).hexdigest()
         try:
             return content.decode("utf-8")

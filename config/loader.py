@@ -29,12 +29,21 @@ _EMPTY: Final = "the table is empty; it needs `version: 1`, vendors and models"
 
 
 @dataclass(frozen=True, slots=True)
+class Sources:
+    """What a load looked at, included tables and secret files too: the hash of each file's content as it was found, in
+    reading order, and the patterns of the includes."""
+
+    hashes: Mapping[pathlib.Path, str]
+    patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A sound table and what it was made of.
 
     `files` are all files read, included tables and secret files too. `digest` changes when any content does. `locate`
     gives the place of a value; of one that is not written, the place of the section it would stand in. `warnings` are
-    for the operator to see, and errors under `--strict`. `hashes` and `patterns` are what `fingerprint` compares with.
+    for the operator to see, and errors under `--strict`.
     """
 
     config: GatewayConfig
@@ -42,17 +51,17 @@ class Loaded:
     digest: str
     warnings: tuple[Problem, ...]
     locate: Locate = field(repr=False)
-    hashes: Mapping[pathlib.Path, str] = field(repr=False)
-    patterns: tuple[str, ...] = field(repr=False)
+    sources: Sources = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
     """What a load found. `table` holds what could be saved, so that whoever knows the vendors can go on looking for
-    mistakes; it is sound only without `problems`, and None where nothing could be saved."""
+    mistakes; it is sound only without `problems`, and None where nothing could be saved. `sources` are known always."""
 
     table: Loaded | None
     problems: tuple[Problem, ...]
+    sources: Sources
 
     def sound(self) -> Loaded:
         """The table; raises `ConfigError` with everything that is wrong."""
@@ -67,7 +76,7 @@ def examine_file(path: pathlib.Path, env: Mapping[str, str]) -> Examined:
     try:
         text = files.read_table(path)
     except UnreadableError as error:
-        return Examined(None, (_problem(str(path), f"cannot read the file: {error}"),))
+        return Examined(None, (_problem(str(path), f"cannot read the file: {error}"),), Sources(files.hashes))
     return _examine(text, str(path), env, files)
 
 
@@ -92,11 +101,11 @@ def load_default(env: Mapping[str, str]) -> Loaded:
     return examine_default(env).sound()
 
 
-def fingerprint(loaded: Loaded) -> Mapping[pathlib.Path, str]:
-    """The hashes of the table's files as they are now, files that newly match an `include` among them; unequal to
-    `loaded.hashes` when something changed."""
-    present = {path for pattern in loaded.patterns for path in matching_files(pattern)}
-    return current_hashes({*loaded.files, *present})
+def fingerprint(sources: Sources) -> Mapping[pathlib.Path, str]:
+    """The hashes of a table's files as they are now, files that newly match an `include` among them; unequal to
+    `sources.hashes` when something changed, and where one file is included under two names."""
+    present = {path for pattern in sources.patterns for path in matching_files(pattern)}
+    return current_hashes({*sources.hashes, *present})
 
 
 def _problem(name: str, message: str) -> Problem:
@@ -106,7 +115,7 @@ def _problem(name: str, message: str) -> Problem:
 def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Examined:
     parsed = parse(text, name)
     if not isinstance(parsed.root, MapNode):
-        return Examined(None, tuple(parsed.problems or [_no_table(parsed.root, name)]))
+        return Examined(None, tuple(parsed.problems or [_no_table(parsed.root, name)]), Sources(files.hashes))
     expander = Expander(env, files)
     includer = Includer(expander)
     root = includer.merged(parsed.root)
@@ -119,8 +128,9 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         table = Table(validated.config, root, expander.referenced)
         problems.extend(_elsewhere(semantic_problems(table), problems))
         warnings.extend(semantic_warnings(table))
+    sources = Sources(files.hashes, tuple(includer.patterns))
     if validated.config is None or not includer.complete:
-        return Examined(None, tuple(problems))
+        return Examined(None, tuple(problems), sources)
     own = {pathlib.Path(name): hashlib.sha256(text.encode()).hexdigest()}
     table_found = Loaded(
         config=validated.config,
@@ -128,10 +138,9 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         digest=digest({**own, **files.hashes}),
         warnings=tuple(sorted(set(warnings))),
         locate=partial(value_position, root),
-        hashes=files.hashes,
-        patterns=tuple(includer.patterns),
+        sources=sources,
     )
-    return Examined(table_found, tuple(problems))
+    return Examined(table_found, tuple(problems), sources)
 
 
 def _no_table(root: Node | None, name: str) -> Problem:

@@ -5,11 +5,11 @@ Never swaps half a table; a bad one changes nothing, is logged with its position
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from config.loader import Loaded, examine_default, examine_file, fingerprint
+from config.loader import Examined, Loaded, Sources, examine_default, examine_file, fingerprint
 from config.problems import ConfigError, Problem
 from config.schema import Server
 from config.semantics import exposure_problems
@@ -31,6 +31,14 @@ class Table:
     warnings: tuple[Problem, ...]
 
 
+class Refused(ConfigError):
+    """A table that cannot be used, with what it was read from: a correction may come in any of it."""
+
+    def __init__(self, problems: Iterable[Problem], sources: Sources) -> None:
+        super().__init__(problems)
+        self.sources = sources
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where the table comes from: a file, or the embedded default without one. `insecure_open` permits an open table
@@ -42,16 +50,22 @@ class Source:
     host: str | None = None
 
     def load_to_serve(self) -> Table:
-        """Load and build, and look for the credentials that calls will need. Raises ConfigError with every problem."""
+        """Load and build, and look for the credentials that calls will need. Raises Refused with every problem."""
         table = self.load()
         found = lacks(table.loaded, table.snapshot, self.env)
         if found.problems:
-            raise ConfigError(found.problems)
+            raise Refused(found.problems, table.loaded.sources)
         return replace(table, warnings=(*table.warnings, *found.warnings))
 
     def load(self) -> Table:
-        """Load and build, for what calls nobody. Raises ConfigError with every problem."""
+        """Load and build, for what calls nobody. Raises Refused with every problem."""
         examined = examine_default(self.env) if self.path is None else examine_file(self.path, self.env)
+        try:
+            return self._built(examined)
+        except ConfigError as error:
+            raise Refused(error.problems, examined.sources) from None
+
+    def _built(self, examined: Examined) -> Table:
         loaded = examined.table
         if loaded is None:
             raise ConfigError(examined.problems)
@@ -86,6 +100,7 @@ class Reloader:
     ) -> None:
         self._source = source
         self._table = table
+        self._sources = table.loaded.sources
         self._live = live
         self._metrics = metrics
         self._swapped = swapped
@@ -105,29 +120,31 @@ class Reloader:
             await self.reload()
 
     async def watch(self) -> None:
-        """Look at the files for ever and reload when they change; what was refused is not tried again unchanged."""
-        refused: Mapping[Path, str] = {}
+        """Look for ever at the files of the last table, taken or refused, and reload when they change."""
+        tried: tuple[Sources, Mapping[Path, str]] | None = None
         while True:
             await asyncio.sleep(WATCH_EVERY)
-            now = await asyncio.to_thread(fingerprint, self._table.loaded)
-            # The table may have been loaded by somebody else meanwhile.
-            if now not in (refused, self._table.loaded.hashes):
-                result = await self.reload()
-                refused = now if result.problems else {}
+            now = await asyncio.to_thread(fingerprint, self._sources)
+            # Somebody else may have loaded it meanwhile.
+            sources = self._sources
+            if now != sources.hashes and (sources, now) != tried:
+                tried = (sources, now)
+                await self.reload()
 
     async def reload(self) -> Reloaded:
         """Load and build the table again and swap it in; on any problem the old one stays."""
         async with self._lock:
             try:
                 table = await asyncio.to_thread(self._source.load_to_serve)
-            except ConfigError as error:
+            except Refused as error:
+                self._sources = error.sources
                 self._metrics.reload_failed()
                 for problem in error.problems:
                     self._log.error("reload refused: %s", problem)
                 return Reloaded(self._live.snapshot.digest, error.problems)
             if changed := _needs_restart(self._table.loaded.config.server, table.loaded.config.server):
                 self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
-            self._table = table
+            self._table, self._sources = table, table.loaded.sources
             self._live.swap(table.snapshot)
             self._swapped(table.snapshot)
             self._metrics.reloaded(table.snapshot.digest)

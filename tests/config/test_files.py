@@ -19,6 +19,19 @@ def test_what_was_read_is_remembered_in_order(tmp_path: Path) -> None:
     assert current_hashes(files.paths) == files.hashes
 
 
+def test_what_could_not_be_read_is_remembered_as_it_was(tmp_path: Path) -> None:
+    missing, large = tmp_path / "missing", tmp_path / "large"
+    large.write_bytes(b"x" * (2**16 + 1))
+    files = SourceFiles()
+    for path in (missing, large):
+        with pytest.raises(UnreadableError):
+            files.read_secret(path)
+    assert files.paths == (missing, large)
+    assert current_hashes(files.paths) == files.hashes
+    missing.write_text("here")
+    assert current_hashes(files.paths) != files.hashes
+
+
 @pytest.mark.parametrize(
     ("content", "text"), [("s\n", "s"), ("s\r\n", "s"), ("s", "s"), (" s \n\n", " s "), ("a\nb\n", "a\nb")]
 )

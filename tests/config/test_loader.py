@@ -90,9 +90,9 @@ def test_a_loaded_table_knows_its_files_and_notices_a_change(tmp_path: Path) -> 
     loaded = load_file(table, {})
     assert loaded.files == (table, key)
     assert loaded.warnings == ()
-    assert fingerprint(loaded) == loaded.hashes
+    assert fingerprint(loaded.sources) == loaded.sources.hashes
     key.write_text("two\n")
-    assert fingerprint(loaded) != loaded.hashes
+    assert fingerprint(loaded.sources) != loaded.sources.hashes
     assert load_file(table, {}).digest != loaded.digest
 
 
@@ -104,10 +104,10 @@ def test_the_swap_of_a_mounted_folder_is_a_change(tmp_path: Path) -> None:
     (tmp_path / "..data").symlink_to("..1")
     (tmp_path / "t.yaml").symlink_to("..data/t.yaml")
     loaded = load_file(tmp_path / "t.yaml", {})
-    assert fingerprint(loaded) == loaded.hashes
+    assert fingerprint(loaded.sources) == loaded.sources.hashes
     (tmp_path / "..new").symlink_to("..2")
     (tmp_path / "..new").rename(tmp_path / "..data")
-    assert fingerprint(loaded) != loaded.hashes
+    assert fingerprint(loaded.sources) != loaded.sources.hashes
 
 
 def test_the_digest_is_that_of_the_text() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from config.loader import Loaded, fingerprint
+from config.loader import Sources, fingerprint
 from config.problems import ConfigError
 from config.schema import Server
 from proxy import reload as reload_module
@@ -304,10 +304,10 @@ async def test_the_watcher_leaves_what_somebody_else_has_just_loaded(
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(loaded: Loaded) -> Mapping[Path, str]:
+    def slow(sources: Sources) -> Mapping[Path, str]:
         begun.set()
         go_on.wait()
-        return fingerprint(loaded)
+        return fingerprint(sources)
 
     monkeypatch.setattr(reload_module, "fingerprint", slow)
     watching = asyncio.create_task(watched.reloader.watch())
@@ -331,4 +331,43 @@ async def test_the_watcher_sees_included_files_come_change_and_go(watched: Rig) 
     await until(lambda: watched.models == ["mock/one", "mock/three"])
     more.unlink()
     await until(lambda: watched.models == ["mock/one"])
+    await stopped(watching)
+
+
+INCLUDING = GOOD + "include: ['parts/*.yaml', late.yaml]\n"
+
+
+async def test_the_watcher_sees_a_correction_in_a_file_that_only_the_refused_table_includes(watched: Rig) -> None:
+    watching = asyncio.create_task(watched.reloader.watch())
+    part = watched.path.with_name("parts") / "a.yaml"
+    part.parent.mkdir()
+    part.write_text("models: {nobody/two: {}}\n")
+    watched.write(INCLUDING)
+    await until(lambda: watched.count("failure") == 1)
+    watched.path.with_name("late.yaml").write_text("")  # what was missing is there
+    await until(lambda: watched.count("failure") == 2)
+    await asyncio.sleep(0.1)
+    assert watched.count("failure") == 2
+    part.write_text("models: {mock/two: {}}\n")
+    await until(lambda: watched.models == ["mock/one", "mock/two"])
+    await stopped(watching)
+
+
+async def test_the_watcher_sees_a_refused_table_taken_back(watched: Rig) -> None:
+    watching = asyncio.create_task(watched.reloader.watch())
+    watched.write(BAD)
+    await until(lambda: watched.count("failure") == 1)
+    watched.write(GOOD)
+    await until(lambda: watched.count("success") == 1)
+    await stopped(watching)
+
+
+async def test_the_watcher_tries_a_table_that_names_a_file_twice_no_more_than_once_again(watched: Rig) -> None:
+    watched.path.with_name("a.yaml").write_text("models: {mock/two: {}}\n")
+    watched.path.with_name("b.yaml").symlink_to("a.yaml")
+    watched.write(GOOD + "include: [a.yaml, b.yaml]\n")
+    watching = asyncio.create_task(watched.reloader.watch())
+    await until(lambda: watched.models == ["mock/one", "mock/two"])
+    await asyncio.sleep(0.1)
+    assert watched.count("success") <= 2
     await stopped(watching)
