@@ -8,6 +8,7 @@ peer's idle close races with a POST (`keepalive_timeout` below any vendor's), pa
 """
 
 import asyncio
+import select
 import socket
 import ssl
 import sys
@@ -44,6 +45,10 @@ MAX_ERROR_BODY = 64 * 1024
 
 ERROR_BODY_WAIT = 2.0
 """Seconds an error body may take."""
+
+AHEAD = 64 * 1024
+"""Bytes of an answer that are read before anybody wants them, and as much again until the vendor is held up; aiohttp's
+own 256 KiB are what a client that does not read would cost."""
 
 MAX_BODY = 32 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
@@ -202,7 +207,8 @@ _reused: ContextVar[bool] = ContextVar("reused")
 
 
 class NotingConnector(aiohttp.TCPConnector):
-    """Notes whether a connection has been handed out before, which aiohttp's own does not tell."""
+    """Notes whether a connection has been handed out before, which aiohttp's own does not tell, and hands out none on
+    which something came since: aiohttp (3.14.5) takes it for the answer to the next call, perhaps another client's."""
 
     @cached_property
     def _seen(self) -> "WeakSet[BaseProtocol]":
@@ -216,11 +222,23 @@ class NotingConnector(aiohttp.TCPConnector):
     ) -> "Connection":
         """See BaseConnector."""
         connection = await super().connect(req, traces, timeout)
-        protocol = connection.protocol
-        _reused.set(protocol in self._seen)
-        if protocol is not None:
-            self._seen.add(protocol)
+        while (reused := connection.protocol in self._seen) and not _quiet(connection):
+            connection.close()
+            connection = await super().connect(req, traces, timeout)
+        _reused.set(reused)
+        if connection.protocol is not None:
+            self._seen.add(connection.protocol)
         return connection
+
+
+def _quiet(connection: "Connection") -> bool:
+    """Whether nothing came on an idle connection, neither what aiohttp has read nor what it will: bytes or the end."""
+    protocol, transport = connection.protocol, connection.transport
+    if protocol is None or transport is None or protocol.should_close:
+        return False
+    unread = select.poll()
+    unread.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return not unread.poll(0)
 
 
 def _unsent(error: OSError | aiohttp.ClientError) -> bool:
@@ -339,4 +357,5 @@ class HttpTransport:
             trust_env=False,
             headers=SESSION_HEADERS,
             skip_auto_headers=("Content-Type",),
+            read_bufsize=AHEAD,
         )

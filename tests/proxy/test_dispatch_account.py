@@ -10,8 +10,8 @@ from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployments import Rules
 from proxy.dispatch import Dispatcher, Job
 from proxy.errors import GatewayError
-from proxy.health import HealthRules
-from tests.proxy.deployments_rig import OK, TABLE, Rig, fails, hangs, outcomes, refuses, says
+from proxy.health import Answer, HealthRules
+from tests.proxy.deployments_rig import OK, TABLE, TARGETS, Rig, fails, hangs, outcomes, refuses, says
 from tests.proxy.marks import Body
 from tests.proxy.tables import snapshot
 from tests.proxy.virtual_time import run
@@ -136,6 +136,27 @@ def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type
     with pytest.raises(leaves):
         rig.run(read)
     assert (rig.order, outcomes(rig), state(rig)["a"]) == (["a"], [("a", "cancelled")], 0.0)
+
+
+@pytest.mark.parametrize("leaves", [asyncio.CancelledError, ConnectionResetError])
+def test_a_client_that_leaves_with_its_whole_answer_takes_nothing_from_the_deployment(
+    leaves: type[BaseException],
+) -> None:
+    rig = Rig({"a": [OK]}, ejecting(2))
+
+    async def read(dispatcher: Dispatcher, job: Job) -> None:
+        health = dispatcher.deployments.healths.of(TARGETS["a"])
+        health.begin(0.0, Answer.STREAM).failed(0.0, Failure(FailureKind.SERVER, "before"))
+        try:
+            async with dispatcher.streamed(job):
+                job.record.finished = 1.0
+                raise leaves
+        finally:
+            health.begin(2.0, Answer.STREAM).failed(2.0, Failure(FailureKind.SERVER, "after"))
+
+    with pytest.raises(leaves):
+        rig.run(read)
+    assert (outcomes(rig), state(rig)) == ([("a", "ok")], {"a": 0.0})
 
 
 def test_a_client_that_leaves_between_two_tries_ends_them() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import socket
 from dataclasses import replace
 from typing import Literal
 
@@ -13,7 +14,7 @@ from proxy import upstream
 from proxy.upstream import MAX_ERROR_BODY, HttpTransport, read_error
 from proxy.version import USER_AGENT
 from tests.proxy.door import OK, TARGET, call, opened, whole
-from tests.support.script import Fin, Hang, Loop, Rst, Send
+from tests.support.script import Fin, Hang, Loop, Rst, Send, Until
 from tests.support.vendor import FakeVendor
 from tests.support.wire import body_answer, chunk, head, json_answer, sse_unterminated
 
@@ -120,6 +121,51 @@ async def test_giving_an_answer_up_closes_its_connection(vendor: FakeVendor, tra
     response = await opened(transport, vendor)
     response.close()
     await vendor.requests[0].gone.wait()
+
+
+@pytest.mark.parametrize("stray", [b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray", b"stray"])
+async def test_what_comes_on_an_idle_connection_is_not_the_answer_to_the_next_call(
+    vendor: FakeVendor, transport: HttpTransport, stray: bytes
+) -> None:
+    gate = asyncio.Event()
+    vendor.answer((*OK, Until(gate), Send(stray), Hang()))
+    first = await opened(transport, vendor)
+    await whole(first)
+    first.release()
+    gate.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert await whole(await opened(transport, vendor)) == b'{"ok":true}'
+    assert [request.connection for request in vendor.requests] == [0, 1]
+
+
+async def test_what_has_come_on_an_idle_connection_and_was_not_read_yet_is_not_the_answer_either(
+    transport: HttpTransport,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        loop, answer = asyncio.get_running_loop(), b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+        async def serve(text: bytes) -> socket.socket:
+            peer, _ = await loop.sock_accept(listening)
+            await loop.sock_recv(peer, 65536)
+            peer.sendall(answer + text)
+            return peer
+
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(serve(b"first"))
+            response = await transport.open(call(url), "req-1")
+            assert await whole(response) == b"first"
+            response.release()
+        with serving.result() as peer:
+            async with asyncio.TaskGroup() as group:
+                again = group.create_task(serve(b"fresh"))
+                await asyncio.sleep(0)
+                peer.sendall(answer + b"stray")
+                response = await transport.open(call(url), "req-2")
+                assert await whole(response) == b"fresh"
+            again.result().close()
 
 
 async def test_a_cancelled_call_closes_its_connection(vendor: FakeVendor, transport: HttpTransport) -> None:
