@@ -24,26 +24,30 @@ class WrongKey(GatewayError):
 
 
 def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | None:
-    """The key in the headers of `order`; `authorization` may carry `Bearer KEY` or the bare key.
+    """The key of the first header in `order` that holds one; `authorization` may carry `Bearer KEY` or the bare key.
 
-    Raises GatewayError 400 where two of them differ: a filter in front of the gateway may have judged the other one.
+    Raises GatewayError 400 where that header comes twice with different keys: a filter in front of the gateway may have
+    judged the other one.
     """
-    found, source = None, ""
     for name in order:
-        for value in headers.getall(name, ()):
-            if name == "authorization":
-                scheme, _, rest = value.strip().partition(" ")
-                value = rest.strip() if scheme.lower() == "bearer" else value.strip()
-            if value and value != found:
-                if found is not None:
-                    raise conflicting_keys(source, name)
-                found, source = value, name
-    return found
+        found = {key for value in headers.getall(name, ()) if (key := _bare(name, value))}
+        if len(found) > 1:
+            raise conflicting_keys(name)
+        if found:
+            return found.pop()
+    return None
+
+
+def _bare(name: str, value: str) -> str:
+    if name != "authorization":
+        return value
+    scheme, _, rest = value.strip().partition(" ")
+    return rest.strip() if scheme.lower() == "bearer" else value.strip()
 
 
 def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str]) -> Team:
     """The team of a request. Where the table has teams, raises WrongKey for a key that is none of theirs, and
-    GatewayError 401 for no key and 400 for several."""
+    GatewayError 401 for no key and 400 for two in one header's name."""
     if not snapshot.keys:
         return ANYONE
     key = presented_key(headers, order)

@@ -83,10 +83,9 @@ def invalid_key() -> GatewayError:
     return GatewayError(ErrorFacts(401, "invalid_request_error", "invalid_api_key", message, headers=NO_RETRY))
 
 
-def conflicting_keys(first: str, second: str) -> GatewayError:
-    """Two headers, or one of them twice, hold different keys."""
-    where = f"'{first}' and '{second}'" if first != second else f"two headers '{first}'"
-    message = f"The request has different API keys in {where}; send one key."
+def conflicting_keys(header: str) -> GatewayError:
+    """One header comes twice with different keys."""
+    message = f"The request has two headers '{header}' with different API keys; send one key."
     facts = ErrorFacts(400, "invalid_request_error", "conflicting_parameters", message, headers=NO_RETRY)
     return GatewayError(facts)
 

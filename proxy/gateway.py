@@ -21,10 +21,11 @@ from proxy.guesses import Guesses
 from proxy.live import Live
 from proxy.load import LiveLoad
 from proxy.metrics import Metrics
+from proxy.ready import ReadyResponse
 from proxy.record import Outcome, RequestRecord
 from proxy.router import Route, Router
 from proxy.routing import plan, visible
-from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, STREAM_HEADERS, health, read_body, request_id
+from proxy.server import BASE_HEADERS, HEALTH_PATHS, STREAM_HEADERS, health, read_body, request_id
 from proxy.shed import Shedding, may_stay
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
@@ -150,12 +151,11 @@ class Gateway:
             await self._deliver(http, response, record)
         return response
 
-    async def _deliver(self, http: web.BaseRequest, response: web.Response, record: RequestRecord) -> None:
+    async def _deliver(self, http: web.BaseRequest, response: ReadyResponse, record: RequestRecord) -> None:
         """Stay with an answer until its client has read it, or is dropped because it does not."""
         written = self._clock()
         try:
             await response.prepare(http)
-            await response.write_eof()
             await http.writer.drain()
         except ConnectionError:
             left(record, self._metrics)
@@ -193,7 +193,7 @@ class Gateway:
             self._metrics.shed(reason)
             raise overloaded(reason)
 
-    def _models(self, snapshot: Snapshot, team: Team, route: Route, record: RequestRecord) -> web.Response:
+    def _models(self, snapshot: Snapshot, team: Team, route: Route, record: RequestRecord) -> ReadyResponse:
         if route.tail is None:
             names = visible(snapshot, team)
             cards = [self._card(snapshot, team, route, name) for name in names]
@@ -209,7 +209,7 @@ class Gateway:
         owner = "dragoman" if planned.by_route else planned.targets[0].vendor
         return ModelCard(name, self._live.since, owner, window)
 
-    def _refusal(self, surface: Surface, error: GatewayError, record: RequestRecord) -> web.Response:
+    def _refusal(self, surface: Surface, error: GatewayError, record: RequestRecord) -> ReadyResponse:
         facts = error.facts
         status, body = surface.error(facts)
         record.code = facts.code
@@ -220,10 +220,9 @@ class Gateway:
             response.force_close()
         return response
 
-    def _response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> web.Response:
+    def _response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> ReadyResponse:
         record.status = status
-        headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": record.request_id, **extra}
-        response = web.Response(status=status, body=body, headers=headers)
+        response = ReadyResponse(status, body, {"x-request-id": record.request_id, **extra})
         if self.draining:
             response.force_close()
         return response

@@ -299,6 +299,12 @@ async def test_a_record_tells_who_asked_what_and_who_answered(served: Rig) -> No
     assert 0 <= record.waited <= record.duration
 
 
+async def test_a_surface_looks_into_its_own_header_first(served: Rig) -> None:
+    headers = {"Authorization": "Bearer wrong", "x-api-key": CLIENT_KEY}
+    assert (await exchange(served.port, request("POST", "/v5/completions", ask(), headers))).status == 200
+    assert (await exchange(served.port, request("POST", "/v1/completions", ask(), headers))).status == 401
+
+
 async def test_no_name_of_a_client_becomes_a_label(served: Rig) -> None:
     await served.post("/v1/completions", ask("local/made/up"))
     await served.post("/v1/completions", ask("made-up"))
