@@ -81,7 +81,7 @@ def test_headers_are_lines() -> None:
     assert lines({"a": "1", "b": ""}) == "a: 1\r\nb: \r\n"
 
 
-@pytest.mark.parametrize(("status", "words"), [(200, "OK"), (404, "Not Found"), (499, "Client Closed Request")])
+@pytest.mark.parametrize(("status", "words"), [(200, "OK"), (404, "Not Found"), (499, "Status")])
 def test_an_answer_begins_with_the_version_that_was_asked(status: int, words: str) -> None:
     assert start_line(HttpVersion11, status) == f"HTTP/1.1 {status} {words}\r\n"
     assert start_line(HttpVersion10, status) == f"HTTP/1.0 {status} {words}\r\n"
