@@ -209,7 +209,8 @@ class Deadlines:
         due = self._total_at if limit is None else min(self._total_at, self._last + limit)
         if self._try is not None:
             due = min(due, self._try_at)
-        return due if self._progress is None else min(due, self._content + self._progress)
+        # A client that reads slowly is no want of content.
+        return min(due, self._content + self._progress) if self._waiting and self._progress is not None else due
 
     def _check(self) -> None:
         self._handle = None
@@ -222,7 +223,7 @@ class Deadlines:
             self._fire(DeadlinePassed(self._phase, self._limit))
         elif self._try is not None and now >= self._try_at:
             self._fire(DeadlinePassed(Phase.TRY, self._try))
-        elif self._progress is not None and now >= self._content + self._progress:
+        elif self._waiting and self._progress is not None and now >= self._content + self._progress:
             self._fire(DeadlinePassed(Phase.PROGRESS, self._progress))
         else:
             self._arm()

@@ -136,7 +136,10 @@ class Relay:
         except UpstreamError as error:
             broken = error
         self._record.chunks += len(frames)
-        if data := b"".join(frames):
+        data = b"".join(frames)
+        # What waits for a client that does not read is held once.
+        frames.clear()
+        if data:
             before = self._now()
             await self._write(data)
             took = self._now() - before

@@ -92,7 +92,7 @@ class OpenStream:
 
     def take(self) -> Iterator[StreamEvent]:
         """See Stream."""
-        piece = self._piece
+        piece, self._piece = self._piece, b""
         return self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
 
     def conclude(self) -> Iterator[StreamEvent]:

@@ -146,6 +146,18 @@ def test_a_client_that_reads_nothing_for_a_minute_is_given_up_at_the_timer_s_nex
     assert deadline_of(work) == (Phase.CLIENT, 60.0, 120.0)
 
 
+def test_a_client_that_reads_slowly_is_no_want_of_content() -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.commit(120.0, 30.0, AGES)
+        for _ in range(10):
+            clock.pause()
+            await asyncio.sleep(50)
+            clock.advance()
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.PROGRESS, 30.0, 530.0)
+
+
 def test_a_paused_clock_still_keeps_the_total() -> None:
     async def work(clock: Deadlines) -> None:
         clock.enter(Phase.FIRST_EVENT, 60.0)
