@@ -3,7 +3,63 @@
 Never how one is found: that is beside it, in the modules named `load_`, `soak` and `fuzz`.
 """
 
-from tests.trust.figure import Figure
+from tests.trust import load_dead, load_drain, load_reload
+from tests.trust.figure import Figure, Sabotage
 
-LOAD_FIGURES: tuple[Figure, ...] = ()
+LOAD_FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "R05",
+        "SIGTERM under load",
+        "0 of 200 streams, 40 keep-alive clients and 20 uploads dropped or cut, five times; exit code 0 within 4 s",
+        "N",
+        load_drain.r05,
+        Sabotage("proxy/app.py", "    gateway.draining = True\n", ""),
+        0.5,
+    ),
+    Figure(
+        "R06",
+        "SIGTERM beyond the drain limit",
+        "every survivor gets an error event or an envelope",
+        "C",
+        load_drain.r06,
+        Sabotage("proxy/app.py", "clock.expire(Phase.DRAIN)", "pass"),
+        0.15,
+    ),
+    Figure(
+        "R07",
+        "Reload under load",
+        "0 of 10,000 requests fail over 100 reloads, 50 of them invalid; applied within 250 ms; p99 at most 20 ms more",
+        "N",
+        load_reload.r07,
+        Sabotage("proxy/reload.py", "self._live.swap(table.snapshot)", "self._live.swap(None)  # type: ignore"),
+        1.0,
+    ),
+    Figure(
+        "R15",
+        "Retry amplification, every upstream dead",
+        "at most 1.3 tries a request with ejection off, 0.1 with it on",
+        "N",
+        load_dead.r15,
+        Sabotage("proxy/retries.py", "return self._tokens >= 1\n", "return True\n"),
+        2.1,
+    ),
+    Figure(
+        "R16",
+        "One of three dead, one of two killed",
+        "0 client errors after the first second; at most 40 tries on the dead one in 60 s",
+        "N",
+        load_dead.r16,
+        Sabotage("proxy/health.py", "failures: int = 5", "failures: int = 10**9"),
+        1.6,
+    ),
+    Figure(
+        "R17",
+        "One of three hanging",
+        "p99 of the first byte at most 5 s, with 60 s for a try, at a scale of 1:10",
+        "N",
+        load_dead.r17,
+        Sabotage("proxy/health.py", "hanging_least: int = 16", "hanging_least: int = 10**9"),
+        0.8,
+    ),
+)
 """In the order of their numbers."""

@@ -1,0 +1,102 @@
+"""A gateway for a load, its table, and fake vendors that answer quickly, slowly, badly or never.
+
+Never a figure, and never a client.
+"""
+
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from io import BytesIO
+from pathlib import Path
+
+from proxy.app import Listen, Running, running
+from proxy.deployments import Rules
+from proxy.reload import Source
+from tests.bench.cpu import pin
+from tests.proxy.tables import digest_of
+from tests.support.gateway import RunningGateway
+from tests.support.openai_wire import completion, completion_frames
+from tests.support.script import Delay, Received, Script, Send, Step
+from tests.support.wire import LAST_CHUNK, chunk, head, json_answer, sse_answer
+from tests.trust.load_client import KEY
+
+PLACES = 60
+"""Requests at once that one deployment takes for sure: its bulkhead begins with 64."""
+
+WHOLE = json_answer(200, completion("hello"))
+STREAM = sse_answer(completion_frames(["hello", " world"]))
+DEAD = json_answer(500, {"error": {"message": "The engine is dead.", "type": "server_error"}})
+UNAVAILABLE = json_answer(503, {"error": {"message": "No replica is up.", "type": "server_error"}})
+
+
+def table(vendors: Mapping[str, str], models: Iterable[str], more: str = "") -> str:
+    """A table of vendors by their base URLs without a path, these rows of models, and one team that may ask for all."""
+    rows = [f'  {name}: {{profile: openai_compatible, base_url: "{url}/v1"}}' for name, url in vendors.items()]
+    lines = [
+        "version: 1",
+        "defaults: {allow_private: true, api_key: sk-of-the-operator}",
+        "vendors:",
+        *rows,
+        "models:",
+        *(f"  {model}" for model in models),
+        f'teams: {{load: {{keys: ["{digest_of(KEY)}"], models: ["*"]}}}}',
+    ]
+    return "\n".join(lines) + "\n" + more
+
+
+def many(vendor: str, requests: int) -> list[str]:
+    """As many models of a vendor as have places for so many requests at once: each is a deployment of its own."""
+    return [f"{vendor}/m{number}" for number in range(-(-requests // PLACES))]
+
+
+def quick(received: Received) -> Script:
+    """A good answer at once."""
+    return STREAM if streams(received) else WHOLE
+
+
+def streams(received: Received) -> bool:
+    """Whether a stream is asked for."""
+    body = received.json()
+    return isinstance(body, dict) and body.get("stream") is True
+
+
+def slow_stream(seconds: float, texts: int) -> Script:
+    """A stream of that many texts, spread over so many seconds."""
+    start = head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
+    frames = completion_frames(["word"] * texts)
+    steps: list[Step] = [Send(start)]
+    for number, frame in enumerate(frames):
+        steps.append(Send(chunk(frame)))
+        if number < texts:
+            steps.append(Delay(seconds / texts))
+    return (*steps, Send(LAST_CHUNK))
+
+
+def port_of(gateway: RunningGateway | Running) -> int:
+    """Where a gateway listens."""
+    return int(gateway.url.rpartition(":")[2])
+
+
+@contextmanager
+def apart(pid: int) -> Iterator[None]:
+    """Keep that process on the first core and this one, with the clients and the vendors, on the last, for the block.
+
+    What is measured on a machine of one core is measured there all the same.
+    """
+    cores = os.sched_getaffinity(0)
+    pin(os.getpid(), max(cores))
+    pin(pid, min(cores))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+@asynccontextmanager
+async def inside(folder: Path, text: str, rules: Rules) -> AsyncIterator[Running]:
+    """A gateway in this process, with other rules than the built-in ones."""
+    path = folder / "gateway.yaml"
+    path.write_text("server: {port: 0, admin: {port: 0}, watch: false}\n" + text, encoding="utf-8")
+    source = Source(path, {})
+    async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), BytesIO(), rules) as app:
+        yield app

@@ -1,0 +1,47 @@
+"""That each tool that loads a gateway finds its figure, at a scale that takes a second or two.
+
+Never the figures themselves: how fast a machine is, is nothing that a change can be held to.
+"""
+
+from pathlib import Path
+
+import uvloop
+
+from tests.trust import load_dead, load_drain, load_reload
+from tests.trust.load_drain import Crowd
+
+
+def test_a_stop_under_load_loses_nobody(tmp_path: Path) -> None:
+    result = load_drain.stop_under_load(tmp_path, Crowd(streams=4, seconds=0.4, keepers=2, uploads=2), 1)
+    assert result.value.startswith("dropped or cut 0 of 4 streams, ")
+    assert "exit codes [0]" in result.value
+
+
+def test_survivors_of_a_drain_are_told(tmp_path: Path) -> None:
+    result = load_drain.stop_beyond_the_limit(tmp_path, 2, 20.0, 1)
+    assert result.good, result.value
+
+
+def test_reloads_under_load_fail_no_request(tmp_path: Path) -> None:
+    found = uvloop.run(load_reload.reload_under_load(tmp_path, 60, 60.0, 4))
+    assert [ended for ended in found.during if not ended.well] == []
+    assert (len(found.during), found.taken, found.refused, len(found.applied)) == (60, 2, 2, 4)
+
+
+def test_dead_vendors_are_not_asked_more_often_than_the_budget_allows(tmp_path: Path) -> None:
+    result = load_dead.amplification(tmp_path, 100.0, 40)
+    assert "of 40 requests each at 100 a second; 0 ended in anything but an envelope" in result.value
+
+
+def test_a_dead_deployment_costs_no_client_an_answer(tmp_path: Path) -> None:
+    result = load_dead.one_of_three_dead(tmp_path, 40.0, 50)
+    assert result.good, result.value
+
+
+def test_a_vendor_that_is_killed_costs_no_client_an_answer_for_long(tmp_path: Path) -> None:
+    result = load_dead.one_of_two_killed(tmp_path, 30.0, 60)
+    assert result.good, result.value
+
+
+def test_a_hanging_deployment_is_left_alone(tmp_path: Path) -> None:
+    assert "100 requests" in load_dead.one_of_three_hanging(tmp_path, 100.0, 100, 5.0).value
