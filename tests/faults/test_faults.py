@@ -12,6 +12,7 @@ from tests.faults import (  # noqa: F401 - they register
     clients,
     content,
     lifecycle,
+    lifecycle_load,
     upstream_bodies,
     upstream_breaks,
     upstream_connections,

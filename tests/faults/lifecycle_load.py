@@ -1,0 +1,177 @@
+"""F60, F62 to F64, F67 and F68: crowds, what runs out, and the gateway's end. Never a table, or a clock."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from proxy.bulkhead import Bulkhead
+from tests.faults.checks import good, refusal
+from tests.faults.ends import ONE, accounted, health, unspent
+from tests.faults.lifecycle import PATIENT
+from tests.faults.registry import fault
+from tests.faults.rig import Rig, ok
+from tests.proxy.raw_client import Answer
+from tests.support.openai_wire import completion_frames
+from tests.support.script import Send, Until
+from tests.support.wire import head, json_answer
+
+FRAMES: Final = completion_frames(["one", "two"])
+START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
+FULL: Final = 10
+"""Retries that a budget pays for that was never drawn on."""
+
+
+class Stopped:
+    """A clock that goes when it is told to."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def stopped(rig: Rig) -> Stopped:
+    """From now on deployments are judged by this clock."""
+    clock = Stopped(asyncio.get_running_loop().time())
+    rig.app.dispatcher.clock = clock
+    return clock
+
+
+async def crowd(rig: Rig, count: int, model: str) -> list[Answer]:
+    """The answers to so many requests at once."""
+    return await asyncio.gather(*(rig.ask(model) for _ in range(count)))
+
+
+def refusals(answers: Sequence[Answer], code: str) -> int:
+    """How many of them are refused so, and may be tried again a second later."""
+    refused = [answer for answer in answers if answer.status != 200]
+    for answer in refused:
+        assert refusal(answer) == (503, code)
+        assert (answer.headers["retry-after"], "x-should-retry" in answer.headers) == ("1", False)
+    return len(refused)
+
+
+# F62 to F64: crowds --------------------------------------------------------------------------------------------------
+
+
+async def narrow(rig: Rig, places: int, wait: float) -> Bulkhead:
+    """`one/m` takes so many requests at once, and who finds no place waits so long."""
+    await rig.ask()
+    (bulkhead,) = rig.app.dispatcher.deployments._bulkheads.values()
+    bulkhead.limit.current = places
+    bulkhead._rules = replace(bulkhead._rules, wait=wait)
+    return bulkhead
+
+
+async def until_waiting(bulkhead: Bulkhead, count: int) -> None:
+    """Wait until so many wait for a place."""
+    while bulkhead.waiting != count:  # noqa: ASYNC110 - it tells no one
+        await asyncio.sleep(0.001)
+
+
+@fault(62, PATIENT)
+async def more_requests_than_a_deployment_takes(rig: Rig) -> None:
+    bulkhead = await narrow(rig, 8, 0.1)
+    gate = asyncio.Event()
+    rig.one.answer(*[(Until(gate), *ok(rig.stream, "one"))] * 8)
+    async with asyncio.TaskGroup() as group:
+        inside = group.create_task(crowd(rig, 8, "one/m"))
+        await rig.one.received(9)
+        assert refusals(await crowd(rig, 20, "one/m"), "overloaded") == 20
+        elsewhere = await crowd(rig, 20, "both")
+        assert (bulkhead.in_flight, bulkhead.waiting) == (8, 0)
+        gate.set()
+    assert [good(answer, rig.stream) for answer in inside.result()] == ["one"] * 8
+    assert [good(answer, rig.stream) for answer in elsewhere] == ["two"] * 20
+    assert {answer.headers["x-dragoman-attempts"] for answer in elsewhere} == {"2"}
+    assert len(rig.one.requests) == 9
+    assert await rig.attempts(ONE, "busy") == 40
+    await accounted(rig)
+    assert unspent(rig) == FULL
+    assert health(rig).in_flight == 0
+
+
+@fault(62, PATIENT)
+async def queue_for_a_place(rig: Rig) -> None:
+    """Twice as many may wait as there are places; the others are refused at once, and who waits is served in turn."""
+    bulkhead = await narrow(rig, 8, 60.0)
+    gate = asyncio.Event()
+    rig.one.answer(*[(Until(gate), *ok(rig.stream, "one"))] * 8)
+    async with asyncio.TaskGroup() as group:
+        inside = group.create_task(crowd(rig, 24, "one/m"))
+        await until_waiting(bulkhead, 16)
+        assert refusals(await crowd(rig, 8, "one/m"), "overloaded") == 8
+        assert (bulkhead.in_flight, bulkhead.waiting) == (8, 16)
+        gate.set()
+    assert [good(answer, rig.stream) for answer in inside.result()] == ["one"] * 24
+    assert len(rig.one.requests) == 25
+
+
+HERD: Final = 200
+
+
+@fault(63, PATIENT)
+async def herd_before_a_deployment_that_comes_back(rig: Rig) -> None:
+    clock = stopped(rig)
+    rig.one.answer(json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "3")]))
+    assert good(await rig.ask("both"), rig.stream) == "two"
+    for places in rig.app.dispatcher.deployments._bulkheads.values():
+        places.limit.current = HERD
+    gate = asyncio.Event()
+    rig.one.answer((Until(gate), *ok(rig.stream, "one")))
+    clock.now += 3.0
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(rig.ask("both")) for _ in range(HERD)]
+        while sum(task.done() for task in asked) < HERD - 1:  # noqa: ASYNC110 - they tell no one
+            await asyncio.sleep(0.005)
+        assert len(rig.one.requests) == 2
+        assert health(rig).in_flight == 1
+        gate.set()
+    texts = [good(task.result(), rig.stream) for task in asked]
+    assert (texts.count("one"), texts.count("two")) == (1, HERD - 1)
+    healths = rig.app.dispatcher.deployments.healths
+    for later, share in ((0.0, 1), (0.5, 5), (0.5, 10), (9.0, 10)):
+        clock.now += later
+        healths._draw = itertools.cycle([number / 10 + 0.05 for number in range(10)]).__next__
+        before = len(rig.one.requests)
+        for _ in range(10):
+            good(await rig.ask("both"), rig.stream)
+        assert len(rig.one.requests) - before == share
+
+
+@fault(64)
+async def every_deployment_is_ejected(rig: Rig) -> None:
+    clock = stopped(rig)
+    fails = json_answer(500, {"error": {"message": "broken", "type": "server_error"}})
+    rig.one.default = rig.two.default = fails
+    for model in ("one/m", "two/m"):
+        while health_of(rig, model) < 2:
+            assert refusal(await rig.ask(model)) == (502, "upstream_error")
+    vendors = rig.one.requests, rig.two.requests
+
+    def heard() -> int:
+        return sum(map(len, vendors))
+
+    before = heard()
+    for _ in range(3):
+        # One in a scaled second finds out whether it is over, and nobody else is kept waiting.
+        clock.now += 0.11
+        answers = await crowd(rig, 30, "both")
+        assert refusals([answer for answer in answers if answer.status == 503], "no_healthy_deployment") == 29
+        assert refusals(await crowd(rig, 30, "both"), "no_healthy_deployment") == 30
+    assert heard() == before + 3
+    rig.one.default = rig.two.default = lambda received: ok(rig.stream, "back")
+    clock.now += 0.11
+    assert good(await rig.ask("both"), rig.stream) == "back"
+    for _ in range(10):
+        assert good(await rig.ask("both"), rig.stream) == "back"
+    await accounted(rig)
+
+
+def health_of(rig: Rig, model: str) -> int:
+    """The state of a model's only deployment, as the gauge shows it."""
+    states = rig.app.dispatcher.deployments.healths.states(rig.app.dispatcher.clock())
+    return dict(states).get(f"{model}/default", 0)
