@@ -1,0 +1,188 @@
+"""The scoreboard: `python -m tests.trust` finds the figures of a tier and prints number, figure, target, verdict, value
+and seconds. Never a figure of its own.
+
+A figure that was not run is `not run` with its reason, never good. Exit status: 0 when every figure that was asked for
+is good, 1 when one is bad, 3 when none is bad and one could not be run.
+"""
+
+import argparse
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final, Literal
+
+from tests.trust.cases import cases_of, run, selected
+from tests.trust.figure import Case, Figure, Measure, NotHeld, Result, Tests
+from tests.trust.figures import FIGURES
+from tests.trust.figures_load import LOAD_FIGURES
+
+ALL: Final = tuple(sorted((*FIGURES, *LOAD_FIGURES), key=lambda figure: (figure.number, "CNW".index(figure.tier))))
+"""Every figure, by number; one that is found in two ways has two lines."""
+
+COMMANDS: Final = {"C": "make trust", "N": "make trust-full", "W": "make trust-full ARGS=--release"}
+WIDTHS: Final = (3, 1, 32, 40, 7, 7, 60)
+"""Of the columns. What does not fit goes on below."""
+
+HEADER: Final = ("", "", "figure", "target", "verdict", "seconds", "what came out")
+
+
+def row(cells: Sequence[str]) -> str:
+    """One row of the table, of as many lines as its longest cell needs."""
+    wrapped = [textwrap.wrap(cell, width) for cell, width in zip(cells, WIDTHS, strict=True)]
+    return "\n".join(
+        "  ".join(part.ljust(width) for part, width in zip(parts, WIDTHS, strict=True)).rstrip()
+        for parts in zip_longest(*wrapped, fillvalue="")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the command line asks for."""
+
+    tiers: str
+    only: frozenset[str]
+    report: Path | None
+    first_failure: bool
+
+    def wants(self, figure: Figure) -> bool:
+        """Whether a figure is to be found: those of the tiers, or those that are named."""
+        return figure.number in self.only if self.only else figure.tier in self.tiers
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the board. `failures` are its tests that failed; `due` says that it was asked for."""
+
+    figure: Figure
+    verdict: Literal["good", "BAD", "not run"]
+    value: str
+    seconds: float = 0.0
+    failures: tuple[Case, ...] = ()
+    due: bool = True
+
+    def text(self) -> str:
+        """As it is printed."""
+        figure, seconds = self.figure, f"{self.seconds:.1f}" if self.seconds else ""
+        return row(
+            (
+                figure.number,
+                figure.tier,
+                figure.title,
+                figure.target,
+                self.verdict,
+                seconds.rjust(WIDTHS[5]),
+                self.value,
+            )
+        )
+
+
+def by_tests(figure: Figure, tests: Tests, cases: Sequence[Case]) -> Line:
+    """A figure that tests hold, of which each part of the selection must have been run, and no test skipped."""
+    found = dict.fromkeys(case for node in tests.selection for case in selected(cases, node))
+    absent = [node for node in tests.selection if next(selected(cases, node), None) is None]
+    seconds = sum(case.seconds for case in found)
+    failures = tuple(case for case in found if case.state == "failed")
+    skipped = [case for case in found if case.state == "skipped"]
+    if failures:
+        judged = tests.judge(list(found))
+        return Line(figure, "BAD", judged.value, seconds, failures)
+    if absent:
+        return Line(figure, "not run", f"no test ran of {', '.join(absent)}", seconds)
+    if skipped:
+        return Line(figure, "not run", f"{len(skipped)} tests skipped: {skipped[0].trouble}", seconds)
+    return judged_line(figure, tests.judge(list(found)), seconds)
+
+
+def by_measure(figure: Figure, measure: Measure) -> Line:
+    """A figure that is measured; what breaks while it is, is a bad figure and not the end of the board."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix=f"trust-{figure.number}-") as folder:
+        try:
+            result = measure(Path(folder))
+        except Exception as error:
+            result = Result(f"{type(error).__name__}: {error}".partition("\n")[0], False)
+    return judged_line(figure, result, time.perf_counter() - started)
+
+
+def judged_line(figure: Figure, result: Result, seconds: float) -> Line:
+    """What came out, as a line."""
+    return Line(figure, "good" if result.good else "BAD", result.value, seconds)
+
+
+def lines(figures: Sequence[Figure], plan: Plan, folder: Path) -> Iterator[Line]:
+    """Find the figures that the plan asks for, tests first, all in one run; one line each, in order."""
+    held = [figure.how for figure in figures if plan.wants(figure) and isinstance(figure.how, Tests)]
+    report = plan.report or folder / "tests.xml"
+    if held and plan.report is None:
+        run(held, report, plan.first_failure)
+    cases = cases_of(report)
+    for figure in figures:
+        how = figure.how
+        if not plan.wants(figure):
+            if not plan.only:
+                yield Line(figure, "not run", f"by `{COMMANDS[figure.tier]}`", due=False)
+        elif isinstance(how, Tests):
+            yield by_tests(figure, how, cases)
+        elif isinstance(how, NotHeld):
+            yield Line(figure, "not run", how.reason, due=False)
+        else:
+            yield by_measure(figure, how)
+
+
+def told(found: Sequence[Line], seconds: float) -> str:
+    """What is printed below the table."""
+    counts = {verdict: sum(line.verdict == verdict for line in found) for verdict in ("good", "BAD", "not run")}
+    blamed: dict[Case, list[str]] = {}
+    for line in found:
+        for case in line.failures:
+            blamed.setdefault(case, []).append(line.figure.number)
+    failures = [
+        f"  {', '.join(numbers)} {case.module}::{case.name}: {case.trouble[:200]}" for case, numbers in blamed.items()
+    ]
+    total = f"{counts['good']} good, {counts['BAD']} bad, {counts['not run']} not run; {seconds:.0f} s"
+    return "\n".join([*failures, total])
+
+
+def status(found: Sequence[Line]) -> int:
+    """The exit status."""
+    if any(line.verdict == "BAD" for line in found):
+        return 1
+    return 3 if any(line.verdict == "not run" and line.due for line in found) else 0
+
+
+def plan_from(arguments: Sequence[str]) -> Plan:
+    """The plan that the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.trust", description=__doc__)
+    tiers = parser.add_mutually_exclusive_group()
+    tiers.add_argument("--full", action="store_const", dest="tiers", const="CN", help="those of the night too")
+    tiers.add_argument("--release", action="store_const", dest="tiers", const="CNW", help="all there are")
+    tiers.add_argument("--only", default="", help="these figures, whatever their tier: R04,R22")
+    parser.add_argument("--report", type=Path, help="take tests from this JUnit report and run none")
+    parser.add_argument("--exitfirst", action="store_true", help="run no further test after one failed")
+    parser.set_defaults(tiers="C")
+    asked = parser.parse_args(arguments)
+    only = frozenset(number for number in asked.only.split(",") if number)
+    if unknown := only - {figure.number for figure in ALL}:
+        parser.error(f"no such figure: {', '.join(sorted(unknown))}")
+    if asked.report is not None and not asked.report.exists():
+        parser.error(f"no such report: {asked.report}")
+    return Plan(asked.tiers, only, asked.report, asked.exitfirst)
+
+
+def main() -> int:
+    """Find and print; the exit status."""
+    plan = plan_from(sys.argv[1:])
+    started = time.perf_counter()
+    found: list[Line] = []
+    print(row(HEADER), flush=True)
+    with tempfile.TemporaryDirectory(prefix="trust-") as folder:
+        for line in lines(ALL, plan, Path(folder)):
+            found.append(line)
+            print(line.text(), flush=True)
+    print(told(found, time.perf_counter() - started))
+    return status(found)

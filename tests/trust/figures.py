@@ -1,0 +1,290 @@
+"""The figures that tests hold, and those that nothing here finds. Never a test of its own.
+
+One that is found twice, by a simulation with every change and under load at night, has two lines of one number; the
+other is in `figures_load`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from tests.faults.registry import NOT_RUN, NUMBERS
+from tests.trust.figure import Case, Figure, NotHeld, Result, Sabotage, Tests
+
+FAULTS: Final = ("tests/faults/test_faults.py",)
+SIMULATION: Final = "tests/proxy/test_health_simulation.py::"
+LOOPS: Final = frozenset({"asyncio", "uvloop"})
+_FAULT: Final = re.compile(r"\bF(\d\d)-")
+
+
+def faults_shown(cases: Sequence[Case]) -> Result:
+    """Good when each fault that the gateway can have passed on both loops; the others are named and not counted.
+
+    A killed worker and a lost Redis cannot occur in one process that shares nothing: tests/faults/registry.py says so.
+    """
+    loops: dict[int, set[str]] = defaultdict(set)
+    failed = set()
+    for case in cases:
+        if found := _FAULT.search(case.name):
+            number = int(found[1])
+            loops[number].update(loop for loop in LOOPS if loop in case.name)
+            if case.state != "passed":
+                failed.add(number)
+    shown = {number for number, seen in loops.items() if seen == LOOPS} - failed
+    absent = set(NUMBERS) - shown - NOT_RUN.keys()
+    value = f"{len(shown)} of {len(NUMBERS)}, not run: {_names(NOT_RUN)}"
+    if absent:
+        value += f"; not shown: {_names(absent)}"
+    return Result(value, not absent and all(case.state == "passed" for case in cases))
+
+
+def _names(numbers: Iterable[int]) -> str:
+    return ", ".join(f"F{number:02}" for number in sorted(numbers))
+
+
+def none_hung(cases: Sequence[Case]) -> Result:
+    """Each case ends within its limit, or fails by that; of one that failed otherwise nothing is known."""
+    return _none("hung", cases)
+
+
+def none_leaked(cases: Sequence[Case]) -> Result:
+    """Each case compares what is held before and after it, and fails by a difference."""
+    return _none("leaked", cases)
+
+
+def _none(word: str, cases: Sequence[Case]) -> Result:
+    failed = sum(case.state != "passed" for case in cases)
+    told = f"; nothing is known of {failed} that failed" if failed else ""
+    return Result(f"0 {word} in {len(cases) - failed} cases{told}", not failed)
+
+
+FIGURES: Final = (
+    Figure(
+        "R01",
+        "faults that end as documented",
+        "69 of 69 on both loops, F61 and F66 cannot occur",
+        "C",
+        Tests(FAULTS, faults_shown),
+        Sabotage("proxy/upstream.py", "allow_redirects=False", "allow_redirects=True"),
+        0.8,
+    ),
+    Figure(
+        "R02",
+        "hung requests over them",
+        "0",
+        "C",
+        Tests(FAULTS, none_hung),
+        Sabotage(
+            "proxy/deadlines.py",
+            "self._handle = None if self._task is None else self._loop.call_at(due, self._check)",
+            "self._handle = None",
+        ),
+    ),
+    Figure(
+        "R03",
+        "leaks after them",
+        "0 sockets, descriptors, tasks, places, gauges",
+        "C",
+        Tests(FAULTS, none_leaked),
+        Sabotage("proxy/dispatch.py", "bulkhead.release()", "pass"),
+    ),
+    Figure(
+        "R04",
+        "silent truncations",
+        "0 of 1,000 random cuts",
+        "C",
+        Tests(("tests/faults/test_cuts.py",)),
+        Sabotage(
+            "proxy/exchange.py",
+            "await self._break(response, failed.facts)",
+            'await response.write_eof(self._renderer.end() if self._renderer else b"")',
+        ),
+        0.4,
+    ),
+    Figure(
+        "R11",
+        "objects left by requests of every outcome",
+        "0 of our classes, 250 requests each",
+        "C",
+        Tests(("tests/trust/test_objects.py",)),
+        Sabotage("proxy/gateway.py", "self.clocks.discard(job.clock)", "pass"),
+        0.2,
+    ),
+    Figure(
+        "R14",
+        "departed clients whose upstream goes on",
+        "0 of 500, before and after headers, in a wait",
+        "C",
+        Tests(("tests/trust/test_departures.py",)),
+        Sabotage("proxy/server.py", "handler_cancellation=True", "handler_cancellation=False"),
+    ),
+    Figure(
+        "R15",
+        "retry amplification, all dead (virtual time)",
+        "<= 1.3x without ejection, <= 0.1x with it",
+        "C",
+        Tests(
+            (
+                f"{SIMULATION}test_dead_deployments_get_next_to_nothing_of_the_load",
+                "tests/proxy/test_dispatch.py::test_retries_are_paid_for_out_of_what_is_asked_for",
+            )
+        ),
+        Sabotage(
+            "proxy/dispatch.py",
+            "if not free and not dispatcher.budgets.spend(",
+            "if free and not dispatcher.budgets.spend(",
+        ),
+    ),
+    Figure(
+        "R16",
+        "one of three dead (virtual time)",
+        "0 errors; <= 40 tries on it in 60 s",
+        "C",
+        Tests((f"{SIMULATION}test_one_dead_deployment_of_three_costs_few_tries_and_no_answer",)),
+        Sabotage(
+            "proxy/health.py",
+            "return self._row >= rules.failures or (tries >= rules.window_least",
+            "return False and (tries >= rules.window_least",
+        ),
+    ),
+    Figure(
+        "R17",
+        "one of three hanging (virtual time)",
+        "p99 of the first byte <= 5 s",
+        "C",
+        Tests((f"{SIMULATION}test_one_hanging_deployment_of_three_delays_few_requests",)),
+        Sabotage("proxy/health.py", "if self.in_flight <= self._rules.hanging_least:", "if self.in_flight:"),
+    ),
+    Figure(
+        "R18",
+        "recovery from 5 min outage (virtual time)",
+        ">= 99 % within 10 s of the return",
+        "C",
+        Tests((f"{SIMULATION}test_after_five_minutes_without_any_deployment_answers_are_back_within_seconds",)),
+        Sabotage("proxy/health.py", "if self._probe and self._era == health._era:", "if False:"),
+    ),
+    Figure(
+        "R19",
+        "herd after a cooldown, 200 waiters",
+        "1 probe at a time; <= 10 % in the first second",
+        "C",
+        Tests(
+            (
+                f"{SIMULATION}test_of_two_hundred_waiters_one_goes_to_the_deployment_that_returns",
+                f"{SIMULATION}test_of_two_hundred_waiters_for_one_deployment_one_is_let_through",
+            )
+        ),
+        Sabotage("proxy/health.py", "return self._rules.panic_every if self._probes else 0.0", "return 0.0"),
+    ),
+    Figure(
+        "R20",
+        "Retry-After honoured",
+        "1,000 of 1,000: never early, never above the cap",
+        "C",
+        Tests(("tests/trust/test_retry_after.py",)),
+        Sabotage("providers/failure.py", "return float(text) / unit", "return 0.9 * float(text) / unit"),
+    ),
+    Figure(
+        "R22",
+        "deadlines kept (virtual time)",
+        "2,000 of 2,000 at the limit; 0 tries after it",
+        "C",
+        Tests(("tests/trust/test_total_deadlines.py",)),
+        Sabotage(
+            "proxy/deadlines.py", "self._total_at = self._last + total", "self._total_at = self._last + 1.01 * total"
+        ),
+    ),
+    Figure(
+        "R26",
+        "smuggling corpus",
+        "all refused or read in one way",
+        "C",
+        Tests(("tests/proxy/test_strict.py",)),
+        Sabotage("proxy/strict.py", 'if "#" in target:', "if False:"),
+    ),
+    Figure(
+        "R27",
+        "secrets found in what leaves the gateway",
+        "0",
+        "C",
+        Tests(("tests/security/test_canary.py",)),
+        Sabotage("proxy/dispatch.py", "conceal = target.credential.conceal", "conceal = str"),
+    ),
+    Figure(
+        "R28",
+        "requests that move a call",
+        "0 of 50,000 change host, path depth or credential",
+        "C",
+        Tests(("tests/security/test_destination.py",)),
+        Sabotage(
+            "providers/dialects/bedrock.py",
+            "return f\"/model/{quote(target.upstream_model, safe='')}/{action}\"",
+            'return f"/model/{target.upstream_model}/{action}"',
+        ),
+        0.4,
+    ),
+    Figure(
+        "R29",
+        "series that clients make",
+        "0 of 10,000 names and 10,000 paths",
+        "C",
+        Tests(("tests/security/test_cardinality.py",)),
+        Sabotage(
+            "proxy/gateway.py",
+            "record.asked, record.stream = request.model, request.stream",
+            "record.asked, record.model, record.stream = request.model, request.model, request.stream",
+        ),
+        0.2,
+    ),
+    Figure(
+        "R30",
+        "words of one tenant that another reads",
+        "0 in 2,000 marked requests of 50 teams",
+        "C",
+        Tests(("tests/security/test_isolation.py",)),
+        Sabotage(
+            "proxy/access.py",
+            "team = snapshot.keys.get(digest)",
+            "team = next(iter(snapshot.keys.values())) if digest in snapshot.keys else None",
+        ),
+    ),
+    Figure(
+        "R32",
+        "log lines of 1,000 broken streams",
+        "1,000 of <= 4 KiB, and <= 10 of the process",
+        "C",
+        Tests(
+            (
+                "tests/trust/test_log_lines.py",
+                "tests/proxy/test_logs.py::test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short",
+            )
+        ),
+        Sabotage(
+            "proxy/exchange.py",
+            "self._metrics.abort(*blame(error))",
+            'self._metrics.abort(*blame(error)); __import__("logging").warning("a stream broke")',
+        ),
+    ),
+    Figure(
+        "R34",
+        "dependency floors and start-up hooks",
+        "0 below a floor; planted hole refused; 0 hooks",
+        "C",
+        Tests(
+            (
+                "tests/security/test_floor.py",
+                "tests/security/test_hardening.py::test_the_image_is_not_built_with_a_file_that_python_runs_by_itself",
+                "tests/security/test_hardening.py::test_no_dependency_brings_a_file_that_python_runs_by_itself",
+            )
+        ),
+        Sabotage("tests/security/floor.py", "release(version) < release(floor.least):", "not release(version):"),
+    ),
+    Figure(
+        "R35",
+        "flake rate of this board",
+        "0 unexplained red in 20 nightly runs",
+        "W",
+        NotHeld("kept by whoever runs the board at night: no run can know of the others"),
+    ),
+)

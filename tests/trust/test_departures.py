@@ -1,0 +1,105 @@
+"""R14: of 500 clients that leave, none keeps a vendor busy, whatever the gateway was waiting for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, cast
+
+import pytest
+
+from providers.unified import JsonObject
+from tests.faults.rig import AUTH, SCALED, TABLE, Rig, rig
+from tests.proxy.raw_client import RawClient, connected, request
+from tests.support.openai_wire import completion_frames
+from tests.support.script import Hang, Script, Send
+from tests.support.wire import chunk, head, json_answer
+
+ABORTS: Final = 500
+AT_ONCE: Final = 25
+
+SLOW: Final = TABLE.replace("first_event: 500ms, idle: 500ms, total: 4s", "first_event: 5m, idle: 5m, total: 10m")
+"""With limits so long that none of them can close what a client has left."""
+
+START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
+CONTENT: Final = Send(chunk(completion_frames(["one", "two"])[0]))
+WITHIN: Final = 30.0
+"""Seconds in which all of them must have been noticed; only a failure takes them."""
+
+
+async def nothing(client: RawClient) -> None:
+    """Leave while nothing has come."""
+
+
+async def content(client: RawClient) -> None:
+    """Leave with the first content."""
+    await client.head()
+    await client.chunk()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When clients leave: what their vendor does, and what they have seen. `attempt` is what the log says of it."""
+
+    script: Script
+    seen: Callable[[RawClient], Awaitable[None]]
+    attempt: str
+    stays: bool = False
+    """Whether the vendor's connection is at rest then, and may stay."""
+
+
+RICH: Final = replace(SCALED, retries=replace(SCALED.retries, least=1e9))
+"""With a budget that pays for every wait."""
+
+LIMITED: Final = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "1")])
+MOMENTS: Final[Mapping[str, Moment]] = {
+    "before headers": Moment((Hang(),), nothing, "cancelled"),
+    "before content": Moment((START, Hang()), nothing, "cancelled"),
+    "in the middle": Moment((START, CONTENT, Hang()), content, "cancelled"),
+    "in a wait to try again": Moment(LIMITED, nothing, "rate_limited", stays=True),
+}
+
+
+async def depart(made: Rig, moment: Moment, reset: bool, slots: asyncio.Semaphore) -> None:
+    """One client that comes and leaves, in good order or not."""
+    body: JsonObject = {"model": "one/m", "prompt": "hi", "stream": True}
+    async with slots, connected(made.port) as client:
+        heard = len(made.one.requests)
+        await client.send(request("POST", "/v1/completions", body, AUTH))
+        await made.one.received(heard + 1)
+        await moment.seen(client)
+        if moment.stays:
+            while (await made.ledger()).acquired:  # noqa: ASYNC110 - a pool tells no one
+                await asyncio.sleep(0.001)
+        if reset:
+            client.writer.transport.abort()
+        else:
+            await client.leave()
+        if moment.stays:
+            await made.app.gateway.idle.wait()
+            made.forget()
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+async def test_who_leaves_leaves_nothing_running(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.faults.rig.SCALED", RICH)
+    moment, count = MOMENTS[name], ABORTS // len(MOMENTS)
+    async with rig(tmp_path, stream=True, table=SLOW) as made:
+        made.one.default = moment.script
+        before = await made.ledger()
+        # A deployment that said wait is asked by one client at a time.
+        slots = asyncio.Semaphore(1 if moment.stays else AT_ONCE)
+        async with asyncio.timeout(WITHIN):
+            await asyncio.gather(*(depart(made, moment, number % 2 == 0, slots) for number in range(count)))
+            if not moment.stays:
+                for received in made.one.requests:
+                    await received.gone.wait()
+        made.asked = count
+        lines = await made.logged()
+        assert {(line["status"], line["outcome"]) for line in lines} == {(499, "client_gone")}
+        attempts = [attempt for line in lines for attempt in cast(list[JsonObject], line["attempts"])]
+        assert [attempt["outcome"] for attempt in attempts] == [moment.attempt] * count
+        assert len(lines) == len(made.one.requests) == count
+        after = await made.settled(before)
+        assert after.settled, after
+        assert after.tasks <= before.tasks

@@ -1,0 +1,87 @@
+"""R32: a request is one line of at most 4 KiB in the log, and a thousand broken streams are a thousand lines."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+
+from providers.unified import JsonObject
+from proxy.logs import MAX_LINE
+from tests.faults.rig import AUTH, SCALED, Rig, rig
+from tests.proxy.raw_client import connected, request
+from tests.support.openai_wire import completion_frames
+from tests.support.script import Fin, Hang, Rst, Script, Send
+from tests.support.wire import chunk, head
+
+STREAMS: Final = 1_000
+AT_ONCE: Final = 20
+MORE: Final = STREAMS // 100
+"""Lines of the process itself that so many may cost."""
+
+FRAMES: Final = completion_frames(["one", "two"])
+START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
+CONTENT: Final = Send(chunk(FRAMES[0]))
+LONG: Final = "a model's name that goes on\r\n{}\u2028" * 200
+
+TOLERANT: Final = replace(SCALED, health=replace(SCALED.health, failures=10**9, window_least=10**9))
+"""A deployment that breaks every stream is asked all the same."""
+
+BREAKS: Final[Mapping[str, Script]] = {
+    "end": (START, CONTENT, Fin()),
+    "reset": (START, CONTENT, Rst()),
+    "no chunk": (START, CONTENT, Send(b"zz\r\n"), Hang()),
+    "no event": (START, CONTENT, Send(chunk(b'data: {"cho\n\n')), Hang()),
+    "an error": (
+        START,
+        CONTENT,
+        Send(chunk(b'data: {"error":{"message":"%s","type":"x","code":null}}\n\n' % (b"e\\n" * 3000))),
+        Hang(),
+    ),
+    "before content": (START, Fin()),
+    "no HTTP": (Send(b"\x00\xff\r\n\r\n"), Fin()),
+}
+
+
+async def broken(made: Rig, number: int, slots: asyncio.Semaphore) -> None:
+    """One request for a stream that breaks."""
+    draw = Random(number)
+    body: JsonObject = {"model": "one/m", "prompt": LONG, "stream": True, "user": LONG}
+    headers = {**AUTH, "User-Agent": "x" * 2000, "x-request-id": f"r{number}"}
+    async with slots, connected(made.port) as client:
+        made.one.answer(draw.choice(list(BREAKS.values())))
+        await client.send(request("POST", f"/v1/completions?{'q' * 1000}", body, headers))
+        answer = await client.answer()
+    assert (answer.status, answer.whole) in ((200, False), (502, True))
+
+
+async def test_a_thousand_broken_streams_are_a_thousand_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tests.faults.rig.SCALED", TOLERANT)
+    caplog.set_level(logging.INFO)
+    async with rig(tmp_path, stream=True) as made:
+        slots = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(*(broken(made, number, slots) for number in range(STREAMS)))
+        made.asked = STREAMS
+        lines = await made.logged()
+        raw = made.log.getvalue().splitlines()
+    assert {line["request_id"] for line in lines} == {f"r{number}" for number in range(STREAMS)}
+    assert len(lines) == len(raw) == STREAMS
+    assert max(map(len, raw)) <= MAX_LINE == 4096
+    assert {line["outcome"] for line in lines} == {"truncated", "upstream_error"}
+    assert len(caplog.records) <= MORE, caplog.text[:2000]
+
+
+async def test_a_name_of_any_length_is_one_short_line(tmp_path: Path) -> None:
+    names = (LONG, "\u2028" * 5000, "\U0001f600" * 5000, '"' * 60_000, "one/m" + "\\" * 60_000)
+    async with rig(tmp_path) as made:
+        for name in names:
+            answer = await made.post({"model": name, "prompt": "hi"}, f"/v1/completions?{'%22' * 600}")
+            assert answer.status in (400, 404)
+        assert len(await made.logged()) == len(names)
+        assert all(len(line) <= MAX_LINE for line in made.log.getvalue().splitlines())

@@ -1,0 +1,149 @@
+"""R11: after requests of every outcome there are as many objects of the gateway's own classes as before them."""
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from tests.proxy.raw_client import connected, request
+from tests.proxy.rig import AUTH, CLIENT_KEY, Rig, ask, rig
+from tests.proxy.tables import digest_of
+from tests.support.openai_wire import completion, completion_frames
+from tests.support.script import Fin, Hang, Script, Send
+from tests.support.wire import chunk, head, json_answer, sse_answer
+
+EACH: Final = 250
+"""Requests of each outcome; whatever every one of them leaves shows in far fewer."""
+
+AT_ONCE: Final = 25
+WITHIN: Final = 2.0
+"""Seconds after which everything must be gone; only a failure takes them."""
+
+OURS: Final = ("config", "providers", "proxy")
+
+FRAMES: Final = completion_frames(["one", "two"])
+STREAM: Final = sse_answer(FRAMES)
+START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
+WHOLE: Final = json_answer(200, completion("hi"))
+BAD: Final = json_answer(500, {"error": {"message": "no", "type": "server_error", "code": None}})
+
+Way = Callable[[Rig], Awaitable[None]]
+
+TABLE: Final = """
+defaults: {retries: {attempts: 1}, api_key: sk-up, allow_private: true}
+vendors:
+  v: {profile: openai_compatible, base_url: "http://127.0.0.1:PORT/v1"}
+models:
+  v/m: {}
+  v/hidden: {}
+  v/short: {timeouts: {total: 50ms}}
+teams:
+  search: {keys: ["DIGEST"], models: [v/m, v/short]}
+""".replace("DIGEST", digest_of(CLIENT_KEY))
+
+
+def posts(script: Script, status: int, model: str = "v/m", stream: bool = False) -> Way:
+    """A request whose vendor does this, and its answer's status."""
+
+    async def way(made: Rig) -> None:
+        made.vendor.answer(script)
+        answer = await made.post("/v1/completions", ask(model, stream=stream))
+        assert answer.status == status
+
+    return way
+
+
+def refused(body: bytes, status: int, headers: Mapping[str, str] = AUTH) -> Way:
+    """A request that no vendor hears of."""
+
+    async def way(made: Rig) -> None:
+        assert (await made.post("/v1/completions", body, headers)).status == status
+
+    return way
+
+
+async def leaves(made: Rig) -> None:
+    """A client that leaves in the middle of its stream."""
+    made.vendor.answer((START, Send(chunk(FRAMES[0])), Hang()))
+    async with connected(made.port) as client:
+        await client.send(request("POST", "/v1/completions", ask(stream=True), AUTH))
+        await client.head()
+        await client.chunk()
+
+
+async def shed(made: Rig) -> None:
+    """A request that is refused for want of memory."""
+    made.memory.share = 0.99
+    assert (await made.post("/v1/completions", ask())).status == 503
+    made.memory.share = 0.0
+
+
+WAYS: Final[Mapping[str, tuple[str, Way]]] = {
+    "whole": ("ok", posts(WHOLE, 200)),
+    "streamed": ("ok", posts(STREAM, 200, stream=True)),
+    "bad body": ("client_error", refused(b"{", 400)),
+    "not allowed": ("denied", refused(b'{"model":"v/hidden","prompt":"hi"}', 403)),
+    "upstream error": ("upstream_error", posts(BAD, 502)),
+    "deadline": ("timeout", posts((Hang(),), 504, "v/short")),
+    "broken stream": ("truncated", posts((START, Send(chunk(FRAMES[0])), Fin()), 200, stream=True)),
+    "departure": ("client_gone", leaves),
+    "overload": ("shed", shed),
+}
+"""Each with the outcome that the record must have."""
+
+ALIKE: Final = ("bad body", "not allowed", "deadline")
+
+
+def objects() -> Counter[str]:
+    """How many objects there are of each of the gateway's classes."""
+    gc.collect()
+    names = Counter((str(kind.__module__), kind.__qualname__) for kind in map(type, gc.get_objects()))
+    return Counter({f"{module}.{name}": count for (module, name), count in names.items() if module.startswith(OURS)})
+
+
+async def rounds(made: Rig, way: Way, count: int, at_once: int) -> None:
+    """So many requests that end in this way, all told of."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one() -> None:
+        async with slots:
+            # A deployment that failed as often as this one would not be asked any more.
+            made.gateway._dispatcher.deployments.healths._known.clear()
+            await way(made)
+
+    before = len(made.records)
+    await asyncio.gather(*(one() for _ in range(count)))
+    await made.finished(before + count)
+
+
+async def quiet(made: Rig) -> Counter[str]:
+    """The objects that are left when no request is under way."""
+    await made.gateway.idle.wait()
+    made.records.clear()
+    made.vendor.requests.clear()
+    made.gateway._dispatcher.deployments.healths._known.clear()
+    return objects()
+
+
+async def added(made: Rig, before: Counter[str]) -> Counter[str]:
+    """What there is more than before, once that is nothing, or at last: a connection ends a moment after its client."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + WITHIN
+    while (more := await quiet(made) - before) and loop.time() < end:  # noqa: ASYNC110 - no one tells of it
+        await asyncio.sleep(0.02)
+    return more
+
+
+async def test_requests_of_every_outcome_leave_no_object_behind() -> None:
+    async with rig(TABLE) as made:
+        for _, way in WAYS.values():
+            await rounds(made, way, AT_ONCE, 1)
+        await asyncio.sleep(0.1)
+        before = await quiet(made)
+        assert before["proxy.gateway.Gateway"] == 1
+        for name, (outcome, way) in WAYS.items():
+            # A vendor's next answer is whose turn it is, and memory is short for all: those go one after the other.
+            await rounds(made, way, EACH, AT_ONCE if name in ALIKE else 1)
+            assert [record.outcome for record in made.records] == [outcome] * EACH, name
+            assert await added(made, before) == Counter(), name

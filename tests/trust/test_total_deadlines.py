@@ -1,0 +1,145 @@
+"""R22: each of 2,000 requests that run out of time does so at its limit, and no attempt begins after it."""
+
+import asyncio
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Final
+
+from typing_extensions import override
+
+from providers.dialect import UpstreamRequest
+from providers.failure import FailureKind, UpstreamError
+from proxy.bulkhead import BulkheadRules
+from proxy.deadlines import DeadlinePassed
+from proxy.deployments import Rules
+from proxy.dispatch import Dispatcher, Job
+from proxy.errors import upstream_failed
+from proxy.exchange import settle
+from proxy.health import HealthRules
+from proxy.record import RequestRecord
+from proxy.retries import RetryRules
+from proxy.upstream import UpstreamResponse
+from tests.proxy.deployments_rig import OK, Behaviour, Rig, fails, hangs, refuses
+from tests.proxy.marks import Body
+from tests.proxy.virtual_time import run
+
+REQUESTS: Final = 2_000
+EXACT: Final = 1e-6
+
+PATIENT: Final = Rules(
+    HealthRules(failures=10**9, window_least=10**9, hanging_least=10**9),
+    BulkheadRules(start=10**6, most=10**6, least=10**6),
+    RetryRules(least=10**9),
+)
+"""Nobody is left alone, waited for, or not asked again for want of a budget: only time ends a request."""
+
+
+@dataclass
+class Timed(Rig):
+    """A rig that knows which request each attempt was of."""
+
+    begun: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    @override
+    async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
+        self.begun[request_id].append(asyncio.get_running_loop().time())
+        return await super().open(request, request_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A request: its limit, when it ended, how many seconds after its beginning, and with which status."""
+
+    name: str
+    started: float
+    limit: float
+    took: float
+    status: int
+
+
+def mixed(draw: Random) -> list[Behaviour]:
+    """A deployment that does something else each time: hangs before or in its answer, answers late or well, or fails
+    at once or late."""
+
+    def behave() -> Behaviour:
+        match draw.randrange(6):
+            case 0:
+                return hangs()
+            case 1:
+                return hangs(b":", b": ")
+            case 2:
+                return lambda: Body(draw.uniform(0, 60), b"+late", b"")
+            case 3:
+                return refuses("server", 500, draw.uniform(0, 30))
+            case 4:
+                return fails(FailureKind.CONNECT)
+            case _:
+                return OK
+
+    return [lambda: behave()()]
+
+
+def wordless(draw: Random) -> list[Behaviour]:
+    """A deployment that accepts every request and never answers, as slowly as it can."""
+    return [lambda: Body(draw.uniform(0, 100), b":", 1e6, b"")]
+
+
+async def one(rig: Timed, dispatcher: Dispatcher, number: int, limit: float, stream: bool) -> Ended:
+    """A request, whatever becomes of it."""
+    clock = asyncio.get_running_loop().time
+    name = f"req-{number}"
+    record = RequestRecord(name, clock(), "openai", "/", model="v/m")
+    job: Job = replace(rig.job(limit), record=record)
+    started = clock()
+    try:
+        with job.clock:
+            if stream:
+                async with dispatcher.streamed(job):
+                    status = 200
+            else:
+                await dispatcher.whole(job)
+                status = 200
+    except (UpstreamError, DeadlinePassed) as error:
+        status = upstream_failed(settle(record, error), len(record.attempts)).facts.status
+    return Ended(name, started, limit, clock() - started, status)
+
+
+async def asked(rig: Timed, draw: Random) -> list[Ended]:
+    """All requests of a run, each with a limit of its own, a hundred a second."""
+    dispatcher = rig.dispatcher()
+
+    async def later(number: int) -> Ended:
+        await asyncio.sleep(number / 100)
+        return await one(rig, dispatcher, number, draw.uniform(0.05, 90.0), draw.random() < 0.5)
+
+    return await asyncio.gather(*(later(number) for number in range(REQUESTS // 2)))
+
+
+def in_time(rig: Timed, ended: list[Ended]) -> None:
+    """No request outlives its limit, and no attempt begins after it."""
+    for each in ended:
+        assert each.took <= each.limit + EXACT, each
+        assert all(begun < each.started + each.limit for begun in rig.begun[each.name]), each
+
+
+def test_who_is_never_answered_is_told_so_at_the_limit() -> None:
+    draw = Random(1)
+    rig = Timed({"a": wordless(draw), "b": wordless(draw)}, PATIENT, draw=draw.random)
+    ended = run(asked(rig, draw))
+    in_time(rig, ended)
+    assert {each.status for each in ended} == {504}
+    # The last deployment has all the time that is left, so it is the request's own limit that ends it.
+    assert all(abs(each.took - each.limit) <= EXACT for each in ended)
+    assert {len(rig.begun[each.name]) for each in ended} == {2}
+
+
+def test_whatever_deployments_do_nothing_goes_on_after_the_limit() -> None:
+    draw = Random(2)
+    rig = Timed({"a": mixed(draw), "b": mixed(draw), "c": mixed(draw)}, PATIENT, draw=draw.random)
+    ended = run(asked(rig, draw))
+    in_time(rig, ended)
+    statuses = Counter(each.status for each in ended)
+    assert statuses.keys() >= {200, 502, 504}
+    assert statuses[504] >= 50
+    assert max(len(times) for times in rig.begun.values()) == 3
