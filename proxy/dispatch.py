@@ -23,6 +23,7 @@ from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.deployments import Deployments, Rules
 from proxy.errors import GatewayError
 from proxy.health import Answer, Health, Try
+from proxy.load import LiveLoad
 from proxy.metrics import Metrics
 from proxy.record import Attempt, RequestRecord
 from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retrying, wait_for_same
@@ -65,6 +66,7 @@ class Dispatcher:
         self.clock = asyncio.get_running_loop().time
         self.draw = draw or random.Random().random  # noqa: S311 - spreads load, guards nothing
         self.deployments = Deployments(rules, self.draw)
+        self.load = LiveLoad(self.deployments.healths, self.draw)
         self.metrics = metrics
         self.rules = rules.retries
         self.budgets = RetryBudgets(self.rules, self.clock())
@@ -76,7 +78,9 @@ class Dispatcher:
         """A new table is in force: forget what it does not have."""
         self.deployments.keep(snapshot.targets())
         names = {*snapshot.models, *(f"{vendor}/*" for vendor in snapshot.wildcards), *snapshot.routes}
-        self.budgets.keep(names.union(*(team.routes for team in snapshot.teams.values())))
+        names.update(*(team.routes for team in snapshot.teams.values()))
+        self.budgets.keep(names)
+        self.load.keep(names)
 
     async def whole(self, job: Job) -> tuple[Prepared, Completion]:
         """The answer of a request that is not streamed, and who gave it.

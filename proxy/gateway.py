@@ -19,7 +19,6 @@ from proxy.errors import GatewayError, internal, overloaded, too_many_guesses
 from proxy.exchange import Exchange, job_of, left
 from proxy.guesses import Guesses
 from proxy.live import Live
-from proxy.load import LiveLoad
 from proxy.metrics import Metrics
 from proxy.ready import ReadyResponse
 from proxy.record import Outcome, RequestRecord
@@ -67,7 +66,7 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._router = Router(SURFACES)
         self._guesses = Guesses()
-        self._load = LiveLoad(dispatcher.deployments.healths, dispatcher.draw)
+        self._load = dispatcher.load
         self.clocks: set[Deadlines] = set()
         self.ready = True
         self.draining = False

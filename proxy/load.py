@@ -3,7 +3,7 @@
 Never decides anything; the state itself is the deployments' health.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,6 +46,10 @@ class LiveLoad:
         number = self._turns.get(group, 0)
         self._turns[group] = number + 1
         return number
+
+    def keep(self, groups: Container[str]) -> None:
+        """A new table is in force: forget the turns of groups that it does not have."""
+        self._turns = {group: number for group, number in self._turns.items() if group in groups}
 
     def in_flight(self, target: Target) -> int:
         """Tries that have not ended."""

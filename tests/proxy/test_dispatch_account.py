@@ -235,10 +235,13 @@ def test_a_new_table_forgets_what_it_does_not_have() -> None:
         job = rig.job()
         with pytest.raises(UpstreamError), job.clock:
             await dispatcher.whole(job)
+        assert [dispatcher.load.turn("v/m") for _ in range(2)] == [0, 1]
         dispatcher.keep(TABLE)
         assert state(rig) == {"a": 2.0}
+        assert dispatcher.load.turn("v/m") == 2
         dispatcher.keep(snapshot("vendors: {v: {profile: openai, api_key: k}}\nmodels: {v/other: {}}"))
         assert state(rig) == {}
+        assert dispatcher.load.turn("v/m") == 0
 
     run(main())
 

@@ -28,6 +28,14 @@ def test_each_group_has_its_own_turns() -> None:
     assert [load.turn(group) for group in ("g", "g", "h", "g", "h")] == [0, 1, 0, 2, 1]
 
 
+def test_a_group_that_a_new_table_does_not_have_is_forgotten_and_another_goes_on() -> None:
+    load = LiveLoad(Healths(HealthRules(), lambda: 0.0), lambda: 0.0)
+    for group in ("g", "g", "h"):
+        load.turn(group)
+    load.keep({"g", "new"})
+    assert [load.turn(group) for group in ("g", "h", "new")] == [2, 0, 0]
+
+
 def test_nothing_is_under_way_where_there_is_no_load() -> None:
     assert (IDLE.draw(), IDLE.turn("g"), IDLE.turn("g"), IDLE.in_flight(A), IDLE.first_byte(A)) == (0, 0, 0, 0, None)
 
