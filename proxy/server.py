@@ -159,7 +159,8 @@ class PublicHandler(RequestHandler):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         waiter = self._waiter
-        if waiter is None or waiter.done():
+        # The first bytes may come before anybody waits for a request.
+        if self._request_count if waiter is None else waiter.done():
             self._head_looks = -1
             if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
                 self._break_off()
