@@ -1,0 +1,9 @@
+"""What an assertion outside a test file says when it fails. Never a fixture."""
+
+from pathlib import Path
+
+import pytest
+
+_FILES = [path.stem for path in Path(__file__).parent.glob("*.py")]
+
+pytest.register_assert_rewrite(*(f"tests.faults.{name}" for name in _FILES if name not in ("__init__", "conftest")))
