@@ -3,6 +3,7 @@
 Never sends, waits, reads a clock or draws: the same input gives the same explanation.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,7 +11,7 @@ import orjson
 from multidict import CIMultiDict
 
 from providers.dialect import Target, UpstreamRequest
-from providers.failure import Refusal
+from providers.failure import FailureKind, Refusal
 from providers.shape import Prepared
 from providers.unified import Operation, UnifiedRequest
 from proxy.access import permit_extras
@@ -41,6 +42,7 @@ class Trial:
 class Explanation:
     """Everything there is to say about one request.
 
+    `fallbacks` are the targets that follow a failure of a kind, as far as the table has lists of their own for it.
     `drawn` says that the order of the targets is chosen for each request, and this is one of those possible. `error` is
     status and body of the answer when nothing would be sent; `plan` is missing when that was decided before any target
     was known.
@@ -52,6 +54,7 @@ class Explanation:
     plan: Plan | None
     drawn: bool
     trials: tuple[Trial, ...]
+    fallbacks: Mapping[FailureKind, tuple[Trial, ...]]
     error: tuple[int, bytes] | None
 
     @property
@@ -85,17 +88,20 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     chance = _Chance()
     planned: Plan | None = None
     trials: tuple[Trial, ...] = ()
+    fallbacks: dict[FailureKind, tuple[Trial, ...]] = {}
     error: tuple[int, bytes] | None = None
     try:
         request = _parsed(snapshot, route, body)
         permit_extras(team, request)
         planned = plan(snapshot, team, request.model, route.surface.name, chance)
         trials = tuple(Trial(target, _outcome(request, target, team)) for target in planned.targets)
+        for kind, targets in planned.fallbacks.items():
+            fallbacks[kind] = tuple(Trial(target, _outcome(request, target, team)) for target in targets)
         _require_one(trials)
     except GatewayError as problem:
         error = route.surface.error(problem.facts)
     drawn = chance.asked and len(trials) > 1
-    return Explanation(path, route.surface.name, team.name, planned, drawn, trials, error)
+    return Explanation(path, route.surface.name, team.name, planned, drawn, trials, fallbacks, error)
 
 
 def _parsed(snapshot: Snapshot, route: Route, body: bytes) -> UnifiedRequest:

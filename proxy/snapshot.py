@@ -21,6 +21,12 @@ from proxy.targets import make_target, unknown_profile
 
 WILDCARD = "*"
 
+FALLBACKS: Mapping[FailureKind, str] = {
+    FailureKind.CONTEXT_LENGTH: "context_window",
+    FailureKind.CONTENT_FILTER: "content_filter",
+}
+"""The failures that a route has lists of names for, and what the table calls them."""
+
 BUILT_IN_VENDORS: dict[str, str] = {row.name: row.default_vendor for row in SURFACES if row.default_vendor}
 """Whose a bare model name is on a surface, when the table does not say."""
 
@@ -179,11 +185,7 @@ def _routes(routes: Mapping[str, config_schema.Route]) -> dict[str, Route]:
 
 
 def _fallbacks(lists: config_schema.Fallbacks) -> dict[FailureKind, tuple[str, ...]]:
-    named = {
-        FailureKind.CONTEXT_LENGTH: tuple(lists.context_window),
-        FailureKind.CONTENT_FILTER: tuple(lists.content_filter),
-    }
-    return {kind: names for kind, names in named.items() if names}
+    return {kind: tuple(names) for kind, key in FALLBACKS.items() if (names := getattr(lists, key))}
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from providers.dialect import UpstreamRequest
-from providers.failure import Refusal
+from providers.failure import FailureKind, Refusal
 from providers.shape import Prepared
 from proxy.commands.team import find_team
 from proxy.explain import DEFAULT_SURFACE, Explanation, Trial, default_path, explained, upstream_headers
@@ -67,6 +67,12 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)
+    for kind, trials in explanation.fallbacks.items():
+        yield ""
+        yield paint(f"After {_AFTER.get(kind, kind.value)}, instead of the next of these:", Ink.BOLD)
+        for number, trial in enumerate(trials, 1):
+            yield ""
+            yield from _trial_lines(number, trial, trials[0].outcome)
     if explanation.error is not None:
         status, body = explanation.error
         yield ""
@@ -74,13 +80,19 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield _pretty(body)
 
 
-def _trial_lines(number: int, trial: Trial, chosen: Prepared | None) -> Iterator[str]:
+_AFTER = {
+    FailureKind.CONTEXT_LENGTH: "a prompt that is too long for its target",
+    FailureKind.CONTENT_FILTER: "a refusal by a target's content filter",
+}
+
+
+def _trial_lines(number: int, trial: Trial, chosen: Prepared | Refusal | None) -> Iterator[str]:
     outcome = trial.outcome
     name = paint(f"{number}. {trial.target.name}", Ink.BOLD)
     if isinstance(outcome, Refusal):
         yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
         return
-    yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it could not honour the request'}"
+    yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it fail or cannot honour the request'}"
     if not outcome.calls:
         yield "nothing: the answer is the prompt"
     for position, call in enumerate(outcome.calls, 1):
@@ -120,6 +132,10 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
         "steps": [] if found is None else [{"rule": step.rule, "name": step.name} for step in found.steps],
         "order_drawn": explanation.drawn,
         "targets": [_trial_facts(trial, explanation.chosen) for trial in explanation.trials],
+        "fallbacks": {
+            kind.value: [_trial_facts(trial, explanation.chosen) for trial in trials]
+            for kind, trials in explanation.fallbacks.items()
+        },
         "error": None,
     }
     if explanation.error is not None:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from providers.dialect import Target
+from providers.dialect import Retries, Target
 from proxy.commands.team import find_team
 from proxy.load import IDLE
 from proxy.policies import WEIGHED
 from proxy.reload import Source
 from proxy.routing import allowed, plan
-from proxy.snapshot import WILDCARD, Route, Snapshot, Team
+from proxy.snapshot import FALLBACKS, WILDCARD, Route, Snapshot, Team
 from proxy.terminal import Ink, paint
 
 Row = tuple[str, ...]
@@ -81,6 +81,8 @@ def target_settings(team: Team, target: Target) -> str:
     return _differing(
         ("on_unsupported", team.on_unsupported or target.on_unsupported, "error"),
         ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
+        ("retries.attempts", target.retries.attempts, Retries().attempts),
+        ("retries.safety", target.retries.safety, Retries().safety),
     )
 
 
@@ -94,19 +96,27 @@ def team_settings(team: Team) -> str:
     )
 
 
-def _differing(*settings: tuple[str, str | bool | None, str | bool | None]) -> str:
+def _differing(*settings: tuple[str, str | bool | int | None, str | bool | int | None]) -> str:
     """Key, value and built-in value of each setting, written as in the table."""
     return ", ".join(f"{key}: {str(value).lower()}" for key, value, built_in in settings if value != built_in) or NONE
 
 
 def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner: str) -> Iterator[Row]:
-    """A row for each target of the routes, with every deployment it leads to as `team` would get there."""
-    anything = replace(team, allow=(WILDCARD,))
+    """A row for each target of the routes, with every deployment it leads to as `team` would get there, and for each
+    they fall back to."""
     for route in shown.values():
         for member in route.members:
-            targets = plan(snapshot, anything, member.name, "", IDLE).targets
             weight = str(member.weight) if route.policy in WEIGHED else NONE
-            yield (route.name, owner, route.policy, weight, member.name, ", ".join(each.name for each in targets))
+            yield (route.name, owner, route.policy, weight, member.name, _reached(snapshot, team, member.name))
+        for kind, names in route.fallbacks.items():
+            for name in names:
+                yield (route.name, owner, f"on {FALLBACKS[kind]}", NONE, name, _reached(snapshot, team, name))
+
+
+def _reached(snapshot: Snapshot, team: Team, name: str) -> str:
+    """Every deployment that a name of a route leads to: there the allow list is not asked."""
+    anything = replace(team, allow=(WILDCARD,))
+    return ", ".join(target.name for target in plan(snapshot, anything, name, "", IDLE).targets)
 
 
 def print_models(rows: Sequence[Row]) -> None:

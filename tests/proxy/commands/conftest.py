@@ -32,6 +32,7 @@ models:
   fireworks/*: {{}}
 routes:
   fast: {{targets: [openai/gpt-4o-mini, anthropic/claude-haiku-4-5]}}
+  long: {{targets: [openai/gpt-4o-mini], fallbacks: {{context_window: [anthropic/claude-haiku-4-5, gpu/llama]}}}}
   any: {{policy: weighted, targets: [{{target: fast, weight: 2}}, gpu/llama]}}
 teams:
   search:

@@ -32,12 +32,26 @@ def test_routes_show_every_deployment_they_lead_to(source: Writer, capsys: Outpu
     found = rows(capsys.readouterr().out)
     mini, haiku = "openai/gpt-4o-mini/default", "anthropic/claude-haiku-4-5/default"
     start = found.index(list(ROUTE_COLUMNS)) + 1
-    assert found[start : start + 4] == [
+    assert [row for row in found[start:] if row and row[0] in ("fast", "any") and row[1] == "-"] == [
         ["fast", "-", "priority", "-", "openai/gpt-4o-mini", mini],
         ["fast", "-", "priority", "-", "anthropic/claude-haiku-4-5", haiku],
         ["any", "-", "weighted", "2", "fast", f"{mini}, {haiku}"],
         ["any", "-", "weighted", "1", "gpu/llama", "gpu/llama/default"],
     ]
+
+
+def test_routes_show_what_they_fall_back_to_and_when(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE), None)
+    assert [row[2:] for row in rows(capsys.readouterr().out) if row and row[0] == "long"] == [
+        ["priority", "-", "openai/gpt-4o-mini", "openai/gpt-4o-mini/default"],
+        ["on context_window", "-", "anthropic/claude-haiku-4-5", "anthropic/claude-haiku-4-5/default"],
+        ["on context_window", "-", "gpu/llama", "gpu/llama/default"],
+    ]
+
+
+def test_retries_are_shown_where_they_differ(source: Writer, capsys: Output) -> None:
+    routes(source("version: 1\nvendors: {mock: {}}\nmodels: {mock/a: {retries: {safety: strict}}, mock/b: {}}\n"), None)
+    assert [row[-1] for row in rows(capsys.readouterr().out)] == [SETTINGS, "retries.safety: strict", "-"]
 
 
 def test_the_teams_own_routes_follow_with_their_team(source: Writer, capsys: Output) -> None:
