@@ -89,7 +89,10 @@ class Caller:
         finally:
             response.release()
         _refuse_page(body)
-        completion = sent.target.dialect.decode(sent, body)
+        try:
+            completion = sent.target.dialect.decode(sent, body)
+        except UpstreamError as error:
+            raise _answered(error, response) from None
         if len(completion.choices) != call.part.count:
             message = f"The upstream answered with {len(completion.choices)} of {call.part.count} choices."
             raise fail(FailureKind.MALFORMED, message)
@@ -233,12 +236,21 @@ def _merged(prepared: Prepared, completions: list[Completion], candidates: int) 
         raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
 
 
+def _answered(error: UpstreamError, response: UpstreamResponse) -> UpstreamError:
+    """What is wrong with the body of an answer, which is a failure with a status: nobody hung up without a word."""
+    failure = error.failure
+    return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
+
+
 async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamEvent], bool]:
     events: list[StreamEvent] = []
     piece = await response.read()
     _refuse_page(piece)
     while True:
-        events.extend(decoder.feed(piece) if piece else decoder.finish())
+        try:
+            events.extend(decoder.feed(piece) if piece else decoder.finish())
+        except UpstreamError as error:
+            raise _answered(error, response) from None
         if any(isinstance(event, Chunk) for event in events):
             return events, not piece
         if not piece:

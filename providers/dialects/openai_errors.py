@@ -210,7 +210,10 @@ def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:
     for reading in _readings(profile, status, facts):
         if reading is not None:
             return reading
-    return FailureKind.INVALID_REQUEST if status is not None and 400 <= status < 500 else FailureKind.SERVER
+    if status is None or status >= 500:
+        return FailureKind.SERVER
+    # Redirects are not followed, so one is an answer that makes no sense.
+    return FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED
 
 
 def _readings(profile: Profile, status: int | None, facts: _Facts) -> Iterable[FailureKind | None]:

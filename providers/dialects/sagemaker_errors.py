@@ -76,7 +76,9 @@ def _failure(named: str, told: JsonObject, status: int | None, headers: Mapping[
     message = next((text for text in texts if isinstance(text, str)), "")
     kind = _BY_TYPE.get(named) or _BY_STATUS.get(status or 500)
     if kind is None:
-        kind = FailureKind.INVALID_REQUEST if status is not None and 400 <= status < 500 else FailureKind.SERVER
+        # Redirects are not followed, so one is an answer that makes no sense.
+        below = FailureKind.INVALID_REQUEST if (status or 500) >= 400 else FailureKind.MALFORMED
+        kind = FailureKind.SERVER if (status or 500) >= 500 else below
     if _NO_ENDPOINT.search(message):
         kind = FailureKind.NOT_FOUND
     if told.get("ErrorCode") == _SLOW:

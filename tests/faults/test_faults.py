@@ -16,6 +16,8 @@ from tests.faults import (  # noqa: F401 - they register
     upstream_bodies,
     upstream_breaks,
     upstream_connections,
+    upstream_limits,
+    upstream_refusals,
     upstream_streams,
 )
 from tests.faults.registry import NOT_RUN, NUMBERS, Fault, faults

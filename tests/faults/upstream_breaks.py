@@ -106,7 +106,7 @@ async def end_of_a_chunked_stream_without_its_terminator(rig: Rig) -> None:
 
 @single_fault(14)
 async def end_within_a_body_that_nothing_delimits(rig: Rig) -> None:
-    end = End(502, "malformed_upstream", "malformed", retry="false")
+    end = End(502, "malformed_upstream", "malformed", 200, retry="false")
     start = head(200, [("content-type", "application/json")])
     await fails(rig, end, (Send(start), Send(b'{"choices":'), Fin()))
 

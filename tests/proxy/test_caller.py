@@ -115,6 +115,13 @@ def test_an_answer_with_another_number_of_choices_is_malformed(expected: int) ->
     )
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_error_in_an_answer_s_place_has_that_answer_s_status(stream: bool) -> None:
+    rig = answers(b"!", b"", status=202)
+    failure = rig.fails(rig.streamed if stream else rig.whole)
+    assert (failure.kind, failure.message, failure.status) == (FailureKind.SERVER, "in-band", 202)
+
+
 def test_an_answer_that_breaks_off_gives_its_connection_back() -> None:
     rig = answers(b"+a", CUT)
     assert rig.fails(rig.whole).kind is FailureKind.TRUNCATED

@@ -89,7 +89,7 @@ BEFORE: dict[str, tuple[Script, int, str]] = {
     "status 429": (json_answer(429, {"error": {"message": "no"}}), 429, "rate_limit_exceeded"),
     "status 400": (json_answer(400, {"error": {"message": "no"}}), 400, "invalid_value"),
     "our key is wrong": (json_answer(401, {"error": {"message": "no"}}), 502, "upstream_auth_failed"),
-    "redirect": (json_answer(307, {}, [("location", "http://169.254.169.254/")]), 502, "upstream_error"),
+    "redirect": (json_answer(307, {}, [("location", "http://169.254.169.254/")]), 502, "malformed_upstream"),
     "reset": ((Rst(),), 502, "upstream_error"),
     "reset after the head": ((START, COMMENT, Rst()), 502, "upstream_error"),
     "end after the head": ((START, COMMENT, Send(LAST_CHUNK)), 502, "upstream_error"),

@@ -75,7 +75,7 @@ def error(code: JsonValue, message: str = "no", **more: JsonValue) -> JsonObject
         ("openai", 409, error(None), K.SERVER),
         ("openai", 413, error(None), K.INVALID_REQUEST),
         ("openai", 418, error(None), K.INVALID_REQUEST),
-        ("openai", 302, b"", K.SERVER),
+        ("openai", 302, b"", K.MALFORMED),
         ("openai", 429, error("rate_limit_exceeded"), K.RATE_LIMITED),
         ("openai", 429, error("insufficient_quota"), K.QUOTA),
         ("openai", 429, error(None, "maximum context length is 8 tokens"), K.RATE_LIMITED),

@@ -1,0 +1,257 @@
+"""F19 to F22: limits that were reached, and accounts that are empty. Never any other reason to say no."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from typing import Final, cast
+
+from providers.failure import Failure, FailureKind, retry_after
+from providers.rate_limits import asked_wait
+from providers.unified import JsonObject, JsonValue
+from proxy.errors import upstream_failed
+from proxy.health import Answer, Health
+from tests.faults.checks import good, refusal
+from tests.faults.ends import ONE, End, alone, elsewhere, failed_attempts, health, skipped, strikes, unspent
+from tests.faults.registry import fault, single_fault
+from tests.faults.rig import SCALED, TABLE, Rig, ok
+from tests.proxy.tables import digest_of
+from tests.support.script import Behaviour, Received, Script
+from tests.support.wire import json_answer
+
+OFF: Final = TABLE.replace("  timeouts:", "  retries: {safety: off}\n  timeouts:")
+SECOND: Final = TABLE.replace("total: 4s", "total: 1s")
+
+LIMITED: Final[JsonValue] = {"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}}
+
+
+def limited(*waits: str) -> Script:
+    """A 429 with these Retry-After headers."""
+    return json_answer(429, LIMITED, [("retry-after", wait) for wait in waits])
+
+
+def told(retry: str | None = None, after: str | None = None, calls: int = 1, heard: int | None = None) -> End:
+    """How a request ends that is over a limit."""
+    return End(429, "rate_limit_exceeded", "rate_limited", 429, retry, after, calls, heard)
+
+
+# F19 and F20: over a limit --------------------------------------------------------------------------------------------
+
+
+@fault(19)
+async def wait_of_a_deployment_that_is_alone(rig: Rig) -> None:
+    times: list[float] = []
+
+    def timed(script: Script) -> Behaviour:
+        def answer(received: Received) -> Script:
+            times.append(asyncio.get_running_loop().time())
+            return script
+
+        return answer
+
+    rig.one.answer(timed(json_answer(429, LIMITED, [("retry-after-ms", "200")])), timed(ok(rig.stream, "one")))
+    answer = await rig.ask("one/m")
+    assert good(answer, rig.stream) == "one"
+    assert answer.headers["x-dragoman-attempts"] == "2"
+    assert times[1] - times[0] >= 0.2
+    (line,) = await rig.logged()
+    assert (line["outcome"], failed_attempts(line)) == ("ok", [(ONE, "rate_limited", 429)])
+    assert unspent(rig, "one/m") == 9
+    assert strikes(rig) == 0
+
+
+@single_fault(19)
+async def wait_of_one_second(rig: Rig) -> None:
+    rig.one.answer(limited("1"))
+    answer = await rig.ask("one/m")
+    assert (answer.status, answer.headers["x-dragoman-attempts"]) == (200, "2")
+    (line,) = await rig.logged()
+    assert cast(float, line["duration_ms"]) >= 1000
+
+
+@fault(19)
+async def wait_that_led_to_another(rig: Rig) -> None:
+    rig.one.default = json_answer(429, LIMITED, [("retry-after-ms", "100")])
+    await alone(rig, told("false", "1", calls=2))
+
+
+@fault(19)
+async def wait_that_is_too_long(rig: Rig) -> None:
+    rig.one.default = limited("5")
+    await alone(rig, told(after="5"))
+    again = await rig.ask("one/m")
+    assert (refusal(again), again.headers["retry-after"]) == ((429, "rate_limit_exceeded"), "5")
+    assert "x-should-retry" not in again.headers
+    assert len(rig.one.requests) == 1
+    assert (await rig.series("deployment_state"))[f"deployment_state deployment={ONE}"] == 2
+
+
+@fault(19, SECOND)
+async def wait_beyond_the_deadline(rig: Rig) -> None:
+    rig.one.default = limited("1")
+    await alone(rig, told(after="1"))
+
+
+@fault(20)
+async def limit_where_there_is_another_deployment(rig: Rig) -> None:
+    rig.one.default = limited("5")
+    await elsewhere(rig, told())
+    await skipped(rig)
+    now = asyncio.get_running_loop().time()
+    assert 0 < health(rig).wait(now) <= 5
+    assert health(rig).cooling(now), "left alone for what it said, and for nothing else"
+    assert unspent(rig) == 9
+
+
+@fault(20)
+async def limit_that_does_not_say_how_long(rig: Rig) -> None:
+    rig.one.default = limited()
+    await elsewhere(rig, told())
+    await skipped(rig)
+    assert health(rig).wait(asyncio.get_running_loop().time()) <= SCALED.health.cooldown
+
+
+# F21: the money is gone -----------------------------------------------------------------------------------------------
+
+EMPTY: Final = End(429, "insufficient_quota", "quota", 429, retry="false")
+NO_CREDIT: Final[JsonValue] = {
+    "error": {"message": "You exceeded your current quota.", "type": "insufficient_quota", "code": "insufficient_quota"}
+}
+_DAY: Final[JsonObject] = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}
+_SPENT: Final[JsonValue] = {"error_code": "enforced_spend_limit_reached"}
+
+QUOTAS: Final[tuple[tuple[str, int, JsonValue], ...]] = (
+    ("openai", 429, NO_CREDIT),
+    ("openai", 429, {"error": {"message": "limit", "type": "x", "code": "billing_hard_limit_reached"}}),
+    ("anthropic", 400, {"error": {"type": "invalid_request_error", "message": "Your credit balance is too low."}}),
+    ("anthropic", 402, {"error": {"type": "billing_error", "message": "pay"}}),
+    ("anthropic", 429, {"error": {"type": "rate_limit_error", "message": "spent", "details": _SPENT}}),
+    ("gemini", 429, {"error": {"code": 429, "message": "x", "status": "RESOURCE_EXHAUSTED", "details": [_DAY]}}),
+    ("deepseek", 402, {"error": {"message": "Insufficient Balance", "code": "invalid_request_error"}}),
+    ("openrouter", 402, {"error": {"message": "credits", "code": 402, "metadata": {"error_type": "payment_required"}}}),
+    ("moonshot", 429, {"error": {"message": "suspended", "type": "exceeded_current_quota_error"}}),
+    ("zai", 429, {"error": {"message": "balance", "code": "1113"}}),
+    ("dashscope", 400, {"error": {"message": "in arrears", "code": "Arrearage"}}),
+    ("cohere", 429, {"message": "Trial keys are limited to 1000 API calls / month."}),
+)
+"""Profile, status and body of each vendor's way to say so."""
+
+VENDORS: Final = dict.fromkeys(name for name, _, _ in QUOTAS)
+ACCOUNTS: Final = TABLE[: TABLE.index("vendors:")] + "\n".join(
+    [
+        "vendors:",
+        *(f'  {name}: {{profile: {name}, base_url: "http://127.0.0.1:${{ONE}}/{name}"}}' for name in VENDORS),
+        "models:",
+        *(f"  {name}/m: {{}}" for name in VENDORS),
+        f'teams: {{search: {{keys: ["{digest_of("dk-canary-of-the-client")}"], models: ["*"]}}}}',
+    ]
+)
+
+
+@fault(21)
+async def account_without_credit(rig: Rig) -> None:
+    rig.one.default = json_answer(429, NO_CREDIT)
+    await alone(rig, EMPTY)
+    rig.forget()
+    await elsewhere(rig, EMPTY)
+    await skipped(rig)
+    assert strikes(rig) == 0 or health(rig).cooling(asyncio.get_running_loop().time())
+
+
+@fault(21, ACCOUNTS)
+async def account_without_credit_in_each_vendors_words(rig: Rig) -> None:
+    for name, status, body in QUOTAS:
+        rig.forget()
+        rig.one.requests.clear()
+        rig.one.default = json_answer(status, body)
+        asked: JsonObject = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 5, "stream": rig.stream}
+        first = await rig.post({"model": f"{name}/m", **asked}, "/v1/chat/completions")
+        assert refusal(first) == (429, "insufficient_quota"), body
+        assert (first.headers["x-should-retry"], first.message) == (
+            "false",
+            "The upstream's account has no credit left.",
+        )
+        again = await rig.post({"model": f"{name}/m", **asked}, "/v1/chat/completions")
+        assert again.status == 429
+        assert len(rig.one.requests) == 1
+        known, now = health(rig, f"{name}/m/default"), asyncio.get_running_loop().time()
+        assert SCALED.health.cooldown_most < known.wait(now) <= SCALED.health.quota
+        assert known.cooling(now)
+
+
+# F22: how long, in every spelling -------------------------------------------------------------------------------------
+
+_MOST, _USUAL = SCALED.health.cooldown_most, SCALED.health.cooldown
+_NOON: Final = "Sat, 21 Nov 2026 12:00:00 GMT"
+
+SPELLINGS: Final[tuple[tuple[Mapping[str, str], float], ...]] = (
+    ({"retry-after": "3"}, 3.0),
+    ({"retry-after": " 3.5 "}, 3.5),
+    ({"retry-after": "1000000000"}, _MOST),
+    ({"retry-after": "0"}, SCALED.health.cooldown_least),
+    ({"retry-after": "-1"}, _USUAL),
+    ({"retry-after": "1e9"}, _USUAL),
+    ({"retry-after": "NaN"}, _USUAL),
+    ({"retry-after": "inf"}, _USUAL),
+    ({"retry-after": "0x10"}, _USUAL),
+    ({"retry-after": "1_0"}, _USUAL),
+    ({"retry-after": ""}, _USUAL),
+    ({"retry-after": "soon"}, _USUAL),
+    ({"retry-after": "Sat, 21 Nov 2026 12:00:04 GMT", "date": _NOON}, 4.0),
+    ({"retry-after": "Sat, 21 Nov 2036 12:00:00 GMT", "date": _NOON}, _MOST),
+    ({"retry-after": "Sat, 21 Nov 2016 12:00:00 GMT", "date": _NOON}, SCALED.health.cooldown_least),
+    ({"retry-after": "Sat, 21 Nov 2026 12:00:04 GMT"}, _USUAL),
+)
+"""Headers, and the seconds for which the deployment is left alone."""
+
+
+@fault(22, OFF)
+async def wait_in_every_spelling(rig: Rig) -> None:
+    for headers, seconds in SPELLINGS:
+        rig.forget()
+        rig.one.default = json_answer(429, LIMITED, list(headers.items()))
+        assert refusal(await rig.ask("one/m")) == (429, "rate_limit_exceeded")
+        left = health(rig).wait(asyncio.get_running_loop().time())
+        assert seconds - 1 < left <= seconds, headers
+
+
+@fault(22)
+async def wait_said_twice_or_for_too_long(rig: Rig) -> None:
+    for waits, shown in ((("9000", "3"), "3"), (("3", "9000"), "60"), (("1000000000",), "60")):
+        rig.forget()
+        rig.one.default = limited(*waits)
+        await alone(rig, told(after=shown))
+
+
+@single_fault(22)
+async def wait_in_ten_thousand_spellings(rig: Rig) -> None:
+    draw = random.Random(22)
+    pieces = [
+        "-",
+        "+",
+        "0",
+        "1",
+        "9",
+        "99999",
+        ".",
+        "e",
+        "x",
+        "_",
+        " ",
+        "NaN",
+        "inf",
+        "GMT",
+        "Sat, 21 Nov 2026",
+        ":",
+        "٣",
+    ]
+    for _ in range(10_000):
+        headers = {
+            name: "".join(draw.choices(pieces, k=draw.randrange(6)))
+            for name in ("retry-after", "retry-after-ms", "date", "x-ratelimit-reset")
+        }
+        for wait in (retry_after(headers), asked_wait(headers, "", {})):
+            failure = Failure(FailureKind.RATE_LIMITED, "slow down", 429, retry_after=wait)
+            known = Health(SCALED.health, draw.random)
+            known.begin(0.0, Answer.WHOLE).failed(0.0, failure)
+            assert SCALED.health.cooldown_least <= known.wait(0.0) <= SCALED.health.cooldown_most
+            assert 1 <= int(upstream_failed(failure).facts.headers.get("retry-after", "1")) <= 60

@@ -1,0 +1,242 @@
+"""F23 to F30: answers that say no, in whatever form. Never a limit, or a connection that fails."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final, cast
+from unittest.mock import patch
+
+from providers.unified import JsonObject, JsonValue
+from tests.faults.checks import good
+from tests.faults.ends import ONE, End, alone, elsewhere, final, health, skipped, strikes, unspent
+from tests.faults.memory import growth
+from tests.faults.registry import fault, single_fault
+from tests.faults.rig import OPERATOR_KEY, SCALED, TABLE, Rig, ok
+from tests.faults.upstream_limits import LIMITED, NO_CREDIT
+from tests.support.script import Behaviour, Delay, Hang, Received, Script, Send
+from tests.support.wire import DONE, chunk, data_frames, head, json_answer, sse_answer
+
+BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace("total: 4s", "total: 500ms")
+
+
+# F23 and F24: errors of the server ------------------------------------------------------------------------------------
+
+
+def broken(status: int, code: str, attempt: str, upstream: int) -> End:
+    """How a request ends that was tried once more where there was nobody else."""
+    return End(status, code, attempt, upstream, retry="false", calls=2)
+
+
+@fault(23)
+async def error_of_the_server(rig: Rig) -> None:
+    for end in (
+        broken(502, "upstream_error", "server", 500),
+        broken(502, "upstream_error", "server", 502),
+        broken(503, "overloaded", "overloaded", 503),
+        broken(503, "overloaded", "overloaded", 529),
+        End(504, "upstream_timeout", "timeout", 504, retry="false"),
+    ):
+        rig.forget()
+        rig.one.default = json_answer(end.upstream or 0, {"error": {"message": "broken", "type": "server_error"}})
+        assert (await alone(rig, end)).message == "broken"
+        await elsewhere(rig, end)
+        assert strikes(rig) == end.calls + 1
+
+
+@fault(23)
+async def error_of_the_server_that_passes(rig: Rig) -> None:
+    rig.one.answer(json_answer(500, {}))
+    answer = await rig.ask("one/m")
+    assert (good(answer, rig.stream), answer.headers["x-dragoman-attempts"]) == ("one", "2")
+    assert unspent(rig, "one/m") == 9
+    assert strikes(rig) == 0
+
+
+FAILED: Final = broken(502, "upstream_error", "server", 500)
+ERROR: Final = head(500, [("content-type", "text/plain"), ("transfer-encoding", "chunked")])
+
+
+@fault(24)
+async def error_body_without_end(rig: Rig) -> None:
+    sent = 0
+
+    def flood(received: Received) -> Iterator[Send]:
+        nonlocal sent
+        yield Send(ERROR)
+        while True:
+            sent += 1
+            yield Send(chunk(b"x" * 65536))
+
+    rig.one.default = cast(Behaviour, flood)
+    with growth() as grown:
+        await alone(rig, FAILED)
+        await elsewhere(rig, FAILED)
+    for request in rig.one.requests:
+        await request.gone.wait()
+    assert grown.bytes < 8 * 1024 * 1024
+    assert sent < 3 * 256, "what the sockets hold, and no more"
+    assert strikes(rig) == 3
+
+
+@fault(24)
+async def error_body_that_trickles(rig: Rig) -> None:
+    def trickle(received: Received) -> Iterator[Send | Delay]:
+        yield Send(ERROR)
+        while True:
+            yield Send(chunk(b"x"))
+            yield Delay(0.01)
+
+    rig.one.default = cast(Behaviour, trickle)
+    with patch("proxy.upstream.ERROR_BODY_WAIT", 0.1):
+        await alone(rig, FAILED)
+        await elsewhere(rig, FAILED)
+    for request in rig.one.requests:
+        await request.gone.wait()
+
+
+# F25 to F27: no server's error ----------------------------------------------------------------------------------------
+
+
+@fault(25)
+async def fault_of_the_request(rig: Rig) -> None:
+    for status in (400, 413, 422):
+        error: JsonObject = {"message": f"bad {'word ' * 1000}", "type": "invalid_request_error", "param": "top_p"}
+        rig.one.default = json_answer(status, {"error": error})
+        answer = await alone(rig, End(status, "invalid_value", "invalid_request", status, retry="false"))
+        assert answer.error()["param"] == "top_p"
+        assert answer.message.startswith("bad word")
+        assert len(answer.message) <= 1024
+        await final(rig, End(status, "invalid_value", "invalid_request", status, retry="false"))
+    assert strikes(rig) == 0
+    assert unspent(rig) >= 10
+
+
+@fault(25)
+async def model_that_the_upstream_does_not_know(rig: Rig) -> None:
+    end = End(502, "upstream_error", "not_found", 404, retry="false")
+    rig.one.default = json_answer(404, {"error": {"message": "no model 'secret'", "code": "model_not_found"}})
+    assert "secret" not in (await alone(rig, end)).message
+    await elsewhere(rig, end)
+    assert strikes(rig) == 0
+
+
+@fault(26)
+async def credential_that_is_refused(rig: Rig) -> None:
+    for status in (401, 403):
+        rig.forget()
+        end = End(502, "upstream_auth_failed", "auth", status, retry="false")
+        error: JsonObject = {"message": f"Incorrect API key provided: {OPERATOR_KEY}.", "code": "invalid_api_key"}
+        rig.one.default = json_answer(status, {"error": error}, [("www-authenticate", f"Bearer {OPERATOR_KEY}")])
+        await alone(rig, end)
+        rig.forget()
+        await elsewhere(rig, end)
+        await skipped(rig)
+        assert (await rig.series("deployment_state"))[f"deployment_state deployment={ONE}"] == 2
+        left = health(rig).wait(asyncio.get_running_loop().time())
+        assert SCALED.health.first_ejection < left <= SCALED.health.auth
+
+
+@fault(27)
+async def redirect(rig: Rig) -> None:
+    for status in (301, 302, 303, 307, 308):
+        rig.forget()
+        rig.one.default = json_answer(status, {}, [("location", f"{rig.two.base_url}/latest/meta-data")])
+        await alone(rig, End(502, "malformed_upstream", "malformed", status, retry="false"))
+        await elsewhere(rig, End(502, "malformed_upstream", "malformed", status))
+        assert strikes(rig) == 2
+    assert {request.path for request in rig.two.requests} == {"/v1/completions"}
+    assert len(rig.two.requests) == 5
+
+
+# F28: interim answers -------------------------------------------------------------------------------------------------
+
+CONTINUE: Final = Send(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+@fault(28)
+async def interim_answers_before_a_good_one(rig: Rig) -> None:
+    rig.one.answer((*[CONTINUE] * 50, *ok(rig.stream, "one")))
+    assert good(await rig.ask("one/m"), rig.stream) == "one"
+    assert len(rig.one.requests) == 1
+
+
+@fault(28, BRIEF)
+async def interim_answers_without_end(rig: Rig) -> None:
+    def flood(received: Received) -> Iterator[Send]:
+        while True:
+            yield CONTINUE
+
+    rig.one.default = cast(Behaviour, flood)
+    end = End(504, "upstream_timeout", "timeout", retry="false")
+    await alone(rig, end)
+    await elsewhere(rig, end)
+    await rig.one.connected(0)
+    assert strikes(rig) == 2
+
+
+# F29 and F30: errors where an answer should be ------------------------------------------------------------------------
+
+DISGUISED: Final[tuple[tuple[JsonValue, End], ...]] = (
+    (
+        {"error": {"message": "lost", "type": "server_error"}},
+        End(502, "upstream_error", "server", 200, retry="false", calls=2),
+    ),
+    (
+        {"error": {"message": "full", "type": "overloaded_error", "code": None}},
+        End(503, "overloaded", "overloaded", 200, retry="false", calls=2),
+    ),
+    (
+        {"object": "error", "message": "lost", "type": "InternalServerError", "param": None, "code": 500},
+        End(502, "upstream_error", "server", 500, retry="false", calls=2),
+    ),
+    (NO_CREDIT, End(429, "insufficient_quota", "quota", 200, retry="false")),
+    (
+        {"error": {"message": "no key", "type": "x", "code": "invalid_api_key"}},
+        End(502, "upstream_auth_failed", "auth", 200, retry="false"),
+    ),
+)
+"""Errors in place of answers, and what they mean."""
+
+REQUEST: Final[JsonValue] = {"object": "error", "message": "bad top_p", "type": "BadRequestError", "code": 400}
+REQUEST_END: Final = End(400, "invalid_value", "invalid_request", 400, retry="false")
+LIMIT_END: Final = End(429, "rate_limit_exceeded", "rate_limited", 200, retry="false", calls=2)
+
+
+@fault(29)
+async def error_under_a_good_status(rig: Rig) -> None:
+    await disguised(rig, lambda body: json_answer(200, body))
+
+
+@single_fault(30)
+async def error_in_the_first_event(rig: Rig) -> None:
+    rig.stream = True
+    await disguised(rig, lambda body: sse_answer([*data_frames(body), DONE]))
+
+
+@single_fault(30)
+async def error_in_the_first_event_that_nothing_follows(rig: Rig) -> None:
+    rig.stream = True
+    start = head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
+    await disguised(rig, lambda body: (Send(start), Send(chunk(b": hi\n\n")), Send(chunk(*data_frames(body))), Hang()))
+
+
+@single_fault(30)
+async def error_in_an_event_of_that_name(rig: Rig) -> None:
+    rig.stream = True
+    await disguised(rig, lambda body: sse_answer([b"event: error\n" + data_frames(body)[0], DONE]))
+
+
+async def disguised(rig: Rig, wrapped: Callable[[JsonValue], Script]) -> None:
+    """An error is mapped by its code, whatever it came in."""
+    for body, end in DISGUISED:
+        rig.one.default = wrapped(body)
+        rig.forget()
+        await alone(rig, end)
+        rig.forget()
+        await elsewhere(rig, end)
+    rig.forget()
+    rig.one.default = wrapped(LIMITED)
+    await alone(rig, LIMIT_END)
+    rig.forget()
+    rig.one.default = wrapped(REQUEST)
+    await final(rig, REQUEST_END)
+    assert strikes(rig) == 0
