@@ -120,7 +120,7 @@ def _kind(error: JsonObject, message: str, status: int | None) -> FailureKind:
     if kind is None:
         kind = _by_status(status if status is not None else code if isinstance(code, int) else None)
     details = list(_details(error))
-    if any(detail.get("reason") in _KEY_REASONS for detail in details):
+    if any(str(detail.get("reason")) in _KEY_REASONS for detail in details):
         return FailureKind.AUTH
     if kind is FailureKind.RATE_LIMITED and (status == 402 or code == 402 or any(map(_daily, details))):
         return FailureKind.QUOTA

@@ -95,7 +95,10 @@ def test_the_wait_is_the_details_unless_a_header_tells() -> None:
     assert failure_of({"message": "Please retry in 7.5s.", "code": 429}, 429).retry_after == 7.5
 
 
-@pytest.mark.parametrize("details", ["x", [3], [{"retryDelay": 3}], [{"retryDelay": "soon"}], [{"violations": 3}]])
+@pytest.mark.parametrize(
+    "details",
+    ["x", [3], [{"retryDelay": 3}], [{"retryDelay": "soon"}], [{"violations": 3}], [{"reason": []}], [{"reason": {}}]],
+)
 def test_details_that_make_no_sense_are_passed_over(details: JsonValue) -> None:
     failure = failure_of({"code": 429, "message": "m", "details": details}, 429)
     assert (failure.kind, failure.retry_after) == (FailureKind.RATE_LIMITED, None)
