@@ -76,6 +76,8 @@ UNPROCESSED: frozenset[FailureKind] = frozenset(
 """Kinds after which nothing can have been generated; after the others something may, whatever `Failure.unsent` does not
 rule out."""
 
+_CUT_SHORT = frozenset({FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.MALFORMED})
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -96,6 +98,11 @@ class Failure:
     overflow: Overflow | None = None
     unsent: bool = False
     evidence: str = ""
+
+    @property
+    def maybe_executed(self) -> bool:
+        """Whether the vendor may have generated an answer, and bill it, all the same."""
+        return not self.unsent and self.kind in _CUT_SHORT
 
 
 class UpstreamError(Exception):

@@ -26,7 +26,7 @@ from proxy.health import Answer, Health, Try
 from proxy.load import LiveLoad
 from proxy.metrics import Metrics
 from proxy.record import Attempt, RequestRecord
-from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retrying, wait_for_same
+from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retrying, wait_for_other, wait_for_same
 from proxy.routing import Plan
 from proxy.snapshot import Snapshot, Team
 from proxy.streams import Stream
@@ -161,6 +161,7 @@ class Dispatcher:
             elif job.hurried and self.clock() - attempt.started < target.timeouts.first_event / 2:
                 # A client that has no patience says nothing of the deployment.
                 attempt.outcome, attempt.message = FailureKind.TIMEOUT.value, passed.message
+                attempt.maybe_executed = True
             else:
                 self._failed(attempt, trial, bulkhead, Failure(FailureKind.TIMEOUT, passed.message))
             raise
@@ -183,6 +184,7 @@ class Dispatcher:
     def _failed(self, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
         now = self.clock()
         attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.message
+        attempt.maybe_executed = failure.maybe_executed
         if failure.evidence:
             attempt.message = f"{failure.message} It began: {failure.evidence}"
         if failure.kind in _TOO_MUCH:
@@ -302,7 +304,7 @@ class Tries(Generic[T]):
         if prepared is None:
             return None
         self._next = prepared
-        return dispatcher.draw() * dispatcher.rules.elsewhere
+        return wait_for_other(failure, dispatcher.rules, dispatcher.draw)
 
     def _here(self, failure: Failure) -> float | None:
         """Choose the same target again, where there is no other: once, and of several only one that said when."""

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import orjson
 
-from proxy.record import RequestRecord
+from proxy.record import Attempt, RequestRecord
 
 MAX_LINE = 4096
 MAX_QUEUED = 10_000
@@ -131,11 +131,19 @@ def request_line(record: RequestRecord) -> bytes:
         fields["dropped"] = record.dropped
     failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
     if failed:
-        fields["attempts"] = [
-            {"deployment": a.deployment, "outcome": a.outcome, "status": a.status, "message": a.message} for a in failed
-        ]
+        fields["attempts"] = [_attempt(attempt) for attempt in failed]
     line = _dump(fields)
     return line if len(line) <= MAX_LINE else _dump(_briefly(fields, record))
+
+
+def _attempt(attempt: Attempt) -> dict[str, object]:
+    told: dict[str, object] = {
+        "deployment": attempt.deployment,
+        "outcome": attempt.outcome,
+        "status": attempt.status,
+        "message": attempt.message,
+    }
+    return {**told, "maybe_executed": True} if attempt.maybe_executed else told
 
 
 def _briefly(fields: Mapping[str, object], record: RequestRecord) -> dict[str, object]:

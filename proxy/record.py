@@ -17,7 +17,8 @@ Outcome = Literal[
 
 @dataclass(slots=True)
 class Attempt:
-    """One call of a target. `outcome` is `ok` or a failure kind; times are seconds of the loop's clock."""
+    """One call of a target. `outcome` is `ok` or a failure kind; times are seconds of the loop's clock.
+    `maybe_executed` says that the vendor may bill a call that failed."""
 
     deployment: str
     started: float
@@ -25,6 +26,7 @@ class Attempt:
     outcome: str = "ok"
     status: int | None = None
     message: str | None = None
+    maybe_executed: bool = False
 
 
 @dataclass(slots=True)

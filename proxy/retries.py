@@ -13,15 +13,16 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from providers.failure import UNPROCESSED, VERDICTS, Failure, FailureKind, UpstreamError
 
 _FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY})
+_REFUSED = frozenset({FailureKind.RATE_LIMITED, FailureKind.QUOTA})
 _THROTTLED = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED})
 
 
 @dataclass(frozen=True, slots=True)
 class RetryRules:
-    """Times in seconds. Another deployment is asked after up to `elsewhere`; the same one, once, after what it said and
-    a `spread` of it more, unless that is above `longest_asked`, or else after up to `first`, `throttled` where it has
-    too much. A try has a `share` of what is left while there is another; one with less than `useful` left, or a
-    `useful_share` of the whole, is not begun.
+    """Times in seconds. Another deployment is asked at once or after up to `elsewhere`; the same one, once, after what
+    it said and a `spread` of it more, unless that is above `longest_asked`, or else after up to `first`, `throttled`
+    where it has too much. A try has a `share` of what is left while there is another; one with less than `useful` left,
+    or a `useful_share` of the whole, is not begun.
 
     A budget gains `per_request` with every request and `per_second` with time, holds what `worth` seconds bring and
     `least` in any case; a retry takes 1.
@@ -52,6 +53,12 @@ def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bo
 def is_free(failure: Failure) -> bool:
     """Whether a failed attempt was none for the upstream, so that another takes nothing from the budget."""
     return failure.unsent or failure.kind in _FREE
+
+
+def wait_for_other(failure: Failure, rules: RetryRules, draw: Callable[[], float]) -> float:
+    """Seconds until another deployment is asked: at once where this one was not reached or refused the request by its
+    own account, else after a little that differs, so that what failed together does not arrive there together."""
+    return 0.0 if is_free(failure) or failure.kind in _REFUSED else draw() * rules.elsewhere
 
 
 def wait_for_same(failure: Failure, away: float, rules: RetryRules, draw: Callable[[], float]) -> float | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -93,6 +94,12 @@ def failed_attempts(line: JsonObject) -> list[tuple[object, object, object]]:
     attempts = cast(list[JsonObject], line.get("attempts", []))
     assert all(attempt["message"] for attempt in attempts)
     return [(attempt["deployment"], attempt["outcome"], attempt["status"]) for attempt in attempts]
+
+
+def executed(lines: Iterable[JsonObject]) -> list[bool]:
+    """Whether the vendor may have worked on each attempt that failed, as the access log has it."""
+    attempts = [attempt for line in lines for attempt in cast(list[JsonObject], line.get("attempts", []))]
+    return [bool(attempt.get("maybe_executed")) for attempt in attempts]
 
 
 async def accounted(rig: Rig) -> None:

@@ -17,7 +17,7 @@ from typing_extensions import override
 from providers.unified import JsonObject
 from proxy.upstream import tls
 from tests.faults.checks import good, refusal
-from tests.faults.ends import End, accounted, alone, elsewhere, final, strikes, unspent
+from tests.faults.ends import End, accounted, alone, elsewhere, executed, final, strikes, unspent
 from tests.faults.registry import fault, single_fault
 from tests.faults.rig import TABLE, Rig
 from tests.security.test_tls import LOCAL, NOW, Authority
@@ -56,6 +56,7 @@ async def connect_refused(rig: Rig) -> None:
     await gone(rig.one)
     await alone(rig, UNREACHED)
     await elsewhere(rig, UNREACHED)
+    assert executed(await rig.logged()) == [False, False]
     assert unspent(rig) == FULL
     assert strikes(rig) == 2
 
@@ -86,6 +87,7 @@ async def connect_black_hole(rig: Rig) -> None:
         await elsewhere(rig, LATE)
     lines = await rig.logged()
     assert all(line["duration_ms"] >= 200 for line in lines)  # type: ignore[operator]  # a number of milliseconds
+    assert executed(lines) == [False, False]
     assert unspent(rig) == FULL
     assert strikes(rig) == 2
 
@@ -314,6 +316,7 @@ async def hangs_up(rig: Rig, ending: Script) -> None:
     rig.one.default = ending
     await alone(rig, UNANSWERED)
     await elsewhere(rig, UNANSWERED)
+    assert executed(await rig.logged()) == [True, True]
     assert unspent(rig) == FULL - 1
     assert strikes(rig) == 2
 
@@ -353,6 +356,7 @@ async def stalls(rig: Rig, script: Script) -> None:
     await elsewhere(rig, SILENT)
     for request in rig.one.requests:
         await request.gone.wait()
+    assert executed(await rig.logged()) == [True, True]
     assert unspent(rig) == FULL - 1
     assert strikes(rig) == 2
 

@@ -40,6 +40,13 @@ def test_nothing_was_generated_where_the_request_did_not_arrive_or_was_turned_aw
     )
 
 
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_call_that_failed_may_have_been_executed_only_where_it_was_sent_and_not_refused(kind: FailureKind) -> None:
+    cut_short = {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.MALFORMED}
+    assert Failure(kind, "why").maybe_executed == (kind in cut_short)
+    assert not Failure(kind, "why", unsent=True).maybe_executed
+
+
 def test_a_fault_of_the_request_is_the_same_everywhere_and_nobodys_health() -> None:
     for kind in (FailureKind.INVALID_REQUEST, FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER):
         verdict = VERDICTS[kind]

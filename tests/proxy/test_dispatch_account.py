@@ -216,6 +216,7 @@ def test_an_attempt_is_written_down_with_its_times_status_and_words() -> None:
     rig.whole()
     first, second = rig.record.attempts
     assert (first.status, first.message, first.finished - first.started) == (500, "a server", 3.0)
+    assert (first.maybe_executed, second.maybe_executed) == (True, False)
     assert (second.status, second.outcome, second.finished - second.started) == (None, "ok", 4.0)
     assert rig.record.waited == pytest.approx(rig.time)
 

@@ -85,11 +85,14 @@ def test_a_request_is_one_line_of_json() -> None:
 def test_a_failure_names_its_code_and_the_attempts_that_failed() -> None:
     record = finished()
     record.code = "upstream_error"
-    record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "server", 500, "The upstream failed."))
+    record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "auth", 401, "No."))
+    record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "server", 500, "The upstream failed.", True))
     line = fields(record)
     assert line["code"] == "upstream_error"
+    failed = {"deployment": "a/m/eu", "outcome": "server", "status": 500, "message": "The upstream failed."}
     assert line["attempts"] == [
-        {"deployment": "a/m/eu", "outcome": "server", "status": 500, "message": "The upstream failed."}
+        {**failed, "maybe_executed": True},
+        {"deployment": "a/m/eu", "outcome": "auth", "status": 401, "message": "No."},
     ]
 
 

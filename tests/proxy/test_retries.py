@@ -15,6 +15,7 @@ from proxy.retries import (
     least_useful,
     may_repeat,
     retrying,
+    wait_for_other,
     wait_for_same,
 )
 from tests.proxy.virtual_time import run
@@ -78,6 +79,14 @@ def test_the_same_deployment_is_asked_again_after(
 ) -> None:
     wait = wait_for_same(failure(kind, asked), away, RULES, lambda: 0.5)
     assert wait == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_another_deployment_is_asked_at_once_after_what_this_one_did_not_begin(kind: FailureKind) -> None:
+    unreached = {FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY}
+    expected = 0.0 if kind in unreached | {FailureKind.RATE_LIMITED, FailureKind.QUOTA} else 0.025
+    assert wait_for_other(failure(kind), RULES, lambda: 0.5) == expected
+    assert wait_for_other(failure(kind, unsent=True), RULES, lambda: 0.5) == 0.0
 
 
 def test_who_hung_up_without_an_answer_is_not_asked_again() -> None:
