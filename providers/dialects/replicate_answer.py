@@ -23,7 +23,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     status = prediction.get("status")
     if prediction.get("error"):
         raise UpstreamError(failure_in_body(sent.target.profile, {"error": prediction["error"]}))
-    if status in _WAITING:
+    if isinstance(status, str) and status in _WAITING:
         message = "The upstream's prediction took longer than a call may wait for it."
         raise UpstreamError(Failure(FailureKind.TIMEOUT, message))
     if status != "succeeded":

@@ -69,3 +69,8 @@ def test_without_a_limit_nothing_says_that_one_ended_it() -> None:
 )
 def test_a_body_that_makes_no_sense_is_malformed(body: bytes) -> None:
     assert decode_failure(SENT, body) is FailureKind.MALFORMED
+
+
+@pytest.mark.parametrize("body", [b'{"status": ["starting"]}', b'{"status": {}}', b'{"status": 3}', b"{}"])
+def test_a_status_that_is_no_text_is_none_that_succeeded(body: bytes) -> None:
+    assert decode_failure(SENT, body) is FailureKind.SERVER
