@@ -1,0 +1,136 @@
+"""Throws broken inputs at every parser of bytes from outside, and stops: `python -m tests.trust.fuzz --seconds N`.
+
+Never a parser or an input of its own. An input that breaks a parser is written to the folder and printed; the exit code
+is 1 then. The same seed gives the same inputs.
+"""
+
+import argparse
+import hashlib
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from os import sched_getaffinity
+from pathlib import Path
+from random import Random
+
+from tests.trust.figure import Result
+from tests.trust.fuzz_mutate import Mutator
+from tests.trust.fuzz_targets import TARGETS, Target
+
+SLOW = 1.0
+"""Seconds after which an input of at most 64 KiB is one that the parser does not take well."""
+
+MOST_FOUND = 5
+"""Failing inputs after which a parser is left alone: the rest is likely to be the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzzed:
+    """What became of one parser: runs, seconds, and a line for each input that broke it."""
+
+    name: str
+    runs: int
+    seconds: float
+    found: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """In words."""
+        rate = self.runs / self.seconds if self.seconds else 0.0
+        return f"{self.name}: {self.runs} runs, {rate:.0f} a second, {len(self.found)} failures"
+
+
+def fuzz(target: Target, seed: int, folder: Path, more: Callable[[int, float], bool]) -> Fuzzed:
+    """Run a parser while `more` says so of the runs and the seconds so far."""
+    mutator = Mutator(Random(f"{seed} {target.name}"), target.seeds, target.tokens)
+    found: list[str] = []
+    started = time.perf_counter()
+    runs, now = 0, started
+    while more(runs, now - started) and len(found) < MOST_FOUND:
+        data = mutator.input()
+        before = now
+        try:
+            target.run(data)
+        except Exception as error:  # whatever a parser raises is what is looked for
+            found.append(kept(target, data, folder, "".join(traceback.format_exception(error))))
+        now = time.perf_counter()
+        if now - before > SLOW:
+            found.append(kept(target, data, folder, f"took {now - before:.1f} s"))
+        runs += 1
+    return Fuzzed(target.name, runs, now - started, tuple(found))
+
+
+def kept(target: Target, data: bytes, folder: Path, reason: str) -> str:
+    """Write an input to the folder, and say what happened to it and where it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{target.name}-{hashlib.sha256(data).hexdigest()[:12]}"
+    path.write_bytes(data)
+    return f"{target.name} {path}: {reason.strip()}"
+
+
+def for_seconds(name: str, seed: int, folder: Path, seconds: float) -> Fuzzed:
+    """Fuzz the parser of that name for so long."""
+    return fuzz(named(name), seed, folder, lambda _, passed: passed < seconds)
+
+
+def for_runs(name: str, seed: int, folder: Path, runs: int) -> Fuzzed:
+    """Fuzz the parser of that name so often."""
+    return fuzz(named(name), seed, folder, lambda made, _: made < runs)
+
+
+def named(name: str) -> Target:
+    """The parser of a name."""
+    return next(target for target in TARGETS if target.name == name)
+
+
+def all_of(runs: int, seed: int, folder: Path) -> list[Fuzzed]:
+    """Fuzz every parser so often, on every core that this process may use."""
+    # Not forked: the process that asks may have threads.
+    with ProcessPoolExecutor(len(sched_getaffinity(0)), get_context("spawn")) as pool:
+        waiting = [pool.submit(for_runs, target.name, seed, folder, int(runs * target.share)) for target in TARGETS]
+        return [each.result() for each in waiting]
+
+
+def parsers(folder: Path, runs: int) -> Result:
+    """The figure."""
+    done = all_of(runs, 0, folder)
+    found = [line for fuzzed in done for line in fuzzed.found]
+    rates = ", ".join(f"{fuzzed.name} {fuzzed.runs / fuzzed.seconds:.0f}" for fuzzed in done)
+    first = f": {found[0]}" if found else ""
+    made = sum(fuzzed.runs for fuzzed in done)
+    value = f"{len(found)} unexpected exceptions in {made} runs of {len(done)} parsers (runs/s: {rates}){first}"
+    return Result(value, not found)
+
+
+def r23(folder: Path) -> Result:
+    """As many runs as a night has room for."""
+    return parsers(folder, 200_000)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fuzz as the command line says; 1 when a parser broke."""
+    names = [target.name for target in TARGETS]
+    parser = argparse.ArgumentParser(prog="python -m tests.trust.fuzz", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all when none is given")
+    parser.add_argument("--seconds", type=float, default=60.0, help="in all (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random numbers (%(default)s)")
+    parser.add_argument("--folder", type=Path, default=Path("build/fuzz"), help="for what breaks (%(default)s)")
+    given = parser.parse_args(arguments)
+    chosen = given.names or names
+    if unknown := set(chosen) - set(names):
+        parser.error(f"no such parser: {', '.join(sorted(unknown))}")
+    broken = 0
+    for name in chosen:
+        fuzzed = for_seconds(name, given.seed, given.folder, given.seconds / len(chosen))
+        print(fuzzed.line, *fuzzed.found, sep="\n", flush=True)
+        broken += len(fuzzed.found)
+    print(f"stopped after {given.seconds:g} s, seed {given.seed}: {broken} failures")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
