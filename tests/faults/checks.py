@@ -53,7 +53,7 @@ def broken(answer: Answer) -> JsonValue:
     private(answer)
     assert (answer.status, answer.headers["transfer-encoding"]) == (200, "chunked")
     assert not answer.whole
-    assert b"[DONE]" not in answer.body
+    assert b"[DONE]" not in answer.events()
     parts = frames(answer)
     assert not any(choice["finish_reason"] for choice in choices(parts))
     assert all("error" not in part for part in parts[:-2])
