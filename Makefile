@@ -19,7 +19,7 @@ GENERATED := config/schema.json config/README.md providers/README.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench coverage generate generated-files lock venv clean
+.PHONY: help demo test lint format bench trust trust-full trust-mutations coverage generate generated-files lock venv clean
 
 help:
 	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
@@ -27,6 +27,9 @@ help:
 	@echo "make lint                  ruff, formatting and mypy"
 	@echo "make format                apply the formatting and the safe fixes"
 	@echo "make bench [ARGS=...]      measure; prints figures"
+	@echo "make trust [ARGS=...]      the scoreboard of reliability; ARGS=--help shows what else it takes"
+	@echo "make trust-full            the figures that take half an hour too"
+	@echo "make trust-mutations       break the gateway once for each figure, which must turn red"
 	@echo "make coverage              run the tests and show the lines they miss"
 	@echo "make generate              rewrite the generated files: $(GENERATED)"
 	@echo "make lock                  choose versions anew and write the lock files (needs uv)"
@@ -50,6 +53,15 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+trust: $(VENV)/.dev
+	@$(BIN)/python -m tests.trust $(ARGS)
+
+trust-full: $(VENV)/.dev
+	@$(BIN)/python -m tests.trust --full $(ARGS)
+
+trust-mutations: $(VENV)/.dev
+	@$(BIN)/python -m tests.trust.mutations $(ARGS)
 
 coverage: $(VENV)/.dev
 	$(BIN)/coverage run -m pytest -q $(ARGS)

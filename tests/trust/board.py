@@ -6,6 +6,7 @@ is good, 1 when one is bad, 3 when none is bad and one could not be run.
 """
 
 import argparse
+import re
 import sys
 import tempfile
 import textwrap
@@ -21,7 +22,16 @@ from tests.trust.figure import Case, Figure, Measure, NotHeld, Result, Tests
 from tests.trust.figures import FIGURES
 from tests.trust.figures_load import LOAD_FIGURES
 
-ALL: Final = tuple(sorted((*FIGURES, *LOAD_FIGURES), key=lambda figure: (figure.number, "CNW".index(figure.tier))))
+
+def every_figure() -> Iterator[Figure]:
+    """All that are found, and a line for each number that nothing finds: a gap must show."""
+    found = (*FIGURES, *LOAD_FIGURES)
+    yield from found
+    for number in sorted({f"R{number:02}" for number in range(1, 36)} - {figure.number for figure in found}):
+        yield Figure(number, "", "", "W", NotHeld("nothing finds it yet"))
+
+
+ALL: Final = tuple(sorted(every_figure(), key=lambda figure: (figure.number, "CNW".index(figure.tier))))
 """Every figure, by number; one that is found in two ways has two lines."""
 
 COMMANDS: Final = {"C": "make trust", "N": "make trust-full", "W": "make trust-full ARGS=--release"}
@@ -40,18 +50,33 @@ def row(cells: Sequence[str]) -> str:
     )
 
 
+def names_of(figure: Figure) -> set[str]:
+    """How it is named on the command line: `R15` is every line of that number, `R15/C` one of them."""
+    return {figure.number, f"{figure.number}/{figure.tier}"}
+
+
+def verdicts(output: str) -> Iterator[tuple[str, str]]:
+    """From a printed board: `R15/C` and the verdict of each line."""
+    start = sum(width + 2 for width in WIDTHS[:4])
+    for line in output.splitlines():
+        if re.match(r"R\d\d  [CNW]  ", line):
+            yield f"{line[:3]}/{line[5]}", line[start : start + WIDTHS[4]].strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What the command line asks for."""
 
     tiers: str
-    only: frozenset[str]
-    report: Path | None
-    first_failure: bool
+    only: frozenset[str] = frozenset()
+    report: Path | None = None
+    first_failure: bool = False
 
     def wants(self, figure: Figure) -> bool:
         """Whether a figure is to be found: those of the tiers, or those that are named."""
-        return figure.number in self.only if self.only else figure.tier in self.tiers
+        if self.only:
+            return bool(self.only & names_of(figure))
+        return figure.tier in self.tiers
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +183,15 @@ def status(found: Sequence[Line]) -> int:
 def plan_from(arguments: Sequence[str]) -> Plan:
     """The plan that the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m tests.trust", description=__doc__)
-    tiers = parser.add_mutually_exclusive_group()
-    tiers.add_argument("--full", action="store_const", dest="tiers", const="CN", help="those of the night too")
-    tiers.add_argument("--release", action="store_const", dest="tiers", const="CNW", help="all there are")
-    tiers.add_argument("--only", default="", help="these figures, whatever their tier: R04,R22")
+    parser.add_argument("--full", action="store_const", dest="tiers", const="CN", help="those of the night too")
+    parser.add_argument("--release", action="store_const", dest="tiers", const="CNW", help="all there are")
+    parser.add_argument("--only", default="", help="these, whatever their tier: R04,R15/C")
     parser.add_argument("--report", type=Path, help="take tests from this JUnit report and run none")
     parser.add_argument("--exitfirst", action="store_true", help="run no further test after one failed")
     parser.set_defaults(tiers="C")
     asked = parser.parse_args(arguments)
     only = frozenset(number for number in asked.only.split(",") if number)
-    if unknown := only - {figure.number for figure in ALL}:
+    if unknown := only.difference(*map(names_of, ALL)):
         parser.error(f"no such figure: {', '.join(sorted(unknown))}")
     if asked.report is not None and not asked.report.exists():
         parser.error(f"no such report: {asked.report}")

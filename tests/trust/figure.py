@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 Tier: TypeAlias = Literal["C", "N", "W"]
 """When it is found: with every change, at night, before a release."""
@@ -42,6 +42,9 @@ def all_passed(cases: Sequence[Case]) -> Result:
 @dataclass(frozen=True, slots=True)
 class Tests:
     """A figure that tests hold. Paths and node ids as pytest takes them; `judge` says what they show together."""
+
+    __test__: ClassVar[bool] = False
+    """Not one itself, whatever its name: pytest asks."""
 
     selection: tuple[str, ...]
     judge: Judge = all_passed

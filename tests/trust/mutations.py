@@ -1,0 +1,136 @@
+"""Sabotages the gateway once for each figure and expects it to turn red: `python -m tests.trust.mutations`.
+
+Works in a copy of the tree, of which the figures must be good before anything is changed. Never touches the tree, and
+never judges a figure itself.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tests.support.gateway import ROOT
+from tests.trust.board import ALL, Plan, verdicts
+from tests.trust.figure import Figure, NotHeld, Sabotage
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """What became of a figure under its sabotage; only `red` is as it should be."""
+
+    figure: Figure
+    verdict: Literal["red", "GREEN", "BROKEN"]
+    told: str
+    seconds: float
+
+    def text(self) -> str:
+        """As it is printed."""
+        return f"{name_of(self.figure)}  {self.verdict:<6}  {self.seconds:>6.1f}  {self.told}"
+
+
+def name_of(figure: Figure) -> str:
+    """How one line of the board is named."""
+    return f"{figure.number}/{figure.tier}"
+
+
+def occurrences(sabotage: Sabotage, root: Path) -> int:
+    """How often the text that is to be changed is there."""
+    return (root / sabotage.file).read_text(encoding="utf-8").count(sabotage.old)
+
+
+def copy_tree(target: Path) -> None:
+    """What git knows of or does not ignore, as it is now."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        source, copied = ROOT / name, target / name
+        if source.is_file():
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copied)
+
+
+def board(tree: Path, only: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run some figures of a tree."""
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-m", "tests.trust", "--only", only, *arguments]
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+
+
+def mutate(figure: Figure, sabotage: Sabotage, tree: Path) -> Mutation:
+    """Run one figure in a copy with its sabotage."""
+    started = time.perf_counter()
+    copy_tree(tree)
+    if occurrences(sabotage, tree) != 1:
+        return Mutation(figure, "BROKEN", f"{sabotage.file} does not hold the text once: {sabotage.old}", 0.0)
+    path = tree / sabotage.file
+    path.write_text(path.read_text(encoding="utf-8").replace(sabotage.old, sabotage.new), encoding="utf-8")
+    done = board(tree, f"{figure.number}/{figure.tier}", "--exitfirst")
+    seconds = time.perf_counter() - started
+    match dict(verdicts(done.stdout)).get(name_of(figure)):
+        case "BAD":
+            return Mutation(figure, "red", last_word(done.stdout), seconds)
+        case "good":
+            return Mutation(figure, "GREEN", f"{sabotage.file}: {sabotage.old}", seconds)
+        case _:
+            # A figure that could not be run, or a board that broke, shows nothing.
+            return Mutation(figure, "BROKEN", last_word(done.stdout + done.stderr), seconds)
+
+
+def last_word(output: str) -> str:
+    """The first failure that the board names, or else what it said last."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return next((line for line in lines if "::" in line), lines[-1] if lines else "nothing was said")
+
+
+def sound(figures: Sequence[Figure]) -> set[str]:
+    """Those that are good in a copy that nobody changed: that another is bad under a sabotage would show nothing."""
+    with tempfile.TemporaryDirectory(prefix="mutation-none-") as folder:
+        copy_tree(Path(folder))
+        done = board(Path(folder), ",".join(map(name_of, figures)))
+    return {name for name, verdict in verdicts(done.stdout) if verdict == "good"}
+
+
+def mutations(figures: Sequence[Figure]) -> Iterator[Mutation]:
+    """One after the other, each in a copy of its own."""
+    good = sound(figures)
+    for figure in figures:
+        if name_of(figure) not in good:
+            yield Mutation(figure, "BROKEN", "it is not good to begin with", 0.0)
+        elif figure.sabotage is None:
+            yield Mutation(figure, "BROKEN", "no sabotage is known", 0.0)
+        else:
+            with tempfile.TemporaryDirectory(prefix=f"mutation-{figure.number}-") as folder:
+                yield mutate(figure, figure.sabotage, Path(folder))
+
+
+def main() -> int:
+    """Run them all and print a line each; 1 when one is not red."""
+    parser = argparse.ArgumentParser(prog="python -m tests.trust.mutations", description=__doc__)
+    parser.add_argument("--full", action="store_const", dest="tiers", const="CN", help="those of the night too")
+    parser.add_argument("--only", default="", help="these, whatever their tier: R04,R15/C")
+    parser.set_defaults(tiers="C")
+    asked = parser.parse_args()
+    plan = Plan(asked.tiers, frozenset(filter(None, asked.only.split(","))))
+    chosen = [figure for figure in ALL if plan.wants(figure) and not isinstance(figure.how, NotHeld)]
+    kept = 0
+    for mutation in mutations(chosen):
+        kept += mutation.verdict != "red"
+        print(mutation.text(), flush=True)
+    print(f"{len(chosen) - kept} of {len(chosen)} figures turned red")
+    return 1 if kept or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The table of figures: each number is there, each selection exists, and each sabotage still fits its file."""
+
+import ast
+from collections import Counter
+
+import pytest
+
+from tests.faults.registry import NOT_RUN, NUMBERS
+from tests.support.gateway import ROOT
+from tests.trust.board import ALL
+from tests.trust.figure import Case, Figure, NotHeld, Sabotage, Tests
+from tests.trust.figures import LOOPS, faults_shown, none_leaked
+from tests.trust.mutations import name_of, occurrences
+
+FOUND = [figure for figure in ALL if not isinstance(figure.how, NotHeld)]
+HELD = {name_of(figure): figure.how for figure in FOUND if isinstance(figure.how, Tests)}
+
+
+def test_every_number_is_on_the_board_and_no_line_twice() -> None:
+    assert {figure.number for figure in ALL} == {f"R{number:02}" for number in range(1, 36)}
+    assert Counter(map(name_of, ALL)).most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize("figure", FOUND, ids=name_of)
+def test_every_figure_has_a_sabotage_that_fits(figure: Figure) -> None:
+    sabotage = figure.sabotage
+    assert sabotage is not None
+    assert occurrences(sabotage, ROOT) == 1
+    assert sabotage.old not in ("", sabotage.new)
+    if sabotage.file.endswith(".py"):
+        text = (ROOT / sabotage.file).read_text(encoding="utf-8")
+        ast.parse(text.replace(sabotage.old, sabotage.new))
+
+
+def test_no_two_numbers_share_a_sabotage() -> None:
+    lines: dict[Sabotage, set[str]] = {}
+    for figure in FOUND:
+        if figure.sabotage is not None:
+            lines.setdefault(figure.sabotage, set()).add(figure.number)
+    assert [numbers for numbers in lines.values() if len(numbers) > 1] == []
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_every_test_that_a_figure_names_is_there(name: str) -> None:
+    assert HELD[name].selection
+    for node in HELD[name].selection:
+        path, _, function = node.partition("::")
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert not function or f"def {function}(" in text
+
+
+def case(number: int, loop: str, state: str = "passed") -> Case:
+    """One fault on one loop."""
+    assert state in ("passed", "failed")
+    module, name = "tests.faults.test_faults", f"test_a_fault[F{number:02}-it-{loop}]"
+    return Case(module, name, "passed" if state == "passed" else "failed", 0.1)
+
+
+SHOWN = [case(number, loop) for number in NUMBERS if number not in NOT_RUN for loop in sorted(LOOPS)]
+
+
+def test_faults_that_cannot_occur_are_named_and_not_counted() -> None:
+    result = faults_shown(SHOWN)
+    assert (result.value, result.good) == ("67 of 69, not run: F61, F66", True)
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        SHOWN[1:],
+        [each for each in SHOWN if "F20" not in each.name],
+        [*SHOWN[:-1], case(70, "uvloop", "failed")],
+        [*SHOWN, Case("tests.faults.test_faults", "test_every_number", "failed", 0.1)],
+    ],
+    ids=["one loop", "none", "failed", "the list"],
+)
+def test_a_fault_that_is_not_shown_on_both_loops_is_bad(cases: list[Case]) -> None:
+    assert not faults_shown(cases).good
+
+
+def test_of_a_case_that_failed_nothing_else_is_known() -> None:
+    assert none_leaked(SHOWN).good
+    result = none_leaked([*SHOWN, case(1, "uvloop", "failed")])
+    assert (result.value, result.good) == (f"0 leaked in {len(SHOWN)} cases; nothing is known of 1 that failed", False)
