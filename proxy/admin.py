@@ -20,6 +20,7 @@ from proxy.metrics import Metrics
 from proxy.reload import Reloader
 from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, health
 from proxy.version import VERSION
+from proxy.writer import LineWriter
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -28,12 +29,19 @@ class Admin:
     """The admin listener's handler. With a token, everything but health asks for it as a Bearer key."""
 
     def __init__(
-        self, gateway: Gateway, live: Live, metrics: Metrics, reloader: Reloader, token: SecretStr | None
+        self,
+        gateway: Gateway,
+        live: Live,
+        metrics: Metrics,
+        reloader: Reloader,
+        lines: LineWriter,
+        token: SecretStr | None,
     ) -> None:
         self._gateway = gateway
         self._live = live
         self._metrics = metrics
         self._reloader = reloader
+        self._lines = lines
         self._expected = None if token is None else Credential("bearer", key=token).headers()["Authorization"].encode()
         self._routes: dict[str, dict[str, Handler]] = {
             "/metrics": {"GET": self._scrape},
@@ -92,6 +100,7 @@ class Admin:
             "table": snapshot.digest,
             "ready": self._gateway.ready,
             "in_flight": self._gateway.in_flight,
+            "log_lines_dropped": self._lines.dropped,
             "teams": sorted(snapshot.teams),
             "routes": sorted(snapshot.routes),
             "deployments": sorted(target.label for target in snapshot.targets()),

@@ -12,7 +12,6 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from config.schema import ServerLimits
 from proxy.admin import Admin
@@ -26,13 +25,14 @@ from proxy.dispatch import Dispatcher
 from proxy.gateway import Gateway
 from proxy.lag import LagRules, LoopLag, Watchdog
 from proxy.live import Live
-from proxy.logs import LINES, LineWriter, set_up
+from proxy.logs import LINES, set_up
 from proxy.memory import MemoryMeter, groups
 from proxy.metrics import Metrics
 from proxy.record import RequestRecord
 from proxy.reload import Reloader, Source, Table
 from proxy.server import PublicServer
 from proxy.upstream import HttpTransport
+from proxy.writer import LineWriter, Sink, unbuffered
 
 BACKLOG = 1024
 
@@ -45,11 +45,9 @@ SETTLE = 1.0
 LAST_WORDS = 2.0
 """Seconds that the last answers of a drain have to reach their clients."""
 
-AT_ONCE = 0.1
-"""Seconds that a connection may take to close where nobody waits for answers any more."""
-
 AT_ONCE = 0.05
-"""Seconds, twice, that handlers have on a second signal; aiohttp takes 0 for no limit."""
+"""Seconds that handlers have, and as many after they were told to end, where nobody waits for answers any more; aiohttp
+takes 0 for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    source: Source, table: Table, listen: Listen, log: BinaryIO, rules: Rules | None = None
+    source: Source, table: Table, listen: Listen, log: Sink, rules: Rules | None = None
 ) -> AsyncIterator[Running]:
     """Bring the gateway up, and take it down at once on leaving; `drain` before that loses nothing.
 
@@ -90,7 +88,8 @@ async def running(
     async with AsyncExitStack() as stack:
         metrics = Metrics()
         metrics.config(table.snapshot.digest)
-        lines = LineWriter(log)
+        own = logging.getLogger("dragoman")
+        lines = LineWriter(log, own.warning)
         stack.callback(lines.close)
 
         line = LINES[server.log]
@@ -114,13 +113,13 @@ async def running(
         stack.callback(public.pre_shutdown)
         stack.callback(listener.close)
         admin = PublicServer(
-            Admin(gateway, live, metrics, reloader, server.admin.token).handle, ADMIN_BODY, admin_envelope
+            Admin(gateway, live, metrics, reloader, lines, server.admin.token).handle, ADMIN_BODY, admin_envelope
         )
         door = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
         stack.push_async_callback(admin.shutdown, AT_ONCE)
         stack.callback(admin.pre_shutdown)
         stack.callback(door.close)
-        stack.enter_context(Watchdog(lag, logging.getLogger("dragoman")))
+        stack.enter_context(Watchdog(lag, own))
         work = [reloader.run(), lag.run(), memory.run(), *([reloader.watch()] if server.watch else [])]
         async with _background(work):
             url = _url(listen.host, listener.sockets[0].getsockname()[1])
@@ -185,7 +184,7 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
     loop = asyncio.get_running_loop()
     allow_all()
     loop.set_exception_handler(LoopComplaints(log))
-    async with running(source, table, listen, sys.stdout.buffer) as app:
+    async with running(source, table, listen, unbuffered(sys.stdout)) as app:
         first, second = asyncio.Event(), asyncio.Event()
 
         def stop() -> None:

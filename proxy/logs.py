@@ -1,11 +1,11 @@
 """One JSON line per request, and the process's own messages in the same form.
 
-Never writes a prompt, an answer or a key; never blocks the event loop on a slow reader.
+Never a prompt, an answer or a key; and never how a line gets to its reader.
 """
 
+import atexit
 import json
 import logging
-import queue
 import sys
 import threading
 import time
@@ -15,63 +15,14 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import TracebackType
-from typing import BinaryIO
 
 import orjson
 
 from proxy.record import Attempt, RequestRecord
-
-MAX_LINE = 4096
-MAX_QUEUED = 10_000
-"""Lines waiting for a slow reader; the ones after that are dropped and counted."""
-
-FLUSH_EVERY = 0.05
-"""Seconds the writer collects lines for, so that a busy gateway pays one system call for many lines."""
-
+from proxy.writer import MAX_LINE, LineStream, LineWriter, unbuffered
 
 TOLD_FROM = 0.001
 """Seconds of waiting for a client that are worth a field."""
-
-
-class LineWriter:
-    """Hands lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self.dropped = 0
-        self._thread = threading.Thread(target=self._run, name="log writer", daemon=True)
-        self._thread.start()
-
-    def write(self, line: bytes) -> None:
-        """Queue one line, without its newline."""
-        if self._lines.qsize() >= MAX_QUEUED:
-            self.dropped += 1
-            return
-        self._lines.put(line if len(line) <= MAX_LINE else _shorten(line))
-
-    def close(self, timeout: float = 2.0) -> None:
-        """Write what is queued and stop; gives up after `timeout` seconds on a reader that does not read."""
-        self._lines.put(None)
-        self._thread.join(timeout)
-
-    def _run(self) -> None:
-        while True:
-            batch = [self._lines.get()]
-            if batch[0] is not None:
-                time.sleep(FLUSH_EVERY)
-            while not self._lines.empty():
-                batch.append(self._lines.get())
-            lines = [line for line in batch if line is not None]
-            if lines:
-                try:
-                    self._stream.write(b"\n".join(lines) + b"\n")
-                    self._stream.flush()
-                except (OSError, ValueError):
-                    # The reader is gone; nobody is left to tell.
-                    self.dropped += len(lines)
-            if len(lines) < len(batch):
-                return
 
 
 def _dump(fields: Mapping[str, object]) -> bytes:
@@ -86,11 +37,6 @@ def _dump(fields: Mapping[str, object]) -> bytes:
     if not line.isascii():
         line = json.dumps(fields).encode("ascii")
     return line.replace(b"\x7f", b"\\u007f")
-
-
-def _shorten(line: bytes) -> bytes:
-    note = {"level": "warning", "message": "log line too long, cut", "start": line[:1024].decode("utf-8", "replace")}
-    return orjson.dumps(note)
 
 
 def request_line(record: RequestRecord) -> bytes:
@@ -215,7 +161,7 @@ class TextFormatter(logging.Formatter):
     def formatException(
         self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
     ) -> str:
-        return "" if ei[1] is None else trace(ei[1])
+        return "" if ei[1] is None else trace(ei[1])[-MAX_TRACEBACK:]
 
 
 class JsonFormatter(TextFormatter):
@@ -229,7 +175,7 @@ class JsonFormatter(TextFormatter):
             "message": _message(record),
         }
         if record.exc_info:
-            fields["traceback"] = self.formatException(record.exc_info)[-MAX_TRACEBACK:]
+            fields["traceback"] = self.formatException(record.exc_info)
         line = _dump(fields)
         if len(line) > MAX_LINE:
             line = _dump({**fields, "message": ascii(fields["message"])[1:-1][: MAX_MESSAGE // 2], "cut": True})
@@ -238,7 +184,9 @@ class JsonFormatter(TextFormatter):
 
 def set_up(form: str) -> logging.Logger:
     """The gateway's logger, writing lines of the form `json` or `text` to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    writer = LineWriter(unbuffered(sys.stderr), _untold)
+    atexit.register(writer.close)
+    handler = logging.StreamHandler(LineStream(writer))
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -248,6 +196,10 @@ def set_up(form: str) -> logging.Logger:
     sys.excepthook = _last_words
     threading.excepthook = _thread_ended
     return logger
+
+
+def _untold(message: str) -> None:
+    """What cannot be written of the process's own messages, there is nobody to tell."""
 
 
 def _message(record: logging.LogRecord) -> str:

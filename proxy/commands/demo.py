@@ -22,6 +22,7 @@ from proxy.http_floor import require_sound_http
 from proxy.reload import Source, Table
 from proxy.terminal import FAILED, Ink, paint
 from proxy.version import VERSION
+from proxy.writer import unbuffered
 
 PATH = "/v1/completions"
 REQUEST = {
@@ -83,7 +84,7 @@ async def _gateway(port: int | None) -> AsyncIterator[Running]:
     listen = Listen(server.host, chosen, admin.host, _free(admin.host, admin.port))
     async with AsyncExitStack() as stack:
         try:
-            app = await stack.enter_async_context(running(source, table, listen, sys.stderr.buffer))
+            app = await stack.enter_async_context(running(source, table, listen, unbuffered(sys.stderr)))
         except OSError as error:
             raise cannot_listen(listen, error) from None
         if port is None and chosen != server.port:

@@ -225,6 +225,6 @@ async def rig(folder: Path, stream: bool = False, table: str | None = None) -> A
         source = Source(path, {"KEY": OPERATOR_KEY, "ONE": str(one.port), "TWO": str(two.port)})
         log = BytesIO()
         # Lines are not gathered for a while before they are written: every case would wait for that.
-        with patch("proxy.logs.FLUSH_EVERY", 0.0):
+        with patch("proxy.writer.FLUSH_EVERY", 0.0):
             async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), log, SCALED) as app:
                 yield Rig(app, one, two, log, stream, path=path)

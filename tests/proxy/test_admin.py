@@ -111,6 +111,7 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "version": VERSION,
         "ready": True,
         "in_flight": 0,
+        "log_lines_dropped": 0,
         "teams": ["search"],
         "routes": ["fast"],
         "deployments": ["mock/*/default", "mock/echo/default"],

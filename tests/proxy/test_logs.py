@@ -5,23 +5,18 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Iterator
-from io import BytesIO
+from collections.abc import Callable, Iterator
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typing_extensions import override
 
 from providers.completion import Usage
 from providers.price import Price
-from proxy import logs
 from proxy.logs import (
     LINES,
-    MAX_LINE,
     JsonFormatter,
-    LineWriter,
     TextFormatter,
     request_line,
     request_text,
@@ -30,6 +25,7 @@ from proxy.logs import (
     trace,
 )
 from proxy.record import Attempt, RequestRecord
+from proxy.writer import MAX_LINE
 
 
 def finished(asked: str = "fast", path: str = "/v1/completions") -> RequestRecord:
@@ -175,67 +171,6 @@ def test_times_are_utc_with_milliseconds() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", timestamp())
 
 
-class Blocked(BytesIO):
-    """A reader that does not read until `free` is set."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.free = threading.Event()
-
-    @override
-    def write(self, data: object) -> int:
-        self.free.wait()
-        return super().write(data)  # type: ignore[arg-type]  # the buffer type has no public name
-
-
-class Gone(BytesIO):
-    """A reader that left."""
-
-    @override
-    def write(self, data: object) -> int:
-        raise BrokenPipeError
-
-
-def test_lines_are_written_in_order_and_all_of_them_at_the_end() -> None:
-    stream = BytesIO()
-    writer = LineWriter(stream)
-    for number in range(1000):
-        writer.write(b"%d" % number)
-    writer.close()
-    assert stream.getvalue().split() == [b"%d" % number for number in range(1000)]
-
-
-def test_a_reader_that_stalls_costs_lines_and_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MAX_QUEUED", 10)
-    stream = Blocked()
-    writer = LineWriter(stream)
-    for _ in range(100):
-        writer.write(b"line")
-    assert writer.dropped >= 80
-    writer.close(timeout=0.01)
-    stream.free.set()
-    writer.close()
-    assert stream.getvalue().count(b"line\n") == 100 - writer.dropped
-
-
-def test_a_reader_that_left_stops_nothing() -> None:
-    writer = LineWriter(Gone())
-    writer.write(b"one")
-    writer.close()
-    assert writer.dropped == 1
-
-
-def test_a_line_too_long_is_cut_and_still_json() -> None:
-    stream = BytesIO()
-    writer = LineWriter(stream)
-    writer.write(b'{"a":"' + "ü".encode() * MAX_LINE + b'"}')
-    writer.close()
-    line = orjson.loads(stream.getvalue())
-    assert len(stream.getvalue()) <= MAX_LINE
-    assert line["message"] == "log line too long, cut"
-    assert line["start"].startswith('{"a":"ü')
-
-
 @pytest.mark.parametrize("odd", ["r", "a\nb", "\udcff"])
 def test_messages_of_the_process_are_json_and_a_traceback_stays_in_its_line(odd: str) -> None:
     try:
@@ -285,7 +220,7 @@ def test_an_exception_that_is_its_own_cause_is_told_once() -> None:
 
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_no_log_line_quotes_an_exception(
-    form: str, root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+    form: str, finish: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = set_up(form)
     error = raised()
@@ -294,6 +229,7 @@ def test_no_log_line_quotes_an_exception(
     logging.getLogger("aiohttp.server").error("Unhandled", exc_info=error)
     sys.excepthook(type(error), error, error.__traceback__)
     threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, None)))
+    finish()
     written = capsys.readouterr().err
     assert "canary" not in written
     for message in ("failed", "Task was lost", "Unhandled", "the gateway ended on a", "a thread ended on a"):
@@ -301,7 +237,7 @@ def test_no_log_line_quotes_an_exception(
 
 
 def test_an_interrupt_is_the_interpreter_s_to_show(
-    root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+    finish: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     set_up("json")
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
@@ -332,11 +268,13 @@ def test_a_long_message_leaves_room_for_its_traceback() -> None:
 
 
 @pytest.fixture
-def root_logger() -> Iterator[logging.Logger]:
-    """The root logger, put back afterwards with what else `set_up` changes."""
+def finish(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Does what the interpreter does at its end. What else `set_up` changes is put back afterwards."""
     root = logging.getLogger()
     handlers, level, hooks = root.handlers[:], root.level, (sys.excepthook, threading.excepthook)
-    yield root
+    last: list[Callable[[], None]] = []
+    monkeypatch.setattr("proxy.logs.atexit.register", last.append)
+    yield lambda: last.pop()()
     sys.excepthook, threading.excepthook = hooks
     root.handlers[:] = handlers
     root.setLevel(level)
@@ -345,11 +283,12 @@ def root_logger() -> Iterator[logging.Logger]:
 
 @pytest.mark.parametrize(("form", "is_json"), [("json", True), ("text", False)])
 def test_the_process_writes_the_form_of_the_table_to_standard_error(
-    form: str, is_json: bool, root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+    form: str, is_json: bool, finish: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = set_up(form)
     log.info("listening on %s", "here")
     logging.getLogger("aiohttp.server").info("not ours to tell")
+    finish()
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("{") is is_json
     assert "listening on here" in line

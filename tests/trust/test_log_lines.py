@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from providers.unified import JsonObject
-from proxy.logs import MAX_LINE
+from proxy.writer import MAX_LINE
 from tests.faults.rig import AUTH, SCALED, Rig, rig
 from tests.proxy.raw_client import connected, request
 from tests.support.openai_wire import completion_frames

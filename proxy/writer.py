@@ -1,0 +1,140 @@
+"""Lines to a reader that may be slow, gone or full, by a thread that nobody waits for. Never what stands in a line."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from select import PIPE_BUF
+from typing import Protocol, TextIO
+
+import orjson
+
+MAX_LINE = 4096
+MAX_QUEUED = 10_000
+"""Lines waiting for a slow reader; the ones after that are dropped and counted."""
+
+FLUSH_EVERY = 0.05
+"""Seconds the writer collects lines for, so that a busy gateway pays one system call for many lines."""
+
+UNREAD = "nobody reads them"
+
+
+class Sink(Protocol):
+    """Where lines go: a file without a buffer of its own, or bytes in memory."""
+
+    def write(self, data: memoryview, /) -> int | None:
+        """How many bytes were taken; None when none could be at the moment. Raises OSError."""
+
+
+def unbuffered(stream: TextIO) -> Sink:
+    """The file below a standard stream. A buffer keeps what could not be written, and whoever waits for its reader
+    holds its lock, without which the interpreter cannot end."""
+    stream.flush()
+    sink: Sink = getattr(stream.buffer, "raw", stream.buffer)
+    return sink
+
+
+class LineWriter:
+    """Hands lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway.
+
+    `dropped` counts the lines that could not be written; `complain` is told when that begins and when it is over.
+    """
+
+    def __init__(self, sink: Sink, complain: Callable[[str], None]) -> None:
+        self._sink = sink
+        self._complain = complain
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._counting = threading.Lock()
+        self._missing = 0
+        self._torn = False
+        self.dropped = 0
+        self._thread = threading.Thread(target=self._run, name="log writer", daemon=True)
+        self._thread.start()
+
+    def write(self, line: bytes) -> None:
+        """Queue one line, without its newline."""
+        if self._lines.qsize() >= MAX_QUEUED:
+            self._drop(1, UNREAD)
+            return
+        self._lines.put(line if len(line) <= MAX_LINE else _shorten(line))
+
+    def close(self, timeout: float = 2.0) -> None:
+        """Write what is queued and stop; gives up after `timeout` seconds on a reader that does not read."""
+        self._lines.put(None)
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while True:
+            batch = [self._lines.get()]
+            if batch[0] is not None:
+                time.sleep(FLUSH_EVERY)
+            while not self._lines.empty():
+                batch.append(self._lines.get())
+            lines = [line for line in batch if line is not None]
+            sound = [self._put(piece) for piece in _pieces(lines)]
+            # As long as lines are dropped at the other end of the queue it is not over.
+            if sound and all(sound) and self._lines.qsize() < MAX_QUEUED:
+                self._written()
+            if len(lines) < len(batch):
+                return
+
+    def _put(self, piece: bytes) -> bool:
+        """Write whole lines; whether that succeeded."""
+        text = b"\n" + piece if self._torn else piece
+        left = memoryview(text)
+        try:
+            while left:
+                taken = self._sink.write(left)
+                if taken is None:  # somebody has made the pipe one that does not wait
+                    time.sleep(FLUSH_EVERY)
+                left = left[taken or 0 :]
+        except (OSError, ValueError) as error:
+            # The disk is full, or the reader is gone. The next line must not go on where this one stopped.
+            if done := len(text) - len(left):
+                self._torn = text[done - 1 : done] != b"\n"
+            self._drop(min(bytes(left).count(b"\n"), piece.count(b"\n")), getattr(error, "strerror", None) or UNREAD)
+            return False
+        self._torn = False
+        return True
+
+    def _drop(self, count: int, reason: str) -> None:
+        with self._counting:
+            first = not self._missing
+            self._missing += count
+            self.dropped += count
+        if first:
+            self._complain(f"lines of the access log are dropped: {reason}")
+
+    def _written(self) -> None:
+        with self._counting:
+            missing, self._missing = self._missing, 0
+        if missing:
+            self._complain(f"the access log is written again; {missing} lines of it were dropped")
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines with their newlines, as many together as a pipe takes in one piece: somebody else may write to it."""
+    piece = b""
+    for line in lines:
+        if piece and len(piece) + len(line) >= PIPE_BUF:
+            yield piece
+            piece = b""
+        piece += line + b"\n"
+    if piece:
+        yield piece
+
+
+class LineStream:
+    """Text as a logging handler writes it, through a LineWriter."""
+
+    def __init__(self, writer: LineWriter) -> None:
+        self._writer = writer
+
+    def write(self, text: str) -> None:
+        """A message with its newline."""
+        self._writer.write(text.rstrip("\n").encode("utf-8", "backslashreplace"))
+
+
+def _shorten(line: bytes) -> bytes:
+    note = {"level": "warning", "message": "log line too long, cut", "start": line[:1024].decode("utf-8", "replace")}
+    return orjson.dumps(note)
