@@ -11,6 +11,7 @@ import uvloop
 from tests.faults import (  # noqa: F401 - they register
     clients,
     content,
+    endings,
     lifecycle,
     lifecycle_load,
     upstream_bodies,

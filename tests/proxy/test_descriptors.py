@@ -1,24 +1,17 @@
-"""Descriptors that run out: a process with few of them, whose clients it outlives, on both event loops."""
+"""How a lack of descriptors is told, to the log and to whoever called."""
 
 import asyncio
 import errno
 import logging
 import resource
-from pathlib import Path
 
-import aiohttp
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
-from providers.unified import JsonObject
 from proxy.descriptors import TOLD_EVERY, LoopComplaints, allow_all, lacking
 from proxy.upstream import HttpTransport
 from tests.proxy.door import call
 from tests.proxy.virtual_time import run
-from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.openai_wire import completion
-from tests.support.vendor import FakeVendor
-from tests.support.wire import json_answer
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
@@ -97,63 +90,3 @@ async def test_f68_a_call_that_finds_no_descriptor_is_the_gateways_own_lack(
         await transport.open(call("http://127.0.0.1:9/v1"), "id")
     failure = caught.value.failure
     assert (failure.kind, failure.unsent, failure.retry_after) == (FailureKind.BUSY, True, 1.0)
-
-
-FEW = 64
-CUSTOMIZE = f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, {FEW}))\n"
-LOOPS = {"asyncio": "", "uvloop": "import asyncio, uvloop\nasyncio.run = uvloop.run\n"}
-
-TABLE = """\
-version: 1
-vendors:
-  v: {profile: openai_compatible, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}
-models: {v/m: {}}
-"""
-ASK = {"model": "v/m", "prompt": "hi"}
-
-
-async def answered(http: aiohttp.ClientSession, gateway: RunningGateway) -> tuple[int, JsonObject]:
-    """Status and body of a completion; status 0 where there was no answer."""
-    try:
-        async with http.post(f"{gateway.url}/v1/completions", json=ASK) as answer:
-            return answer.status, await answer.json()
-    except aiohttp.ClientConnectionError:
-        return 0, {}
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-async def test_f68_out_of_descriptors_those_who_reach_the_gateway_get_503_and_later_all_are_served(
-    loop: str, tmp_path: Path
-) -> None:
-    if loop == "uvloop":
-        pytest.importorskip("uvloop")
-    (tmp_path / "sitecustomize.py").write_text(CUSTOMIZE + LOOPS[loop])
-    environment = {"PYTHONPATH": str(tmp_path)}
-    async with (
-        FakeVendor(json_answer(200, completion("hello"), [("connection", "close")])) as vendor,
-        aiohttp.ClientSession() as http,
-        running_gateway(TABLE.replace("PORT", str(vendor.port)), tmp_path, environment) as gateway,
-    ):
-        assert (await answered(http, gateway))[0] == 200
-        host, _, port = gateway.url.rpartition("//")[2].partition(":")
-        idle = [await asyncio.open_connection(host, int(port)) for _ in range(FEW)]
-        while (refusal := await answered(http, gateway))[0] == 200:
-            pass
-        status, body = refusal
-        assert (status, error_of(body)["code"]) == (503, "overloaded")
-        for _, writer in idle:
-            writer.transport.abort()
-        while (await answered(http, gateway))[0] != 200:  # noqa: ASYNC110 - only asking tells
-            await asyncio.sleep(0.05)
-        async with aiohttp.ClientSession() as another:
-            assert (await answered(another, gateway))[0] == 200
-        told = gateway.messages().splitlines()
-        assert len([line for line in told if "no connection can be accepted" in line]) <= 1
-        assert len(told) < 10
-
-
-def error_of(body: JsonObject) -> JsonObject:
-    """The error object of the envelope."""
-    error = body["error"]
-    assert isinstance(error, dict)
-    return error
