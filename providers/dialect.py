@@ -72,12 +72,14 @@ class Target:
     label: str = field(init=False)
     """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
     client can add a label value."""
-    identity: tuple[str, str] = field(init=False)
-    """Which deployment it is, over all tables: its label and its address."""
+    identity: tuple[str, str, str] = field(init=False)
+    """Which deployment it is, over all tables: its label, its address and, of a row for any model, the model: one that
+    is overloaded says nothing of the others."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", f"{self.row}/{self.deployment}")
-        object.__setattr__(self, "identity", (self.label, self.base_url))
+        model = self.model if self.row.endswith("/*") else ""
+        object.__setattr__(self, "identity", (self.label, self.base_url, model))
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from providers.dialect import Target
 from proxy.bulkhead import Bulkhead, BulkheadRules
 from proxy.health import HealthRules
-from proxy.healths import Healths, Identity
+from proxy.healths import MOST, Healths, Identity, forget_one, kept
 from proxy.retries import RetryRules
 
 
@@ -37,11 +37,12 @@ class Deployments:
         bulkhead = self._bulkheads.get(target.identity)
         if bulkhead is None:
             bulkhead = self._bulkheads[target.identity] = Bulkhead(self._rules)
+            if len(self._bulkheads) > MOST:
+                forget_one(self._bulkheads)
         return bulkhead
 
     def keep(self, targets: Iterable[Target]) -> None:
         """Forget deployments that a new table does not have. A request under way keeps what it holds."""
-        kept = list(targets)
-        self.healths.keep(kept)
-        wanted = {target.identity for target in kept}
-        self._bulkheads = {identity: places for identity, places in self._bulkheads.items() if identity in wanted}
+        those = list(targets)
+        self.healths.keep(those)
+        self._bulkheads = kept(self._bulkheads, those)

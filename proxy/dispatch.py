@@ -25,6 +25,7 @@ from proxy.errors import GatewayError
 from proxy.health import Answer, Health, Try
 from proxy.load import LiveLoad
 from proxy.metrics import Metrics
+from proxy.mock_transport import SCHEME
 from proxy.record import Attempt, RequestRecord
 from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retrying, wait_for_other, wait_for_same
 from proxy.routing import Plan
@@ -143,12 +144,12 @@ class Dispatcher:
             yield trial
         except UpstreamError as error:
             error.failure = _unquoted(error.failure, target)
-            self._failed(attempt, trial, bulkhead, error.failure)
+            self._failed(target, attempt, trial, bulkhead, error.failure)
             raise
         except DeadlinePassed as late:
             # Of this try alone: being late is an upstream's failure like others.
             failure = Failure(FailureKind.TIMEOUT, late.message)
-            self._failed(attempt, trial, bulkhead, failure)
+            self._failed(target, attempt, trial, bulkhead, failure)
             raise UpstreamError(failure) from None
         except (asyncio.CancelledError, ConnectionError):
             # The upstream's own connection errors have become UpstreamErrors: this one is the client's.
@@ -163,7 +164,7 @@ class Dispatcher:
                 attempt.outcome, attempt.message = FailureKind.TIMEOUT.value, passed.message
                 attempt.maybe_executed = True
             else:
-                self._failed(attempt, trial, bulkhead, Failure(FailureKind.TIMEOUT, passed.message))
+                self._failed(target, attempt, trial, bulkhead, Failure(FailureKind.TIMEOUT, passed.message))
             raise
         except GatewayError:
             # What the client wants of the window cannot be kept there, which only this attempt could tell.
@@ -181,12 +182,14 @@ class Dispatcher:
         trial.succeeded(self.clock())
         bulkhead.limit.won()
 
-    def _failed(self, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
+    def _failed(self, target: Target, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
         now = self.clock()
         attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.message
         attempt.maybe_executed = failure.maybe_executed
         if failure.evidence:
             attempt.message = f"{failure.message} It began: {failure.evidence}"
+        if target.base_url.startswith(SCHEME):
+            return  # its failures are what it was asked for
         if failure.kind in _TOO_MUCH:
             bulkhead.limit.lost(now)
         if trial.failed(now, failure):

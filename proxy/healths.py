@@ -3,14 +3,45 @@
 Never sends anything, reads a clock or draws by itself.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from providers.dialect import Target
 from proxy.health import Health, HealthRules, State
 
-Identity = tuple[str, str]
-"""Which deployment a target is: its label and its address. What is known of it outlives the table."""
+Identity = tuple[str, str, str]
+"""Which deployment a target is: its label, its address, and the model where clients name it. What is known of it
+outlives the table."""
+
+MOST = 4096
+"""Deployments that something is known of. A row for any model takes names from clients, so that there is no natural end
+to them."""
+
+
+class Counted(Protocol):
+    """What is known of a deployment."""
+
+    @property
+    def in_flight(self) -> int:
+        """Tries that have not ended."""
+
+
+Known = TypeVar("Known", bound=Counted)
+
+
+def forget_one(known: dict[Identity, Known]) -> None:
+    """Forget the deployment that has been known longest and that nobody waits for."""
+    for identity, state in known.items():
+        if not state.in_flight:
+            del known[identity]
+            return
+
+
+def kept(known: Mapping[Identity, Known], targets: Iterable[Target]) -> dict[Identity, Known]:
+    """What is known of the deployments that are among a table's; whatever the model is of a row for any."""
+    wanted = {target.identity[:2] for target in targets}
+    return {identity: state for identity, state in known.items() if identity[:2] in wanted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +70,23 @@ class Healths:
         health = self._known.get(target.identity)
         if health is None:
             health = self._known[target.identity] = Health(self._rules, self._draw)
+            if len(self._known) > MOST:
+                forget_one(self._known)
         return health
 
     def keep(self, targets: Iterable[Target]) -> None:
         """Forget the deployments that are not among a new table's; those that are stay as they are."""
-        wanted = {target.identity for target in targets}
-        self._known = {identity: health for identity, health in self._known.items() if identity in wanted}
+        self._known = kept(self._known, targets)
         # The names of groups are the table's as well, so they must not pile up over many tables.
         self._panicked.clear()
 
     def states(self, now: float) -> Iterator[tuple[str, State]]:
-        """The label and the state of each deployment that was ever asked for."""
+        """The label and the state of each deployment that was ever asked for; of a row for any model, its worst."""
+        worst: dict[str, State] = {}
         # Copied first: whoever renders metrics does so in a thread of its own.
-        return ((label, health.state(now)) for (label, _), health in list(self._known.items()))
+        for (label, _, _), health in list(self._known.items()):
+            worst[label] = max(worst.get(label, State.CLOSED), health.state(now))
+        return iter(worst.items())
 
     def arrange(self, group: str, targets: Sequence[Target], now: float) -> Arranged:
         """Put the targets of a group in the order to ask them.

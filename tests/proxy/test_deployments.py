@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
+from providers.dialect import Target
+from providers.failure import Failure, FailureKind
 from proxy.deployments import Deployments, Rules
+from proxy.health import Answer, HealthRules, State
+from proxy.healths import MOST
 from tests.proxy.tables import snapshot
 
 TABLE = snapshot("vendors: {v: {profile: openai, api_key: k}}\nmodels: {v/m: {deployments: {a: {}, b: {}}}, v/*: {}}")
@@ -29,11 +33,47 @@ def test_each_has_its_own() -> None:
     assert deployments.bulkhead(A) is not deployments.bulkhead(B)
 
 
-def test_every_model_of_a_wildcard_shares_one() -> None:
+def test_every_model_of_a_row_for_any_has_its_own() -> None:
     deployments = Deployments(Rules(), lambda: 0.0)
     (any_model,) = TABLE.wildcards["v"].targets
-    one, two = (replace(any_model, model=name, upstream_model=name) for name in ("one", "two"))
-    assert deployments.bulkhead(one) is deployments.bulkhead(two)
+    one, two, again = (replace(any_model, model=name, upstream_model=name) for name in ("one", "two", "one"))
+    places, health = deployments.bulkhead(one), deployments.healths.of(one)
+    assert deployments.bulkhead(two) is not places
+    assert (deployments.bulkhead(again), deployments.healths.of(again)) == (places, health)
+    deployments.keep([any_model])
+    assert (deployments.bulkhead(again), deployments.healths.of(again)) == (places, health)
+
+
+async def test_names_that_clients_make_up_do_not_pile_up() -> None:
+    deployments = Deployments(Rules(), lambda: 0.0)
+    (any_model,) = TABLE.wildcards["v"].targets
+
+    def named(name: str) -> Target:
+        return replace(any_model, model=name, upstream_model=name)
+
+    busy = deployments.bulkhead(named("busy"))
+    await busy.take()
+    trial = deployments.healths.of(named("busy")).begin(0.0, Answer.WHOLE)
+    for number in range(MOST + 10):
+        deployments.bulkhead(named(str(number)))
+        deployments.healths.of(named(str(number)))
+    assert len(deployments._bulkheads) == MOST
+    assert len(deployments.healths._known) == MOST
+    assert deployments.bulkhead(named("busy")) is busy
+    trial.abandoned(1.0)
+    assert deployments.healths.of(named("busy")).in_flight == 0
+
+
+def test_the_state_of_a_row_for_any_model_is_its_worst() -> None:
+    deployments = Deployments(Rules(HealthRules(failures=1)), lambda: 0.5)
+    (any_model,) = TABLE.wildcards["v"].targets
+    for name, fails in (("one", True), ("two", False)):
+        trial = deployments.healths.of(replace(any_model, model=name)).begin(0.0, Answer.WHOLE)
+        if fails:
+            trial.failed(0.0, Failure(FailureKind.SERVER, "why", 500))
+        else:
+            trial.succeeded(0.0)
+    assert dict(deployments.healths.states(0.0)) == {"v/*/default": State.OPEN}
 
 
 def test_what_a_table_no_longer_has_is_forgotten() -> None:

@@ -1,6 +1,7 @@
 """The time that tries have, in virtual time, and what is written down of them."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -250,3 +251,18 @@ def test_a_new_table_forgets_what_it_does_not_have() -> None:
 def test_targets_of_a_plan_are_needed() -> None:
     with pytest.raises(RuntimeError, match="v/m"):
         Rig({}).whole()
+
+
+def test_failures_that_the_mock_was_asked_for_say_nothing_of_it() -> None:
+    rig = Rig({"a": [OK]}, ejecting())
+    mock = snapshot("vendors: {mock: {}}\nmodels: {mock/error-500: {retries: {attempts: 1}}}").models["mock/error-500"]
+
+    async def main() -> None:
+        dispatcher = rig.dispatcher()
+        for _ in range(3):
+            job = replace(rig.job(), plan=Plan("mock/error-500", "mock/error-500", mock.targets, False, ()))
+            with pytest.raises(UpstreamError) as caught, job.clock:
+                await dispatcher.whole(job)
+            assert caught.value.failure.status == 500
+
+    run(main())
