@@ -177,7 +177,12 @@ async def stopped_twice(rig: Rig) -> None:
 
 # F67: nobody reads ---------------------------------------------------------------------------------------------------
 
-FEW_LINES: Final = "import proxy.writer\nproxy.writer.MAX_QUEUED = 100\n"
+HASTY: Final = ("drain_grace: 0s", "drain_timeout: 100ms")
+FEW_LINES: Final = """\
+import proxy.writer
+proxy.writer.MAX_QUEUED = 100
+proxy.writer.LineWriter.close.__defaults__ = (0.5,)
+"""
 
 
 async def status(gateway: RunningGateway) -> JsonObject:
@@ -197,36 +202,47 @@ async def dropping(gateway: RunningGateway) -> int:
     return count
 
 
-@single_fault(67)
-async def output_that_nobody_reads(rig: Rig) -> None:
-    """Both outputs lead into one pipe, as with `2>&1`."""
+@asynccontextmanager
+async def unread(rig: Rig) -> AsyncIterator[tuple[RunningGateway, int]]:
+    """A process both of whose outputs lead into one pipe, as with `2>&1`, and the end of it that nobody reads."""
     place = folder(rig)
     os.mkfifo(place / "stdout.log")
     (place / "stderr.log").symlink_to("stdout.log")
     pipe = os.open(place / "stdout.log", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        async with process(rig, first=FEW_LINES) as gateway:
-            count = await dropping(gateway)
-            dropped = (await status(gateway))["log_lines_dropped"]
-            text = b""
-            while b"access log is written again" not in text:
-                text += await read(pipe)
-            assert (await status(gateway))["log_lines_dropped"] == dropped
-            assert good(await asked(gateway, ASK), False) == "one"
-            gateway.process.send_signal(signal.SIGTERM)
-            assert await ended(gateway) == 0
-            text += await read(pipe)
+        async with process(rig, HASTY, FEW_LINES) as gateway:
+            yield gateway, pipe
             (place / "stderr.log").unlink()
             (place / "stderr.log").write_text("")
     finally:
         os.close(pipe)
+
+
+@single_fault(67)
+async def output_that_nobody_reads_for_a_while(rig: Rig) -> None:
+    async with unread(rig) as (gateway, pipe):
+        count = await dropping(gateway)
+        dropped = (await status(gateway))["log_lines_dropped"]
+        text = b""
+        while b"access log is written again" not in text:
+            text += await read(pipe)
+        assert (await status(gateway))["log_lines_dropped"] == dropped
+        assert good(await asked(gateway, ASK), False) == "one"
+        assert await gateway.stop() == 0
+        text += await read(pipe)
     lines = [orjson.loads(line) for line in text.splitlines()]
     assert sum(line["message"] == "request" for line in lines) == count + 1 - int(str(dropped))
-    told = [line["message"] for line in lines if "log" in line["message"]]
-    assert told == [
+    assert [line["message"] for line in lines if "access log" in line["message"]] == [
         "lines of the access log are dropped: nobody reads them",
         f"the access log is written again; {dropped} lines of it were dropped",
     ]
+
+
+@single_fault(67)
+async def output_that_nobody_ever_reads(rig: Rig) -> None:
+    async with unread(rig) as (gateway, _):
+        await dropping(gateway)
+        assert await gateway.stop() == 0
 
 
 async def read(pipe: int) -> bytes:
@@ -244,13 +260,12 @@ async def read(pipe: int) -> bytes:
 @single_fault(67)
 async def disk_that_is_full(rig: Rig) -> None:
     (folder(rig) / "stdout.log").symlink_to("/dev/full")
-    async with process(rig) as gateway:
+    async with process(rig, HASTY) as gateway:
         for _ in range(20):
             assert good(await asked(gateway, ASK), False) == "one"
         while (await status(gateway))["log_lines_dropped"] != 20:  # noqa: ASYNC110 - it tells no one
             await asyncio.sleep(0.01)
-        gateway.process.send_signal(signal.SIGTERM)
-        assert await ended(gateway) == 0
+        assert await gateway.stop() == 0
     told = [orjson.loads(line)["message"] for line in gateway.messages().splitlines()]
     assert [line for line in told if "log" in line] == ["lines of the access log are dropped: No space left on device"]
 
