@@ -222,36 +222,42 @@ class NotingConnector(aiohttp.TCPConnector):
     ) -> "Connection":
         """See BaseConnector."""
         connection = await super().connect(req, traces, timeout)
-        while (reused := connection.protocol in self._seen) and not _quiet(connection):
+        while connection.protocol in self._seen:
+            if _quiet(connection):
+                _reused.set(True)
+                return connection
             connection.close()
             connection = await super().connect(req, traces, timeout)
-        _reused.set(reused)
-        if connection.protocol is not None:
-            self._seen.add(connection.protocol)
+        _reused.set(False)
+        if connection.protocol is None or _shows(connection, _END):
+            connection.close()
+            raise ClosedUnsent
+        self._seen.add(connection.protocol)
         return connection
+
+
+class ClosedUnsent(aiohttp.ClientConnectionError):
+    """A fresh connection was closed before anything was written to it; aiohttp tells that like any other end."""
+
+
+_END = getattr(select, "POLLRDHUP", 0)
+"""The other side has closed; a reset shows whatever is looked for. Systems that cannot tell show that alone."""
 
 
 def _quiet(connection: "Connection") -> bool:
     """Whether nothing came on an idle connection, neither what aiohttp has read nor what it will: bytes or the end."""
-    protocol, transport = connection.protocol, connection.transport
-    if protocol is None or transport is None or protocol.should_close:
-        return False
-    unread = select.poll()
-    unread.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return not unread.poll(0)
+    protocol = connection.protocol
+    return protocol is not None and not protocol.should_close and not _shows(connection, select.POLLIN)
 
 
-def _unsent(error: OSError | aiohttp.ClientError) -> bool:
-    """Whether nothing was written: this is aiohttp's name for a connection that was closed before anything could be."""
-    return isinstance(error, aiohttp.ClientConnectionResetError)
-
-
-def _unread(error: OSError | aiohttp.ClientError, request: UpstreamRequest, after: float) -> bool:
-    """Whether a request on a reused connection that broke `after` so many seconds may be taken for unread: by a table
-    that wants no generation paid for twice only if it was not even sent."""
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return False
-    return _unsent(error) or (request.target.retries.safety == "safe" and after < REPLAY_WITHIN)
+def _shows(connection: "Connection", sign: int) -> bool:
+    """Whether the connection's socket shows one of these signs, of which the loop may not know yet, or is gone."""
+    transport = connection.transport
+    if transport is None or transport.is_closing():
+        return True
+    socket_of = select.poll()
+    socket_of.register(transport.get_extra_info("socket").fileno(), sign)
+    return bool(socket_of.poll(0))
 
 
 class HttpTransport:
@@ -282,8 +288,10 @@ class HttpTransport:
             raise fail(FailureKind.CONNECT, "The upstream could not be reached.") from None
         except aiohttp.ClientResponseError:
             raise fail(FailureKind.MALFORMED, "The upstream's answer was not valid HTTP.") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=_unsent(error))) from None
+        except ClosedUnsent:
+            raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=True)) from None
+        except (aiohttp.ClientError, OSError):
+            raise fail(FailureKind.SERVER, UNANSWERED) from None
         self._watch(response)
         return HttpResponse(response)
 
@@ -293,7 +301,9 @@ class HttpTransport:
         try:
             return await self._send(self._pooled[private], request, request_id)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if not (_reused.get(False) and _unread(error, request, time.monotonic() - begun)):
+            # A table that wants no generation paid for twice does not take likely for certain.
+            unread = request.target.retries.safety == "safe" and time.monotonic() - begun < REPLAY_WITHIN
+            if isinstance(error, aiohttp.ClientConnectorError) or not (unread and _reused.get(False)):
                 raise
         return await self._send(self._fresh[private], request, request_id)
 

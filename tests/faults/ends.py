@@ -118,7 +118,8 @@ async def accounted(rig: Rig) -> None:
 
 def health(rig: Rig, label: str = ONE) -> Health:
     """What is known of a deployment that has been asked."""
-    return next(known for (name, _), known in rig.app.dispatcher.deployments.healths._known.items() if name == label)
+    known = rig.app.dispatcher.deployments.healths._known
+    return next(found for (name, *_), found in known.items() if name == label)
 
 
 def strikes(rig: Rig, label: str = ONE) -> int:

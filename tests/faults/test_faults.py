@@ -20,6 +20,7 @@ from tests.faults import (  # noqa: F401 - they register
     upstream_limits,
     upstream_refusals,
     upstream_streams,
+    upstream_tls,
 )
 from tests.faults.registry import NOT_RUN, NUMBERS, Fault, faults
 from tests.faults.rig import descriptors, rig

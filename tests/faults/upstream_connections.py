@@ -1,26 +1,21 @@
-"""F01 to F12: connections that do not stand and answers that do not begin. Never an answer that says no."""
+"""F01 to F04 and F07 to F12: connections that do not stand, answers that do not begin. Never TLS, or a refusal."""
 
 import asyncio
-import datetime
 import socket
-import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from typing import Any, Final, cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 from unittest.mock import patch
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
-from typing_extensions import override
+import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 
 from providers.unified import JsonObject
-from proxy.upstream import tls
 from tests.faults.checks import good, refusal
 from tests.faults.ends import End, accounted, alone, elsewhere, executed, final, strikes, unspent
 from tests.faults.registry import fault, single_fault
 from tests.faults.rig import TABLE, Rig
-from tests.security.test_tls import LOCAL, NOW, Authority
 from tests.support.openai_wire import chat_frames
 from tests.support.script import Delay, Fin, Hang, Loop, Rst, Script, Send
 from tests.support.vendor import FakeVendor
@@ -32,7 +27,6 @@ FULL: Final = 10
 HASTY: Final = TABLE.replace("connect: 500ms", "connect: 200ms")
 NAMED: Final = TABLE.replace("127.0.0.1:${ONE}", "vendor.test:${ONE}")
 STRANGER: Final = TABLE.replace('"http://127.0.0.1:${ONE}/v1"', '"https://vendor.test:${ONE}/v1", allow_private: false')
-SECRET: Final = HASTY.replace("http://127.0.0.1:${ONE}", "https://localhost:${ONE}")
 STRICT: Final = TABLE.replace("  timeouts:", "  retries: {safety: strict}\n  timeouts:")
 OFF: Final = TABLE.replace("  timeouts:", "  retries: {safety: off}\n  timeouts:")
 BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace("total: 4s", "total: 500ms")
@@ -164,97 +158,37 @@ async def public_name_that_leads_inside(rig: Rig) -> None:
     assert rig.one.connections == 0
 
 
-# F05 and F06: TLS -----------------------------------------------------------------------------------------------------
-
-UNTRUSTED: Final = End(502, "upstream_error", "tls", retry="false", heard=0)
-
-STRANGERS: Final[tuple[Callable[[Authority, Path], ssl.SSLContext], ...]] = (
-    lambda authority, folder: Authority().server(folder, *LOCAL),
-    lambda authority, folder: authority.server(folder, x509.DNSName("other.example")),
-    lambda authority, folder: authority.server(folder, *LOCAL, until=NOW - datetime.timedelta(hours=1)),
-)
-"""Signed by nobody known, for another host, and expired."""
-
-
-class Listener(asyncio.Protocol):
-    """A vendor behind TLS that hangs up on whatever it hears after the handshake."""
-
-    def __init__(self) -> None:
-        self.heard = b""
-
-    @override
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    @override
-    def data_received(self, data: bytes) -> None:
-        self.heard += data
-        self._transport.close()
-
-
-@asynccontextmanager
-async def behind_tls(port: int, context: ssl.SSLContext) -> AsyncIterator[Listener]:
-    """A vendor there with this certificate."""
-    made = Listener()
-    server = await asyncio.get_running_loop().create_server(lambda: made, "127.0.0.1", port, ssl=context)
-    try:
-        yield made
-    finally:
-        server.close()
-        await server.wait_closed()
-
-
-def trust(rig: Rig, authority: Authority) -> None:
-    """Make the gateway's connections trust what this authority signs."""
-    context = tls.__wrapped__()
-    context.load_verify_locations(cadata=authority.signed(authority.key).public_bytes(Encoding.PEM).decode())
-    for connector in connectors(rig):
-        connector._ssl = context
-
-
-@fault(5, SECRET)
-async def certificate_that_proves_nothing(rig: Rig) -> None:
-    authority, folder = Authority(), rig.path.parent
-    trust(rig, authority)
-    await gone(rig.one)
-    for stranger in STRANGERS:
-        async with behind_tls(rig.one.port, stranger(authority, folder)) as listener:
-            await alone(rig, UNTRUSTED)
-            await elsewhere(rig, UNTRUSTED)
-            assert strikes(rig) == 2
-            assert listener.heard == b""
-        rig.forget()
-    assert unspent(rig) == FULL
-    async with behind_tls(rig.one.port, authority.server(folder, *LOCAL)) as listener:
-        await rig.ask("one/m")
-        assert listener.heard.startswith(b"POST /v1/completions")
-
-
-@fault(6, SECRET)
-async def handshake_that_hangs(rig: Rig) -> None:
-    rig.one.at_accept((Hang(),), (Hang(),))
-    await alone(rig, LATE)
-    await elsewhere(rig, LATE)
-    await rig.one.connected(0)
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
-
-
-@fault(6, SECRET)
-async def plain_text_where_tls_was_expected(rig: Rig) -> None:
-    plain: Script = (Send(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Fin())
-    rig.one.at_accept(plain, plain)
-    await alone(rig, UNTRUSTED)
-    await elsewhere(rig, UNTRUSTED)
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
-
-
 # F07 to F10: closed without an answer ---------------------------------------------------------------------------------
 
 UNHEARD: Final = End(502, "upstream_error", "server", heard=0)
 UNANSWERED: Final = End(502, "upstream_error", "server")
 ENDINGS: Final[tuple[Script, ...]] = ((Fin(),), (Rst(),))
+
+
+@fault(7)
+async def closed_right_after_accept_before_anything_was_sent(rig: Rig) -> None:
+    connect = aiohttp.TCPConnector.connect
+
+    async def slowly(
+        self: aiohttp.TCPConnector,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
+    ) -> Connection:
+        connection = await connect(self, req, traces, timeout)
+        while rig.one.open_connections:
+            await rig.one.connected(0)
+        return connection
+
+    for ending in ENDINGS:
+        rig.one.at_accept(ending, ending)
+        with patch.object(aiohttp.TCPConnector, "connect", slowly):
+            await alone(rig, UNHEARD)
+            await elsewhere(rig, UNHEARD)
+        assert strikes(rig) == 2
+        rig.forget()
+    assert executed(await rig.logged()) == [False] * 4
+    assert unspent(rig) == FULL
 
 
 @fault(7)

@@ -6,7 +6,10 @@ import socket
 from dataclasses import replace
 from typing import Literal
 
+import aiohttp
 import pytest
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 
 from providers.dialect import Retries
 from providers.failure import FailureKind, UpstreamError
@@ -278,6 +281,39 @@ async def test_a_call_on_a_fresh_connection_is_sent_once(vendor: FakeVendor, tra
         await opened(transport, vendor)
     assert caught.value.failure.kind is FailureKind.SERVER
     assert len(vendor.requests) == 1
+
+
+@pytest.mark.parametrize("ending", [Fin(), Rst()])
+async def test_a_call_on_a_connection_that_closed_before_it_was_unsent(
+    vendor: FakeVendor, transport: HttpTransport, monkeypatch: pytest.MonkeyPatch, ending: Fin | Rst
+) -> None:
+    connect = aiohttp.TCPConnector.connect
+
+    async def slowly(
+        self: aiohttp.TCPConnector,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
+    ) -> Connection:
+        connection = await connect(self, req, traces, timeout)
+        while vendor.open_connections:
+            await vendor.connected(0)
+        return connection
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "connect", slowly)
+    vendor.at_accept((ending,))
+    with pytest.raises(UpstreamError) as caught:
+        await opened(transport, vendor)
+    assert (caught.value.failure.kind, caught.value.failure.unsent) == (FailureKind.SERVER, True)
+
+
+async def test_a_call_on_a_connection_that_closed_unanswered_may_have_been_read(
+    vendor: FakeVendor, transport: HttpTransport
+) -> None:
+    vendor.at_accept((Fin(),))
+    with pytest.raises(UpstreamError) as caught:
+        await opened(transport, vendor)
+    assert not caught.value.failure.unsent
 
 
 async def test_a_call_is_sent_no_third_time(vendor: FakeVendor, transport: HttpTransport) -> None:

@@ -1,0 +1,106 @@
+"""F05 and F06: certificates that prove nothing, and handshakes that do not end. Never what comes after one."""
+
+import asyncio
+import datetime
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, cast
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from typing_extensions import override
+
+from proxy.upstream import tls
+from tests.faults.ends import End, alone, elsewhere, strikes, unspent
+from tests.faults.registry import fault
+from tests.faults.rig import Rig
+from tests.faults.upstream_connections import FULL, HASTY, LATE, connectors, gone
+from tests.security.test_tls import LOCAL, NOW, Authority
+from tests.support.script import Fin, Hang, Script, Send
+
+SECRET: Final = HASTY.replace("http://127.0.0.1:${ONE}", "https://localhost:${ONE}")
+
+UNTRUSTED: Final = End(502, "upstream_error", "tls", retry="false", heard=0)
+
+STRANGERS: Final[tuple[Callable[[Authority, Path], ssl.SSLContext], ...]] = (
+    lambda authority, folder: Authority().server(folder, *LOCAL),
+    lambda authority, folder: authority.server(folder, x509.DNSName("other.example")),
+    lambda authority, folder: authority.server(folder, *LOCAL, until=NOW - datetime.timedelta(hours=1)),
+)
+"""Signed by nobody known, for another host, and expired."""
+
+
+class Listener(asyncio.Protocol):
+    """A vendor behind TLS that hangs up on whatever it hears after the handshake."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self.heard += data
+        self._transport.close()
+
+
+@asynccontextmanager
+async def behind_tls(port: int, context: ssl.SSLContext) -> AsyncIterator[Listener]:
+    """A vendor there with this certificate."""
+    made = Listener()
+    server = await asyncio.get_running_loop().create_server(lambda: made, "127.0.0.1", port, ssl=context)
+    try:
+        yield made
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def trust(rig: Rig, authority: Authority) -> None:
+    """Make the gateway's connections trust what this authority signs."""
+    context = tls.__wrapped__()
+    context.load_verify_locations(cadata=authority.signed(authority.key).public_bytes(Encoding.PEM).decode())
+    for connector in connectors(rig):
+        connector._ssl = context
+
+
+@fault(5, SECRET)
+async def certificate_that_proves_nothing(rig: Rig) -> None:
+    authority, folder = Authority(), rig.path.parent
+    trust(rig, authority)
+    await gone(rig.one)
+    for stranger in STRANGERS:
+        async with behind_tls(rig.one.port, stranger(authority, folder)) as listener:
+            await alone(rig, UNTRUSTED)
+            await elsewhere(rig, UNTRUSTED)
+            assert strikes(rig) == 2
+            assert listener.heard == b""
+        rig.forget()
+    assert unspent(rig) == FULL
+    async with behind_tls(rig.one.port, authority.server(folder, *LOCAL)) as listener:
+        await rig.ask("one/m")
+        assert listener.heard.startswith(b"POST /v1/completions")
+
+
+@fault(6, SECRET)
+async def handshake_that_hangs(rig: Rig) -> None:
+    rig.one.at_accept((Hang(),), (Hang(),))
+    await alone(rig, LATE)
+    await elsewhere(rig, LATE)
+    await rig.one.connected(0)
+    assert unspent(rig) == FULL
+    assert strikes(rig) == 2
+
+
+@fault(6, SECRET)
+async def plain_text_where_tls_was_expected(rig: Rig) -> None:
+    plain: Script = (Send(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Fin())
+    rig.one.at_accept(plain, plain)
+    await alone(rig, UNTRUSTED)
+    await elsewhere(rig, UNTRUSTED)
+    assert unspent(rig) == FULL
+    assert strikes(rig) == 2
