@@ -102,24 +102,25 @@ async def committed(rig: Rig, script: Script, path: str = COMPLETIONS, model: st
     return Answer(status, headers, first + rest, whole)
 
 
-async def fails_over(rig: Rig, script: Script, status: int, code: str, kind: str) -> None:
+async def fails_over(rig: Rig, script: Script, status: int, code: str, kind: str, calls: int = 1) -> None:
     """A failure before any content: this status and code where there is nobody else, else another's answer.
 
-    `kind` is what the log and the metrics call it.
+    `kind` is what the log and the metrics call it, `calls` how often a deployment is asked that is alone.
     """
     rig.forget()
     before = len(rig.one.requests), await rig.attempts("one/m/default", kind)
-    rig.one.answer(script, script)
+    rig.one.answer(*[script] * (calls + 1))
     assert refusal(await rig.ask("one/m")) == (status, code)
     other = await rig.ask("both")
     assert good(other, rig.stream) == "two"
     assert (other.headers["x-dragoman-deployment"], other.headers["x-dragoman-attempts"]) == ("two/m/default", "2")
-    assert len(rig.one.requests) == before[0] + 2
+    assert len(rig.one.requests) == before[0] + calls + 1
     *_, alone, fallen = await rig.logged()
-    assert await rig.attempts("one/m/default", kind) == before[1] + 2
+    assert await rig.attempts("one/m/default", kind) == before[1] + calls + 1
     assert (alone["status"], alone["code"]) == (status, code)
     assert alone["outcome"] == ("timeout" if kind == "timeout" else "upstream_error")
     assert (fallen["status"], fallen["outcome"]) == (200, "ok")
-    for line in (alone, fallen):
-        (attempt,) = cast(list[JsonObject], line["attempts"])
-        assert (attempt["deployment"], attempt["outcome"]) == ("one/m/default", kind)
+    for line, count in ((alone, calls), (fallen, 1)):
+        attempts = cast(list[JsonObject], line["attempts"])
+        ends = [(attempt["deployment"], attempt["outcome"]) for attempt in attempts]
+        assert ends == [("one/m/default", kind)] * count

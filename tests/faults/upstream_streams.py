@@ -50,7 +50,8 @@ async def error_in_the_middle_of_an_answer(rig: Rig) -> None:
     if rig.stream:
         await breaks(rig, MORE + ERROR + FINISH + DONE, "upstream_error", "server")
     else:
-        await fails_over(rig, sse_answer([CONTENT, MORE, ERROR, FINISH, DONE]), 502, "upstream_error", "server")
+        script = sse_answer([CONTENT, MORE, ERROR, FINISH, DONE])
+        await fails_over(rig, script, 502, "upstream_error", "server", calls=2)
 
 
 @fault(33)
