@@ -117,10 +117,15 @@ class Admitted:
         admission.requests += 1
         admission.body_bytes += length
 
-    def holds(self, length: int) -> None:
-        """The body has come; it is that long, whatever was announced."""
-        self._admission.body_bytes += length - self._held
+    def holds(self, length: int) -> bool:
+        """So much of the body has come, which of a chunked one nobody announced. False where that is too much together
+        with the others."""
+        admission = self._admission
+        if length <= self._held:
+            return True
+        admission.body_bytes += length - self._held
         self._held = length
+        return length == admission.body_bytes or admission.body_bytes <= admission.lids.body_bytes
 
     def commit(self) -> None:
         """Its stream begins."""

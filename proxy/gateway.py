@@ -123,10 +123,9 @@ class Gateway:
             return self._models(snapshot, team, route, record)
         arriving = self._clock()
         try:
-            body = await read_body(http)
+            body = await read_body(http, partial(self._hold, record, admitted))
         finally:
             record.client_waited = self._clock() - arriving
-        admitted.holds(len(body))
         given = (action, body, snapshot.default_models.get(surface.name))
         request = surface.parse(*given) if len(body) <= BRIEF else await asyncio.to_thread(surface.parse, *given)
         record.asked, record.stream = request.model, request.stream
@@ -184,13 +183,21 @@ class Gateway:
         keep = may_stay(http) and not self.draining
         return self._sheds.answer(surface, reason, record.request_id, keep)
 
+    def _hold(self, record: RequestRecord, admitted: Admitted, length: int) -> None:
+        """So much of a body has come. Raises GatewayError where that is too much together with the others."""
+        if not admitted.holds(length):
+            raise self._overloaded(record, Reason.BODY_BYTES)
+
     def _may_stream(self, record: RequestRecord) -> None:
         """Raises GatewayError where no more streams are taken on."""
         reason = self._admission.refuses_streams()
         if reason is not None:
-            record.outcome = "shed"
-            self._metrics.shed(reason)
-            raise overloaded(reason)
+            raise self._overloaded(record, reason)
+
+    def _overloaded(self, record: RequestRecord, reason: Reason) -> GatewayError:
+        record.outcome = "shed"
+        self._metrics.shed(reason)
+        return overloaded(reason)
 
     def _models(self, snapshot: Snapshot, team: Team, route: Route, record: RequestRecord) -> ReadyResponse:
         if route.tail is None:

@@ -82,23 +82,28 @@ def fresh_id() -> str:
     return f"{_bits(96):024x}"
 
 
-async def read_body(http: web.BaseRequest) -> bytes:
-    """The request body. Raises GatewayError 413 when it is too large, from the declared length where there is one, 408
-    when it does not arrive, and 415 when it is compressed: its length would say nothing of the memory it takes."""
+async def read_body(http: web.BaseRequest, arrived: Callable[[int], None]) -> bytes:
+    """The request body; `arrived` is told how much of it there is while it comes and at its end, and may refuse it.
+
+    Raises GatewayError 413 when it is too large, from the declared length where there is one, 408 when it does not
+    arrive, and 415 when it is compressed: its length would say nothing of the memory it takes.
+    """
     limit = http.client_max_size
     if (http.content_length or 0) > limit:
         raise too_large(limit)
     if http.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
         raise bad_http("The request body must not be compressed; send it without Content-Encoding.", 415)
     try:
-        return await (http.read() if http.content.is_eof() else _arriving(http))
+        body = await (http.read() if http.content.is_eof() else _arriving(http, arrived))
     except web.HTTPRequestEntityTooLarge:
         raise too_large(limit) from None
     except web.RequestPayloadError:
         raise bad_http("The request body could not be read.") from None
+    arrived(len(body))
+    return body
 
 
-async def _arriving(http: web.BaseRequest) -> bytes:
+async def _arriving(http: web.BaseRequest, arrived: Callable[[int], None]) -> bytes:
     body = bytearray()
     started = asyncio.get_running_loop().time()
     clock = asyncio.timeout(BODY_WAIT)
@@ -109,6 +114,7 @@ async def _arriving(http: web.BaseRequest) -> bytes:
                 body += piece
                 if len(body) > http.client_max_size:
                     raise too_large(http.client_max_size)
+                arrived(len(body))
                 clock.reschedule(started + BODY_WAIT + len(body) / BODY_PACE)
     except TimeoutError:
         raise bad_http(f"The request body did not arrive within {BODY_WAIT:g} s and 1 s per 100 kB.", 408) from None

@@ -17,7 +17,7 @@ from proxy import deadlines, server
 from tests.faults.checks import SURFACES, good, refusal
 from tests.faults.memory import growth
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import AUTH, Rig
+from tests.faults.rig import AUTH, TABLE, Rig
 from tests.proxy.raw_client import RawClient, connected, request
 from tests.support.openai_wire import completion, completion_frames
 from tests.support.script import Hang, Loop, Script, Send
@@ -326,6 +326,28 @@ async def body_at_the_limit(rig: Rig) -> None:
         await client.send(whole)
         assert good(await client.answer(), rig.stream) == "hello"
     assert len(rig.one.requests[0].body) >= MAX_BODY - len(body)
+
+
+LITTLE: Final = TABLE.replace("server: {", "server: {limits: {body_bytes: 1MiB}, ", 1)
+
+
+@single_fault(49, LITTLE)
+async def bodies_that_are_too_much_together_and_say_no_length(rig: Rig) -> None:
+    """They are counted as they come: where 1 MiB is held, ten of 100 KiB may come, and the eleventh may not."""
+    rig.asked += 11
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(rig.port)) for _ in range(11)]
+        for number, client in enumerate(clients):
+            while rig.app.admission.body_bytes < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
+                await asyncio.sleep(0.001)
+            await client.send(head_of("/v5/completions", "Transfer-Encoding: chunked") + chunk(b" " * 100 * 1024))
+        answer = await clients[-1].answer()
+        assert refusal(answer, "/v5/completions") == (503, "overloaded")
+        assert (answer.headers["retry-after"], answer.headers.get("x-should-retry")) == ("1", None)
+        assert rig.app.admission.body_bytes == 1000 * 1024
+    lines = await rig.logged()
+    assert sorted(str(line["outcome"]) for line in lines) == ["client_gone"] * 10 + ["shed"]
+    assert good(await rig.ask(), False) == "one"
 
 
 @single_fault(49)

@@ -66,7 +66,7 @@ def test_bodies_are_let_in_up_to_their_bytes() -> None:
     held = admission.begin(600)
     assert admission.refusal(400) is None
     assert admission.refusal(401) is Reason.BODY_BYTES
-    held.holds(0)
+    held.end()
     assert admission.refusal(1000) is None
 
 
@@ -89,10 +89,24 @@ def test_a_body_beyond_the_lid_is_let_in_alone() -> None:
 def test_a_body_whose_length_was_not_announced_counts_when_it_came() -> None:
     admission = door()
     held = admission.begin(0)
-    held.holds(700)
+    assert held.holds(300)
+    assert held.holds(700)
+    assert held.holds(500)
     assert admission.body_bytes == 700
     held.end()
     assert admission.body_bytes == 0
+
+
+def test_bodies_that_nobody_announced_are_refused_where_they_are_too_much_together() -> None:
+    admission = door()
+    alone = admission.begin(0)
+    assert alone.holds(5000)
+    alone.end()
+    first, second = admission.begin(0), admission.begin(600)
+    assert first.holds(400)
+    assert second.holds(600)
+    assert not first.holds(401)
+    assert admission.body_bytes == 1001
 
 
 @pytest.mark.parametrize(
@@ -158,9 +172,9 @@ def test_what_is_under_the_lids_is_what_has_begun_and_not_ended(steps: list[tupl
             case "begin" if admission.refusal(number) is None:
                 waiting.append((admission.begin(number), number))
             case "holds" if waiting:
-                admitted, _ = waiting.pop()
+                admitted, length = waiting.pop()
                 admitted.holds(number)
-                waiting.append((admitted, number))
+                waiting.append((admitted, max(length, number)))
             case "commit" if waiting and admission.refuses_streams() is None:
                 admitted, length = waiting.pop(number % len(waiting))
                 admitted.commit()

@@ -24,13 +24,14 @@ class Echo:
     def __init__(self) -> None:
         self.reading = asyncio.Event()
         self.raised: Exception | None = None
+        self.sizes: list[int] = []
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
         self.reading.set()
         if self.raised is not None:
             raise self.raised
         try:
-            return web.Response(body=await read_body(http), headers=dict(BASE_HEADERS))
+            return web.Response(body=await read_body(http, self.sizes.append), headers=dict(BASE_HEADERS))
         except GatewayError as error:
             return web.Response(status=error.facts.status, text=error.facts.message)
 
@@ -130,8 +131,8 @@ async def test_a_body_that_stalls_is_not_waited_for_for_ever(port: int, monkeypa
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 16", "Transfer-Encoding: chunked"])
-async def test_a_body_that_keeps_its_pace_is_waited_for(
-    port: int, framing: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_body_that_keeps_its_pace_is_waited_for_and_counted(
+    port: int, handler: Echo, framing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "BODY_WAIT", 0.2)
     monkeypatch.setattr(server, "BODY_PACE", 4)
@@ -143,6 +144,7 @@ async def test_a_body_that_keeps_its_pace_is_waited_for(
             await client.send(b"4\r\nabcd\r\n" if chunked else b"abcd")
         await client.send(b"0\r\n\r\n" if chunked else b"")
         assert (await client.answer()).body == b"abcd" * 4
+    assert handler.sizes == [4, 8, 12, 16, 16]
 
 
 async def test_a_body_that_drips_is_not_waited_for(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
