@@ -3,7 +3,7 @@
 Never how one is found: that is beside it, in the modules named `load_`, `soak` and `fuzz`.
 """
 
-from tests.trust import fuzz, load_dead, load_drain, load_reload
+from tests.trust import fuzz, fuzz_server, load_dead, load_drain, load_memory, load_reload
 from tests.trust.figure import Figure, Sabotage
 
 LOAD_FIGURES: tuple[Figure, ...] = (
@@ -35,6 +35,28 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         1.0,
     ),
     Figure(
+        "R12",
+        "Memory of an idle relayed stream",
+        "at most 40 KB, and 220 MB with 4,000 of them",
+        "N",
+        load_memory.r12,
+        Sabotage(
+            "proxy/gateway.py",
+            "        await response.prepare(http)\n        return response\n",
+            '        await response.prepare(http)\n        response["x"] = b"x" * 2**16\n        return response\n',
+        ),
+        0.6,
+    ),
+    Figure(
+        "R13",
+        "Slow readers",
+        "at most 512 KB for each of 200 that never read, closed at 60 s, upstream paused",
+        "N",
+        load_memory.r13,
+        Sabotage("proxy/deadlines.py", "CLIENT_STALL = 60.0", "CLIENT_STALL = 6000.0"),
+        1.8,
+    ),
+    Figure(
         "R15",
         "Retry amplification, every upstream dead",
         "at most 1.3 tries a request with ejection off, 0.1 with it on",
@@ -64,10 +86,23 @@ LOAD_FIGURES: tuple[Figure, ...] = (
     Figure(
         "R23",
         "Fuzz, parsers",
-        "0 unexpected exceptions in 200,000 runs of each parser of bytes from outside, 10,000 of each vendor's decoders",
+        "0 unexpected exceptions in 200,000 runs of each parser of bytes from outside, 10,000 of a vendor's decoders",
         "N",
         fuzz.r23,
         Sabotage("providers/eventstream.py", "except (IndexError, struct.error):", "except struct.error:"),
+        4.0,
+    ),
+    Figure(
+        "R25",
+        "Fuzz, whole server",
+        "0 status 500, 0 without an envelope, 0 lags above 100 ms in 100,000 requests and 20,000 raw connections",
+        "N",
+        fuzz_server.r25,
+        Sabotage(
+            "proxy/server.py",
+            'error = bad_http("The request could not be read as HTTP.", status)',
+            "error = internal()",
+        ),
         4.0,
     ),
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.trust import load_dead, load_drain, load_reload
+from tests.trust import load_dead, load_drain, load_memory, load_reload
 from tests.trust.load_drain import Crowd
 
 
@@ -45,3 +45,14 @@ def test_a_vendor_that_is_killed_costs_no_client_an_answer_for_long(tmp_path: Pa
 
 def test_a_hanging_deployment_is_left_alone(tmp_path: Path) -> None:
     assert "100 requests" in load_dead.one_of_three_hanging(tmp_path, 100.0, 100, 5.0).value
+
+
+def test_idle_streams_are_weighed(tmp_path: Path) -> None:
+    held = uvloop.run(load_memory.idle_streams(tmp_path, 40))
+    assert held.streams == 40
+    assert held.loaded > held.at_rest > 0
+
+
+def test_clients_that_never_read_stop_the_upstream(tmp_path: Path) -> None:
+    seen = uvloop.run(load_memory.unread_streams(tmp_path, 2, 0.1))
+    assert (seen.more, seen.last, seen.well) == (0, None, True)

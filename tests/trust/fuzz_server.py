@@ -1,0 +1,295 @@
+"""Throws broken requests and broken bytes at a whole gateway, and stops: `python -m tests.trust.fuzz_server --count N`.
+
+Never a broken vendor. Two ways: requests whose framing is right and whose target, headers and body are not, each of
+which has to be answered; and connections with bytes that are hardly HTTP, on which each answer has to be sound.
+"""
+
+import argparse
+import asyncio
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import orjson
+import uvloop
+
+from tests.proxy.raw_client import RawClient, connected
+from tests.proxy.smuggling import REFUSED
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.vendor import FakeVendor
+from tests.trust.figure import Result
+from tests.trust.fuzz_mutate import Mutator
+from tests.trust.fuzz_targets import CHATS, REQUESTS
+from tests.trust.load_client import KEY
+from tests.trust.load_rig import apart, port_of, quick, table
+
+OPERATOR_KEY = b"sk-of-the-operator"
+PATIENCE = 20.0
+"""Seconds in which a whole request has to be answered."""
+
+LANES = 12
+"""Connections at once."""
+
+BATCH = 1200
+"""Requests that are made before they are sent."""
+
+SILENCE = 0.05
+"""Seconds after which a connection with bytes that may want more is left."""
+
+LAG = re.compile(r"dragoman_event_loop_lag_seconds(\{|$)")
+ANSWER = re.compile(rb"HTTP/1\.[01] (\d{3})[^\r]*\r\n((?:[^\r\n]+\r\n)*)\r\n")
+LIMIT = 0.1
+"""Seconds that the loop may be late."""
+
+TARGETS = (
+    b"/v1/completions",
+    b"/v1/chat/completions",
+    b"/v4/beta/completions",
+    b"/v5/chat/completions",
+    b"/inference/v1/completions",
+    b"/api/v1/compatibility/openai/v1/chat/completions",
+    b"/v1/fim/completions",
+    b"/v1/models/mock/echo",
+    b"/v1/embeddings",
+    b"//v1//completions?a=b",
+)
+METHODS = (b"POST",) * 45 + (b"GET", b"PUT", b"HEAD", b"OPTIONS", b"DELETE")
+HEADERS = (
+    b"Content-Type: application/json",
+    b"x-request-id: abc",
+    b"x-request-timeout: 5",
+    b"Accept: text/event-stream",
+    b"Cookie: a=b",
+    b"Connection: keep-alive",
+)
+FORBIDDEN = re.compile(rb"(?i)^(content-length|transfer-encoding|expect|upgrade|connection)\b|[\r\n\x00]")
+"""What a mutated header may not be: it would change the framing, which the other way is for."""
+
+
+@dataclass(slots=True)
+class Broken:
+    """What was counted: answers by status, and a line for each promise that was broken."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    found: list[str] = field(default_factory=list)
+    silent: int = 0
+    worst_lag: float = 0.0
+
+    def check(self, status: int, body: bytes, sent: bytes) -> None:
+        """Take note of one whole answer."""
+        self.statuses[status] += 1
+        if status == 500 or status not in range(200, 600):
+            self.found.append(f"status {status} to {sent[:400]!r}")
+        elif status >= 400 and not enveloped(body):
+            self.found.append(f"no envelope with {status}: {body[:200]!r} to {sent[:400]!r}")
+        elif OPERATOR_KEY in body:
+            self.found.append(f"the operator's key to {sent[:400]!r}")
+
+
+def enveloped(body: bytes) -> bool:
+    """Whether an error's body is an object with an error in it."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    error = value.get("error") if isinstance(value, dict) else None
+    return isinstance(error, dict) and isinstance(error.get("message"), str)
+
+
+class Requests:
+    """Makes requests whose framing is right."""
+
+    def __init__(self, draw: Random) -> None:
+        self._draw = draw
+        self._seeds = [body.replace(b"v/m", b"fake/m") for body in (*REQUESTS, *CHATS)]
+        self._bodies = Mutator(draw, self._seeds)
+        self._lines = Mutator(draw, HEADERS)
+        self._targets = Mutator(draw, TARGETS)
+
+    def next(self) -> bytes:
+        """One more."""
+        draw = self._draw
+        target = draw.choice(TARGETS)
+        if draw.random() < 0.1:
+            target = re.sub(rb"[^!-~]", b"%00", self._targets.input()[:2000]) or b"/"
+        body = self._bodies.input() if draw.random() < 0.8 else draw.choice(self._seeds)
+        lines = [b"%s %s HTTP/1.1" % (draw.choice(METHODS), target), b"Host: gateway"]
+        if draw.random() < 0.95:
+            lines.append(b"Authorization: Bearer " + KEY.encode())
+        lines += [draw.choice(HEADERS), b"Content-Length: %d" % len(body)]
+        if draw.random() < 0.2 and not FORBIDDEN.search(line := self._lines.input()[:4000]):
+            lines.append(line)
+        return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+class Streams:
+    """Makes the bytes of whole connections."""
+
+    def __init__(self, draw: Random) -> None:
+        requests = Requests(draw)
+        seeds = [*REFUSED.values(), *(requests.next() for _ in range(50)), bytes(range(256))]
+        tokens = (b"Transfer-Encoding: chunked\r\n", b"Content-Length: 5\r\n", b"HTTP/1.1", b"0\r\n\r\n", b"ffff\r\n")
+        self._mutator = Mutator(draw, seeds, (*tokens, b"\r\n\r\n", b"Expect: 100-continue\r\n"))
+
+    def next(self) -> bytes:
+        """One more."""
+        return self._mutator.input()
+
+
+NO_BODY = b'{"error":{"message":""}}'
+"""Stands for the body of an answer that has none, so that none is missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """One answer; `last` says that the connection closes after it."""
+
+    status: int
+    body: bytes
+    whole: bool
+    last: bool
+
+
+async def answer(client: RawClient, sent: bytes) -> Got:
+    """The answer to a request. Raises IncompleteReadError and OSError where there is none."""
+    first, *lines = (await client.reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+    fields = dict(line.split(b": ", 1) for line in lines if line)
+    status, last = int(first.split()[1]), first.startswith(b"http/1.0") or fields.get(b"connection") == b"close"
+    if sent.startswith(b"HEAD "):
+        return Got(status, NO_BODY, True, last)
+    if fields.get(b"transfer-encoding") == b"chunked":
+        body, whole = await client.chunks()
+        return Got(status, body, whole, last)
+    return Got(status, await client.reader.readexactly(int(fields[b"content-length"])), True, last)
+
+
+async def ask_all(port: int, requests: Sequence[bytes], broken: Broken) -> None:
+    """Send them one after the other, on one connection for as long as it stands."""
+    left = list(reversed(requests))
+    while left:
+        async with connected(port) as client:
+            stands = True
+            while left and stands:
+                stands = await ask(client, left.pop(), broken)
+
+
+async def ask(client: RawClient, sent: bytes, broken: Broken) -> bool:
+    """Send one request, and gives whether its connection can take another."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await client.send(sent)
+            got = await answer(client, sent)
+    except TimeoutError:
+        broken.found.append(f"no answer in {PATIENCE:g} s to {sent[:400]!r}")
+        return False
+    except (asyncio.IncompleteReadError, OSError) as error:
+        broken.found.append(f"{type(error).__name__} instead of an answer to {sent[:400]!r}")
+        return False
+    if not got.whole and b'"error":' not in got.body:
+        broken.found.append(f"a cut answer to {sent[:400]!r}")
+    broken.check(got.status, got.body, sent)
+    return got.whole and not got.last
+
+
+async def throw(port: int, data: bytes, broken: Broken) -> None:
+    """Send these bytes on a connection, and look at whatever comes back until there is nothing more."""
+    got = bytearray()
+    async with connected(port) as client:
+        try:
+            await client.send(data)
+            while piece := await asyncio.wait_for(client.reader.read(65536), SILENCE):
+                got += piece
+        except (TimeoutError, OSError):
+            pass  # it waits for more, or has closed on what it did not read
+    if not got:
+        broken.silent += 1
+    for status, body in answers_in(bytes(got)):
+        broken.check(status, body, data)
+    if b"Traceback" in got or OPERATOR_KEY in got:
+        broken.found.append(f"{bytes(got)[:200]!r} to {data[:400]!r}")
+
+
+def answers_in(got: bytes) -> list[tuple[int, bytes]]:
+    """The whole answers with a length in what a connection gave; of a stream, and of what is cut, only the status."""
+    found = []
+    while match := ANSWER.match(got):
+        status, rest = int(match[1]), got[match.end() :]
+        length = re.search(rb"(?i)content-length: *(\d+)", match[2])
+        size = int(length[1]) if length else 0
+        if status == 100:
+            got = rest
+            continue
+        body, got = rest[:size], rest[size:] if length else b""
+        # An answer to HEAD has a length and no body.
+        cut = status >= 400 and (not body or len(body) < size)
+        found.append((status, NO_BODY if cut else body))
+    return found
+
+
+async def watch(gateway: RunningGateway, broken: Broken) -> None:
+    """Look at the loop's lag once a second, for ever."""
+    while True:
+        await asyncio.sleep(1)
+        lags = [value for name, value in (await gateway.metrics()).items() if LAG.match(name)]
+        broken.worst_lag = max(broken.worst_lag, *lags)
+
+
+async def fuzz(folder: Path, requests: int, streams: int, seed: int) -> Broken:
+    """So many requests and connections, a dozen at once."""
+    broken, draw = Broken(), Random(seed)
+    async with FakeVendor(quick) as vendor:
+        text = table({"fake": vendor.base_url}, ["fake/*: {}", "mock/*: {}"]).replace(
+            "vendors:", "vendors:\n  mock: {}"
+        )
+        async with running_gateway(text, folder) as gateway:
+            with apart(gateway.process.pid):
+                watching = asyncio.ensure_future(watch(gateway, broken))
+                port, made, thrown = port_of(gateway), Requests(draw), Streams(draw)
+                for start in range(0, requests, BATCH):
+                    batch = [made.next() for _ in range(min(BATCH, requests - start))]
+                    await asyncio.gather(*(ask_all(port, batch[lane::LANES], broken) for lane in range(LANES)))
+                    vendor.requests.clear()
+                for start in range(0, streams, LANES * 4):
+                    lanes = range(min(LANES * 4, streams - start))
+                    await asyncio.gather(*(throw(port, thrown.next(), broken) for _ in lanes))
+                watching.cancel()
+                assert await gateway.stop() == 0
+    return broken
+
+
+def whole_server(folder: Path, requests: int, streams: int) -> Result:
+    """The figure."""
+    broken = uvloop.run(fuzz(folder, requests, streams, 0))
+    counts = ", ".join(f"{count} x {status}" for status, count in broken.statuses.most_common(6))
+    first = f"; first: {broken.found[0]}" if broken.found else ""
+    value = (
+        f"{len(broken.found)} answers that were 500, no envelope or none, of {requests} requests and {streams} raw "
+        f"connections ({counts}, {broken.silent} connections waited for more); the loop was late by "
+        f"{broken.worst_lag * 1000:.0f} ms at most{first}"
+    )
+    return Result(value, not broken.found and broken.worst_lag <= LIMIT)
+
+
+def r25(folder: Path) -> Result:
+    """A hundred thousand requests and twenty thousand connections."""
+    return whole_server(folder, 100_000, 20_000)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fuzz as the command line says; 1 when a promise was broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.trust.fuzz_server", description=__doc__)
+    parser.add_argument("--count", type=int, default=100_000, help="requests; connections are a fifth (%(default)s)")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        result = whole_server(Path(folder), given.count, given.count // 5)
+    print(result.value)
+    return 0 if result.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

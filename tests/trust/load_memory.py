@@ -1,0 +1,223 @@
+"""What streams that nobody reads, or that say nothing, cost in memory (R12, R13). Never what they cost in time."""
+
+import asyncio
+import resource
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvloop
+
+from tests.bench.cpu import resident_bytes
+from tests.support.gateway import running_gateway
+from tests.support.openai_wire import completion_frames
+from tests.support.wire import chunk, head
+from tests.trust.figure import Result
+from tests.trust.load_client import ask, asking
+from tests.trust.load_rig import apart, many, port_of, table
+
+HEAD = head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
+FRAMES = completion_frames(["x" * 200])
+SPARE = 500
+"""Descriptors that are left alone, of those that this process or the gateway may have."""
+
+TOGETHER = 50
+"""Connections that are opened at once."""
+
+NARROW = 4096
+"""Bytes of the buffer of a client that does not read."""
+
+
+@dataclass(slots=True)
+class Source:
+    """A vendor that streams: one text, then nothing more, or texts for as long as they are taken. It counts."""
+
+    endless: bool
+    port: int = 0
+    streams: int = 0
+    sent: int = 0
+    closed: int = 0
+    _writers: list[asyncio.StreamWriter] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, and the one request on it."""
+        self._writers.append(writer)
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(HEAD + chunk(FRAMES[0]))
+            self.streams += 1
+            while self.endless and not writer.is_closing():
+                writer.write(chunk(FRAMES[0]) * 32)
+                await writer.drain()
+                self.sent += 32 * len(FRAMES[0])
+            while await reader.read(65536):
+                pass
+        except (asyncio.IncompleteReadError, OSError):
+            pass  # it was closed, which is what is counted
+        finally:
+            self.closed += 1
+            writer.transport.abort()
+
+
+@asynccontextmanager
+async def source(endless: bool) -> AsyncIterator[Source]:
+    """The vendor, for as long as the block."""
+    vendor = Source(endless)
+    server = await asyncio.start_server(vendor.serve, "127.0.0.1", 0, backlog=1024)
+    vendor.port = server.sockets[0].getsockname()[1]
+    try:
+        yield vendor
+    finally:
+        server.close()
+        for writer in vendor._writers:
+            writer.transport.abort()
+
+
+async def until(reached: Callable[[], bool], seconds: float) -> bool:
+    """Wait until it is so, for so long at most."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while not reached() and loop.time() < end:  # noqa: ASYNC110 - another process tells no one
+        await asyncio.sleep(0.05)
+    return reached()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """So many streams at once: bytes of the gateway at rest, with all of them, and after they were closed."""
+
+    streams: int
+    at_rest: int
+    loaded: int
+    after: int
+
+    @property
+    def each(self) -> float:
+        """Bytes for one."""
+        return (self.loaded - self.at_rest) / self.streams
+
+
+def affordable(streams: int) -> int:
+    """As many streams as there are descriptors for: two in the gateway, two here, for each."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(streams, (soft - SPARE) // 2)
+
+
+async def idle_streams(folder: Path, streams: int) -> Held:
+    """Open them, a few at a time, and look at the gateway's memory when each has its first text."""
+    async with AsyncExitStack() as stack:
+        vendor = await stack.enter_async_context(source(endless=False))
+        models = many("fake", streams)
+        text = table({"fake": f"http://127.0.0.1:{vendor.port}"}, [f"{model}: {{}}" for model in models])
+        gateway = await stack.enter_async_context(running_gateway(text, folder))
+        stack.enter_context(apart(gateway.process.pid))
+        pid, port = gateway.process.pid, port_of(gateway)
+        at_rest = resident_bytes(pid)
+        writers: list[asyncio.StreamWriter] = []
+
+        async def begin(number: int) -> None:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writers.append(writer)
+            writer.write(asking(models[number % len(models)], stream=True))
+            if not (await reader.readline()).startswith(b"HTTP/1.1 200"):
+                # New requests are turned away while the loop is late, which on a busy machine it may be.
+                writers.remove(writer)
+                await asyncio.sleep(1)
+                return await begin(number)
+            await reader.readuntil(b"\n\n")
+
+        for start in range(0, streams, TOGETHER):
+            await asyncio.gather(*(begin(number) for number in range(start, min(start + TOGETHER, streams))))
+        loaded = resident_bytes(pid)
+        for writer in writers:
+            writer.transport.abort()
+        assert await until(lambda: vendor.closed >= streams, 30.0), "streams whose client left are still open"
+        return Held(streams, at_rest, loaded, resident_bytes(pid))
+
+
+def idle_memory(folder: Path, streams: int) -> Result:
+    """The figure for so many idle streams, or for as many as there are descriptors for."""
+    held = uvloop.run(idle_streams(folder, affordable(streams)))
+    fewer = "" if held.streams == streams else f" (not {streams}: descriptors)"
+    value = (
+        f"{held.each / 1024:.1f} KB for each of {held.streams} idle streams{fewer}; {held.loaded / 2**20:.0f} MB with "
+        f"them, {held.at_rest / 2**20:.0f} MB at rest, {held.after / 2**20:.0f} MB after"
+    )
+    return Result(value, held.streams == streams and held.each <= 40 * 1024 and held.loaded <= 220 * 2**20)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Clients that do not read: bytes of the gateway's memory for each, and from the moment at which the vendor stood
+    still: bytes that it sent all the same, seconds to the first and the last closing, None where some stayed. `well`
+    says that the gateway still answers."""
+
+    each: float
+    more: int
+    first: float
+    last: float | None
+    well: bool
+
+
+async def _still(vendor: Source) -> int:
+    """Wait until every buffer on the way is full, or for half a minute; the bytes that it took."""
+    sent = -1
+    for _ in range(30):
+        if sent == vendor.sent:
+            break
+        sent = vendor.sent
+        await asyncio.sleep(1)
+    return sent
+
+
+async def unread_streams(folder: Path, clients: int, patience: float) -> Unread:
+    """Clients that ask for endless streams and read nothing, until they are closed or patience ends."""
+    loop = asyncio.get_running_loop()
+    async with AsyncExitStack() as stack:
+        vendor = await stack.enter_async_context(source(endless=True))
+        models = many("fake", clients)
+        text = table({"fake": f"http://127.0.0.1:{vendor.port}"}, [f"{model}: {{}}" for model in [*models, "fake/z"]])
+        gateway = await stack.enter_async_context(running_gateway(text, folder))
+        pid, port = gateway.process.pid, port_of(gateway)
+        at_rest = resident_bytes(pid)
+        sockets = []
+        for number in range(clients):
+            silent = stack.enter_context(socket.socket())
+            silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW)
+            silent.connect(("127.0.0.1", port))
+            silent.sendall(asking(models[number % len(models)], stream=True))
+            sockets.append(silent)
+        assert await until(lambda: vendor.streams >= clients, 20.0), "streams did not begin"
+        sent = await _still(vendor)
+        each, stood = (resident_bytes(pid) - at_rest) / clients, loop.time()
+        await until(lambda: vendor.closed > 0, patience)
+        first = loop.time() - stood
+        more = vendor.sent - sent
+        closed = await until(lambda: vendor.closed >= clients, stood + patience - loop.time())
+        last = loop.time() - stood if closed else None
+        well = (await ask(port, b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n")).well
+        return Unread(each, more, first, last, well)
+
+
+def slow_readers(folder: Path, clients: int, patience: float, limit: float) -> Result:
+    """The figure for so many clients, of which each has to be closed after `limit` seconds."""
+    seen = uvloop.run(unread_streams(folder, clients, patience))
+    closed = "not all closed" if seen.last is None else f"closed {seen.first:.0f} to {seen.last:.0f} s"
+    value = (
+        f"{seen.each / 1024:.0f} KB for each of {clients} that never read, {closed} after the upstream stood still "
+        f"(limit {limit:g} s), {seen.more} bytes more from it"
+    )
+    timely = seen.last is not None and seen.first > limit / 2 and seen.last <= 1.5 * limit
+    return Result(value, seen.each <= 512 * 1024 and seen.more == 0 and timely and seen.well)
+
+
+def r12(folder: Path) -> Result:
+    """Four thousand idle streams."""
+    return idle_memory(folder, 4000)
+
+
+def r13(folder: Path) -> Result:
+    """Two hundred clients that never read, at the gateway's real limit."""
+    return slow_readers(folder, 200, 150.0, 60.0)
