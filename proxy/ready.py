@@ -42,7 +42,7 @@ class ReadyResponse(web.StreamResponse):
         start, ending = start_line(request.version, self._status), _connection(request.version, self._keep_alive)
         head = f"{start}{_BASE}{self._own}{_date()}Content-Length: {len(self._content)}\r\n{ending}"
         content = b"" if request.method == "HEAD" else self._content
-        await request.writer.write_eof(head.encode("latin-1") + content)
+        await request.writer.write_eof(head.encode() + content)
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Everything has been sent."""

@@ -322,7 +322,8 @@ async def test_a_request_is_one_line_of_json_without_its_text_or_a_key(tmp_path:
     }
     async with FakeVendor(json_answer(200, openai_wire.completion(canaries["answer"]))) as vendor:
         teams = f'teams:\n  search: {{keys: ["{digest(canaries["key"])}"], models: ["*"]}}\n'
-        table = vendor_table(vendor) + teams
+        once = "defaults: {retries: {attempts: 1}}\n"
+        table = vendor_table(vendor) + once + teams
         async with running_gateway(table, tmp_path, {"UPSTREAM_KEY": canaries["upstream"]}) as gateway:
             good = {"Authorization": f"Bearer {canaries['key']}", "x-request-id": "req-1"}
             body: JsonObject = {"model": "fake/m", "prompt": canaries["prompt"], "user": canaries["words"]}

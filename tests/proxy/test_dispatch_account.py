@@ -12,6 +12,7 @@ from proxy.deployments import Rules
 from proxy.dispatch import Dispatcher, Job
 from proxy.errors import GatewayError
 from proxy.health import Answer, HealthRules
+from proxy.routing import Plan
 from tests.proxy.deployments_rig import OK, TABLE, TARGETS, Rig, fails, hangs, outcomes, refuses, says
 from tests.proxy.marks import Body
 from tests.proxy.tables import snapshot

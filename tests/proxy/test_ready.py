@@ -76,6 +76,13 @@ def test_a_value_that_would_end_its_line_is_a_fault_of_ours(value: str) -> None:
         ReadyResponse(200, b"", {"x-a": value})
 
 
+async def test_a_name_of_the_client_s_comes_back_as_it_was() -> None:
+    async with rig() as served:
+        served.vendor.default = OK
+        answer = await served.post("/v1/completions", ask("local/モデル。"))
+    assert answer.headers["x-dragoman-deployment"].encode("latin-1").decode() == "local/モデル。/default"
+
+
 def test_headers_are_lines() -> None:
     assert lines({}) == ""
     assert lines({"a": "1", "b": ""}) == "a: 1\r\nb: \r\n"

@@ -182,7 +182,9 @@ async def test_secrets_and_tokens_are_in_nothing_that_anybody_sees(
             assert explain(source, Asked(str(question), None, None, None), EXPLAIN_FORMS["json"]) == 0
             assert check(source, "warning", CHECK_FORMS["text"]) == 0
             shown = [repr(made.app), repr(source.load()), repr(source.load().snapshot.models["v/m"].targets)]
-    assert [answer.status for answer in made.answers] == [502, 200, 200, 502, 502]
+    *statuses, last = [answer.status for answer in made.answers]
+    assert statuses == [502, 200, 200, 502]
+    assert last in (502, 503)  # it may be too early to ask again
     seen = [*pages, made.log.getvalue(), *(repr(answer).encode() for answer in made.answers)]
     texts = [*(page.decode() for page in seen), caplog.text, *capsys.readouterr(), *shown]
     assert "Authorization: Bearer ********" in "".join(texts)
