@@ -83,6 +83,8 @@ class Gateway:
         route = self._router.resolve(path)
         record = RequestRecord(request_id(http.headers), started, route.surface.name, path, http.remote or "")
         length = http.content_length or 0
+        if length > http.client_max_size:
+            length = 0  # it is refused unread
         reason = self._admission.refusal(length)
         if reason is not None:
             return self._shed(http, route.surface, record, reason)

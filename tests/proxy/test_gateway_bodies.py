@@ -1,5 +1,6 @@
 """Bodies of every size and depth, through the whole gateway."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Container
 
@@ -9,9 +10,11 @@ import pytest_asyncio
 
 from providers.unified import JsonObject
 from proxy import gateway as gateway_module
+from proxy.admission import Lids
 from proxy.surfaces import body as body_module
 from proxy.surfaces import parse as parse_module
-from tests.proxy.rig import Rig, ask, rig
+from tests.proxy.raw_client import connected, exchange, request
+from tests.proxy.rig import AUTH, MAX_BODY, Rig, ask, rig
 from tests.support.openai_wire import completion
 from tests.support.wire import json_answer
 
@@ -101,3 +104,15 @@ UNREAD = (
 async def test_what_nobody_reads_here_reaches_the_vendor_byte_for_byte(served: Rig) -> None:
     assert (await served.post("/v1/completions", b'{"model":"v/m","prompt":"p","x":%b}' % UNREAD)).status == 200
     assert b'"x":' + UNREAD in served.vendor.requests[0].body
+
+
+async def test_what_is_too_large_by_itself_is_not_put_down_to_the_others() -> None:
+    def head(length: int) -> bytes:
+        return request("POST", "/v1/completions", None, AUTH).replace(b"Length: 0", b"Length: %d" % length)
+
+    async with rig(lids=Lids(body_bytes=50_000)) as made, connected(made.port) as first:
+        await first.send(head(40_000))
+        while not made.gateway.in_flight:  # noqa: ASYNC110 - a count tells no one
+            await asyncio.sleep(0)
+        codes = [(await exchange(made.port, head(length))).code for length in (20_000, MAX_BODY + 1)]
+    assert codes == ["overloaded", "request_too_large"]
