@@ -120,20 +120,24 @@ class RetryBudgets:
 
     def arrived(self, name: str, now: float) -> None:
         """A request for this name came."""
-        budget = self._budgets.get(name)
-        if budget is None:
-            budget = self._budgets[name] = RetryBudget(self._rules, now)
-        budget.requests += 1
+        self._of(name, now).requests += 1
         self._all.requests += 1
 
     def spend(self, name: str, now: float) -> bool:
-        """Pay for a retry of a request for this name, which has arrived; False when there is nothing to pay with."""
-        budget = self._budgets[name]
+        """Pay for a retry of a request for this name; False when there is nothing to pay with."""
+        budget = self._of(name, now)
         if not (budget.holds(now) and self._all.holds(now)):
             return False
         budget.take()
         self._all.take()
         return True
+
+    def _of(self, name: str, now: float) -> RetryBudget:
+        """The budget of a name; a request under way may ask for one that a new table does not have."""
+        budget = self._budgets.get(name)
+        if budget is None:
+            budget = self._budgets[name] = RetryBudget(self._rules, now)
+        return budget
 
     def keep(self, names: set[str]) -> None:
         """Forget the names that a new table does not have."""

@@ -188,3 +188,10 @@ def test_nothing_else_is_called_again(error: type[BaseException]) -> None:
             await retrying(lambda failed: 0.0)(ask)
 
     run(main())
+
+
+def test_a_request_whose_name_a_new_table_lost_still_pays() -> None:
+    budgets = RetryBudgets(RULES, 0.0)
+    budgets.arrived("gone", 0.0)
+    budgets.keep(set())
+    assert budgets.spend("gone", 1.0)
