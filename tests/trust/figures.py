@@ -11,6 +11,7 @@ from typing import Final
 
 from tests.faults.registry import NOT_RUN, NUMBERS
 from tests.trust.figure import Case, Figure, NotHeld, Result, Sabotage, Tests
+from tests.trust.properties import properties
 
 FAULTS: Final = ("tests/faults/test_faults.py",)
 SIMULATION: Final = "tests/proxy/test_health_simulation.py::"
@@ -194,6 +195,15 @@ FIGURES: Final = (
         Sabotage(
             "proxy/deadlines.py", "self._total_at = self._last + total", "self._total_at = self._last + 1.01 * total"
         ),
+    ),
+    Figure(
+        "R24",
+        "fuzz, properties",
+        "20 properties, 5,000 examples each, 0 failures",
+        "N",
+        properties,
+        Sabotage("providers/failure.py", "except (ValueError, TypeError, OverflowError):", "except TypeError:"),
+        4.0,
     ),
     Figure(
         "R26",

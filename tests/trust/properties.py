@@ -1,0 +1,57 @@
+"""R24: properties of the parsers, the limits and the state machines, with far more examples than every change pays for.
+
+Never a property of its own.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from tests.support.gateway import ROOT
+from tests.trust.cases import PYTEST, cases_of
+from tests.trust.examples import EXAMPLES
+from tests.trust.figure import Result
+
+PROPERTIES: Final = (
+    "tests/config/test_secrets.py::test_any_text_is_expanded_or_refused_without_telling_a_value",
+    "tests/config/test_tree.py::test_any_text_is_parsed_or_refused_and_never_raises",
+    "tests/providers/dialects/test_gemini_frames.py::test_the_events_are_the_same_whatever_the_pieces",
+    "tests/providers/dialects/test_openai_errors.py::test_no_body_raises",
+    "tests/providers/dialects/test_openai_read.py::test_no_answer_raises_anything_but_an_upstream_error",
+    "tests/providers/test_eventstream.py::test_no_bytes_raise_anything_else",
+    "tests/providers/test_eventstream.py::test_what_is_written_is_read_whatever_the_cuts",
+    "tests/providers/test_failure.py::test_every_message_comes_out_short_and_on_one_line",
+    "tests/providers/test_failure.py::test_no_spelling_of_a_wait_breaks_anything",
+    "tests/providers/test_ndjson.py::test_the_same_lines_come_whatever_the_cuts",
+    "tests/providers/test_rate_limits.py::test_no_spelling_raises",
+    "tests/providers/test_sse.py::test_no_bytes_make_it_fail",
+    "tests/providers/test_sse.py::test_the_same_events_come_whatever_the_cuts",
+    "tests/providers/test_stops.py::test_the_answer_is_that_of_the_whole_text_however_it_is_cut",
+    "tests/proxy/surfaces/test_body.py::test_no_bytes_raise_anything_but_a_gateway_error",
+    "tests/proxy/test_access.py::test_no_header_is_more_than_refused_and_none_is_repeated",
+    "tests/proxy/test_bulkhead.py::test_no_interleaving_takes_too_many_loses_a_place_or_leaves_anybody_waiting",
+    "tests/proxy/test_health_properties.py::test_the_invariants_hold_whatever_happens",
+    "tests/proxy/test_retries.py::test_a_wait_is_never_shorter_than_asked_for_and_never_much_longer",
+    "tests/proxy/test_retries.py::test_no_more_is_ever_spent_than_was_gained",
+)
+
+_PASSING: Final = re.compile(r"during generate phase.*?(\d+) passing,", re.DOTALL)
+
+
+def passing(output: str) -> list[int]:
+    """From hypothesis' statistics, how many examples of each property passed."""
+    return [int(found) for found in _PASSING.findall(output)]
+
+
+def properties(folder: Path) -> Result:
+    """Run each once; every one must pass, with no fewer examples than it was given."""
+    report = folder / "properties.xml"
+    options = ("-p", "tests.trust.examples", "-o", "timeout=1200", "--hypothesis-show-statistics")
+    command = [*PYTEST, *options, f"--junitxml={report}", *PROPERTIES]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    cases, examples = cases_of(report), passing(done.stdout)
+    passed = sum(case.state == "passed" for case in cases)
+    enough = sum(count >= EXAMPLES for count in examples)
+    value = f"{passed} of {len(PROPERTIES)} passed, {enough} of them with {EXAMPLES} examples; {sum(examples)} in all"
+    return Result(value, passed == enough == len(PROPERTIES) == len(cases))
