@@ -38,6 +38,11 @@ class Retries:
     safety: Literal["safe", "strict", "off"] = "safe"
 
 
+COPIED = 2**20
+"""Bytes of a body that takes less to copy than to keep in too large a buffer; of a larger buffer the rest is never
+touched, and costs no memory."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """A deployment ready to call.
@@ -109,6 +114,12 @@ class UpstreamRequest:
     tool_names: Mapping[str, str] = field(default_factory=dict)
     unwrap_choice: bool = False
     content_type: str = "application/json"
+
+    def __post_init__(self) -> None:
+        # orjson 3.13 gives its result in the whole buffer that it wrote into: 4 KB at least, eight times the length of
+        # a long text. A stream would hold that until it ends.
+        if len(self.body) <= COPIED:
+            object.__setattr__(self, "body", bytes(memoryview(self.body)))
 
 
 class StreamDecoder(Protocol):
