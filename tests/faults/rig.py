@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Final
@@ -74,6 +74,9 @@ SCALED: Final = Rules(
     RetryRules(elsewhere=0.005, first=0.025, throttled=0.1, longest_asked=1.5, useful=0.2),
 )
 """The built-in rules with a tenth of their times."""
+
+COUNTED: Final = replace(SCALED, retries=replace(SCALED.retries, per_request=0.0, per_second=0.0))
+"""The same with budgets for retries that do not fill, so that what was paid can be counted."""
 
 SETTLED_WITHIN: Final = 1.0
 """Seconds after which everything that a request held is given back."""
@@ -226,5 +229,5 @@ async def rig(folder: Path, stream: bool = False, table: str | None = None) -> A
         log = BytesIO()
         # Lines are not gathered for a while before they are written: every case would wait for that.
         with patch("proxy.writer.FLUSH_EVERY", 0.0):
-            async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), log, SCALED) as app:
+            async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), log, COUNTED) as app:
                 yield Rig(app, one, two, log, stream, path=path)
