@@ -5,11 +5,13 @@ Never holds request logic.
 
 import asyncio
 import logging
+import os
 import random
 import signal
+import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -157,13 +159,43 @@ async def drain(app: Running, grace: float, limit: float) -> None:
     gateway.ready = False
     gateway.draining = True
     await asyncio.sleep(grace)
-    app.listener.close()
+    await _stop_listening(app)
     await asyncio.sleep(min(SETTLE, limit))
     await _until_idle(gateway, limit)
     for clock in tuple(gateway.clocks):
         clock.expire(Phase.DRAIN)
     app.public.pre_shutdown()
     await app.public.shutdown(LAST_WORDS)
+
+
+async def _stop_listening(app: Running) -> None:
+    """Close the listener and take on whoever is connected by then: the loop and the kernel would reset them."""
+    loop = asyncio.get_running_loop()
+    doors = [socket.socket(fileno=os.dup(listening.fileno())) for listening in app.listener.sockets]
+    for listening in app.listener.sockets:
+        loop.remove_reader(listening.fileno())
+    # A turn for those that the loop has accepted: it cannot begin with them once the listener is closed.
+    await asyncio.sleep(0)
+    last = [connection for door in doors for connection in _waiting(door)]
+    app.listener.close()
+    for door in doors:
+        door.close()
+    for connection in last:
+        await loop.connect_accepted_socket(app.public, connection)
+
+
+def _waiting(door: socket.socket) -> Iterator[socket.socket]:
+    """The connections that nobody has accepted yet."""
+    door.setblocking(False)
+    while True:
+        try:
+            connection, _ = door.accept()
+        except ConnectionAbortedError:
+            continue
+        except OSError:  # no more of them, or no descriptor for one
+            return
+        connection.setblocking(False)
+        yield connection
 
 
 async def _until_idle(gateway: Gateway, limit: float) -> None:

@@ -44,13 +44,14 @@ async def ended(gateway: RunningGateway) -> int:
 
 # F60: the end --------------------------------------------------------------------------------------------------------
 
+PIECES: Final = 16
 SLOW: Final[Script] = (
     START,
-    *(step for _ in range(10) for step in (Send(chunk(FRAMES[0])), Delay(0.1))),
+    *(step for _ in range(PIECES) for step in (Send(chunk(FRAMES[0])), Delay(0.1))),
     *(Send(chunk(frame)) for frame in FRAMES[2:]),
     Send(LAST_CHUNK),
 )
-"""A stream of about a second."""
+"""A stream that goes on when the listener has been closed for a while."""
 
 
 def paced(received: Received) -> Script:
@@ -103,7 +104,7 @@ async def stopped_under_load(rig: Rig) -> None:
             gateway.process.send_signal(signal.SIGTERM)
         assert await ended(gateway) == 0
         for stream in streams:
-            assert good(stream.result(), True) == "one" * 10
+            assert good(stream.result(), True) == "one" * PIECES
         for whole in uploads:
             assert good(whole.result(), False) == "hello"
         lines = gateway.log()

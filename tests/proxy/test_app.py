@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -193,6 +193,35 @@ async def refused(port: int) -> None:
 async def test_a_drain_without_work_ends_by_itself(tmp_path: Path) -> None:
     async with up(MOCK, tmp_path) as app:
         await drain(app, 0.0, 60.0)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_whoever_is_connected_when_the_listener_closes_is_answered(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path) as app, AsyncExitStack() as stack:
+        address = ("127.0.0.1", port_of(app.url))
+        # Without a turn of the loop in between: the kernel has them, the gateway has not.
+        waiting = [stack.enter_context(socket.create_connection(address)) for _ in range(20)]
+        for client in waiting:
+            client.sendall(request("GET", "/v1/models"))
+        await drain(app, 0.0, 60.0)
+        for client in waiting:
+            answer = await asyncio.to_thread(client.recv, 65536)
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert b"Connection: close\r\n" in answer
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address)
+
+
+async def test_who_asks_again_after_a_pause_is_answered_before_its_connection_closes(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path) as app, connected(port_of(app.url)) as client:
+        await client.send(request("GET", "/v1/models"))
+        await client.answer()
+        draining = asyncio.create_task(drain(app, 0.0, 60.0))
+        await refused(port_of(app.url))
+        await client.send(request("GET", "/v1/models"))
+        answer = await client.answer()
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        await draining
 
 
 @pytest.mark.usefixtures("hasty")
