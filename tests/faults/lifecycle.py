@@ -157,7 +157,7 @@ async def table_without_a_deployment_that_is_in_use(rig: Rig) -> None:
             assert refusal(await rig.ask("one/m")) == (404, "model_not_found")
             assert good(await rig.ask("both"), rig.stream) == "two"
         assert [name for name, *_ in (*deployments.healths._known, *deployments._bulkheads)] == ["two/m/default"] * 2
-        assert [health.in_flight for (name, _), health in known.items() if name == "one/m/default"] == [5]
+        assert [health.in_flight for (name, *_), health in known.items() if name == "one/m/default"] == [5]
         gate.set()
         for client in clients:
             if rig.stream:
