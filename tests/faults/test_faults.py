@@ -23,7 +23,7 @@ from tests.faults import (  # noqa: F401 - they register
     upstream_tls,
 )
 from tests.faults.registry import NOT_RUN, NUMBERS, Fault, faults
-from tests.faults.rig import descriptors, rig
+from tests.faults.rig import KEY, OPERATOR_KEY, descriptors, rig
 from tests.support.facts import facts
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
@@ -76,6 +76,8 @@ async def shown(fault: Fault, folder: Path) -> None:
         after = await made.settled(before)
         assert after.settled, after
         assert after.tasks <= before.tasks, [task.get_name() for task in asyncio.all_tasks()]
+        told = f"{made.log.getvalue().decode()}{await made.series()}"
+        assert not any(key in told for key in (KEY, OPERATOR_KEY))
 
 
 def test_every_number_is_shown_or_has_a_reason_not_to_be() -> None:
