@@ -1,13 +1,15 @@
 """F23 to F30: answers that say no, in whatever form. Never a limit, or a connection that fails."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from typing import Final, cast
 from unittest.mock import patch
 
+import pytest
+
 from providers.unified import JsonObject, JsonValue
 from tests.faults.checks import good
 from tests.faults.ends import ONE, End, alone, elsewhere, final, health, skipped, strikes, unspent
+from tests.faults.lifecycle_load import stopped
 from tests.faults.memory import growth
 from tests.faults.registry import fault, single_fault
 from tests.faults.rig import OPERATOR_KEY, SCALED, TABLE, Rig, ok
@@ -128,11 +130,11 @@ async def credential_that_is_refused(rig: Rig) -> None:
         rig.one.default = json_answer(status, {"error": error}, [("www-authenticate", f"Bearer {OPERATOR_KEY}")])
         await alone(rig, end)
         rig.forget()
+        clock = stopped(rig)
         await elsewhere(rig, end)
         await skipped(rig)
         assert (await rig.series("deployment_state"))[f"deployment_state deployment={ONE}"] == 2
-        left = health(rig).wait(asyncio.get_running_loop().time())
-        assert SCALED.health.first_ejection < left <= SCALED.health.auth
+        assert health(rig).wait(clock.now) == pytest.approx(SCALED.health.auth)
 
 
 @fault(27)
