@@ -148,13 +148,14 @@ def lines(figures: Sequence[Figure], plan: Plan, folder: Path) -> Iterator[Line]
     cases = cases_of(report)
     for figure in figures:
         how = figure.how
-        if not plan.wants(figure):
-            if not plan.only:
-                yield Line(figure, "not run", f"by `{COMMANDS[figure.tier]}`", due=False)
+        if plan.only and not plan.wants(figure):
+            continue
+        if isinstance(how, NotHeld):
+            yield Line(figure, "not run", how.reason, due=False)
+        elif not plan.wants(figure):
+            yield Line(figure, "not run", f"by `{COMMANDS[figure.tier]}`", due=False)
         elif isinstance(how, Tests):
             yield by_tests(figure, how, cases)
-        elif isinstance(how, NotHeld):
-            yield Line(figure, "not run", how.reason, due=False)
         else:
             yield by_measure(figure, how)
 

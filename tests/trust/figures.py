@@ -63,7 +63,7 @@ def _none(word: str, cases: Sequence[Case]) -> Result:
 FIGURES: Final = (
     Figure(
         "R01",
-        "faults that end as documented",
+        "Faults that end as documented",
         "69 of 69 on both loops, F61 and F66 cannot occur",
         "C",
         Tests(FAULTS, faults_shown),
@@ -72,7 +72,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R02",
-        "hung requests over them",
+        "Hung requests over them",
         "0",
         "C",
         Tests(FAULTS, none_hung),
@@ -84,7 +84,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R03",
-        "leaks after them",
+        "Leaks after them",
         "0 sockets, descriptors, tasks, places, gauges",
         "C",
         Tests(FAULTS, none_leaked),
@@ -92,7 +92,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R04",
-        "silent truncations",
+        "Silent truncations",
         "0 of 1,000 random cuts",
         "C",
         Tests(("tests/faults/test_cuts.py",)),
@@ -105,7 +105,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R11",
-        "objects left by requests of every outcome",
+        "Objects left by requests of every outcome",
         "0 of our classes, 250 requests each",
         "C",
         Tests(("tests/trust/test_objects.py",)),
@@ -114,7 +114,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R14",
-        "departed clients whose upstream goes on",
+        "Departed clients whose upstream goes on",
         "0 of 500, before and after headers, in a wait",
         "C",
         Tests(("tests/trust/test_departures.py",)),
@@ -122,7 +122,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R15",
-        "retry amplification, all dead (virtual time)",
+        "Retry amplification, all dead (virtual time)",
         "<= 1.3x without ejection, <= 0.1x with it",
         "C",
         Tests(
@@ -139,7 +139,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R16",
-        "one of three dead (virtual time)",
+        "One of three dead (virtual time)",
         "0 errors; <= 40 tries on it in 60 s",
         "C",
         Tests((f"{SIMULATION}test_one_dead_deployment_of_three_costs_few_tries_and_no_answer",)),
@@ -151,7 +151,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R17",
-        "one of three hanging (virtual time)",
+        "One of three hanging (virtual time)",
         "p99 of the first byte <= 5 s",
         "C",
         Tests((f"{SIMULATION}test_one_hanging_deployment_of_three_delays_few_requests",)),
@@ -159,7 +159,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R18",
-        "recovery from 5 min outage (virtual time)",
+        "Recovery from 5 min outage (virtual time)",
         ">= 99 % within 10 s of the return",
         "C",
         Tests((f"{SIMULATION}test_after_five_minutes_without_any_deployment_answers_are_back_within_seconds",)),
@@ -167,7 +167,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R19",
-        "herd after a cooldown, 200 waiters",
+        "Herd after a cooldown, 200 waiters",
         "1 probe at a time; <= 10 % in the first second",
         "C",
         Tests(
@@ -188,7 +188,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R22",
-        "deadlines kept (virtual time)",
+        "Deadlines kept (virtual time)",
         "2,000 of 2,000 at the limit; 0 tries after it",
         "C",
         Tests(("tests/trust/test_total_deadlines.py",)),
@@ -198,7 +198,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R24",
-        "fuzz, properties",
+        "Fuzz, properties",
         "20 properties, 5,000 examples each, 0 failures",
         "N",
         properties,
@@ -207,7 +207,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R26",
-        "smuggling corpus",
+        "Smuggling corpus",
         "all refused or read in one way",
         "C",
         Tests(("tests/proxy/test_strict.py",)),
@@ -215,7 +215,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R27",
-        "secrets found in what leaves the gateway",
+        "Secrets found in what leaves the gateway",
         "0",
         "C",
         Tests(("tests/security/test_canary.py",)),
@@ -223,7 +223,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R28",
-        "requests that move a call",
+        "Requests that move a call",
         "0 of 50,000 change host, path depth or credential",
         "C",
         Tests(("tests/security/test_destination.py",)),
@@ -236,7 +236,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R29",
-        "series that clients make",
+        "Series that clients make",
         "0 of 10,000 names and 10,000 paths",
         "C",
         Tests(("tests/security/test_cardinality.py",)),
@@ -249,7 +249,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R30",
-        "words of one tenant that another reads",
+        "Words of one tenant that another reads",
         "0 in 2,000 marked requests of 50 teams",
         "C",
         Tests(("tests/security/test_isolation.py",)),
@@ -261,7 +261,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R32",
-        "log lines of 1,000 broken streams",
+        "Log lines of 1,000 broken streams",
         "1,000 of <= 4 KiB, and <= 10 of the process",
         "C",
         Tests(
@@ -278,7 +278,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R34",
-        "dependency floors and start-up hooks",
+        "Dependency floors and start-up hooks",
         "0 below a floor; planted hole refused; 0 hooks",
         "C",
         Tests(
@@ -292,7 +292,7 @@ FIGURES: Final = (
     ),
     Figure(
         "R35",
-        "flake rate of this board",
+        "Flake rate of this board",
         "0 unexplained red in 20 nightly runs",
         "W",
         NotHeld("kept by whoever runs the board at night: no run can know of the others"),

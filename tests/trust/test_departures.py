@@ -2,24 +2,22 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
 import pytest
 
 from providers.unified import JsonObject
-from tests.faults.rig import AUTH, SCALED, TABLE, Rig, rig
+from tests.faults.rig import AUTH, Rig
 from tests.proxy.raw_client import RawClient, connected, request
 from tests.support.openai_wire import completion_frames
 from tests.support.script import Hang, Script, Send
 from tests.support.wire import chunk, head, json_answer
+from tests.trust.patient import patient_rig
 
 ABORTS: Final = 500
 AT_ONCE: Final = 25
-
-SLOW: Final = TABLE.replace("first_event: 500ms, idle: 500ms, total: 4s", "first_event: 5m, idle: 5m, total: 10m")
-"""With limits so long that none of them can close what a client has left."""
 
 START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
 CONTENT: Final = Send(chunk(completion_frames(["one", "two"])[0]))
@@ -48,9 +46,6 @@ class Moment:
     """Whether the vendor's connection is at rest then, and may stay."""
 
 
-RICH: Final = replace(SCALED, retries=replace(SCALED.retries, least=1e9))
-"""With a budget that pays for every wait."""
-
 LIMITED: Final = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "1")])
 MOMENTS: Final[Mapping[str, Moment]] = {
     "before headers": Moment((Hang(),), nothing, "cancelled"),
@@ -60,18 +55,24 @@ MOMENTS: Final[Mapping[str, Moment]] = {
 }
 
 
-async def depart(made: Rig, moment: Moment, reset: bool, slots: asyncio.Semaphore) -> None:
-    """One client that comes and leaves, in good order or not."""
+async def heard(made: Rig, name: str) -> None:
+    """Wait until the vendor has this request."""
+    while all(received.header("x-request-id") != name for received in made.one.requests):
+        await made.one.received(len(made.one.requests) + 1)
+
+
+async def depart(made: Rig, moment: Moment, number: int, slots: asyncio.Semaphore) -> None:
+    """One client that comes and leaves, every other one in good order."""
     body: JsonObject = {"model": "one/m", "prompt": "hi", "stream": True}
     async with slots, connected(made.port) as client:
-        heard = len(made.one.requests)
-        await client.send(request("POST", "/v1/completions", body, AUTH))
-        await made.one.received(heard + 1)
+        headers = {**AUTH, "x-request-id": f"r{number}"}
+        await client.send(request("POST", "/v1/completions", body, headers))
+        await heard(made, headers["x-request-id"])
         await moment.seen(client)
         if moment.stays:
             while (await made.ledger()).acquired:  # noqa: ASYNC110 - a pool tells no one
                 await asyncio.sleep(0.001)
-        if reset:
+        if number % 2:
             client.writer.transport.abort()
         else:
             await client.leave()
@@ -81,16 +82,15 @@ async def depart(made: Rig, moment: Moment, reset: bool, slots: asyncio.Semaphor
 
 
 @pytest.mark.parametrize("name", MOMENTS)
-async def test_who_leaves_leaves_nothing_running(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.faults.rig.SCALED", RICH)
+async def test_who_leaves_leaves_nothing_running(name: str, tmp_path: Path) -> None:
     moment, count = MOMENTS[name], ABORTS // len(MOMENTS)
-    async with rig(tmp_path, stream=True, table=SLOW) as made:
+    async with patient_rig(tmp_path) as made:
         made.one.default = moment.script
         before = await made.ledger()
         # A deployment that said wait is asked by one client at a time.
         slots = asyncio.Semaphore(1 if moment.stays else AT_ONCE)
         async with asyncio.timeout(WITHIN):
-            await asyncio.gather(*(depart(made, moment, number % 2 == 0, slots) for number in range(count)))
+            await asyncio.gather(*(depart(made, moment, number, slots) for number in range(count)))
             if not moment.stays:
                 for received in made.one.requests:
                     await received.gone.wait()

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -12,11 +11,12 @@ import pytest
 
 from providers.unified import JsonObject
 from proxy.writer import MAX_LINE
-from tests.faults.rig import AUTH, SCALED, Rig, rig
+from tests.faults.rig import AUTH, Rig, rig
 from tests.proxy.raw_client import connected, request
 from tests.support.openai_wire import completion_frames
 from tests.support.script import Fin, Hang, Rst, Script, Send
 from tests.support.wire import chunk, head
+from tests.trust.patient import patient_rig
 
 STREAMS: Final = 1_000
 AT_ONCE: Final = 20
@@ -27,9 +27,6 @@ FRAMES: Final = completion_frames(["one", "two"])
 START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
 CONTENT: Final = Send(chunk(FRAMES[0]))
 LONG: Final = "a model's name that goes on\r\n{}\u2028" * 200
-
-TOLERANT: Final = replace(SCALED, health=replace(SCALED.health, failures=10**9, window_least=10**9))
-"""A deployment that breaks every stream is asked all the same."""
 
 BREAKS: Final[Mapping[str, Script]] = {
     "end": (START, CONTENT, Fin()),
@@ -59,12 +56,9 @@ async def broken(made: Rig, number: int, slots: asyncio.Semaphore) -> None:
     assert (answer.status, answer.whole) in ((200, False), (502, True))
 
 
-async def test_a_thousand_broken_streams_are_a_thousand_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("tests.faults.rig.SCALED", TOLERANT)
+async def test_a_thousand_broken_streams_are_a_thousand_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    async with rig(tmp_path, stream=True) as made:
+    async with patient_rig(tmp_path) as made:
         slots = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(*(broken(made, number, slots) for number in range(STREAMS)))
         made.asked = STREAMS
