@@ -65,12 +65,12 @@ def verdicts(output: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the command line asks for."""
+    """What the command line asks for; `options` are pytest's."""
 
     tiers: str
     only: frozenset[str] = frozenset()
     report: Path | None = None
-    first_failure: bool = False
+    options: tuple[str, ...] = ()
 
     def wants(self, figure: Figure) -> bool:
         """Whether a figure is to be found: those of the tiers, or those that are named."""
@@ -144,14 +144,14 @@ def lines(figures: Sequence[Figure], plan: Plan, folder: Path) -> Iterator[Line]
     held = [figure.how for figure in figures if plan.wants(figure) and isinstance(figure.how, Tests)]
     report = plan.report or folder / "tests.xml"
     if held and plan.report is None:
-        run(held, report, plan.first_failure)
+        run(held, report, plan.options)
     cases = cases_of(report)
     for figure in figures:
         how = figure.how
         if plan.only and not plan.wants(figure):
             continue
         if isinstance(how, NotHeld):
-            yield Line(figure, "not run", how.reason, due=False)
+            yield Line(figure, "not run", how.reason, due=bool(plan.only))
         elif not plan.wants(figure):
             yield Line(figure, "not run", f"by `{COMMANDS[figure.tier]}`", due=False)
         elif isinstance(how, Tests):
@@ -188,7 +188,13 @@ def plan_from(arguments: Sequence[str]) -> Plan:
     parser.add_argument("--release", action="store_const", dest="tiers", const="CNW", help="all there are")
     parser.add_argument("--only", default="", help="these, whatever their tier: R04,R15/C")
     parser.add_argument("--report", type=Path, help="take tests from this JUnit report and run none")
-    parser.add_argument("--exitfirst", action="store_true", help="run no further test after one failed")
+    parser.add_argument(
+        "--exitfirst",
+        action="store_const",
+        const=("--exitfirst",),
+        default=(),
+        help="run no further test after one failed",
+    )
     parser.set_defaults(tiers="C")
     asked = parser.parse_args(arguments)
     only = frozenset(number for number in asked.only.split(",") if number)

@@ -46,17 +46,15 @@ def selected(cases: Iterable[Case], node: str) -> Iterator[Case]:
             yield case
 
 
-def run(tests: Sequence[Tests], report: Path, first_failure: bool) -> None:
-    """Run the tests of all these figures once; what came out is in the report.
+def run(tests: Sequence[Tests], report: Path, options: Sequence[str]) -> None:
+    """Run the tests of all these figures once, with these options of pytest; what came out is in the report.
 
     What is not there, or cannot even be collected, does not keep the others from running. Says so where pytest ended
     without a report.
     """
     nodes = dict.fromkeys(node for each in tests for node in each.selection)
     there = [node for node in nodes if (ROOT / node.partition("::")[0]).exists()]
-    command = [*PYTEST, "--continue-on-collection-errors", f"--junitxml={report}", *there]
-    if first_failure:
-        command.append("--exitfirst")
+    command = [*PYTEST, "--continue-on-collection-errors", f"--junitxml={report}", *options, *there]
     path = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
     environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
