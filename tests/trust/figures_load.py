@@ -3,8 +3,16 @@
 Never how one is found: that is beside it, in the modules named `load_`, `soak` and `fuzz`.
 """
 
-from tests.trust import fuzz, fuzz_server, load_dead, load_drain, load_memory, load_reload
+from tests.trust import fuzz, fuzz_server, load_capacity, load_dead, load_drain, load_memory, load_reload, soak
 from tests.trust.figure import Figure, Sabotage
+
+LEAK = Sabotage(
+    "proxy/gateway.py",
+    "            record.finished = record.finished or self._clock()\n",
+    "            record.finished = record.finished or self._clock()\n"
+    '            self.__dict__.setdefault("kept", []).append(record)\n',
+)
+"""Of what every request ends with."""
 
 LOAD_FIGURES: tuple[Figure, ...] = (
     Figure(
@@ -33,6 +41,33 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         load_reload.r07,
         Sabotage("proxy/reload.py", "self._live.swap(table.snapshot)", "self._live.swap(None)  # type: ignore"),
         1.0,
+    ),
+    Figure(
+        "R09",
+        "Soak slope, mixed load",
+        "memory grows by at most 3 MB an hour over 7 of 10 minutes at 150 requests a second; descriptors flat",
+        "N",
+        soak.r09_night,
+        LEAK,
+        10.2,
+    ),
+    Figure(
+        "R09",
+        "Soak slope, mixed load",
+        "memory grows by at most 1 MB an hour over 50 of 60 minutes at 150 requests a second; descriptors flat",
+        "W",
+        soak.r09_release,
+        LEAK,
+        60.2,
+    ),
+    Figure(
+        "R10",
+        "Cycle leak",
+        "memory after 5 cycles of 20,000 requests at most 1 % above that after 2",
+        "N",
+        soak.r10,
+        LEAK,
+        3.0,
     ),
     Figure(
         "R12",
@@ -84,6 +119,15 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         0.8,
     ),
     Figure(
+        "R21",
+        "Overload at three times the capacity",
+        "at least 90 % of the peak, refused p99 at most 50 ms, admitted p99 at most twice the unloaded one, none lost",
+        "N",
+        load_capacity.r21,
+        Sabotage("proxy/admission.py", "if self.requests >= lids.requests:", "if False:"),
+        1.2,
+    ),
+    Figure(
         "R23",
         "Fuzz, parsers",
         "0 unexpected exceptions in 200,000 runs of each parser of bytes from outside, 10,000 of a vendor's decoders",
@@ -104,6 +148,15 @@ LOAD_FIGURES: tuple[Figure, ...] = (
             "error = internal()",
         ),
         4.0,
+    ),
+    Figure(
+        "R33",
+        "Loop lag",
+        "at most 20 ms at half of the capacity, at most 150 ms during a body of 32 MiB, scrapes and reloads",
+        "N",
+        load_capacity.r33,
+        Sabotage("proxy/gateway.py", "BRIEF = 256 * 1024", "BRIEF = 2**40"),
+        1.3,
     ),
 )
 """In the order of their numbers."""

@@ -1,0 +1,185 @@
+"""What the gateway does at half of what it can, and at three times that (R21, R33). Never a fault of a vendor."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvloop
+
+from tests.bench.cpu import PROC
+from tests.bench.load import Load, WholeCaller, run_load
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.script import Delay, Received, Script
+from tests.support.vendor import FakeVendor
+from tests.trust.figure import Result
+from tests.trust.load_client import ask, asking, quantile
+from tests.trust.load_open import OpenLoad, Tally
+from tests.trust.load_rig import WHOLE, apart, many, port_of, quick, table
+
+LAG = re.compile(r"dragoman_event_loop_lag_seconds(\{|$)")
+DEPLOYMENTS = 32
+"""Places enough for what three times the capacity of one process has under way."""
+
+CONNECTIONS = 5000
+"""The most that a load opens."""
+
+LARGE = 32 * 2**20 - 1024
+"""Bytes of a prompt that makes the largest body that is taken."""
+
+
+def queued(pid: int) -> float:
+    """Seconds that a process's main thread has waited for a core that another process had (proc(5), `schedstat`)."""
+    return int((PROC / str(pid) / "task" / str(pid) / "schedstat").read_text(encoding="utf-8").split()[1]) / 1e9
+
+
+@dataclass(slots=True)
+class Lags:
+    """The worst lag of each second in seconds, and how long the gateway waited for a core in it."""
+
+    seen: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def worst(self) -> float:
+        """The worst of all."""
+        return max((lag for lag, _ in self.seen), default=0.0)
+
+    @property
+    def own(self) -> float:
+        """The worst of what no other process explains."""
+        return max((max(0.0, lag - waited) for lag, waited in self.seen), default=0.0)
+
+    @property
+    def text(self) -> str:
+        """In words, continuing that the loop was late by."""
+        return f"{self.worst * 1000:.0f} ms at most ({self.own * 1000:.0f} ms that no other process explains)"
+
+
+@asynccontextmanager
+async def watched(gateway: RunningGateway, every: float = 0.5) -> AsyncIterator[Lags]:
+    """Look at the gateway's own measure of its lag, which is the worst of a second, for as long as the block."""
+    lags, pid = Lags(), gateway.process.pid
+
+    async def watch() -> None:
+        before = earlier = queued(pid)
+        while True:
+            await asyncio.sleep(every)
+            now = queued(pid)
+            worst = max(value for name, value in (await gateway.metrics()).items() if LAG.match(name))
+            lags.seen.append((worst, now - earlier))
+            before, earlier = now, before
+
+    watching = asyncio.ensure_future(watch())
+    try:
+        yield lags
+        await asyncio.sleep(2 * every)
+        if watching.done():
+            await watching  # it ended by a fault of its own
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def capacity(port: int, data: bytes, count: int) -> float:
+    """Requests a second that are answered when as many wait as the gateway can work on."""
+    await run_load(port, Load(data, count // 4, 32), WholeCaller)
+    return count / await run_load(port, Load(data, count, 32), WholeCaller)
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """The peak in requests a second; a load well below it; one at three times that."""
+
+    peak: float
+    calm: Tally
+    crowd: Tally
+
+
+async def overload(folder: Path, seconds: float, wait: float, probe: int) -> Overload:
+    """A vendor that answers after `wait` seconds, and clients that do not slow down when they are refused."""
+
+    def serve(received: Received) -> Script:
+        return (Delay(wait), *WHOLE)
+
+    async with AsyncExitStack() as stack:
+        slow, fast = [await stack.enter_async_context(FakeVendor(each)) for each in (serve, quick)]
+        rows = ", ".join(f"d{number}: {{}}" for number in range(DEPLOYMENTS))
+        models = ["fast/m: {}", f"slow/m: {{policy: round_robin, deployments: {{{rows}}}}}"]
+        text = table({"slow": slow.base_url, "fast": fast.base_url}, models)
+        gateway = await stack.enter_async_context(running_gateway(text, folder))
+        stack.enter_context(apart(gateway.process.pid))
+        port = port_of(gateway)
+        peak = await capacity(port, asking("fast/m"), probe)
+        calm = await OpenLoad(port, asking("slow/m"), peak / 10, seconds / 3, CONNECTIONS).run(wait + 5)
+        crowd = await OpenLoad(port, asking("slow/m"), 3 * peak, seconds, CONNECTIONS).run(wait + 5)
+        return Overload(peak, calm, crowd)
+
+
+def overloaded(folder: Path, seconds: float, wait: float, probe: int) -> Result:
+    """The figure for a vendor that takes so long, and for so long."""
+    seen = uvloop.run(overload(folder, seconds, wait, probe))
+    admitted, refused, unloaded = seen.crowd.times(200), seen.crowd.times(503), seen.calm.times(200)
+    slow, turned, calm = (quantile(times, 0.99) if times else 0.0 for times in (admitted, refused, unloaded))
+    others = len(seen.crowd.answers) - len(admitted) - len(refused)
+    value = (
+        f"{seen.crowd.goodput:.0f} good answers a second at {3 * seen.peak:.0f} asked for, "
+        f"{seen.crowd.goodput / seen.peak:.0%} of the peak; p99 refused {turned * 1000:.0f} ms, admitted "
+        f"{slow * 1000:.0f} ms, unloaded {calm * 1000:.0f} ms; {seen.crowd.lost} lost, {others} answered otherwise"
+    )
+    good = seen.crowd.goodput >= 0.9 * seen.peak and turned <= 0.05 and slow <= 2 * calm
+    return Result(value, good and seen.crowd.lost == others == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Lagged:
+    """Lags under half of the load that is possible, and during what takes long at once."""
+
+    rate: float
+    half: Lags
+    heavy: Lags
+
+
+async def lagged(folder: Path, seconds: float, probe: int, body: int) -> Lagged:
+    """Half of the capacity for so long, then bodies of that many bytes, scrapes and reloads."""
+    async with AsyncExitStack() as stack:
+        vendor = await stack.enter_async_context(FakeVendor(quick))
+        models = [f"{model}: {{}}" for model in many("fake", 600)]
+        text = table({"fake": vendor.base_url}, models)
+        gateway = await stack.enter_async_context(running_gateway(text, folder))
+        stack.enter_context(apart(gateway.process.pid))
+        port, data = port_of(gateway), asking("fake/m0")
+        rate = await capacity(port, data, probe) / 2
+        async with watched(gateway) as half:
+            await OpenLoad(port, data, rate, seconds, CONNECTIONS).run(5.0)
+        large = asking("fake/m0", user="u", suffix="x" * body)
+        async with watched(gateway) as heavy:
+            for number in range(3):
+                ended = await ask(port, large)
+                assert ended.status in (200, 400), f"a large body ended with {ended.status}"
+                await gateway.reload(text + f"# {number}\n")
+                for _ in range(5):
+                    await gateway.metrics()
+        vendor.requests.clear()
+        return Lagged(rate, half, heavy)
+
+
+def lagging(folder: Path, seconds: float, probe: int) -> Result:
+    """The figure for so long a load."""
+    seen = uvloop.run(lagged(folder, seconds, probe, LARGE))
+    value = (
+        f"{seen.half.text} at {seen.rate:.0f} requests a second, half of the capacity; {seen.heavy.text} during "
+        f"bodies of 32 MiB, scrapes and reloads"
+    )
+    return Result(value, seen.half.worst <= 0.02 and seen.heavy.worst <= 0.15)
+
+
+def r21(folder: Path) -> Result:
+    """Half a minute at three times the capacity, before a vendor that takes half a second."""
+    return overloaded(folder, 30.0, 0.5, 6000)
+
+
+def r33(folder: Path) -> Result:
+    """A minute at half of the capacity."""
+    return lagging(folder, 60.0, 6000)

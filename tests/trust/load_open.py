@@ -1,0 +1,156 @@
+"""Requests that are begun at a constant rate on connections that are kept, whatever the gateway makes of them.
+
+Never more precise than a millisecond, and never a request that waits for another one's answer: what found no connection
+free counts from the moment at which it was due.
+"""
+
+import asyncio
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from typing import cast
+
+from typing_extensions import override
+
+LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+TICK = 0.002
+AT_ONCE = 50
+"""Connections that are opened at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request that was due at this second of the load, its status, and the seconds to its whole answer."""
+
+    due: float
+    status: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a load came to; `lost` are those without an answer when patience ended."""
+
+    seconds: float
+    answers: list[Answered] = field(default_factory=list)
+    lost: int = 0
+
+    def times(self, status: int) -> list[float]:
+        """The seconds of the answers with this status."""
+        return [answer.seconds for answer in self.answers if answer.status == status]
+
+    @property
+    def goodput(self) -> float:
+        """Good answers a second."""
+        return len(self.times(200)) / self.seconds
+
+
+class Lane(asyncio.Protocol):
+    """One connection, with one request at a time on it."""
+
+    def __init__(self, load: "OpenLoad") -> None:
+        self._load = load
+        self._data = b""
+        self._due = 0.0
+        self._busy = False
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
+
+    def ask(self, due: float) -> None:
+        """Send the request that was due then."""
+        self._due, self._busy = due, True
+        self._transport.write(self._load.request)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        end = self._data.find(b"\r\n\r\n")
+        if end < 0 or (length := LENGTH.search(self._data, 0, end)) is None:
+            return
+        if len(self._data) >= end + 4 + int(length[1]):
+            status, closes = int(self._data[9:12]), b"connection: close" in self._data[:end].lower()
+            self._data, self._busy = b"", False
+            self._load.answered(self, self._due, status)
+            if closes:
+                self._transport.close()
+            else:
+                self._load.free(self)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._load.gone(self, self._busy)
+
+    def drop(self) -> None:
+        """Close."""
+        self._transport.abort()
+
+
+class OpenLoad:
+    """One load against a loopback port."""
+
+    def __init__(self, port: int, request: bytes, rate: float, seconds: float, most: int) -> None:
+        self.request = request
+        self.tally = Tally(seconds)
+        self._port = port
+        self._rate = rate
+        self._most = most
+        self._idle: deque[Lane] = deque()
+        self._lanes: set[Lane] = set()
+        self._waiting: deque[float] = deque()
+        self._connecting = 0
+        self._broken = 0
+        self._loop = asyncio.get_running_loop()
+        self._start = self._loop.time()
+
+    async def run(self, patience: float) -> Tally:
+        """Begin every request, wait so many seconds for the last answers, and close."""
+        begun, total = 0, int(self._rate * self.tally.seconds)
+        self._start = self._loop.time()
+        async with asyncio.TaskGroup() as group:
+            while len(self.tally.answers) + self._broken < total:
+                now = self._loop.time() - self._start
+                if now > self.tally.seconds + patience:
+                    break
+                for number in range(begun, min(total, int(now * self._rate) + 1)):
+                    self._waiting.append(number / self._rate)
+                    begun += 1
+                self._send()
+                wanted = min(len(self._waiting), AT_ONCE, self._most - len(self._lanes)) - self._connecting
+                for _ in range(wanted):
+                    self._connecting += 1
+                    group.create_task(self._connect())
+                await asyncio.sleep(TICK)
+        self.tally.lost = total - len(self.tally.answers)
+        for lane in list(self._lanes):
+            lane.drop()
+        return self.tally
+
+    def answered(self, lane: Lane, due: float, status: int) -> None:
+        """Take note of an answer."""
+        self.tally.answers.append(Answered(due, status, self._loop.time() - self._start - due))
+
+    def free(self, lane: Lane) -> None:
+        """A connection may be used again."""
+        self._idle.append(lane)
+        self._send()
+
+    def gone(self, lane: Lane, busy: bool) -> None:
+        """A connection is closed; the request on it has no answer."""
+        self._lanes.discard(lane)
+        self._broken += busy
+        if lane in self._idle:
+            self._idle.remove(lane)
+
+    def _send(self) -> None:
+        while self._waiting and self._idle:
+            self._idle.popleft().ask(self._waiting.popleft())
+
+    async def _connect(self) -> None:
+        try:
+            _, lane = await self._loop.create_connection(lambda: Lane(self), "127.0.0.1", self._port)
+        finally:
+            self._connecting -= 1
+        self._lanes.add(lane)
+        self.free(lane)

@@ -1,0 +1,229 @@
+"""Mixed traffic for a long while, and whether the gateway grows: `python -m tests.trust.soak --minutes N`. Stops then.
+
+Never a look inside: memory and descriptors are what the system says of the process. Six of ten requests are streams,
+one of ten meets a fault of its vendor, one of twenty is left by its client.
+"""
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import uvloop
+
+from tests.bench.cpu import PROC, resident_bytes
+from tests.bench.load import Load as Batch
+from tests.bench.load import StreamCaller, WholeCaller, run_load
+from tests.bench.run import KEY, Plan, gateway_table, running_upstream
+from tests.bench.wire import request_body, request_bytes
+from tests.proxy.raw_client import connected
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.openai_wire import completion, completion_frames
+from tests.support.script import Delay, Fin, Received, Rst, Script, Send
+from tests.support.vendor import FakeVendor
+from tests.support.wire import cut, json_answer, sse_unterminated
+from tests.trust.figure import Result
+from tests.trust.load_client import End, Ended, ask, asking
+from tests.trust.load_dead import group_table
+from tests.trust.load_rig import DEAD, UNAVAILABLE, WHOLE, apart, port_of, slow_stream, streams
+
+STREAM = slow_stream(0.2, 8)
+FAULTS: tuple[Script, ...] = (
+    DEAD,
+    UNAVAILABLE,
+    (Rst(),),
+    (Fin(),),
+    cut(json_answer(200, completion("hello")), 150),
+    sse_unterminated(completion_frames(["hello"])[:1], Rst()),
+    (Send(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 3\r\n\r\n{]}"),),
+    (Send(b"SSH-2.0-x\r\n"), Fin()),
+)
+"""No 429: one of a hundred requests would keep both deployments away for all of the time."""
+
+BROKEN = frozenset({End.CUT, End.UNANSWERED, End.HUNG})
+"""Ends that no fault of a vendor excuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Seconds in all, of which the first do not count, requests a second, and seconds between two looks."""
+
+    seconds: float
+    warm_up: float
+    rate: float = 150.0
+    every: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The gateway at a second of the course: bytes of memory, and open descriptors."""
+
+    second: float
+    memory: int
+    descriptors: int
+
+
+@dataclass(slots=True)
+class Soaked:
+    """What became of the requests, and the looks after the warm-up."""
+
+    ends: Counter[End] = field(default_factory=Counter)
+    looks: list[Look] = field(default_factory=list)
+    left: int = 0
+    late: float = 0.0
+
+    def note(self, ended: Ended) -> None:
+        """One more."""
+        self.ends[ended.end] += 1
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """The median of the slopes of all pairs (Theil and Sen's estimate): a few outliers do not move it."""
+    slopes = [
+        (later[1] - earlier[1]) / (later[0] - earlier[0])
+        for number, earlier in enumerate(points)
+        for later in points[number + 1 :]
+    ]
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def look(gateway: RunningGateway, second: float) -> Look:
+    """The gateway now."""
+    pid = gateway.process.pid
+    return Look(second, resident_bytes(pid), len(list((PROC / str(pid) / "fd").iterdir())))
+
+
+async def leave(port: int, data: bytes, after: float) -> None:
+    """A client that leaves so many seconds after it asked."""
+    with suppress(ConnectionError):
+        async with connected(port) as client:
+            await client.send(data)
+            await asyncio.sleep(after)
+
+
+async def soak(folder: Path, course: Course) -> Soaked:
+    """Two deployments under mixed traffic, requests begun at a constant rate."""
+    draw, soaked, loop = Random(0), Soaked(), asyncio.get_running_loop()
+
+    def serve(received: Received) -> Script:
+        if draw.random() < 0.1:
+            return draw.choice(FAULTS)
+        return STREAM if streams(received) else (Delay(0.05), *WHOLE)
+
+    async with AsyncExitStack() as stack:
+        vendors = [await stack.enter_async_context(FakeVendor(serve)) for _ in range(2)]
+        gateway = await stack.enter_async_context(running_gateway(group_table(vendors, "round_robin"), folder))
+        stack.enter_context(apart(gateway.process.pid))
+        port, start = port_of(gateway), loop.time()
+        requests = {stream: asking("fake/m", stream=stream) for stream in (True, False)}
+
+        async def one() -> None:
+            data = requests[draw.random() < 0.6]
+            if draw.random() < 0.05:
+                soaked.left += 1
+                await leave(port, data, draw.random() * 0.2)
+            else:
+                soaked.note(await ask(port, data))
+
+        async with asyncio.TaskGroup() as group:
+            looked = start
+            for number in range(int(course.seconds * course.rate)):
+                early = start + number / course.rate - loop.time()
+                soaked.late = max(soaked.late, -early)
+                if early > 0:
+                    await asyncio.sleep(early)
+                group.create_task(one())
+                if loop.time() >= looked + course.every:
+                    looked = loop.time()
+                    if looked - start >= course.warm_up:
+                        soaked.looks.append(look(gateway, looked - start))
+                    for vendor in vendors:
+                        vendor.requests.clear()
+    return soaked
+
+
+def soaking(folder: Path, course: Course, most: float) -> Result:
+    """The figure: memory must not grow by more than `most` bytes an hour, descriptors not at all."""
+    soaked = uvloop.run(soak(folder, course))
+    memory = slope([(each.second, float(each.memory)) for each in soaked.looks]) * 3600
+    open_files = slope([(each.second, float(each.descriptors)) for each in soaked.looks]) * 3600
+    quarter = max(1, len(soaked.looks) // 4)
+    first, last = (max(each.descriptors for each in part) for part in (soaked.looks[:quarter], soaked.looks[-quarter:]))
+    broken = sum(soaked.ends[end] for end in BROKEN)
+    ends = ", ".join(f"{count} {end}" for end, count in soaked.ends.most_common())
+    value = (
+        f"{memory / 2**20:+.2f} MB an hour over {course.seconds - course.warm_up:.0f} s after {course.warm_up:.0f} s, "
+        f"{soaked.looks[0].memory / 2**20:.1f} MB to {soaked.looks[-1].memory / 2**20:.1f} MB; descriptors at most "
+        f"{first} at first, {last} at last ({open_files:+.1f} an hour); {ends}, {soaked.left} left, at {course.rate:g} "
+        f"a second, the load {soaked.late:.1f} s late at most"
+    )
+    return Result(value, memory <= most and last <= first * 1.2 + 10 and broken == 0)
+
+
+async def cycles(folder: Path, times: int, requests: int) -> list[int]:
+    """Bytes of the gateway after each of several equal loads, a tenth of them streams."""
+    plan = Plan(requests, 32, requests // 10, 10, 0.005, 1)
+    held = []
+    with running_upstream(plan) as upstream:
+        async with running_gateway(gateway_table(upstream.port), folder) as gateway:
+            port = port_of(gateway)
+            whole, streamed = (request_bytes(request_body(stream=stream), KEY) for stream in (False, True))
+            with apart(gateway.process.pid):
+                for _ in range(times):
+                    await run_load(port, Batch(whole, requests - plan.streams, 32), WholeCaller)
+                    await run_load(port, Batch(streamed, plan.streams, 32), partial(StreamCaller, chunks=plan.chunks))
+                    await asyncio.sleep(0.5)
+                    held.append(resident_bytes(gateway.process.pid))
+    return held
+
+
+def cycling(folder: Path, times: int, requests: int) -> Result:
+    """The figure: the last cycle against the second."""
+    held = uvloop.run(cycles(folder, times, requests))
+    growth = held[-1] / held[1] - 1
+    value = (
+        f"{growth:+.2%} from cycle 2 to cycle {times} of {requests} requests each "
+        f"({', '.join(f'{each / 2**20:.1f}' for each in held)} MB)"
+    )
+    return Result(value, growth <= 0.01)
+
+
+def r09_night(folder: Path) -> Result:
+    """Ten minutes, of which three warm up."""
+    return soaking(folder, Course(600.0, 180.0), 3 * 2**20)
+
+
+def r09_release(folder: Path) -> Result:
+    """An hour, of which ten minutes warm up."""
+    return soaking(folder, Course(3600.0, 600.0), 2**20)
+
+
+def r10(folder: Path) -> Result:
+    """Five cycles of twenty thousand requests."""
+    return cycling(folder, 5, 20_000)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Soak as the command line says; 1 when the gateway grew or broke a promise."""
+    parser = argparse.ArgumentParser(prog="python -m tests.trust.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0, help="in all; a sixth warms up (%(default)s)")
+    parser.add_argument("--rate", type=float, default=150.0, help="requests a second (%(default)s)")
+    parser.add_argument("--most", type=float, default=1.0, help="MB an hour that memory may grow (%(default)s)")
+    given = parser.parse_args(arguments)
+    course = Course(given.minutes * 60, given.minutes * 10, given.rate, min(5.0, given.minutes * 2))
+    with tempfile.TemporaryDirectory() as folder:
+        result = soaking(Path(folder), course, given.most * 2**20)
+    print(f"stopped after {given.minutes:g} min: {result.value}")
+    return 0 if result.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
