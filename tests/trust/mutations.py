@@ -69,9 +69,8 @@ def board(tree: Path, only: str, *arguments: str) -> subprocess.CompletedProcess
 
 
 def mutate(figure: Figure, sabotage: Sabotage, tree: Path) -> Mutation:
-    """Run one figure in a copy with its sabotage."""
+    """Run one figure in a tree with its sabotage."""
     started = time.perf_counter()
-    copy_tree(tree)
     if occurrences(sabotage, tree) != 1:
         return Mutation(figure, "BROKEN", f"{sabotage.file} does not hold the text once: {sabotage.old}", 0.0)
     path = tree / sabotage.file
@@ -94,25 +93,26 @@ def last_word(output: str) -> str:
     return next((line for line in lines if "::" in line), lines[-1] if lines else "nothing was said")
 
 
-def sound(figures: Sequence[Figure]) -> set[str]:
-    """Those that are good in a copy that nobody changed: that another is bad under a sabotage would show nothing."""
-    with tempfile.TemporaryDirectory(prefix="mutation-none-") as folder:
-        copy_tree(Path(folder))
-        done = board(Path(folder), ",".join(map(name_of, figures)))
+def sound(figures: Sequence[Figure], tree: Path) -> set[str]:
+    """Those that are good in a tree that nobody changed: that another is bad under a sabotage would show nothing."""
+    done = board(tree, ",".join(map(name_of, figures)))
     return {name for name, verdict in verdicts(done.stdout) if verdict == "good"}
 
 
-def mutations(figures: Sequence[Figure]) -> Iterator[Mutation]:
-    """One after the other, each in a copy of its own."""
-    good = sound(figures)
+def mutations(figures: Sequence[Figure], folder: Path) -> Iterator[Mutation]:
+    """One after the other, each in a copy of its own of what was there when the first one began."""
+    untouched, changed = folder / "untouched", folder / "changed"
+    copy_tree(untouched)
+    good = sound(figures, untouched)
     for figure in figures:
         if name_of(figure) not in good:
             yield Mutation(figure, "BROKEN", "it is not good to begin with", 0.0)
         elif figure.sabotage is None:
             yield Mutation(figure, "BROKEN", "no sabotage is known", 0.0)
         else:
-            with tempfile.TemporaryDirectory(prefix=f"mutation-{figure.number}-") as folder:
-                yield mutate(figure, figure.sabotage, Path(folder))
+            shutil.copytree(untouched, changed, ignore=shutil.ignore_patterns(".hypothesis"))
+            yield mutate(figure, figure.sabotage, changed)
+            shutil.rmtree(changed)
 
 
 def main() -> int:
@@ -125,9 +125,10 @@ def main() -> int:
     plan = Plan(asked.tiers, frozenset(filter(None, asked.only.split(","))))
     chosen = [figure for figure in ALL if plan.wants(figure) and not isinstance(figure.how, NotHeld)]
     kept = 0
-    for mutation in mutations(chosen):
-        kept += mutation.verdict != "red"
-        print(mutation.text(), flush=True)
+    with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
+        for mutation in mutations(chosen, Path(folder)):
+            kept += mutation.verdict != "red"
+            print(mutation.text(), flush=True)
     print(f"{len(chosen) - kept} of {len(chosen)} figures turned red")
     return 1 if kept or not chosen else 0
 

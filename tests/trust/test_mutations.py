@@ -1,5 +1,6 @@
 """What counts as red: a bad figure, and nothing else that goes wrong."""
 
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -15,13 +16,9 @@ FIGURE = Figure("R98", "a figure", "a target", "C", Tests(("tests",)), SABOTAGE)
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(tmp_path: Path) -> Path:
     """A tree of one file."""
-
-    def copied(target: Path) -> None:
-        (target / "gate.py").write_text("shut = True\nopen = not shut\n", "utf-8")
-
-    monkeypatch.setattr(mutations, "copy_tree", copied)
+    (tmp_path / "gate.py").write_text("shut = True\nopen = not shut\n", "utf-8")
     return tmp_path
 
 
@@ -53,10 +50,28 @@ def test_a_sabotage_that_does_not_fit_once_is_broken(tree: Path, old: str) -> No
     assert (mutation.verdict, old in mutation.told) == ("BROKEN", True)
 
 
-def test_a_figure_that_was_bad_before_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutations, "sound", lambda figures: set[str]())
-    (mutation,) = mutations.mutations([FIGURE])
-    assert (mutation.verdict, name_of(mutation.figure)) == ("BROKEN", "R98/C")
+def test_each_sabotage_is_done_to_a_copy_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = replace(FIGURE, number="R97")
+    told = {
+        "R98/C,R98/C,R97/C": "\n".join([Line(FIGURE, "good", "").text(), Line(bad, "BAD", "").text()]),
+        "R98/C": Line(FIGURE, "BAD", "").text(),
+    }
+    seen: list[str] = []
+
+    def copied(target: Path) -> None:
+        target.mkdir()
+        (target / "gate.py").write_text("shut = True", "utf-8")
+
+    def board(where: Path, only: str, *arguments: str) -> "CompletedProcess[str]":
+        seen.append((where / "gate.py").read_text("utf-8"))
+        return CompletedProcess((), 1, told[only], "")
+
+    monkeypatch.setattr(mutations, "copy_tree", copied)
+    monkeypatch.setattr(mutations, "board", board)
+    found = list(mutations.mutations([FIGURE, FIGURE, bad], tmp_path))
+    assert [mutation.verdict for mutation in found] == ["red", "red", "BROKEN"]
+    assert seen == ["shut = True", "shut = False", "shut = False"]
+    assert name_of(found[-1].figure) == "R97/C"
 
 
 def test_the_failure_that_is_shown_is_the_first_that_the_board_names() -> None:
