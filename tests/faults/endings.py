@@ -300,12 +300,13 @@ async def no_descriptor_left(rig: Rig) -> None:
             return answer.status
 
         assert await status_inside() == 200
-        crowd = [await asyncio.open_connection("127.0.0.1", port_of(gateway.url)) for _ in range(FEW)]
-        while await status_inside() != 503:
-            # uvloop turns away whom it cannot accept, so that a descriptor may become free after the last has come.
-            crowd.append(await asyncio.open_connection("127.0.0.1", port_of(gateway.url)))
-        for _, writer in crowd:
-            writer.transport.abort()
+        port = port_of(gateway.url)
+        async with AsyncExitStack() as crowd:
+            for _ in range(FEW):
+                await crowd.enter_async_context(connected(port))
+            while await status_inside() != 503:
+                # uvloop turns away whom it cannot accept, so that a descriptor may become free after the last has come.
+                await crowd.enter_async_context(connected(port))
         while not await served(gateway):  # noqa: ASYNC110 - only asking tells
             await asyncio.sleep(0.05)
         assert await served(gateway)

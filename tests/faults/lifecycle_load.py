@@ -1,4 +1,4 @@
-"""F60, F62 to F64, F67 and F68: crowds, what runs out, and the gateway's end. Never a table, or a clock."""
+"""F62 to F64: crowds before deployments that are full, that come back, or that are all gone. Never a table, or an end."""
 
 import asyncio
 import itertools
