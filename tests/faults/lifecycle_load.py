@@ -1,4 +1,4 @@
-"""F62 to F64: crowds before deployments that are full, that come back, or that are all gone. Never a table, or an end."""
+"""F62 to F64: crowds before deployments that are full, back, or all gone. Never a table, or the gateway's end."""
 
 import asyncio
 import itertools
@@ -13,12 +13,9 @@ from tests.faults.lifecycle import PATIENT
 from tests.faults.registry import fault
 from tests.faults.rig import Rig, ok
 from tests.proxy.raw_client import Answer
-from tests.support.openai_wire import completion_frames
-from tests.support.script import Send, Until
-from tests.support.wire import head, json_answer
+from tests.support.script import Until
+from tests.support.wire import json_answer
 
-FRAMES: Final = completion_frames(["one", "two"])
-START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
 FULL: Final = 10
 """Retries that a budget pays for that was never drawn on."""
 
@@ -52,9 +49,6 @@ def refusals(answers: Sequence[Answer], code: str) -> int:
         assert refusal(answer) == (503, code)
         assert (answer.headers["retry-after"], "x-should-retry" in answer.headers) == ("1", False)
     return len(refused)
-
-
-# F62 to F64: crowds --------------------------------------------------------------------------------------------------
 
 
 async def narrow(rig: Rig, places: int, wait: float) -> Bulkhead:
