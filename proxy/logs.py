@@ -19,7 +19,7 @@ from types import TracebackType
 import orjson
 
 from proxy.record import Attempt, RequestRecord
-from proxy.writer import MAX_LINE, LineStream, LineWriter, unbuffered
+from proxy.writer import MAX_LINE, LineStream, LineWriter, at_once, unbuffered
 
 TOLD_FROM = 0.001
 """Seconds of waiting for a client that are worth a field."""
@@ -184,7 +184,7 @@ class JsonFormatter(TextFormatter):
 
 def set_up(form: str) -> logging.Logger:
     """The gateway's logger, writing lines of the form `json` or `text` to standard error."""
-    writer = LineWriter(unbuffered(sys.stderr), _untold)
+    writer = LineWriter(unbuffered(sys.stderr), _untold, at_once)
     atexit.register(writer.close)
     handler = logging.StreamHandler(LineStream(writer))
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())

@@ -34,14 +34,25 @@ def unbuffered(stream: TextIO) -> Sink:
     return sink
 
 
+def gather() -> None:
+    """Let lines come together."""
+    time.sleep(FLUSH_EVERY)
+
+
+def at_once() -> None:
+    """For lines that are few."""
+
+
 class LineWriter:
     """Hands lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway.
 
     `dropped` counts the lines that could not be written; `complain` is told when that begins and when it is over.
+    `pause` is what the thread does between the first line and the writing.
     """
 
-    def __init__(self, sink: Sink, complain: Callable[[str], None]) -> None:
+    def __init__(self, sink: Sink, complain: Callable[[str], None], pause: Callable[[], None] = gather) -> None:
         self._sink = sink
+        self._pause = pause
         self._complain = complain
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._counting = threading.Lock()
@@ -67,7 +78,7 @@ class LineWriter:
         while True:
             batch = [self._lines.get()]
             if batch[0] is not None:
-                time.sleep(FLUSH_EVERY)
+                self._pause()
             while not self._lines.empty():
                 batch.append(self._lines.get())
             lines = [line for line in batch if line is not None]
