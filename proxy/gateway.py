@@ -41,6 +41,10 @@ BRIEF = 256 * 1024
 for more than 50 ms."""
 
 
+COMPLAIN_EVERY = 1.0
+"""Seconds between two faults of ours that are told with where they lie. The access log has a line for each."""
+
+
 class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
@@ -67,6 +71,7 @@ class Gateway:
         self._router = Router(SURFACES)
         self._guesses = Guesses()
         self._load = dispatcher.load
+        self._complained = float("-inf")
         self.clocks: set[Deadlines] = set()
         self.ready = True
         self.draining = False
@@ -99,7 +104,7 @@ class Gateway:
             left(record, self._metrics)
             raise
         except Exception:  # the outermost handler: a fault of ours must not become a traceback on the wire
-            self._log.exception("request %s failed", record.request_id)
+            self._complain(record)
             return self._refusal(route.surface, internal(), record)
         finally:
             admitted.end()
@@ -108,6 +113,13 @@ class Gateway:
                 self.idle.set()
             record.finished = record.finished or self._clock()
             self._emit(record)
+
+    def _complain(self, record: RequestRecord) -> None:
+        """Say where a fault of ours lies, at most once in a while: whoever finds one can ask for it again and again."""
+        now = self._clock()
+        if now - self._complained >= COMPLAIN_EVERY:
+            self._complained = now
+            self._log.exception("request %s failed", record.request_id)
 
     async def _answer(
         self, http: web.BaseRequest, route: Route, record: RequestRecord, admitted: Admitted

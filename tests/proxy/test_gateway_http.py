@@ -108,3 +108,17 @@ async def test_an_answer_names_the_fields_that_were_emulated_or_dropped(
     assert answer.headers["x-dragoman-dropped"] == "seed"
     (record,) = await served.finished(1)
     assert (record.emulated, record.dropped) == (("n", "echo"), ("seed",))
+
+
+async def test_faults_of_ours_that_come_in_rows_are_not_all_told_with_where_they_lie(
+    served: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*args: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(gateway_module, "plan", fail)
+    monkeypatch.setattr(gateway_module, "COMPLAIN_EVERY", 3600.0)
+    answers = [await served.post("/v1/completions", ask()) for _ in range(3)]
+    assert [answer.code for answer in answers] == ["internal_error"] * 3
+    assert [record.code for record in await served.finished(3)] == ["internal_error"] * 3
+    assert len([each for each in caplog.records if each.exc_info]) == 1
