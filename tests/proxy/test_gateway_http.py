@@ -11,6 +11,7 @@ from providers.dialect import Target
 from providers.shape import Prepared
 from providers.unified import UnifiedRequest
 from proxy import candidates, server
+from proxy import gateway as gateway_module
 from proxy.snapshot import Team
 from tests.proxy.raw_client import connected, exchange, request
 from tests.proxy.rig import AUTH, Rig, ask, rig
