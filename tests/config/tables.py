@@ -8,6 +8,17 @@ from config.problems import ConfigError, Problem
 
 NAME = "t.yaml"
 
+BASE = """\
+version: 1
+vendors: {openai: {}, azure: {}, local: {}}
+models:
+  openai/gpt-4o: {}
+  openai/gpt-4o-mini: {}
+  azure/gpt-4o: {deployments: {eu: {}, us: {}}}
+  local/*: {}
+"""
+"""Two vendors with models and one with any."""
+
 
 def load(text: str, env: Mapping[str, str] | None = None) -> Loaded:
     """The table of an indented text."""

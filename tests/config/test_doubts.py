@@ -2,17 +2,8 @@
 
 import pytest
 
-from tests.config.tables import warnings
+from tests.config.tables import BASE, warnings
 
-BASE = """\
-version: 1
-vendors: {openai: {}, azure: {}, local: {}}
-models:
-  openai/gpt-4o: {}
-  openai/gpt-4o-mini: {}
-  azure/gpt-4o: {deployments: {eu: {}, us: {}}}
-  local/*: {}
-"""
 TEAM = f"{BASE}routes: {{}}\nteams:\n  t:\n    keys: ['sha256:{'a' * 64}']\n    models: []\n"
 
 

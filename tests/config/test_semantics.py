@@ -6,17 +6,8 @@ import pytest
 
 from config.semantics import Names, exposure_problems
 from config.tree import parse
-from tests.config.tables import complaints, load
+from tests.config.tables import BASE, complaints, load
 
-BASE = """\
-version: 1
-vendors: {openai: {}, azure: {}, local: {}}
-models:
-  openai/gpt-4o: {}
-  openai/gpt-4o-mini: {}
-  azure/gpt-4o: {deployments: {eu: {}, us: {}}}
-  local/*: {}
-"""
 KEY_A, KEY_B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 
 
