@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = FAILED
     try:
         status = _run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # none where whoever started us had closed it
+            sys.stdout.flush()
     # Either may come out of a task group, wrapped.
     except* BrokenPipeError:
         _forget_output()

@@ -26,9 +26,22 @@ class Sink(Protocol):
         """How many bytes were taken; None when none could be at the moment. Raises OSError."""
 
 
-def unbuffered(stream: TextIO) -> Sink:
-    """The file below a standard stream. A buffer keeps what could not be written, and whoever waits for its reader
-    holds its lock, without which the interpreter cannot end."""
+class Nowhere:
+    """Takes everything."""
+
+    def write(self, data: memoryview, /) -> int:
+        """See Sink."""
+        return len(data)
+
+
+def unbuffered(stream: TextIO | None) -> Sink:
+    """The file below a standard stream, which the interpreter has none of where it was started with a closed one.
+
+    A buffer keeps what could not be written, and whoever waits for its reader holds its lock, without which the
+    interpreter cannot end.
+    """
+    if stream is None:
+        return Nowhere()
     stream.flush()
     sink: Sink = getattr(stream.buffer, "raw", stream.buffer)
     return sink

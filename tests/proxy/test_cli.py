@@ -121,3 +121,8 @@ def test_explain_is_reached_with_its_form(tmp_path: Path, capsys: Output) -> Non
 def test_one_demonstration_is_reached(capsys: Output) -> None:
     assert main(["demo", "--once", "--port", "0"]) == 0
     assert "any vendor." in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_command_that_is_started_without_an_output_can_end_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["version"]) == 0

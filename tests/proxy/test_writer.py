@@ -169,6 +169,13 @@ def test_a_standard_stream_is_written_below_its_buffers(capfdbinary: pytest.Capt
         assert unbuffered(memory) is memory.buffer
 
 
+def test_without_a_stream_lines_go_nowhere() -> None:
+    writer = LineWriter(unbuffered(None), untold)
+    writer.write(b"line")
+    writer.close()
+    assert writer.dropped == 0
+
+
 def test_a_line_too_long_is_cut_and_still_json() -> None:
     stream = BytesIO()
     writer = LineWriter(stream, untold)
