@@ -104,6 +104,7 @@ class Admin:
             "teams": sorted(snapshot.teams),
             "routes": sorted(snapshot.routes),
             "deployments": sorted(target.label for target in snapshot.targets()),
+            "left_alone": [f"{name}, {wait:.1f} s" for name, wait in sorted(self._gateway.left_alone().items())],
         }
 
 

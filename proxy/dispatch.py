@@ -193,7 +193,8 @@ class Dispatcher:
         if failure.kind in _TOO_MUCH:
             bulkhead.limit.lost(now)
         if trial.failed(now, failure):
-            self.log.warning("%s is ejected after a failure: %s", attempt.deployment, failure.kind.value)
+            wait = self.deployments.healths.of(target).wait(now)
+            self.log.warning("%s is left alone for %.1f s: %s", attempt.deployment, wait, failure.kind.value)
 
 
 def _unquoted(failure: Failure, target: Target) -> Failure:

@@ -79,6 +79,10 @@ class Gateway:
         self.idle = asyncio.Event()
         self.idle.set()
 
+    def left_alone(self) -> dict[str, float]:
+        """The deployments that are not asked at the moment, and the seconds until they may be."""
+        return dict(self._dispatcher.deployments.healths.waits(self._clock()))
+
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; whatever happens, one record leaves and the client gets the surface's envelope."""
         started = self._clock()

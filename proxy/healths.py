@@ -88,6 +88,15 @@ class Healths:
             worst[label] = max(worst.get(label, State.CLOSED), health.state(now))
         return iter(worst.items())
 
+    def waits(self, now: float) -> Iterator[tuple[str, float]]:
+        """The label of each deployment that may not be asked, and the seconds until it may be; of a row for any model
+        the longest."""
+        longest: dict[str, float] = {}
+        for (label, _, _), health in self._known.items():
+            if wait := health.wait(now):
+                longest[label] = max(longest.get(label, 0.0), wait)
+        return iter(longest.items())
+
     def arrange(self, group: str, targets: Sequence[Target], now: float) -> Arranged:
         """Put the targets of a group in the order to ask them.
 

@@ -1,6 +1,7 @@
 """The operator's listener over real sockets: what it shows, and to whom."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from providers.failure import Failure, FailureKind
 from proxy.app import Listen, Running, running
 from proxy.metrics import KEPT, Metrics
 from proxy.reload import Source
@@ -115,7 +117,19 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "teams": ["search"],
         "routes": ["fast"],
         "deployments": ["mock/*/default", "mock/echo/default"],
+        "left_alone": [],
     }
+
+
+async def test_the_status_names_who_is_left_alone_and_for_how_long(operator: Operator) -> None:
+    healths = operator.app.dispatcher.deployments.healths
+    (target, *_) = operator.app.reloader._table.snapshot.targets()
+    now = operator.app.dispatcher.clock()
+    healths.of(target).begin(now, Answer.WHOLE).failed(
+        now, Failure(FailureKind.RATE_LIMITED, "why", 429, retry_after=50)
+    )
+    (told,) = (await operator.ask("GET", "/status")).json()["left_alone"]  # type: ignore[misc]  # one text
+    assert re.fullmatch(rf"{re.escape(target.label)}, (50\.0|49\.\d) s", str(told))
 
 
 async def test_a_browser_gets_the_status_as_a_page(operator: Operator) -> None:

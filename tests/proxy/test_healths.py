@@ -196,3 +196,11 @@ def test_a_new_table_may_try_at_once() -> None:
     assert not healths.arrange("g", GROUP, 3.1).ready
     healths.keep(GROUP)
     assert healths.arrange("g", GROUP, 3.2).ready
+
+
+def test_who_is_left_alone_is_told_with_how_long() -> None:
+    healths = Healths(HealthRules(failures=1, jitter=0.0), lambda: 0.5)
+    healths.of(A).begin(0.0, Answer.WHOLE).failed(0.0, Failure(FailureKind.SERVER, "why", 500))
+    healths.of(B).begin(0.0, Answer.WHOLE).succeeded(0.0)
+    assert dict(healths.waits(1.0)) == {A.label: 4.0}
+    assert dict(healths.waits(6.0)) == {}
