@@ -125,11 +125,11 @@ async def test_the_status_names_who_is_left_alone_and_for_how_long(operator: Ope
     healths = operator.app.dispatcher.deployments.healths
     (target, *_) = operator.app.reloader._table.snapshot.targets()
     now = operator.app.dispatcher.clock()
-    healths.of(target).begin(now, Answer.WHOLE).failed(
-        now, Failure(FailureKind.RATE_LIMITED, "why", 429, retry_after=50)
-    )
-    (told,) = (await operator.ask("GET", "/status")).json()["left_alone"]  # type: ignore[misc]  # one text
-    assert re.fullmatch(rf"{re.escape(target.label)}, (50\.0|49\.\d) s", str(told))
+    limited = Failure(FailureKind.RATE_LIMITED, "why", 429, retry_after=50)
+    healths.of(target).begin(now, health.Answer.WHOLE).failed(now, limited)
+    told = (await operator.ask("GET", "/status")).json()["left_alone"]
+    assert isinstance(told, list)
+    assert re.fullmatch(rf"{re.escape(target.label)}, (50\.0|49\.\d) s", str(told[0]))
 
 
 async def test_a_browser_gets_the_status_as_a_page(operator: Operator) -> None:
