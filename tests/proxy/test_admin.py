@@ -14,6 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.failure import Failure, FailureKind
+from proxy import health
 from proxy.app import Listen, Running, running
 from proxy.metrics import KEPT, Metrics
 from proxy.reload import Source
