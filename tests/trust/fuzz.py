@@ -100,7 +100,7 @@ def parsers(folder: Path, runs: int) -> Result:
     done = all_of(runs, 0, folder)
     found = [line for fuzzed in done for line in fuzzed.found]
     rates = ", ".join(f"{fuzzed.name} {fuzzed.runs / fuzzed.seconds:.0f}" for fuzzed in done)
-    first = f": {found[0]}" if found else ""
+    first = f": {found[0].partition(':')[0]}: {found[0].splitlines()[-1]}" if found else ""
     made = sum(fuzzed.runs for fuzzed in done)
     value = f"{len(found)} unexpected exceptions in {made} runs of {len(done)} parsers (runs/s: {rates}){first}"
     return Result(value, not found)

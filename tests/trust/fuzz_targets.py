@@ -3,6 +3,7 @@
 Never how inputs are made. A target returns, or raises what no parser may raise.
 """
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from functools import cache
 from itertools import product
 from math import isfinite
 from pathlib import Path
+from zlib import crc32
 
 from multidict import CIMultiDict
 
@@ -113,10 +115,13 @@ def frames(pieces: Iterable[bytes]) -> tuple[list[Frame], str]:
 
 
 def eventstream(data: bytes) -> None:
-    """Amazon's frames."""
-    at = len(data) * 5 // 13
-    if frames([data]) != frames([data[:at], data[at:]]):
-        raise Broken(f"other frames when cut at {at}")
+    """Amazon's frames: the bytes themselves, and a frame whose checksums are right and whose headers are the bytes."""
+    lengths = struct.pack(">II", 16 + len(data), len(data))
+    message = lengths + struct.pack(">I", crc32(lengths)) + data
+    for whole in (data, message + struct.pack(">I", crc32(message))):
+        at = len(whole) * 5 // 13
+        if frames([whole]) != frames([whole[:at], whole[at:]]):
+            raise Broken(f"other frames when cut at {at}")
 
 
 def guard(data: bytes) -> None:
@@ -286,6 +291,7 @@ WAITS = (
 KEYS = (b"Authorization: Bearer dk-other", b"x-api-key: dk-other\nauthorization: Bearer dk", b"api-key: \xc3\xa9")
 
 FRAMES = (
+    b"\x01a\x07\x00\x02bc\x03def\x06\x00\x01x\x01t\x00\x01n\x05" + bytes(8) + b"\x01u\x09" + bytes(16),
     encode({":event-type": "chunk", ":message-type": "event"}, b'{"bytes":"e30="}') * 2,
     encode({}, b"") + encode({"a": "b" * 300}, b"{}" * 100),
 )
