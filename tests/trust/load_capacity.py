@@ -2,24 +2,28 @@
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import uvloop
+from typing_extensions import override
 
-from tests.bench.cpu import PROC
-from tests.bench.load import Load, WholeCaller, run_load
+from tests.bench.cpu import PROC, cpu_seconds
+from tests.bench.load import LENGTH, Load, WholeCaller, run_load
+from tests.bench.wire import answer_bytes
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.script import Delay, Received, Script
 from tests.support.vendor import FakeVendor
 from tests.trust.figure import Result
 from tests.trust.load_client import ask, asking, quantile
 from tests.trust.load_open import OpenLoad, Tally
-from tests.trust.load_rig import WHOLE, apart, many, port_of, quick, table
+from tests.trust.load_rig import apart, many, port_of, quick, table
 
 LAG = re.compile(r"dragoman_event_loop_lag_seconds(\{|$)")
+ANSWER = answer_bytes()
 DEPLOYMENTS = 32
 """Places enough for what three times the capacity of one process has under way."""
 
@@ -88,33 +92,68 @@ async def capacity(port: int, data: bytes, count: int) -> float:
     return count / await run_load(port, Load(data, count, 32), WholeCaller)
 
 
+class Slow(asyncio.Protocol):
+    """One connection of a vendor that answers after a while, and costs next to nothing."""
+
+    def __init__(self, wait: float) -> None:
+        self._wait = wait
+        self._data = b""
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        end = self._data.find(b"\r\n\r\n")
+        length = LENGTH.search(self._data, 0, end) if end >= 0 else None
+        if length is not None and len(self._data) >= end + 4 + int(length[1]):
+            self._data = b""
+            asyncio.get_running_loop().call_later(self._wait, self._answer)
+
+    def _answer(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(ANSWER)
+
+
+@asynccontextmanager
+async def slow_vendor(wait: float) -> AsyncIterator[str]:
+    """A vendor that takes so many seconds for each answer; its base URL without a path."""
+    server = await asyncio.get_running_loop().create_server(lambda: Slow(wait), "127.0.0.1", 0, backlog=1024)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """The peak in requests a second; a load well below it; one at three times that."""
+    """The peak in requests a second; a load well below it; one at three times that, and the shares of their cores that
+    the gateway and the load itself used meanwhile."""
 
     peak: float
     calm: Tally
     crowd: Tally
+    busy: float
+    driven: float
 
 
 async def overload(folder: Path, seconds: float, wait: float, probe: int) -> Overload:
     """A vendor that answers after `wait` seconds, and clients that do not slow down when they are refused."""
-
-    def serve(received: Received) -> Script:
-        return (Delay(wait), *WHOLE)
-
     async with AsyncExitStack() as stack:
-        slow, fast = [await stack.enter_async_context(FakeVendor(each)) for each in (serve, quick)]
+        slow, fast = [await stack.enter_async_context(slow_vendor(each)) for each in (wait, 0.0)]
         rows = ", ".join(f"d{number}: {{}}" for number in range(DEPLOYMENTS))
         models = ["fast/m: {}", f"slow/m: {{policy: round_robin, deployments: {{{rows}}}}}"]
-        text = table({"slow": slow.base_url, "fast": fast.base_url}, models)
-        gateway = await stack.enter_async_context(running_gateway(text, folder))
+        gateway = await stack.enter_async_context(running_gateway(table({"slow": slow, "fast": fast}, models), folder))
         stack.enter_context(apart(gateway.process.pid))
-        port = port_of(gateway)
+        port, pid = port_of(gateway), gateway.process.pid
         peak = await capacity(port, asking("fast/m"), probe)
         calm = await OpenLoad(port, asking("slow/m"), peak / 10, seconds / 3, CONNECTIONS).run(wait + 5)
+        began, gateways, ours = time.perf_counter(), cpu_seconds(pid), time.process_time()
         crowd = await OpenLoad(port, asking("slow/m"), 3 * peak, seconds, CONNECTIONS).run(wait + 5)
-        return Overload(peak, calm, crowd)
+        took = time.perf_counter() - began
+        return Overload(peak, calm, crowd, (cpu_seconds(pid) - gateways) / took, (time.process_time() - ours) / took)
 
 
 def overloaded(folder: Path, seconds: float, wait: float, probe: int) -> Result:
@@ -126,7 +165,8 @@ def overloaded(folder: Path, seconds: float, wait: float, probe: int) -> Result:
     value = (
         f"{seen.crowd.goodput:.0f} good answers a second at {3 * seen.peak:.0f} asked for, "
         f"{seen.crowd.goodput / seen.peak:.0%} of the peak; p99 refused {turned * 1000:.0f} ms, admitted "
-        f"{slow * 1000:.0f} ms, unloaded {calm * 1000:.0f} ms; {seen.crowd.lost} lost, {others} answered otherwise"
+        f"{slow * 1000:.0f} ms, unloaded {calm * 1000:.0f} ms; {seen.crowd.lost} lost, {others} answered otherwise; "
+        f"the gateway used {seen.busy:.0%} of its core, the load {seen.driven:.0%} of its own"
     )
     good = seen.crowd.goodput >= 0.9 * seen.peak and turned <= 0.05 and slow <= 2 * calm
     return Result(value, good and seen.crowd.lost == others == 0)
