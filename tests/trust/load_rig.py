@@ -5,14 +5,14 @@ Never a figure, and never a client.
 
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 
 from proxy.app import Listen, Running, running
 from proxy.deployments import Rules
 from proxy.reload import Source
-from tests.bench.cpu import pin
+from tests.bench.cpu import PROC, pin
 from tests.proxy.tables import digest_of
 from tests.support.gateway import RunningGateway
 from tests.support.openai_wire import completion, completion_frames
@@ -89,7 +89,9 @@ def apart(pid: int) -> Iterator[None]:
     try:
         yield
     finally:
-        os.sched_setaffinity(0, cores)
+        for thread in (PROC / "self" / "task").iterdir():
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.sched_setaffinity(int(thread.name), cores)
 
 
 @asynccontextmanager
