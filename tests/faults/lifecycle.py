@@ -100,9 +100,9 @@ async def traffic(rig: Rig) -> AsyncIterator[None]:
         over.set()
 
 
-@fault(57)
+@fault(57, PATIENT)
 async def bad_tables_between_good_ones_under_load(rig: Rig) -> None:
-    more = TABLE.replace("  two/m: {}\n", "  two/m: {}\n  one/more: {}\n")
+    more = PATIENT.replace("  two/m: {}\n", "  two/m: {}\n  one/more: {}\n")
     with listening() as told:
         async with traffic(rig):
             for number, (text, where) in enumerate((*BAD.items(), *BAD.items())):
@@ -116,7 +116,7 @@ async def bad_tables_between_good_ones_under_load(rig: Rig) -> None:
                 series = await rig.series("config_")
                 assert series["config_last_reload_successful"] == 0
                 assert series["config_reloads_total result=failure"] == number + 1
-                assert (await reload(rig, (TABLE, more)[number % 2])).status == 200
+                assert (await reload(rig, (PATIENT, more)[number % 2])).status == 200
                 await asyncio.sleep(0.08)
     assert len(rig.answers) >= 50
     for answer in rig.answers:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-from proxy.admission import ShedRules
 from tests.faults.rig import COUNTED, TABLE, Rig, rig
 
 SLOW: Final = re.sub(r"timeouts: {.*}", "timeouts: {connect: 5m, first_event: 5m, idle: 5m, total: 10m}", TABLE)
@@ -20,13 +19,10 @@ PATIENT: Final = replace(
 )
 """A deployment that fails every request is asked all the same, and every retry is paid for."""
 
-UNHURRIED: Final = ShedRules(lag_from=1e9, lag_to=2e9)
-"""No request is refused because the loop is late."""
-
 
 @asynccontextmanager
 async def patient_rig(folder: Path) -> AsyncIterator[Rig]:
     """A rig that asks for streams, for as long as the block."""
-    with patch("tests.faults.rig.COUNTED", PATIENT), patch("proxy.app.ShedRules", lambda: UNHURRIED):
+    with patch("tests.faults.rig.COUNTED", PATIENT):
         async with rig(folder, stream=True, table=SLOW) as made:
             yield made
