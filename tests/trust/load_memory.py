@@ -161,18 +161,20 @@ class Unread:
     well: bool
 
 
-async def _still(vendor: Source) -> int:
-    """Wait until every buffer on the way is full, or for half a minute; the bytes that it took."""
-    sent = -1
-    for _ in range(30):
-        if sent == vendor.sent:
+async def _still(vendor: Source, quiet: int) -> int:
+    """Wait until every buffer on the way is full: until nothing was taken for so many seconds, or a minute has passed;
+    the bytes that were."""
+    sent, still = -1, 0
+    for _ in range(60):
+        still = still + 1 if sent == vendor.sent else 0
+        if still >= quiet:
             break
         sent = vendor.sent
         await asyncio.sleep(1)
     return sent
 
 
-async def unread_streams(folder: Path, clients: int, patience: float) -> Unread:
+async def unread_streams(folder: Path, clients: int, patience: float, quiet: int) -> Unread:
     """Clients that ask for endless streams and read nothing, until they are closed or patience ends."""
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
@@ -190,7 +192,7 @@ async def unread_streams(folder: Path, clients: int, patience: float) -> Unread:
             silent.sendall(asking(models[number % len(models)], stream=True))
             sockets.append(silent)
         assert await until(lambda: vendor.streams >= clients, 20.0), "streams did not begin"
-        sent = await _still(vendor)
+        sent = await _still(vendor, quiet)
         each, stood = (resident_bytes(pid) - at_rest) / clients, loop.time()
         await until(lambda: vendor.closed > 0, patience)
         first = loop.time() - stood
@@ -203,7 +205,7 @@ async def unread_streams(folder: Path, clients: int, patience: float) -> Unread:
 
 def slow_readers(folder: Path, clients: int, patience: float, limit: float) -> Result:
     """The figure for so many clients, of which each has to be closed after `limit` seconds."""
-    seen = uvloop.run(unread_streams(folder, clients, patience))
+    seen = uvloop.run(unread_streams(folder, clients, patience, 5))
     closed = "not all closed" if seen.last is None else f"closed {seen.first:.0f} to {seen.last:.0f} s"
     value = (
         f"{seen.each / 1024:.0f} KB for each of {clients} that never read, {closed} after the upstream stood still "

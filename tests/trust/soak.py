@@ -13,15 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from random import Random
 
 import uvloop
 
 from tests.bench.cpu import PROC, resident_bytes
-from tests.bench.load import Load as Batch
-from tests.bench.load import StreamCaller, WholeCaller, run_load
 from tests.bench.run import KEY, Plan, gateway_table, running_upstream
 from tests.bench.wire import request_body, request_bytes
 from tests.proxy.raw_client import connected
@@ -31,8 +28,9 @@ from tests.support.script import Delay, Fin, Received, Rst, Script, Send
 from tests.support.vendor import FakeVendor
 from tests.support.wire import cut, json_answer, sse_unterminated
 from tests.trust.figure import Result
-from tests.trust.load_client import End, Ended, ask, asking
+from tests.trust.load_client import End, Ended, ask, asking, paced
 from tests.trust.load_dead import group_table
+from tests.trust.load_open import OpenLoad
 from tests.trust.load_rig import DEAD, UNAVAILABLE, WHOLE, apart, port_of, slow_stream, streams
 
 STREAM = slow_stream(0.2, 8)
@@ -168,30 +166,33 @@ def soaking(folder: Path, course: Course, most: float) -> Result:
     return Result(value, memory <= most and last <= first * 1.2 + 10 and broken == 0)
 
 
-async def cycles(folder: Path, times: int, requests: int) -> list[int]:
-    """Bytes of the gateway after each of several equal loads, a tenth of them streams."""
+async def cycles(folder: Path, times: int, requests: int, rate: float) -> tuple[list[int], int]:
+    """Bytes of the gateway after each of several equal loads, a tenth of them streams; the requests that a loop which
+    was late refused, or that had no answer."""
     plan = Plan(requests, 32, requests // 10, 10, 0.005, 1)
-    held = []
+    held, missed = [], 0
     with running_upstream(plan) as upstream:
         async with running_gateway(gateway_table(upstream.port), folder) as gateway:
             port = port_of(gateway)
             whole, streamed = (request_bytes(request_body(stream=stream), KEY) for stream in (False, True))
             with apart(gateway.process.pid):
                 for _ in range(times):
-                    await run_load(port, Batch(whole, requests - plan.streams, 32), WholeCaller)
-                    await run_load(port, Batch(streamed, plan.streams, 32), partial(StreamCaller, chunks=plan.chunks))
+                    seconds = (requests - plan.streams) / rate
+                    tally = await OpenLoad(port, whole, rate, seconds, 200).run(10.0)
+                    ends = await paced(rate / 3, plan.streams, lambda _: ask(port, streamed))
+                    missed += requests - len(tally.times(200)) - sum(ended.well for ended in ends)
                     await asyncio.sleep(0.5)
                     held.append(resident_bytes(gateway.process.pid))
-    return held
+    return held, missed
 
 
-def cycling(folder: Path, times: int, requests: int) -> Result:
+def cycling(folder: Path, times: int, requests: int, rate: float) -> Result:
     """The figure: the last cycle against the second."""
-    held = uvloop.run(cycles(folder, times, requests))
+    held, missed = uvloop.run(cycles(folder, times, requests, rate))
     growth = held[-1] / held[1] - 1
     value = (
         f"{growth:+.2%} from cycle 2 to cycle {times} of {requests} requests each "
-        f"({', '.join(f'{each / 2**20:.1f}' for each in held)} MB)"
+        f"({', '.join(f'{each / 2**20:.1f}' for each in held)} MB), {missed} in all refused or not answered"
     )
     return Result(value, growth <= 0.01)
 
@@ -208,7 +209,7 @@ def r09_release(folder: Path) -> Result:
 
 def r10(folder: Path) -> Result:
     """Five cycles of twenty thousand requests."""
-    return cycling(folder, 5, 20_000)
+    return cycling(folder, 5, 20_000, 500.0)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -54,5 +54,5 @@ def test_idle_streams_are_weighed(tmp_path: Path) -> None:
 
 
 def test_clients_that_never_read_stop_the_upstream(tmp_path: Path) -> None:
-    seen = uvloop.run(load_memory.unread_streams(tmp_path, 2, 0.1))
+    seen = uvloop.run(load_memory.unread_streams(tmp_path, 2, 0.1, 1))
     assert (seen.more, seen.last, seen.well) == (0, None, True)

@@ -37,4 +37,4 @@ def test_the_command_says_what_it_did(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_cycles_of_equal_loads_are_weighed(tmp_path: Path) -> None:
-    assert " from cycle 2 to cycle 3 of 40 requests each (" in soak.cycling(tmp_path, 3, 40).value
+    assert " from cycle 2 to cycle 3 of 40 requests each (" in soak.cycling(tmp_path, 3, 40, 100.0).value
