@@ -1,4 +1,4 @@
-"""That the fuzzer of the whole server finds what is broken, and that nothing is at once. Never a search of any length."""
+"""That the fuzzer of the whole server finds what is broken, and nothing at once. Never a search of any length."""
 
 from pathlib import Path
 

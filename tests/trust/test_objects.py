@@ -141,7 +141,8 @@ async def test_requests_of_every_outcome_leave_no_object_behind() -> None:
             await rounds(made, way, AT_ONCE, 1)
         await asyncio.sleep(0.1)
         before = await quiet(made)
-        assert before["proxy.gateway.Gateway"] == 1
+        # Not 1: other tests of the process may have frozen what they left.
+        assert before["proxy.gateway.Gateway"] >= 1
         for name, (outcome, way) in WAYS.items():
             # A vendor's next answer is whose turn it is, and memory is short for all: those go one after the other.
             await rounds(made, way, EACH, AT_ONCE if name in ALIKE else 1)
