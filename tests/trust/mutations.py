@@ -88,9 +88,10 @@ def mutate(figure: Figure, sabotage: Sabotage, tree: Path) -> Mutation:
 
 
 def last_word(output: str) -> str:
-    """The first failure that the board names, or else what it said last."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return next((line for line in lines if "::" in line), lines[-1] if lines else "nothing was said")
+    """The first failure that the board names, or else its line, or else what was said last."""
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()] or ["nothing was said"]
+    named = (line for sign in ("::", "BAD") for line in lines if sign in line)
+    return next(named, lines[-1])
 
 
 def sound(figures: Sequence[Figure], tree: Path) -> set[str]:
