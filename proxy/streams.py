@@ -83,7 +83,9 @@ class OpenStream:
 
     def first(self) -> Iterator[StreamEvent]:
         """See Stream."""
-        return self._finished(iter(self.events))
+        # The stream may last for minutes, and the first piece may be a large one.
+        events, self.events = self.events, []
+        return self._finished(iter(events))
 
     async def wait(self) -> None:
         """See Stream."""
