@@ -73,7 +73,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         Sabotage(
             "proxy/app.py", "lines.write(line(record))\n", "lines.write(line(record)), stack.callback(str, record)\n"
         ),
-        3.0,
+        4.2,
     ),
     Figure(
         "R12",
@@ -140,7 +140,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         fuzz.r23,
         Sabotage("providers/eventstream.py", "except (IndexError, struct.error):", "except IndexError:"),
-        4.0,
+        5.0,
     ),
     Figure(
         "R25",
@@ -153,7 +153,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
             'error = bad_http("The request could not be read as HTTP.", status)',
             "error = internal()",
         ),
-        4.0,
+        2.0,
     ),
     Figure(
         "R33",

@@ -124,6 +124,7 @@ async def idle_streams(folder: Path, streams: int) -> Held:
             if not (await reader.readline()).startswith(b"HTTP/1.1 200"):
                 # New requests are turned away while the loop is late, which on a busy machine it may be.
                 writers.remove(writer)
+                writer.transport.abort()
                 await asyncio.sleep(1)
                 return await begin(number)
             await reader.readuntil(b"\n\n")
