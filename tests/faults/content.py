@@ -80,7 +80,8 @@ async def deep_nesting(rig: Rig) -> None:
 
 @dataclass(slots=True)
 class Lag:
-    """The longest that the loop stood still, in seconds."""
+    """The most of the processor that the loop's thread took between two looks, in seconds: what else runs on the
+    machine does not count."""
 
     worst: float = 0.0
 
@@ -92,9 +93,9 @@ async def lagging() -> AsyncIterator[Lag]:
 
     async def tick() -> None:
         while True:
-            before = time.monotonic()
+            before = time.thread_time()
             await asyncio.sleep(0.001)
-            lag.worst = max(lag.worst, time.monotonic() - before)
+            lag.worst = max(lag.worst, time.thread_time() - before)
 
     ticking = asyncio.ensure_future(tick())
     try:
@@ -116,12 +117,8 @@ BOMBS: Final = {
 @single_fault(52)
 async def more_elements_than_memory_is_worth(rig: Rig) -> None:
     for bomb, path in zip(BOMBS.values(), cycle(EVERYWHERE), strict=False):
-        body, lag = asking(x=bomb), Lag(1.0)
-        for _ in range(3):
-            # Other work on the machine may hold one of them up.
-            if lag.worst >= 0.1:
-                async with lagging() as lag:
-                    await refused(rig, body, paths=(path,))
+        async with lagging() as lag:
+            await refused(rig, asking(x=bomb), paths=(path,))
         assert lag.worst < 0.1
     await taken(rig, asking(x=b"[" + b"{}," * 99_000 + b"1]"))
     # aiohttp says that a thread would be better for so much.
