@@ -20,7 +20,7 @@ from proxy.exchange import Exchange, job_of, left
 from proxy.guesses import Guesses
 from proxy.live import Live
 from proxy.metrics import Metrics
-from proxy.ready import ReadyResponse
+from proxy.ready import ReadyResponse, lines
 from proxy.record import Outcome, RequestRecord
 from proxy.router import Route, Router
 from proxy.routing import plan, visible
@@ -246,7 +246,7 @@ class Gateway:
 
     def _response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> ReadyResponse:
         record.status = status
-        response = ReadyResponse(status, body, {"x-request-id": record.request_id, **extra})
+        response = ReadyResponse(status, body, lines({"x-request-id": record.request_id, **extra}))
         if self.draining:
             response.force_close()
         return response

@@ -55,15 +55,27 @@ def request_line(record: RequestRecord) -> bytes:
         "stream": record.stream,
         "status": record.status,
         "outcome": record.outcome,
-        "duration_ms": round(record.duration * 1000, 2),
-        "upstream_ms": round(record.waited * 1000, 2),
+        "duration_ms": _milliseconds(record.duration),
+        "upstream_ms": _milliseconds(record.waited),
     }
-    if record.client_waited >= TOLD_FROM:
-        fields["client_ms"] = round(record.client_waited * 1000, 2)
     if record.code is not None:
         fields["code"] = record.code
+    if record.outcome == "shed":
+        return _dump(fields)
+    _tell_of_answer(fields, record)
+    failed = [_attempt(attempt) for attempt in record.attempts if attempt.outcome != "ok"]
+    if failed:
+        fields["attempts"] = failed
+    line = _dump(fields)
+    return line if len(line) <= MAX_LINE else _dump(_briefly(fields, record))
+
+
+def _tell_of_answer(fields: dict[str, object], record: RequestRecord) -> None:
+    """What there is to tell of some answers only."""
+    if record.client_waited >= TOLD_FROM:
+        fields["client_ms"] = _milliseconds(record.client_waited)
     if record.first_content is not None:
-        fields["first_content_ms"] = round((record.first_content - record.started) * 1000, 2)
+        fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
     if record.usage is not None:
         fields["prompt_tokens"] = record.usage.prompt_tokens
         fields["completion_tokens"] = record.usage.completion_tokens
@@ -75,11 +87,11 @@ def request_line(record: RequestRecord) -> bytes:
         fields["emulated"] = record.emulated
     if record.dropped:
         fields["dropped"] = record.dropped
-    failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
-    if failed:
-        fields["attempts"] = [_attempt(attempt) for attempt in failed]
-    line = _dump(fields)
-    return line if len(line) <= MAX_LINE else _dump(_briefly(fields, record))
+
+
+def _milliseconds(seconds: float) -> float:
+    """With two places; rounding as it is written takes three times as long."""
+    return int(seconds * 100_000 + 0.5) / 100
 
 
 def _attempt(attempt: Attempt) -> dict[str, object]:

@@ -19,16 +19,14 @@ _BASE = "".join(f"{name}: {value}\r\n" for name, value in {**BASE_HEADERS, "Cont
 
 
 class ReadyResponse(web.StreamResponse):
-    """A JSON answer whose bytes stand ready. `headers` are its own, besides those that every answer has.
-
-    Raises ValueError for a header value that would end its line.
-    """
+    """A JSON answer whose bytes stand ready. `own` are the lines of its own headers, besides those that every answer
+    has."""
 
     # Not the parent's, which makes a mapping of headers: of an answer the protocol asks only what stands here.
-    def __init__(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+    def __init__(self, status: int, body: bytes, own: str) -> None:
         self._status = status
         self._content = body
-        self._own = lines(headers)
+        self._own = own
         self._keep_alive: bool | None = None
         self._sent = False
 
@@ -49,7 +47,7 @@ class ReadyResponse(web.StreamResponse):
 
 
 def lines(headers: Mapping[str, str]) -> str:
-    """Header lines."""
+    """Header lines. Raises ValueError for a value that would end its line."""
     for value in headers.values():
         if not value.isprintable():
             raise ValueError("a header's value would end its line")

@@ -3,13 +3,11 @@
 Never decides who is refused, and never reads a body.
 """
 
-from collections.abc import Mapping
-
 from aiohttp import HttpVersion11, web
 
 from proxy.admission import Reason
 from proxy.errors import overloaded
-from proxy.ready import ReadyResponse
+from proxy.ready import ReadyResponse, lines
 from proxy.surfaces.surface import Surface
 
 BRIEF = 64 * 1024
@@ -20,16 +18,17 @@ class Shedding:
     """Makes the refusals. Each surface's envelope is made once for each reason."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[str, Reason], tuple[int, bytes, Mapping[str, str]]] = {}
+        self._made: dict[tuple[str, Reason], tuple[int, bytes, str]] = {}
 
     def answer(self, surface: Surface, reason: Reason, request_id: str, keep: bool) -> ReadyResponse:
         """The refusal of a request; the connection stays after it, or it does not."""
         made = self._made.get((surface.name, reason))
         if made is None:
             facts = overloaded(reason).facts
-            made = self._made[surface.name, reason] = (*surface.error(facts), facts.headers)
-        status, body, headers = made
-        response = ReadyResponse(status, body, {"x-request-id": request_id, **headers})
+            made = self._made[surface.name, reason] = (*surface.error(facts), lines(facts.headers))
+        status, body, own = made
+        # An id is made here or has been found fit for a header.
+        response = ReadyResponse(status, body, f"x-request-id: {request_id}\r\n{own}")
         if not keep:
             response.force_close()
         return response

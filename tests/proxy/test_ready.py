@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 from aiohttp import HttpVersion10, HttpVersion11
 
-from proxy.ready import ReadyResponse, lines, start_line
+from proxy.ready import lines, start_line
 from tests.proxy.raw_client import connected, exchange, request
 from tests.proxy.rig import AUTH, ask, rig
 from tests.support.openai_wire import completion
@@ -73,7 +73,7 @@ async def test_a_gateway_that_stops_closes_after_its_answer() -> None:
 @pytest.mark.parametrize("value", ["a\r\nb: c", "a\nb", "a\x00b", "\x7f", "a\u2028b"])
 def test_a_value_that_would_end_its_line_is_a_fault_of_ours(value: str) -> None:
     with pytest.raises(ValueError, match="end its line"):
-        ReadyResponse(200, b"", {"x-a": value})
+        lines({"x-a": value})
 
 
 async def test_a_name_of_the_client_s_comes_back_as_it_was() -> None:
