@@ -56,7 +56,8 @@ class Candidates:
                 first = first or refusal
             else:
                 wait = arranged.wait or min(self._healths.of(each).wait(now) for each in away)
-                raise cooling_down(wait) if arranged.cooling else no_healthy_deployment(wait)
+                why = self._healths.of(target).why
+                raise cooling_down(wait, why) if arranged.cooling else no_healthy_deployment(wait, why)
         if first is None:
             raise RuntimeError(f"the plan for {plan.asked!r} has no targets")
         raise refused(first)

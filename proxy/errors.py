@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
-from providers.failure import VERDICTS, Failure, FailureKind, Refusal
+from providers.failure import OUR_WORDS, VERDICTS, Failure, FailureKind, Refusal
 from proxy.admission import Reason
 
 MAX_RETRY_AFTER = 60
@@ -139,15 +139,32 @@ def internal() -> GatewayError:
     return GatewayError(ErrorFacts(500, "server_error", "internal_error", "The gateway failed to handle the request."))
 
 
-def no_healthy_deployment(wait: float) -> GatewayError:
-    """Every deployment that could answer is ejected; one of them is asked again in `wait` seconds."""
-    message = "No deployment that could answer is healthy at the moment."
+_LEFT_ALONE: Mapping[FailureKind, str] = {
+    FailureKind.CONNECT: "could not be reached",
+    FailureKind.TLS: "has a certificate that could not be accepted",
+    FailureKind.TIMEOUT: "did not answer in time",
+    FailureKind.AUTH: "refused the gateway's credential",
+    FailureKind.OVERLOADED: "was overloaded",
+    FailureKind.TRUNCATED: "broke off its answers",
+    FailureKind.MALFORMED: "gave answers that made no sense",
+}
+"""What a deployment did that is left alone; the other kinds say no more than that it failed."""
+
+
+def no_healthy_deployment(wait: float, why: FailureKind | None) -> GatewayError:
+    """Every deployment that could answer is left alone, the first of them after such a failure; one is asked again in
+    `wait` seconds."""
+    told = "failed" if why is None else _LEFT_ALONE.get(why, "failed")
+    message = f"No deployment that could answer is healthy at the moment; the first of them {told}."
     headers = {"retry-after": _seconds(wait)}
     return GatewayError(ErrorFacts(503, "server_error", "no_healthy_deployment", message, headers=headers))
 
 
-def cooling_down(wait: float) -> GatewayError:
-    """Every deployment that could answer has said to wait, the shortest of them for `wait` seconds."""
+def cooling_down(wait: float, why: FailureKind | None) -> GatewayError:
+    """Every deployment that could answer has said to wait, one of them for no more than `wait` seconds, or has no
+    credit."""
+    if why is FailureKind.QUOTA:
+        return upstream_failed(Failure(FailureKind.QUOTA, OUR_WORDS[FailureKind.QUOTA]))
     message = "Every deployment that could answer is rate limited by its vendor at the moment."
     headers = {"retry-after": _seconds(wait)}
     return GatewayError(ErrorFacts(429, "requests", "rate_limit_exceeded", message, headers=headers))

@@ -73,7 +73,8 @@ class Health:
 
     It is away from the moment it is ejected or told us to wait until a request that was sent to it while it was away
     gets its first byte. Only tries of the present time count: what was begun before it went away or came back says
-    nothing of now. `in_flight` is the number of tries that have not ended.
+    nothing of now. `in_flight` is the number of tries that have not ended, `why` the kind of failure after which it
+    was last left alone.
     """
 
     __slots__ = (
@@ -91,6 +92,7 @@ class Health:
         "_row",
         "_rules",
         "in_flight",
+        "why",
     )
 
     def __init__(self, rules: HealthRules, draw: Callable[[], float]) -> None:
@@ -108,6 +110,7 @@ class Health:
         self._era = 0
         self._probes = 0
         self.in_flight = 0
+        self.why: FailureKind | None = None
 
     @property
     def first_byte(self) -> float | None:
@@ -276,6 +279,8 @@ class Try:
             return False
         health, rules = self._health, self._health._rules
         waited = self._close()
+        if failure.kind in (FailureKind.RATE_LIMITED, FailureKind.QUOTA):
+            health.why = failure.kind
         if failure.kind is FailureKind.RATE_LIMITED:
             asked = rules.cooldown if failure.retry_after is None else failure.retry_after
             health._cool(now, min(max(asked, rules.cooldown_least), rules.cooldown_most))
@@ -307,6 +312,7 @@ class Try:
             health._eject(now, health._ejection(now))
         else:
             return False
+        health.why = kind
         return True
 
     def _lives(self, now: float) -> None:

@@ -110,3 +110,25 @@ def test_other_targets_can_take_the_place_of_those_left() -> None:
 def test_a_plan_without_targets_is_a_fault_of_ours() -> None:
     with pytest.raises(RuntimeError, match="v/m"):
         Group().order()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (FailureKind.AUTH, "refused the gateway's credential"),
+        (FailureKind.CONNECT, "could not be reached"),
+        (FailureKind.SERVER, "failed"),
+    ],
+)
+def test_who_finds_nobody_is_told_what_the_first_of_them_did(kind: FailureKind, words: str) -> None:
+    group = Group("good", kind=kind, away=("good",))
+    group.order()  # the one request that is let through
+    with pytest.raises(GatewayError) as caught:
+        group.order()
+    message = f"No deployment that could answer is healthy at the moment; the first of them {words}."
+    assert caught.value.facts.message == message
+
+
+def test_a_spent_account_stays_one_while_it_is_left_alone() -> None:
+    group = Group("good", kind=FailureKind.QUOTA, away=("good",))
+    assert group.error(100.0) == (429, "insufficient_quota", {"x-should-retry": "false"})
