@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -178,6 +179,7 @@ async def stopped_twice(rig: Rig) -> None:
 
 # F67: nobody reads ---------------------------------------------------------------------------------------------------
 
+AGAIN: Final = r"the access log is written again; (\d+) lines of it were dropped"
 HASTY: Final = ("drain_grace: 0s", "drain_timeout: 100ms")
 FEW_LINES: Final = """\
 import proxy.writer
@@ -233,10 +235,11 @@ async def output_that_nobody_reads_for_a_while(rig: Rig) -> None:
         text += await read(pipe)
     lines = [orjson.loads(line) for line in text.splitlines()]
     assert sum(line["message"] == "request" for line in lines) == count + 1 - int(str(dropped))
-    assert [line["message"] for line in lines if "access log" in line["message"]] == [
-        "lines of the access log are dropped: nobody reads them",
-        f"the access log is written again; {dropped} lines of it were dropped",
-    ]
+    told = [line["message"] for line in lines if "access log" in line["message"]]
+    # The writer may fall behind for a moment before the pipe is full.
+    begun, ended = told[::2], [re.fullmatch(AGAIN, each) for each in told[1::2]]
+    assert begun == ["lines of the access log are dropped: nobody reads them"] * len(ended)
+    assert sum(int(each[1]) for each in ended if each is not None) == dropped
 
 
 @single_fault(67)
