@@ -133,6 +133,15 @@ OUR_WORDS: Mapping[FailureKind, str] = {
 }
 """Said instead of the vendor's words where those are about the operator's account and nothing a client can change."""
 
+
+def kind_of_status(status: int | None, known: Mapping[int, FailureKind]) -> FailureKind:
+    """What a status means where nothing else tells: as `known`, or by its class. None: the error was in an answer."""
+    if status is None or status >= 500:
+        return known.get(status or 500, FailureKind.SERVER)
+    # Redirects are not followed, so one is an answer that makes no sense.
+    return known.get(status, FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED)
+
+
 MAX_MESSAGE = 500
 _SECRET = re.compile(
     r"(?i)\b(?:sk|pk|rk|xai|nvapi)[-_][\w*-]{6,}"

@@ -4,11 +4,11 @@ Never a vendor's pattern, a definition on the wire, or a call.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import ClassVar
 
 from providers.failure import Refusal
-from providers.unified import Params
+from providers.unified import JsonObject, Params
 
 
 class FittedNames:
@@ -80,3 +80,14 @@ def offered_names(params: Params) -> list[str]:
             raise Refusal("tools", f"'tools' lists the function '{name}' twice.", "invalid_value")
         names.append(name)
     return names
+
+
+def chosen_name(choice: JsonObject, offered: Container[str]) -> str:
+    """The function that a `tool_choice` names. Raises Refusal for another kind and for one that is not offered."""
+    function = choice.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
+    if choice.get("type") != "function" or not isinstance(name, str):
+        raise Refusal("tool_choice", "Only a choice of type 'function' can be translated.")
+    if name not in offered:
+        raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
+    return name

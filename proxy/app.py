@@ -112,22 +112,25 @@ async def running(
         reloader = Reloader(source, table, live, metrics, dispatcher.keep)
         public = PublicServer(gateway.handle, server.max_body)
         listener = await asyncio.get_running_loop().create_server(public, listen.host, listen.port, backlog=BACKLOG)
-        stack.push_async_callback(public.shutdown, AT_ONCE)
-        stack.callback(public.pre_shutdown)
-        stack.callback(listener.close)
+        _close_with(stack, public, listener)
         admin = PublicServer(
             Admin(gateway, live, metrics, reloader, lines, server.admin.token).handle, ADMIN_BODY, admin_envelope
         )
         door = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
-        stack.push_async_callback(admin.shutdown, AT_ONCE)
-        stack.callback(admin.pre_shutdown)
-        stack.callback(door.close)
+        _close_with(stack, admin, door)
         stack.enter_context(Watchdog(lag, own))
         work = [reloader.run(), lag.run(), memory.run(), *([reloader.watch()] if server.watch else [])]
         async with _background(work):
             url = _url(listen.host, listener.sockets[0].getsockname()[1])
             admin_url = _url(listen.admin_host, door.sockets[0].getsockname()[1])
             yield Running(gateway, dispatcher, admission, transport, reloader, public, listener, url, admin_url)
+
+
+def _close_with(stack: AsyncExitStack, server: PublicServer, listener: asyncio.Server) -> None:
+    """Leave with the stack: first no new connections, then no new requests on the old ones, then no connections."""
+    stack.push_async_callback(server.shutdown, AT_ONCE)
+    stack.callback(server.pre_shutdown)
+    stack.callback(listener.close)
 
 
 @asynccontextmanager

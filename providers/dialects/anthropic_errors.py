@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import orjson
 
 from providers.context import Overflow, read_overflow
-from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
 _BY_TYPE: Mapping[str, FailureKind] = {
@@ -91,20 +91,13 @@ def _kind(error: JsonObject, message: str, status: int | None) -> FailureKind:
     name, details = error.get("type"), error.get("details")
     kind = _BY_TYPE.get(name) if isinstance(name, str) else None
     if kind is None:
-        kind = _by_status(status)
+        kind = kind_of_status(status, _BY_STATUS)
     if kind is FailureKind.INVALID_REQUEST:
         return next((meant for pattern, meant in _SIGNATURES if pattern.search(message)), kind)
     code = details.get("error_code") if isinstance(details, dict) else None
     if kind is FailureKind.RATE_LIMITED and isinstance(code, str) and code in _SPEND_LIMITS:
         return FailureKind.QUOTA
     return kind
-
-
-def _by_status(status: int | None) -> FailureKind:
-    if status is None or status >= 500:
-        return _BY_STATUS.get(status or 500, FailureKind.SERVER)
-    # Redirects are not followed, so one is an answer that makes no sense.
-    return _BY_STATUS.get(status, FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED)
 
 
 def _param(kind: FailureKind, message: str, overflow: Overflow | None) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import orjson
 
 from providers.context import Overflow, read_overflow
-from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
 _BY_TYPE: Mapping[str, FailureKind] = {
@@ -140,17 +140,10 @@ def _failure(named: str, body: JsonObject, status: int | None, headers: Mapping[
 def _kind(named: str, message: str, body: JsonObject, status: int | None) -> FailureKind:
     original = body.get("originalStatusCode")
     if named in _OF_MODEL and isinstance(original, int):
-        kind = _by_status(original)
+        kind = kind_of_status(original, _BY_STATUS)
     else:
-        kind = _BY_TYPE.get(named) or _by_status(status)
+        kind = _BY_TYPE.get(named) or kind_of_status(status, _BY_STATUS)
     return next((meant for of, pattern, meant in _SIGNATURES if of is kind and pattern.search(message)), kind)
-
-
-def _by_status(status: int | None) -> FailureKind:
-    if status is None or status >= 500:
-        return _BY_STATUS.get(status or 500, FailureKind.SERVER)
-    # Redirects are not followed, so one is an answer that makes no sense.
-    return _BY_STATUS.get(status, FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED)
 
 
 def _param(kind: FailureKind, message: str, overflow: Overflow | None) -> str | None:

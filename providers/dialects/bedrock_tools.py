@@ -13,7 +13,7 @@ from providers.capabilities import feature_of
 from providers.dialects.anthropic_schema import schema_problem
 from providers.dialects.native_fields import Draft
 from providers.failure import Refusal
-from providers.tool_names import FittedNames
+from providers.tool_names import FittedNames, chosen_name
 from providers.unified import JsonObject
 
 _OWN_CHOICE = "additionalModelRequestFields.tool_choice"
@@ -72,12 +72,7 @@ def _named(
     draft: Draft, choice: JsonObject, functions: list[JsonObject], names: ToolNames
 ) -> tuple[list[JsonObject], JsonObject]:
     """The functions to offer, and the word that makes the model call the one that is named."""
-    function = choice.get("function")
-    name = function.get("name") if isinstance(function, dict) else None
-    if choice.get("type") != "function" or not isinstance(name, str):
-        raise Refusal("tool_choice", "Only a choice of type 'function' can be translated.")
-    if name not in names:
-        raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
+    name = chosen_name(choice, names)
     if draft.table["tool_choice.named"].native:
         return functions, {"tool": {"name": names[name]}}
     draft.emulated.append("tool_choice")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from providers.dialects.native_fields import Draft
 from providers.failure import Refusal
+from providers.tool_names import chosen_name
 from providers.unified import JsonObject, JsonValue, Params
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -72,12 +73,7 @@ def _choice(
     """The functions to offer and the vendor's word; none where saying nothing means the same."""
     if choice is None or isinstance(choice, str):
         return functions, {"required": "REQUIRED", "none": "NONE"}.get(choice or "auto")
-    function = choice.get("function")
-    name = function.get("name") if isinstance(function, dict) else None
-    if choice.get("type") != "function" or not isinstance(name, str):
-        raise Refusal("tool_choice", "Only a choice of type 'function' can be translated.")
-    if name not in functions:
-        raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
+    name = chosen_name(choice, functions)
     draft.emulated.append("tool_choice")
     return {name: functions[name]}, "REQUIRED"
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import orjson
 
 from providers.context import Overflow, read_overflow
-from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
 _BY_NAME: Mapping[str, FailureKind] = {
@@ -118,7 +118,7 @@ def _kind(error: JsonObject, message: str, status: int | None) -> FailureKind:
     name, code = error.get("status"), error.get("code")
     kind = _BY_NAME.get(name) if isinstance(name, str) else None
     if kind is None:
-        kind = _by_status(status if status is not None else code if isinstance(code, int) else None)
+        kind = kind_of_status(status if status is not None else code if isinstance(code, int) else None, _BY_STATUS)
     details = list(_details(error))
     if any(str(detail.get("reason")) in _KEY_REASONS for detail in details):
         return FailureKind.AUTH
@@ -141,13 +141,6 @@ def _daily(detail: JsonObject) -> bool:
         one.get("quotaId") for one in (violations if isinstance(violations, list) else ()) if isinstance(one, dict)
     ]
     return any(isinstance(quota, str) and "PerDay" in quota for quota in found)
-
-
-def _by_status(status: int | None) -> FailureKind:
-    if status is None or status >= 500:
-        return _BY_STATUS.get(status or 500, FailureKind.SERVER)
-    # Redirects are not followed, so one is an answer that makes no sense.
-    return _BY_STATUS.get(status, FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED)
 
 
 def _param(kind: FailureKind, error: JsonObject, message: str, overflow: Overflow | None) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from providers.dialects.gemini_schema import native_schema
 from providers.failure import Refusal
 from providers.guided import Unenforceable
-from providers.tool_names import FittedNames
+from providers.tool_names import FittedNames, chosen_name
 from providers.unified import JsonObject, JsonValue, Params
 
 
@@ -81,10 +81,5 @@ def _choice(choice: str | JsonObject | None, names: ToolNames) -> JsonObject | N
         return None
     if isinstance(choice, str):
         return _MODES[choice]
-    function = choice.get("function")
-    name = function.get("name") if isinstance(function, dict) else None
-    if choice.get("type") != "function" or not isinstance(name, str):
-        raise Refusal("tool_choice", "Only a choice of type 'function' can be translated.")
-    if name not in names:
-        raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
+    name = chosen_name(choice, names)
     return {"mode": "ANY", "allowedFunctionNames": [names[name]]}

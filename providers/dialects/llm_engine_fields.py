@@ -9,20 +9,19 @@ from functools import cache
 
 from providers.capabilities import NATIVE, RESENT, Capabilities, Cell, compiled
 from providers.dialects.native_fields import (
+    GUIDED,
     WINDOW,
     Draft,
     Put,
     at_window,
     bounded,
-    choices_of,
     constrained,
     listed,
     plain,
-    schema_of,
     unless_neutral,
 )
 from providers.dialects.native_raw import IGNORED, KEEP, ONE_RAW_PROMPT, SCORED
-from providers.unified import Guided, LogprobsWanted
+from providers.unified import LogprobsWanted
 
 HOTTEST = 1.0
 MOST_LOGPROBS = 1
@@ -42,22 +41,6 @@ def _logprobs(draft: Draft, value: object) -> None:
     draft.put("return_token_log_probs", True)
 
 
-def _schema(draft: Draft, wanted: Guided) -> None:
-    draft.put("guided_json", schema_of(wanted))
-
-
-def _regex(draft: Draft, wanted: Guided) -> None:
-    draft.put("guided_regex", wanted.value_text)
-
-
-def _choice(draft: Draft, wanted: Guided) -> None:
-    draft.put("guided_choice", list(choices_of(wanted)))
-
-
-def _grammar(draft: Draft, wanted: Guided) -> None:
-    draft.put("guided_grammar", wanted.value_text)
-
-
 FIELDS: Mapping[str, Put] = {
     "temperature": bounded("temperature", "temperature", 0, HOTTEST),
     "top_p": _share,
@@ -67,8 +50,8 @@ FIELDS: Mapping[str, Put] = {
     "stop": listed("stop_sequences"),
     KEEP: unless_neutral(KEEP, plain(KEEP)),
     "logprobs": _logprobs,
-    "guided": constrained({"json": _schema, "regex": _regex, "choice": _choice, "grammar": _grammar}),
-    "response_format": constrained({"json": _schema, "grammar": _grammar}),
+    "guided": constrained(GUIDED),
+    "response_format": constrained({kind: GUIDED[kind] for kind in ("json", "grammar")}),
     WINDOW: at_window,
 }
 """The fields it knows besides the limit; any other is refused unless its value asks for nothing."""

@@ -141,6 +141,31 @@ Way = Callable[[Draft, Guided], None]
 ANY_OBJECT: JsonObject = {"type": "object"}
 
 
+def _guided_schema(draft: Draft, wanted: Guided) -> None:
+    draft.put("guided_json", schema_of(wanted))
+
+
+def _guided_regex(draft: Draft, wanted: Guided) -> None:
+    draft.put("guided_regex", wanted.value_text)
+
+
+def _guided_choice(draft: Draft, wanted: Guided) -> None:
+    draft.put("guided_choice", list(choices_of(wanted)))
+
+
+def _guided_grammar(draft: Draft, wanted: Guided) -> None:
+    draft.put("guided_grammar", wanted.value_text)
+
+
+GUIDED: Mapping[str, Way] = {
+    "json": _guided_schema,
+    "regex": _guided_regex,
+    "choice": _guided_choice,
+    "grammar": _guided_grammar,
+}
+"""Each kind of constraint in the member that the unified request has for it, for vendors that call them the same."""
+
+
 def constrained(ways: Mapping[str, Way], any_object: Put | None = None, tag: Put | None = None) -> Put:
     """`guided` and `response_format`, by the constraint's kind; `any_object` is the JSON mode without a schema where it
     is said in its own way, `tag` a structural tag where there are any."""

@@ -7,6 +7,7 @@ Sources: huggingface/text-generation-inference `docs/openapi.json`, `router/src`
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import orjson
 
@@ -15,9 +16,10 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, Target, UpstreamRequest
 from providers.dialects.native_fields import Draft, finished, put_fields, put_unknown, raw_only
 from providers.dialects.native_stream import NativeStream
+from providers.dialects.native_whole import WholeStream
 from providers.dialects.openai_errors import classify
 from providers.dialects.openai_prompt import IMAGE_MARKER, native_prompt
-from providers.dialects.tgi_answer import STREAM_PATH, WHOLE_PATH, TgiReader, TgiWholeStream, decode_answer, is_stream
+from providers.dialects.tgi_answer import STREAM_PATH, WHOLE_PATH, TgiReader, decode_answer, is_stream
 from providers.dialects.tgi_fields import ELSEWHERE, FIELDS, capabilities, echoes
 from providers.failure import Failure, Refusal
 from providers.sse import SSEParser
@@ -56,7 +58,9 @@ class TgiDialect:
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
-        return NativeStream(SSEParser(), TgiReader(sent)) if is_stream(sent) else TgiWholeStream(sent)
+        if is_stream(sent):
+            return NativeStream(SSEParser(), TgiReader(sent))
+        return WholeStream(partial(decode_answer, sent))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect. A gateway in front of a model that is being loaded says how long that takes."""

@@ -23,12 +23,12 @@ from providers.completion import (
     Usage,
 )
 from providers.dialect import UpstreamRequest
-from providers.dialects.native_stream import NOTHING, NativeStream, cut, event_object
+from providers.dialects.native_stream import NOTHING, NativeStream, event_object
 from providers.dialects.openai_errors import failure_in_body
-from providers.dialects.openai_read import is_json, json_object, logprob, malformed
+from providers.dialects.openai_read import json_object, logprob, malformed
 from providers.dialects.tgi_fields import KEEP
 from providers.failure import UpstreamError
-from providers.gather import Gatherer, as_chunks
+from providers.gather import Gatherer
 from providers.logprob_pieces import joined
 from providers.logprobs import Offsets, to_legacy
 from providers.profiles import Profile
@@ -37,9 +37,6 @@ from providers.stops import StopScanner
 from providers.unified import JsonObject, JsonValue
 
 STREAM_PATH, WHOLE_PATH = "/generate_stream", "/generate"
-
-MAX_BODY = 32 * 1024 * 1024
-"""Bytes of a whole answer that is kept for a client who wants a stream."""
 
 _FINISH: Mapping[str, FinishReason] = {"eos_token": "stop", "stop_sequence": "stop", "length": "length"}
 _STATUSES: Mapping[str, int] = {
@@ -116,32 +113,6 @@ class TgiReader:
     def _scanned(self, chunk: Chunk) -> Iterator[StreamEvent]:
         scanner = self._asked.scanner
         return iter((chunk,)) if scanner is None else iter(scanner.feed(chunk))
-
-
-class TgiWholeStream:
-    """A decoder for a whole answer to a client that wants a stream. See providers.dialect.StreamDecoder."""
-
-    __slots__ = ("_body", "_sent", "complete")
-
-    def __init__(self, sent: UpstreamRequest) -> None:
-        self.complete = False
-        self._sent = sent
-        self._body = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        self._body += data
-        if len(self._body) > MAX_BODY:
-            raise malformed("is too large")
-        return iter(())
-
-    def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        body = bytes(self._body)
-        if not is_json(body):
-            raise cut()
-        yield from as_chunks(decode_answer(self._sent, body))
-        self.complete = True
 
 
 def _whole(sent: UpstreamRequest, answer: JsonObject) -> Completion:

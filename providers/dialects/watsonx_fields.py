@@ -22,12 +22,12 @@ from providers.capabilities import (
     refused,
 )
 from providers.dialects.native_fields import (
+    GUIDED,
     WINDOW,
     Draft,
     Put,
     at_window,
     bounded,
-    choices_of,
     constrained,
     listed,
     plain,
@@ -135,22 +135,6 @@ def _logprobs(draft: Draft, value: object) -> None:
         draft.put("top_logprobs", wanted.top)
 
 
-def _schema(draft: Draft, wanted: Guided) -> None:
-    draft.put("guided_json", schema_of(wanted))
-
-
-def _regex(draft: Draft, wanted: Guided) -> None:
-    draft.put("guided_regex", wanted.value_text)
-
-
-def _choice(draft: Draft, wanted: Guided) -> None:
-    draft.put("guided_choice", list(choices_of(wanted)))
-
-
-def _grammar(draft: Draft, wanted: Guided) -> None:
-    draft.put("guided_grammar", wanted.value_text)
-
-
 def _format(draft: Draft, wanted: Guided) -> None:
     draft.put("response_format", json_schema_format(schema_of(wanted), strict=True))
 
@@ -195,8 +179,8 @@ CHAT_FIELDS: Mapping[str, Put] = {
     "logit_bias": unless_neutral("logit_bias", plain("logit_bias")),
     "stop": listed("stop"),
     "logprobs": _logprobs,
-    "guided": constrained({"json": _schema, "regex": _regex, "choice": _choice, "grammar": _grammar}),
-    "response_format": constrained({"json": _format, "grammar": _grammar}, _any_object),
+    "guided": constrained(GUIDED),
+    "response_format": constrained({"json": _format, "grammar": GUIDED["grammar"]}, _any_object),
     "tools": _tools,
     "tool_choice": _tool_choice,
     "reasoning_effort": _effort,

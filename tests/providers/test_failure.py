@@ -15,6 +15,7 @@ from providers.failure import (
     FailureKind,
     Refusal,
     UpstreamError,
+    kind_of_status,
     retry_after,
     vet,
 )
@@ -220,3 +221,21 @@ def test_the_wait_a_vendor_asks_for_is_read_in_every_form(headers: dict[str, str
 def test_no_spelling_of_a_wait_breaks_anything(headers: dict[str, str]) -> None:
     seconds = retry_after(headers)
     assert seconds is None or 0 <= seconds < float("inf")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (429, FailureKind.RATE_LIMITED),
+        (503, FailureKind.BUSY),
+        (418, FailureKind.INVALID_REQUEST),
+        (599, FailureKind.SERVER),
+        (302, FailureKind.MALFORMED),
+        (None, FailureKind.SERVER),
+    ],
+)
+def test_a_status_means_what_the_vendor_says_of_it_or_what_its_class_does(
+    status: int | None, kind: FailureKind
+) -> None:
+    known = {429: FailureKind.RATE_LIMITED, 503: FailureKind.BUSY}
+    assert kind_of_status(status, known) is kind

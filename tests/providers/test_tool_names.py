@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.failure import Refusal
-from providers.tool_names import FittedNames, offered_names
+from providers.tool_names import FittedNames, chosen_name, offered_names
+from providers.unified import JsonValue
 
 
 class Led(FittedNames):
@@ -73,3 +74,28 @@ def test_other_tools_and_the_same_name_twice_are_refused(tools: list[dict[str, o
 def test_functions_are_listed_in_their_order() -> None:
     assert offered_names({"tools": [{"type": "function", "function": {"name": name}} for name in "ba"]}) == ["b", "a"]
     assert offered_names({}) == []
+
+
+def test_the_function_a_choice_names_is_read_where_it_is_offered() -> None:
+    assert chosen_name({"type": "function", "function": {"name": "weather"}}, {"weather", "time"}) == "weather"
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"type": "custom", "function": {"name": "weather"}},
+        {"type": "function"},
+        {"type": "function", "function": "weather"},
+        {"type": "function", "function": {"name": 7}},
+    ],
+)
+def test_a_choice_of_another_kind_is_refused(choice: dict[str, JsonValue]) -> None:
+    with pytest.raises(Refusal, match="of type 'function'") as refused:
+        chosen_name(choice, {"weather"})
+    assert refused.value.param == "tool_choice"
+
+
+def test_a_choice_of_a_function_that_is_not_offered_is_refused_by_its_name() -> None:
+    with pytest.raises(Refusal, match="'tide', which is not among 'tools'") as refused:
+        chosen_name({"type": "function", "function": {"name": "tide"}}, {"weather"})
+    assert (refused.value.param, refused.value.code) == ("tool_choice", "invalid_value")
