@@ -3,11 +3,14 @@
 Paths stay as the operator wrote them, links included: Kubernetes swaps a mounted table by moving a link.
 """
 
+import glob
 import hashlib
+import os
 import stat
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 MAX_TABLE_BYTES: Final = 2**20
 MAX_SECRET_BYTES: Final = 2**16
@@ -18,11 +21,58 @@ class UnreadableError(Exception):
     """A file that cannot be used; the message says why and holds nothing of its content."""
 
 
+class Store(Protocol):
+    """Where a load finds its files."""
+
+    def content(self, path: Path, limit: int) -> bytes:
+        """At most `limit` bytes. Raises UnreadableError."""
+
+    def matching(self, pattern: str) -> tuple[Path, ...]:
+        """The files of a path or glob pattern, sorted; a path without wildcards is itself, whether it exists or not."""
+
+
+class Disk:
+    """The files as they are now."""
+
+    def content(self, path: Path, limit: int) -> bytes:
+        """See Store."""
+        return _content(path, limit)
+
+    def matching(self, pattern: str) -> tuple[Path, ...]:
+        """See Store."""
+        return matching_files(pattern)
+
+
+DISK: Final = Disk()
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The files of one load as it found them, from which another process loads the very same table, whatever has become
+    of the files since. `contents` hold secrets."""
+
+    contents: Mapping[Path, bytes] = field(repr=False)
+    matches: Mapping[str, tuple[Path, ...]]
+
+    def content(self, path: Path, limit: int) -> bytes:
+        """See Store; the limit was kept when the copy was made."""
+        if path not in self.contents:
+            raise UnreadableError("there is no copy of it")
+        return self.contents[path]
+
+    def matching(self, pattern: str) -> tuple[Path, ...]:
+        """See Store."""
+        return self.matches.get(pattern, ())
+
+
 class SourceFiles:
     """The files one load has read, or tried to, in reading order, each with the hash of its content."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store = DISK) -> None:
+        self._store = store
         self._hashes: dict[Path, str] = {}
+        self._contents: dict[Path, bytes] = {}
+        self._matches: dict[str, tuple[Path, ...]] = {}
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -31,6 +81,19 @@ class SourceFiles:
     @property
     def hashes(self) -> Mapping[Path, str]:
         return self._hashes
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        return tuple(self._matches)
+
+    def copies(self) -> Copies:
+        """What has been read so far."""
+        return Copies(dict(self._contents), dict(self._matches))
+
+    def matching(self, pattern: str) -> tuple[Path, ...]:
+        """The files of a pattern; see Store."""
+        found = self._matches[pattern] = self._store.matching(pattern)
+        return found
 
     def read_table(self, path: Path) -> str:
         """The text of a YAML file, at most 1 MiB of UTF-8."""
@@ -42,15 +105,23 @@ class SourceFiles:
 
     def _read(self, path: Path, limit: int) -> str:
         try:
-            content = _content(path, limit)
+            content = self._store.content(path, limit)
         except UnreadableError:
             self._hashes[path] = _current_hash(path)
             raise
+        self._contents[path] = content
         self._hashes[path] = hashlib.sha256(content).hexdigest()
         try:
             return content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise UnreadableError(f"not UTF-8: bad byte at offset {error.start}") from None
+
+
+def matching_files(pattern: str) -> tuple[Path, ...]:
+    """The files of a path or glob pattern, sorted; a path without wildcards is itself, whether it exists or not."""
+    if not glob.has_magic(pattern):
+        return (Path(pattern),)
+    return tuple(path for path in map(Path, sorted(glob.glob(pattern, recursive=True))) if os.path.isfile(path))
 
 
 def others_may_write(path: Path) -> bool:

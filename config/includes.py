@@ -4,7 +4,6 @@ Never what those maps mean. Two files that write the same name are a mistake, na
 only adds facts about a model.
 """
 
-import glob
 import os
 import pathlib
 from collections.abc import Iterator
@@ -27,20 +26,12 @@ _MOST_FILES: Final = 1000
 _DEEPEST: Final = 10
 
 
-def matching_files(pattern: str) -> list[pathlib.Path]:
-    """The files of a path or glob pattern, sorted; a path without wildcards is itself, whether it exists or not."""
-    if not glob.has_magic(pattern):
-        return [pathlib.Path(pattern)]
-    return [path for path in map(pathlib.Path, sorted(glob.glob(pattern, recursive=True))) if os.path.isfile(path)]
-
-
 @dataclass(slots=True)
 class Includer:
     """Puts one table together. `complete` turns false when a file is missing from it: then names may be missing too."""
 
     expander: Expander
     problems: list[Problem] = field(default_factory=list)
-    patterns: list[str] = field(default_factory=list)
     complete: bool = True
     _seen: set[str] = field(default_factory=set)
 
@@ -75,8 +66,7 @@ class Includer:
                 self._refuse(node, (INCLUDE, index), "expected a path")
                 continue
             pattern = str(folder / name)
-            self.patterns.append(pattern)
-            yield from ((path, node) for path in matching_files(pattern))
+            yield from ((path, node) for path in self.expander.files.matching(pattern))
 
     def _read(self, path: pathlib.Path, node: ScalarNode, chain: tuple[pathlib.Path, ...]) -> MapNode | None:
         """The tree of an included file; None when there is none, or when its content is in the table already."""

@@ -13,8 +13,8 @@ from importlib import resources
 from typing import Final
 
 from config.doubts import semantic_warnings
-from config.files import SourceFiles, UnreadableError, current_hashes, digest
-from config.includes import Includer, matching_files
+from config.files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest, matching_files
+from config.includes import Includer
 from config.problems import ConfigError, Locate, Position, Problem
 from config.schema import GatewayConfig
 from config.semantics import Table, semantic_problems
@@ -43,7 +43,7 @@ class Loaded:
 
     `files` are all files read, included tables and secret files too. `digest` changes when any content does. `locate`
     gives the place of a value; of one that is not written, the place of the section it would stand in. `warnings` are
-    for the operator to see, and errors under `--strict`.
+    for the operator to see, and errors under `--strict`. `copies` are what another process can load the same from.
     """
 
     config: GatewayConfig
@@ -52,6 +52,7 @@ class Loaded:
     warnings: tuple[Problem, ...]
     locate: Locate = field(repr=False)
     sources: Sources = field(repr=False)
+    copies: Copies = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,9 @@ class Examined:
         return self.table
 
 
-def examine_file(path: pathlib.Path, env: Mapping[str, str]) -> Examined:
+def examine_file(path: pathlib.Path, env: Mapping[str, str], store: Store = DISK) -> Examined:
     """The table in a YAML file, and everything that is wrong with it."""
-    files = SourceFiles()
+    files = SourceFiles(store)
     try:
         text = files.read_table(path)
     except UnreadableError as error:
@@ -128,7 +129,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         table = Table(validated.config, root, expander.referenced)
         problems.extend(_elsewhere(semantic_problems(table), problems))
         warnings.extend(semantic_warnings(table))
-    sources = Sources(files.hashes, tuple(includer.patterns))
+    sources = Sources(files.hashes, files.patterns)
     if validated.config is None or not includer.complete:
         return Examined(None, tuple(problems), sources)
     own = {pathlib.Path(name): hashlib.sha256(text.encode()).hexdigest()}
@@ -139,6 +140,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         warnings=tuple(sorted(set(warnings))),
         locate=partial(value_position, root),
         sources=sources,
+        copies=files.copies(),
     )
     return Examined(table_found, tuple(problems), sources)
 

@@ -95,3 +95,41 @@ def test_a_file_others_may_write_is_noticed(tmp_path: Path) -> None:
     secret.chmod(0o666)
     assert others_may_write(secret)
     assert not others_may_write(tmp_path / "missing")
+
+
+# Copies --------------------------------------------------------------------------------------------------------------
+
+
+def test_copies_give_what_was_read_whatever_became_of_the_files(tmp_path: Path) -> None:
+    table, secret = tmp_path / "t.yaml", tmp_path / "secret"
+    table.write_text("version: 1\n")
+    secret.write_text("s\n")
+    files = SourceFiles()
+    files.read_table(table)
+    files.read_secret(secret)
+    pattern = str(tmp_path / "*.yaml")
+    assert files.matching(pattern) == (table,)
+    copies = files.copies()
+    table.unlink()
+    secret.write_text("other\n")
+    again = SourceFiles(copies)
+    assert again.read_table(table) == "version: 1\n"
+    assert again.read_secret(secret) == "s"
+    assert again.matching(pattern) == (table,)
+    assert (again.hashes, again.patterns) == (files.hashes, files.patterns)
+    assert again.copies() == copies
+
+
+def test_what_was_not_read_has_no_copy(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("version: 1\n")
+    files = SourceFiles(SourceFiles().copies())
+    assert files.matching(str(tmp_path / "*")) == ()
+    with pytest.raises(UnreadableError, match="there is no copy of it"):
+        files.read_table(tmp_path / "t")
+
+
+def test_copies_do_not_show_what_they_hold(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("sk-canary")
+    files = SourceFiles()
+    files.read_secret(tmp_path / "s")
+    assert "sk-canary" not in repr(files.copies())

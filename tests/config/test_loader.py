@@ -110,6 +110,20 @@ def test_the_swap_of_a_mounted_folder_is_a_change(tmp_path: Path) -> None:
     assert fingerprint(loaded.sources) != loaded.sources.hashes
 
 
+def test_copies_load_the_very_same_table_when_its_files_are_gone(tmp_path: Path) -> None:
+    main, part, secret = tmp_path / "t.yaml", tmp_path / "part.yaml", tmp_path / "secret"
+    main.write_text("version: 1\ninclude: ['p*.yaml']\nvendors: {openai: {api_key: '${file:secret}'}}\n")
+    part.write_text("models: {openai/gpt-4o: {}}\n")
+    secret.write_text("sk-1\n")
+    loaded = load_file(main, {})
+    for path in (main, part):
+        path.unlink()
+    secret.write_text("sk-2\n")
+    again = examine_file(main, {}, loaded.copies).sound()
+    assert (again.config, again.digest, again.files) == (loaded.config, loaded.digest, loaded.files)
+    assert again.copies == loaded.copies
+
+
 def test_the_digest_is_that_of_the_text() -> None:
     one = load("version: 1\n")
     assert one.digest == load("version: 1\n").digest
