@@ -3,7 +3,6 @@
 Never serves a completion, and never shares the public port.
 """
 
-import asyncio
 import hmac
 from collections.abc import Awaitable, Callable
 from html import escape
@@ -14,13 +13,10 @@ from pydantic import SecretStr
 
 from providers.auth import Credential
 from proxy.errors import ErrorFacts
-from proxy.gateway import Gateway
-from proxy.live import Live
 from proxy.metrics import Metrics
+from proxy.operated import Operated
 from proxy.reload import Reloader
 from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, health
-from proxy.version import VERSION
-from proxy.writer import LineWriter
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -28,20 +24,9 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 class Admin:
     """The admin listener's handler. With a token, everything but health asks for it as a Bearer key."""
 
-    def __init__(
-        self,
-        gateway: Gateway,
-        live: Live,
-        metrics: Metrics,
-        reloader: Reloader,
-        lines: LineWriter,
-        token: SecretStr | None,
-    ) -> None:
-        self._gateway = gateway
-        self._live = live
-        self._metrics = metrics
+    def __init__(self, operated: Operated, reloader: Reloader, token: SecretStr | None) -> None:
+        self._operated = operated
         self._reloader = reloader
-        self._lines = lines
         self._expected = None if token is None else Credential("bearer", key=token).headers()["Authorization"].encode()
         self._routes: dict[str, dict[str, Handler]] = {
             "/metrics": {"GET": self._scrape},
@@ -72,12 +57,12 @@ class Admin:
         return hmac.compare_digest(given, self._expected)
 
     async def _health(self, request: web.BaseRequest) -> web.StreamResponse:
-        return health(self._gateway.ready or request.path == "/health/live", BASE_HEADERS)
+        return health(self._operated.ready or request.path == "/health/live", BASE_HEADERS)
 
     async def _scrape(self, request: web.BaseRequest) -> web.StreamResponse:
         fresh = "no-cache" in request.headers.get("Cache-Control", "")
-        text = await asyncio.to_thread(self._metrics.render if fresh else self._metrics.scrape)
-        return web.Response(body=text, headers={**BASE_HEADERS, "Content-Type": self._metrics.content_type})
+        text = await (self._operated.render() if fresh else self._operated.scrape())
+        return web.Response(body=text, headers={**BASE_HEADERS, "Content-Type": Metrics.content_type})
 
     async def _reload(self, request: web.BaseRequest) -> web.StreamResponse:
         result = await self._reloader.reload()
@@ -87,25 +72,11 @@ class Admin:
         return answer({"result": "reloaded", "digest": result.digest}, 200)
 
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
-        facts = self._facts()
+        facts = await self._operated.facts()
         if "text/html" not in request.headers.get("Accept", ""):
             return answer(facts, 200)
         page = _page(facts)
         return web.Response(body=page.encode(), headers={**BASE_HEADERS, "Content-Type": "text/html; charset=utf-8"})
-
-    def _facts(self) -> dict[str, object]:
-        snapshot = self._live.snapshot
-        return {
-            "version": VERSION,
-            "table": snapshot.digest,
-            "ready": self._gateway.ready,
-            "in_flight": self._gateway.in_flight,
-            "log_lines_dropped": self._lines.dropped,
-            "teams": sorted(snapshot.teams),
-            "routes": sorted(snapshot.routes),
-            "deployments": sorted(target.label for target in snapshot.targets()),
-            "left_alone": [f"{name}, {wait:.1f} s" for name, wait in sorted(self._gateway.left_alone().items())],
-        }
 
 
 def envelope(path: str, facts: ErrorFacts) -> tuple[int, bytes]:

@@ -5,16 +5,16 @@ Never swaps half a table; a bad one changes nothing, is logged with its position
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from config.files import DISK, Store
 from config.loader import Examined, Loaded, Sources, examine_default, examine_file, fingerprint
 from config.problems import ConfigError, Problem
 from config.schema import Server
 from config.semantics import exposure_problems
 from proxy.credentials.lacks import lacks
-from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.snapshot import Snapshot, build_snapshot
 
@@ -57,9 +57,9 @@ class Source:
             raise Refused(found.problems, table.loaded.sources)
         return replace(table, warnings=(*table.warnings, *found.warnings))
 
-    def load(self) -> Table:
+    def load(self, store: Store = DISK) -> Table:
         """Load and build, for what calls nobody. Raises Refused with every problem."""
-        examined = examine_default(self.env) if self.path is None else examine_file(self.path, self.env)
+        examined = examine_default(self.env) if self.path is None else examine_file(self.path, self.env, store)
         try:
             return self._built(examined)
         except ConfigError as error:
@@ -93,17 +93,16 @@ class Reloaded:
 
 
 class Reloader:
-    """Reloads on request; one at a time, off the event loop. `swapped` is told of each new table in force."""
+    """Reloads on request; one at a time, off the event loop. `take` puts a table in force."""
 
     def __init__(
-        self, source: Source, table: Table, live: Live, metrics: Metrics, swapped: Callable[[Snapshot], None]
+        self, source: Source, table: Table, metrics: Metrics, take: Callable[[Table], Awaitable[None]]
     ) -> None:
         self._source = source
         self._table = table
         self._sources = table.loaded.sources
-        self._live = live
         self._metrics = metrics
-        self._swapped = swapped
+        self._take = take
         self._lock = asyncio.Lock()
         self._wanted = asyncio.Event()
         self._log = logging.getLogger("dragoman")
@@ -141,12 +140,11 @@ class Reloader:
                 self._metrics.reload_failed()
                 for problem in error.problems:
                     self._log.error("reload refused: %s", problem)
-                return Reloaded(self._live.snapshot.digest, error.problems)
+                return Reloaded(self._table.snapshot.digest, error.problems)
             if changed := _needs_restart(self._table.loaded.config.server, table.loaded.config.server):
                 self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
             self._table, self._sources = table, table.loaded.sources
-            self._live.swap(table.snapshot)
-            self._swapped(table.snapshot)
+            await self._take(table)
             self._metrics.reloaded(table.snapshot.digest)
             self._log.info("table %s in force", table.snapshot.digest[:12])
             for warning in table.warnings:

@@ -16,8 +16,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from proxy.app import Listen, Running, drain, running
+from proxy.app import Listen, Running, running
 from proxy.commands.serve import cannot_listen
+from proxy.ending import drain
 from proxy.http_floor import require_sound_http
 from proxy.reload import Source, Table
 from proxy.terminal import FAILED, Ink, paint

@@ -3,55 +3,21 @@
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from io import BytesIO
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import orjson
 import pytest
 
-from proxy import app as app_module
 from proxy.admission import Lids
-from proxy.app import Listen, Running, drain, running
-from proxy.reload import Reloader, Source
+from proxy.app import Listen, Running
+from proxy.reload import Reloader
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.rig import ask
+from tests.proxy.whole import MOCK, REST, START, port_of, table_before, up
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.openai_wire import completion_frames
-from tests.support.script import Hang, Send, Until
+from tests.support.script import Hang, Until
 from tests.support.vendor import FakeVendor
-from tests.support.wire import LAST_CHUNK, chunk, head
-
-MOCK = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\n"
-FRAMES = completion_frames(["one", "two"])
-START = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]) + chunk(FRAMES[0]))
-REST = (*(Send(chunk(frame)) for frame in FRAMES[1:]), Send(LAST_CHUNK))
-ANY = Listen("127.0.0.1", 0, "127.0.0.1", 0)
-
-
-def table_before(vendor: FakeVendor) -> str:
-    """A table whose one model is the fake vendor's."""
-    address = f"base_url: '{vendor.base_url}/v1', allow_private: true"
-    return f"version: 1\nvendors: {{v: {{profile: openai_compatible, {address}}}}}\nmodels: {{v/m: {{}}}}\n"
-
-
-def port_of(url: str) -> int:
-    """The port of an address."""
-    port = urlsplit(url).port
-    assert port is not None
-    return port
-
-
-@asynccontextmanager
-async def up(text: str, folder: Path, log: BytesIO | None = None, listen: Listen = ANY) -> AsyncIterator[Running]:
-    """The gateway on this table, in this process."""
-    path = folder / "t.yaml"
-    path.write_text(text, encoding="utf-8")
-    source = Source(path, {})
-    async with running(source, source.load(), listen, log or BytesIO()) as app:
-        yield app
 
 
 async def post(app: Running, model: str = "mock/echo", stream: bool = False) -> Answer:
@@ -138,107 +104,6 @@ async def test_a_crash_in_the_background_takes_the_gateway_down(
         async with up(MOCK, tmp_path):
             await asyncio.Event().wait()
     assert caught.group_contains(LookupError)
-
-
-# The drain -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A drain that settles sooner."""
-    monkeypatch.setattr(app_module, "SETTLE", 0.05)
-
-
-@pytest.mark.usefixtures("hasty")
-async def test_a_drain_lets_what_is_under_way_finish_and_takes_nothing_new(tmp_path: Path) -> None:
-    gate = asyncio.Event()
-    async with FakeVendor((START, Until(gate), *REST)) as vendor, up(table_before(vendor), tmp_path) as app:
-        public, admin = port_of(app.url), port_of(app.admin_url)
-        async with connected(public) as client, connected(public) as idle:
-            await idle.send(request("GET", "/v1/models"))
-            await idle.answer()
-            await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
-            await client.head()
-            draining = asyncio.create_task(drain(app, 0.2, 60.0))
-            await asyncio.sleep(0)
-            for port in (public, admin):
-                assert (await exchange(port, request("GET", "/health/ready"))).status == 503
-                assert (await exchange(port, request("GET", "/health/live"))).status == 200
-            late = await exchange(public, request("GET", "/v1/models"))
-            assert (late.status, late.headers["connection"]) == (200, "close")
-            await refused(public)
-            gate.set()
-            body, whole = await client.chunks()
-            assert whole
-            assert body.endswith(b"[DONE]\n\n")
-            await draining
-            assert await idle.closed() == b""
-
-
-async def refused(port: int) -> None:
-    """Wait until nobody listens there."""
-    while True:
-        try:
-            async with connected(port):
-                pass
-        except ConnectionRefusedError:
-            return
-        except ConnectionResetError:
-            # The listener closed before it took this one.
-            continue
-        await asyncio.sleep(0.01)
-
-
-@pytest.mark.usefixtures("hasty")
-async def test_a_drain_without_work_ends_by_itself(tmp_path: Path) -> None:
-    async with up(MOCK, tmp_path) as app:
-        await drain(app, 0.0, 60.0)
-
-
-@pytest.mark.usefixtures("hasty")
-async def test_whoever_is_connected_when_the_listener_closes_is_answered(tmp_path: Path) -> None:
-    async with up(MOCK, tmp_path) as app, AsyncExitStack() as stack:
-        address = ("127.0.0.1", port_of(app.url))
-        # Without a turn of the loop in between: the kernel has them, the gateway has not.
-        waiting = [stack.enter_context(socket.create_connection(address)) for _ in range(20)]
-        for client in waiting:
-            client.sendall(request("GET", "/v1/models"))
-        await drain(app, 0.0, 60.0)
-        for client in waiting:
-            answer = await asyncio.to_thread(client.recv, 65536)
-            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
-            assert b"Connection: close\r\n" in answer
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(address)
-
-
-async def test_who_asks_again_after_a_pause_is_answered_before_its_connection_closes(tmp_path: Path) -> None:
-    async with up(MOCK, tmp_path) as app, connected(port_of(app.url)) as client:
-        await client.send(request("GET", "/v1/models"))
-        await client.answer()
-        draining = asyncio.create_task(drain(app, 0.0, 60.0))
-        await refused(port_of(app.url))
-        await client.send(request("GET", "/v1/models"))
-        answer = await client.answer()
-        assert (answer.status, answer.headers["connection"]) == (200, "close")
-        await draining
-
-
-@pytest.mark.usefixtures("hasty")
-async def test_at_its_limit_a_drain_tells_what_is_left(tmp_path: Path) -> None:
-    async with FakeVendor() as vendor, up(table_before(vendor), tmp_path) as app:
-        vendor.answer((START, Hang()), (Hang(),))
-        async with connected(port_of(app.url)) as stream, connected(port_of(app.url)) as whole:
-            await stream.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
-            await stream.head()
-            await whole.send(request("POST", "/v1/completions", ask("v/m")))
-            await vendor.received(2)
-            await drain(app, 0.0, 0.1)
-            body, ended = await stream.chunks()
-            assert not ended
-            assert b"The gateway is shutting down." in body
-            answer = await whole.answer()
-            assert (answer.status, answer.message) == (503, "The gateway is shutting down.")
 
 
 # As a process --------------------------------------------------------------------------------------------------------

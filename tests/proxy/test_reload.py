@@ -18,7 +18,7 @@ from config.schema import Server
 from proxy import reload as reload_module
 from proxy.live import Live
 from proxy.metrics import Metrics
-from proxy.reload import Reloader, Source
+from proxy.reload import Reloader, Source, Table
 from proxy.snapshot import Snapshot
 from tests.proxy.tables import digest_of
 
@@ -64,7 +64,12 @@ def rig(tmp_path: Path) -> Rig:
     table = source.load()
     live, metrics = Live(table.snapshot, 0), Metrics()
     swapped: list[Snapshot] = []
-    return Rig(path, live, metrics, Reloader(source, table, live, metrics, swapped.append), swapped)
+
+    async def take(table: Table) -> None:
+        live.swap(table.snapshot)
+        swapped.append(table.snapshot)
+
+    return Rig(path, live, metrics, Reloader(source, table, metrics, take), swapped)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "0 of 200 streams, 40 keep-alive clients and 20 uploads dropped or cut, five times; exit code 0 within 4 s",
         "N",
         load_drain.r05,
-        Sabotage("proxy/app.py", "    gateway.draining = True\n", ""),
+        Sabotage("proxy/ending.py", "    gateway.draining = True\n", ""),
         0.5,
     ),
     Figure(
@@ -30,7 +30,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "every survivor gets an error event or an envelope",
         "C",
         load_drain.r06,
-        Sabotage("proxy/app.py", "clock.expire(Phase.DRAIN)", "pass"),
+        Sabotage("proxy/ending.py", "clock.expire(Phase.DRAIN)", "pass"),
         0.15,
     ),
     Figure(

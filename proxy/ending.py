@@ -1,0 +1,130 @@
+"""How a gateway ends: who asks for it, and a drain that loses nothing. Never why it ends."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Coroutine, Iterator
+from typing import Protocol
+
+from config.schema import Server
+from proxy.deadlines import Phase
+from proxy.gateway import Gateway
+from proxy.server import PublicServer
+
+SETTLE = 1.0
+"""Seconds between closing the listener and asking whether anything is still running."""
+
+LAST_WORDS = 2.0
+"""Seconds that the last answers of a drain have to reach their clients."""
+
+AT_ONCE = 0.05
+"""Seconds that handlers have, and as many after they were told to end, where nobody waits for answers any more; aiohttp
+takes 0 for no limit."""
+
+DRAINING = "draining, at most %g s; a second signal ends at once"
+
+
+class Front(Protocol):
+    """What is drained."""
+
+    @property
+    def gateway(self) -> Gateway: ...
+    @property
+    def public(self) -> PublicServer: ...
+    @property
+    def listener(self) -> asyncio.Server: ...
+
+
+async def drain(app: Front, grace: float, limit: float) -> None:
+    """End well: not ready and `Connection: close` on every answer, after `grace` seconds no new connections, then wait.
+
+    After `limit` seconds what is left gets an error, streams in-band. The second of patience lets clients on idle
+    keep-alive connections learn that theirs closes: without it a deploy fails about one request per client.
+    """
+    gateway = app.gateway
+    gateway.ready = False
+    gateway.draining = True
+    await asyncio.sleep(grace)
+    await _stop_listening(app)
+    await asyncio.sleep(min(SETTLE, limit))
+    await _until_idle(gateway, limit)
+    for clock in tuple(gateway.clocks):
+        clock.expire(Phase.DRAIN)
+    app.public.pre_shutdown()
+    await app.public.shutdown(LAST_WORDS)
+
+
+async def _stop_listening(app: Front) -> None:
+    """Close the listener and take on whoever is connected by then: the loop and the kernel would reset them."""
+    loop = asyncio.get_running_loop()
+    doors = [socket.socket(fileno=os.dup(listening.fileno())) for listening in app.listener.sockets]
+    for listening in app.listener.sockets:
+        loop.remove_reader(listening.fileno())
+    # A turn for those that the loop has accepted: it cannot begin with them once the listener is closed.
+    await asyncio.sleep(0)
+    last = [connection for door in doors for connection in _waiting(door)]
+    app.listener.close()
+    for door in doors:
+        door.close()
+    for connection in last:
+        await loop.connect_accepted_socket(app.public, connection)
+
+
+def _waiting(door: socket.socket) -> Iterator[socket.socket]:
+    """The connections that nobody has accepted yet."""
+    door.setblocking(False)
+    while True:
+        try:
+            connection, _ = door.accept()
+        except ConnectionAbortedError:
+            continue
+        except OSError:  # no more of them, or no descriptor for one
+            return
+        connection.setblocking(False)
+        yield connection
+
+
+async def _until_idle(gateway: Gateway, limit: float) -> None:
+    """Returns when nothing is running, or after `limit` seconds."""
+    waiting = asyncio.timeout(limit)
+    try:
+        async with waiting:
+            await gateway.idle.wait()
+    except TimeoutError:
+        if not waiting.expired():
+            raise
+
+
+class Ending:
+    """Who wants the process to end: `first` is set once it shall, `second` once nobody waits any longer."""
+
+    def __init__(self) -> None:
+        self.first = asyncio.Event()
+        self.second = asyncio.Event()
+
+    def ask(self) -> None:
+        """Somebody wants it to end; whoever asks again does not want to wait."""
+        (self.second if self.first.is_set() else self.first).set()
+
+    def listen(self) -> None:
+        """Let SIGTERM and SIGINT ask."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self.ask)
+
+
+async def end(work: Coroutine[None, None, None], impatient: asyncio.Event) -> None:
+    """Do the work of ending until it is done, or until somebody does not want to wait for it."""
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(work, name="drain")
+        waiting = group.create_task(impatient.wait(), name="second signal")
+        await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
+        working.cancel()
+        waiting.cancel()
+
+
+async def drain_or_stop(app: Front, server: Server, ending: Ending) -> None:
+    """End as the table says, or at once where somebody does not want to wait."""
+    await end(drain(app, server.drain_grace, server.drain_timeout), ending.second)
+    if ending.second.is_set():
+        await app.public.shutdown(AT_ONCE)

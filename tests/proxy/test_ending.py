@@ -1,0 +1,146 @@
+"""A drain loses nothing and ends; whoever asks twice does not want to wait."""
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from proxy import ending as ending_module
+from proxy.ending import Ending, drain, end
+from tests.proxy.raw_client import connected, exchange, request
+from tests.proxy.rig import ask
+from tests.proxy.whole import MOCK, REST, START, port_of, table_before, up
+from tests.support.script import Hang, Until
+from tests.support.vendor import FakeVendor
+
+
+async def test_who_asks_again_does_not_want_to_wait() -> None:
+    ending = Ending()
+    ending.ask()
+    assert (ending.first.is_set(), ending.second.is_set()) == (True, False)
+    ending.ask()
+    assert ending.second.is_set()
+
+
+async def test_the_work_of_ending_is_over_when_nobody_waits_for_it() -> None:
+    impatient, begun = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    ending = asyncio.create_task(end(work(), impatient))
+    await begun.wait()
+    impatient.set()
+    await ending
+
+
+async def test_the_work_of_ending_is_done_whole_where_somebody_waits() -> None:
+    done: list[int] = []
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+        done.append(1)
+
+    await end(work(), asyncio.Event())
+    assert done == [1]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drain that settles sooner."""
+    monkeypatch.setattr(ending_module, "SETTLE", 0.05)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_drain_lets_what_is_under_way_finish_and_takes_nothing_new(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with FakeVendor((START, Until(gate), *REST)) as vendor, up(table_before(vendor), tmp_path) as app:
+        public, admin = port_of(app.url), port_of(app.admin_url)
+        async with connected(public) as client, connected(public) as idle:
+            await idle.send(request("GET", "/v1/models"))
+            await idle.answer()
+            await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
+            await client.head()
+            draining = asyncio.create_task(drain(app, 0.2, 60.0))
+            await asyncio.sleep(0)
+            for port in (public, admin):
+                assert (await exchange(port, request("GET", "/health/ready"))).status == 503
+                assert (await exchange(port, request("GET", "/health/live"))).status == 200
+            late = await exchange(public, request("GET", "/v1/models"))
+            assert (late.status, late.headers["connection"]) == (200, "close")
+            await refused(public)
+            gate.set()
+            body, whole = await client.chunks()
+            assert whole
+            assert body.endswith(b"[DONE]\n\n")
+            await draining
+            assert await idle.closed() == b""
+
+
+async def refused(port: int) -> None:
+    """Wait until nobody listens there."""
+    while True:
+        try:
+            async with connected(port):
+                pass
+        except ConnectionRefusedError:
+            return
+        except ConnectionResetError:
+            # The listener closed before it took this one.
+            continue
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_drain_without_work_ends_by_itself(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path) as app:
+        await drain(app, 0.0, 60.0)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_whoever_is_connected_when_the_listener_closes_is_answered(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path) as app, AsyncExitStack() as stack:
+        address = ("127.0.0.1", port_of(app.url))
+        # Without a turn of the loop in between: the kernel has them, the gateway has not.
+        waiting = [stack.enter_context(socket.create_connection(address)) for _ in range(20)]
+        for client in waiting:
+            client.sendall(request("GET", "/v1/models"))
+        await drain(app, 0.0, 60.0)
+        for client in waiting:
+            answer = await asyncio.to_thread(client.recv, 65536)
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert b"Connection: close\r\n" in answer
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address)
+
+
+async def test_who_asks_again_after_a_pause_is_answered_before_its_connection_closes(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path) as app, connected(port_of(app.url)) as client:
+        await client.send(request("GET", "/v1/models"))
+        await client.answer()
+        draining = asyncio.create_task(drain(app, 0.0, 60.0))
+        await refused(port_of(app.url))
+        await client.send(request("GET", "/v1/models"))
+        answer = await client.answer()
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        await draining
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_at_its_limit_a_drain_tells_what_is_left(tmp_path: Path) -> None:
+    async with FakeVendor() as vendor, up(table_before(vendor), tmp_path) as app:
+        vendor.answer((START, Hang()), (Hang(),))
+        async with connected(port_of(app.url)) as stream, connected(port_of(app.url)) as whole:
+            await stream.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
+            await stream.head()
+            await whole.send(request("POST", "/v1/completions", ask("v/m")))
+            await vendor.received(2)
+            await drain(app, 0.0, 0.1)
+            body, ended = await stream.chunks()
+            assert not ended
+            assert b"The gateway is shutting down." in body
+            answer = await whole.answer()
+            assert (answer.status, answer.message) == (503, "The gateway is shutting down.")

@@ -1,0 +1,21 @@
+"""What an operator learns of one process and of several."""
+
+from proxy.operated import Moment, facts_of, together
+from proxy.reload import Source
+
+
+def test_several_are_ready_as_soon_as_one_is_and_have_the_sum_of_what_each_has() -> None:
+    one = Moment(False, 2, 5, {"v/m/a": 1.5, "v/m/b": 3.0})
+    other = Moment(True, 3, 0, {"v/m/b": 2.0, "v/m/c": 9.0})
+    assert together([one, other]) == Moment(True, 5, 5, {"v/m/a": 1.5, "v/m/b": 3.0, "v/m/c": 9.0})
+
+
+def test_none_at_all_are_not_ready() -> None:
+    assert together([]) == Moment(False, 0, 0, {})
+
+
+def test_who_is_left_alone_is_told_by_name_with_the_time() -> None:
+    snapshot = Source(None, {}).load().snapshot
+    facts = facts_of(snapshot, Moment(True, 1, 0, {"v/m/b": 2.04, "v/m/a": 10}))
+    assert facts["left_alone"] == ["v/m/a, 10.0 s", "v/m/b, 2.0 s"]
+    assert (facts["table"], facts["ready"], facts["in_flight"]) == (snapshot.digest, True, 1)
