@@ -47,6 +47,7 @@ from config.types import (
     UrlParamName,
     VendorName,
     Weight,
+    Workers,
     refuse,
 )
 
@@ -294,12 +295,17 @@ class ServerLimits(Section):
 
 
 class Server(Section):
-    """The gateway's own process."""
+    """The gateway itself."""
 
     host: Host = Field(
         default="127.0.0.1", description="Address to listen on. Without teams only loopback is accepted."
     )
     port: Port = Field(default=8080, description="Port to listen on; 0 takes a free one.")
+    workers: Workers = Field(
+        default=1,
+        description="Processes that take requests, as many as there are cores at most. Each learns of deployments by "
+        "itself, and the limits hold for each. 1: there is one process for everything.",
+    )
     admin: Admin = Field(default=Admin(), description="The admin listener.")
     max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")
     limits: ServerLimits = Field(default=ServerLimits(), description="The most that one process takes on at once.")

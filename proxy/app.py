@@ -93,13 +93,13 @@ Opener = Callable[[PublicServer], Awaitable[asyncio.Server]]
 
 @asynccontextmanager
 async def serving(
-    table: Table, host: str, opener: Opener, log: Sink, rules: Rules | None = None
+    table: Table, since: int, host: str, opener: Opener, log: Sink, rules: Rules | None = None
 ) -> AsyncIterator[Serving]:
     """Bring the public half of the gateway up on `host`, and take it down at once on leaving; `drain` before that loses
     nothing.
 
-    `log` receives one line per request; `rules` stand in for the built-in ones. Raises OSError when the port cannot be
-    had.
+    `since` is when it started, in unix seconds; `log` receives one line per request; `rules` stand in for the built-in
+    ones. Raises OSError when the port cannot be had.
     """
     server = table.loaded.config.server
     async with AsyncExitStack() as stack:
@@ -118,7 +118,7 @@ async def serving(
         transport = HttpTransport()
         http = AuthorizedTransport(transport, asyncio.get_running_loop().time)
         stack.push_async_callback(http.aclose)
-        live = Live(table.snapshot, int(time.time()))
+        live = Live(table.snapshot, since)
         dispatcher = Dispatcher(http, metrics, rules)
         lag, memory = LoopLag(LagRules(), metrics.lag), MemoryMeter(groups())
         admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, memory, random.random)
@@ -145,7 +145,7 @@ async def running(
     def opener(public: PublicServer) -> Awaitable[asyncio.Server]:
         return loop.create_server(public, listen.host, listen.port, backlog=BACKLOG)
 
-    async with serving(table, listen.host, opener, log, rules) as app:
+    async with serving(table, int(time.time()), listen.host, opener, log, rules) as app:
         reloader = Reloader(source, table, app.metrics, app.take)
         async with operating(app.operated, reloader, listen, server.admin) as admin_url:
             own = {field.name: getattr(app, field.name) for field in fields(app)}

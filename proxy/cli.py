@@ -21,6 +21,9 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 """What shells report of a program whose reader went away, as in `dragoman routes | head`."""
 
+MOST_WORKERS = 256
+"""As `server.workers` of the table; importing that takes longer than `dragoman version` may."""
+
 SURFACE_NAMES = ("openai", "scale", "fireworks", "pais")
 
 Runner = Callable[[argparse.Namespace], int]
@@ -77,7 +80,7 @@ def _serve(args: argparse.Namespace) -> int:
     from proxy.commands.serve import serve
     from proxy.reload import Source
 
-    return serve(Source(args.config, os.environ, args.insecure_open, args.host), args.port)
+    return serve(Source(args.config, os.environ, args.insecure_open, args.host), args.port, args.workers)
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -182,6 +185,12 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers: 1 to {MOST_WORKERS}")
+    return int(text)
+
+
 def _add_demo(commands: Commands) -> None:
     summary = "start the gateway on its embedded table, send it one request and keep serving: no key, no network"
     parser = _command(commands, "demo", _demo, summary, ["demo", "demo --once", "demo --port 9000"])
@@ -190,11 +199,14 @@ def _add_demo(commands: Commands) -> None:
 
 
 def _add_serve(commands: Commands) -> None:
-    examples = ["serve", "serve -c table.yaml", "serve -c table.yaml --host 0.0.0.0 --port 8000"]
+    examples = ["serve", "serve -c table.yaml", "serve -c table.yaml --host 0.0.0.0 --port 8000 --workers 4"]
     parser = _command(commands, "serve", _serve, "run the gateway", examples)
     _table_argument(parser)
     parser.add_argument("--host", help="listen here instead of the table's server.host")
     parser.add_argument("--port", type=_port, help="instead of the table's server.port; 0 takes a free one")
+    parser.add_argument(
+        "--workers", type=_workers, metavar="N", help="processes, instead of the table's server.workers"
+    )
     parser.add_argument(
         "--insecure-open", action="store_true", help="listen beyond loopback although the table has no teams"
     )

@@ -9,7 +9,8 @@ conventions do, those of the first token follow its server metric, extended to 6
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -17,11 +18,13 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Metric,
     disable_created_metrics,
     generate_latest,
 )
 
 from proxy.admission import Reason
+from proxy.families import Family
 from proxy.record import RequestRecord
 from proxy.version import VERSION
 
@@ -177,12 +180,36 @@ class Metrics:
     def render(self) -> bytes:
         """The text exposition; call it off the event loop: 10,000 series take 60 ms."""
         with self._rendering:
-            self._state.clear()
-            for deployment, state in self._states():
-                self._state.labels(deployment).set(state)
+            self._look_at_states()
             text = generate_latest(self.registry)
             self._shown = (time.monotonic(), text)
             return text
+
+    def families(self) -> list[Family]:
+        """The same as values, for another process; call it off the event loop as well."""
+        with self._rendering:
+            self._look_at_states()
+            return [
+                Family(
+                    found.name,
+                    found.type,
+                    found.documentation,
+                    tuple(((each.name, tuple(each.labels.items())), each.value) for each in found.samples),
+                )
+                for found in self.registry.collect()
+            ]
+
+    def supervising(self) -> "Supervised":
+        """The instruments of a process that has workers."""
+        return Supervised(
+            self._gauge("workers", "Processes that take requests.", ()).set,
+            self._counter("worker_restarts", "Workers that ended unasked and were followed by another.", ()).inc,
+        )
+
+    def _look_at_states(self) -> None:
+        self._state.clear()
+        for deployment, state in self._states():
+            self._state.labels(deployment).set(state)
 
     def _add(self, counter: Counter, *labels: str) -> None:
         self._count(counter, 1, *labels)
@@ -218,3 +245,33 @@ class Metrics:
 
     def _histogram(self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
         return Histogram(f"dragoman_{name}", text, labels, registry=self.registry, buckets=buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class Supervised:
+    """`workers` is told how many there are, `restarted` each time that one had to be replaced."""
+
+    workers: Callable[[float], None]
+    restarted: Callable[[], None]
+
+
+class _Found:
+    """Families, as a registry collects them."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        """See CollectorRegistry.register."""
+        for family in self._families:
+            metric = Metric(family.name, family.text, family.kind)
+            for (name, labels), value in family.samples:
+                metric.add_sample(name, dict(labels), value)
+            yield metric
+
+
+def exposition(families: Iterable[Family]) -> bytes:
+    """The text exposition of what several processes have counted; call it off the event loop."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Found(families))
+    return generate_latest(registry)

@@ -153,5 +153,5 @@ class Reloader:
 
 
 def _needs_restart(old: Server, new: Server) -> tuple[str, ...]:
-    fixed = ("host", "port", "admin", "max_body", "limits", "watch", "log", "drain_grace", "drain_timeout")
+    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "watch", "log", "drain_grace", "drain_timeout")
     return tuple(f"server.{name}" for name in fixed if getattr(old, name) != getattr(new, name))

@@ -9,16 +9,26 @@ from proxy.reload import Source, Table
 from proxy.terminal import CommandError
 
 
-def serve(source: Source, port: int | None) -> int:
-    """Serve the table; `port` is the command line's word, which beats the table's."""
+def serve(source: Source, port: int | None, workers: int | None) -> int:
+    """Serve the table; `port` and `workers` are the command line's words, which beat the table's."""
     require_sound_http()
     table = source.load_to_serve()
     listen = addresses(source, table, port)
+    count = table.loaded.config.server.workers if workers is None else workers
     try:
-        asyncio.run(run_gateway(source, table, listen))
+        if count == 1:
+            asyncio.run(run_gateway(source, table, listen))
+        elif failure := asyncio.run(_supervised(source, table, listen, count)):
+            raise CommandError(failure)
     except OSError as error:
         raise cannot_listen(listen, error) from None
     return 0
+
+
+async def _supervised(source: Source, table: Table, listen: Listen, count: int) -> str:
+    from proxy.supervisor import supervise
+
+    return await supervise(source, table, listen, count)
 
 
 def addresses(source: Source, table: Table, port: int | None) -> Listen:

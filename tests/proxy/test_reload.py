@@ -227,6 +227,7 @@ async def test_reloads_at_the_same_time_come_one_after_the_other(rig: Rig) -> No
 CHANGES = {
     "host": "host: localhost",
     "port": "port: 1234",
+    "workers": "workers: 2",
     "admin": "admin: {port: 1234}",
     "max_body": "max_body: 2MiB",
     "limits": "limits: {streams: 7}",

@@ -1,5 +1,6 @@
 """The command line's addresses beat the table's, and a port that is taken is one line."""
 
+import asyncio
 import socket
 import subprocess
 import sys
@@ -8,9 +9,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from annotated_types import Ge, Le
 
 from config.problems import ConfigError
+from config.schema import Server
 from proxy.app import Listen
+from proxy.cli import MOST_WORKERS, main
 from proxy.commands.serve import addresses, cannot_listen, serve
 from proxy.reload import Source
 from proxy.terminal import CommandError
@@ -52,12 +56,12 @@ def test_a_taken_port_is_one_line_that_names_it(source: Writer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=rf"cannot listen on 127\.0\.0\.1:{port} .*in use"):
-            serve(Source(source(TABLE).path, {}, host="127.0.0.1"), port)
+            serve(Source(source(TABLE).path, {}, host="127.0.0.1"), port, None)
 
 
 def test_a_host_that_is_not_ours_is_one_line(source: Writer) -> None:
     with pytest.raises(CommandError, match=r"cannot listen on 192\.0\.2\.1:0 and 127\.0\.0\.1:9000: "):
-        serve(Source(source(TABLE).path, {}, True, "192.0.2.1"), 0)
+        serve(Source(source(TABLE).path, {}, True, "192.0.2.1"), 0, None)
 
 
 def test_an_error_without_a_text_of_its_own_is_shown_whole() -> None:
@@ -83,3 +87,31 @@ async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path
     ):
         assert (await answer.json())["choices"][0]["text"] == "hello"
         assert await gateway.stop() == 0
+
+
+@pytest.mark.parametrize(("given", "count"), [([], 2), (["--workers", "3"], 3), (["--workers", "1"], 0)])
+async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, given: list[str], count: int) -> None:
+    server = "server: {port: 0, workers: 2, drain_grace: 0s, admin: {port: 0}}\n"
+    path = tmp_path / "t.yaml"
+    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n" + server)
+    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *given]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
+    assert process.stderr is not None
+    first = await process.stderr.readline()
+    process.terminate()
+    assert await process.wait() == 0
+    assert (b"with %d workers" % count in first) == (count > 0)
+    assert b"listening on" in first
+
+
+@pytest.mark.parametrize("given", ["0", "257", "-1", "two", "1.5", ""])
+def test_a_number_of_workers_that_cannot_be_is_wrong_usage(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", f"--workers={given}"])
+    assert caught.value.code == 2
+    assert f"{given!r} is no number of workers: 1 to 256" in capsys.readouterr().err
+
+
+def test_a_table_may_ask_for_as_many_workers_as_the_command_line() -> None:
+    (least, most) = (each for each in Server.model_fields["workers"].metadata if isinstance(each, Ge | Le))
+    assert (least, most) == (Ge(1), Le(MOST_WORKERS))

@@ -1,0 +1,139 @@
+"""One of several processes that serve on one port: begun and told by a supervisor, never seen by an operator.
+
+It loads the table from copies that the supervisor hands over, so that all have the same one, whatever becomes of the
+files. Never a listener for operators.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from config.files import Copies
+from proxy.app import BACKLOG, Serving, background, prepare, serving
+from proxy.channel import Answers, answer, receive, send
+from proxy.ending import Ending, drain_or_stop
+from proxy.families import FAMILIES
+from proxy.operated import Moment
+from proxy.reload import Source
+from proxy.server import PublicServer
+from proxy.writer import unbuffered
+
+BEGIN_WAIT: Final = 30.0
+"""Seconds that a supervisor may take to say what is to be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a worker serves, and where: the table's path names it in messages, its content is in the copies. `since` is
+    when the gateway started, in unix seconds: all workers tell clients the same."""
+
+    path: Path | None
+    insecure_open: bool
+    host: str
+    port: int
+    since: int
+    copies: Copies
+
+
+ORDERS: Final = TypeAdapter(Orders)
+COPIES: Final = TypeAdapter(Copies)
+MOMENT: Final = TypeAdapter(Moment)
+"""How they travel."""
+
+
+def main(descriptor: int) -> None:
+    """Serve until the supervisor, or a signal, ends it; `descriptor` is this end of the socket pair."""
+    link = socket.socket(fileno=descriptor)
+    link.set_inheritable(False)
+    # A reload comes from the supervisor; whoever signals a whole group of processes must not end this one.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    asyncio.run(work(link))
+
+
+async def work(link: socket.socket) -> None:
+    """See main."""
+    reader, writer = await asyncio.open_unix_connection(sock=link)
+    async with asyncio.timeout(BEGIN_WAIT):
+        number, word, body = await receive(reader)
+    orders = ORDERS.validate_json(body)
+    source = Source(orders.path, os.environ, orders.insecure_open, orders.host)
+    table = source.load(orders.copies)
+    server = table.loaded.config.server
+    log = prepare(server.log)
+    ending = Ending()
+    ending.listen()
+
+    def opener(public: PublicServer) -> Awaitable[asyncio.Server]:
+        loop = asyncio.get_running_loop()
+        return loop.create_server(public, orders.host, orders.port, backlog=BACKLOG, reuse_port=True)
+
+    output = unbuffered(sys.stdout)
+    async with AsyncExitStack() as stack:
+        try:
+            app = await stack.enter_async_context(serving(table, orders.since, orders.host, opener, output))
+        except OSError as error:
+            send(writer, number, word, str(error).encode())
+            await closed(writer)
+            return
+        await stack.enter_async_context(background(app.work()))
+        gc.freeze()
+        send(writer, number, word)
+
+        async def talk() -> None:
+            await answer(reader, writer, answers(app, source, ending))
+            if not ending.first.is_set():
+                log.warning("the supervisor is gone")
+                ending.first.set()
+
+        async with asyncio.TaskGroup() as group:
+            talking = group.create_task(talk())
+            await ending.first.wait()
+            await drain_or_stop(app, server, ending)
+            talking.cancel()
+        send(writer, 0, "counted", FAMILIES.dump_json(app.metrics.families()))
+        await closed(writer)
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    """Wait until everything has been sent, or nobody is there who would take it."""
+    writer.close()
+    try:
+        await writer.wait_closed()
+    except ConnectionError:
+        return
+
+
+def answers(app: Serving, source: Source, ending: Ending) -> Answers:
+    """What a supervisor may ask."""
+
+    async def take(body: bytes) -> bytes:
+        table = await asyncio.to_thread(source.load, COPIES.validate_json(body))
+        await app.take(table)
+        return table.snapshot.digest.encode()
+
+    async def families(body: bytes) -> bytes:
+        return await asyncio.to_thread(lambda: FAMILIES.dump_json(app.metrics.families()))
+
+    async def moment(body: bytes) -> bytes:
+        return MOMENT.dump_json(app.operated.moment())
+
+    async def drain(body: bytes) -> bytes:
+        ending.first.set()
+        return b""
+
+    async def stop(body: bytes) -> bytes:
+        ending.first.set()
+        ending.second.set()
+        return b""
+
+    return {"table": take, "families": families, "moment": moment, "drain": drain, "stop": stop}

@@ -1,0 +1,176 @@
+"""A worker process, seen from its supervisor's end of the socket pair and from its clients."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from config.files import Copies
+from proxy.channel import Asker, Gone
+from proxy.families import FAMILIES
+from proxy.operated import Moment
+from proxy.reload import Source
+from proxy.worker import COPIES, MOMENT, ORDERS, Orders
+from proxy.workers import BOOT, ROOT
+from tests.proxy.raw_client import Answer, connected, exchange, request
+from tests.proxy.rig import ask
+from tests.proxy.whole import MOCK, REST, START, table_before
+from tests.support.script import Until
+from tests.support.vendor import FakeVendor
+
+OTHER = MOCK.replace("mock/echo", "mock/other")
+HASTY = "server: {drain_grace: 0s}\n"
+
+
+def copies(text: str, path: Path) -> Copies:
+    """The copies of a table."""
+    path.write_text(text, encoding="utf-8")
+    return Source(path, {}).load().loaded.copies
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A worker that has its orders."""
+
+    process: Process
+    asker: Asker
+    port: int
+    failure: str
+
+    async def post(self) -> Answer:
+        """The answer to a completion."""
+        return await exchange(self.port, request("POST", "/v1/completions", ask("mock/echo")))
+
+    async def models(self) -> bytes:
+        """What it serves."""
+        return (await exchange(self.port, request("GET", "/v1/models"))).body
+
+    async def counted(self) -> dict[str, float]:
+        """The last words' requests, by status."""
+        families = FAMILIES.validate_json(self.asker.last_words)
+        (requests,) = (family for family in families if family.name == "dragoman_requests")
+        return {dict(labels)["code"]: value for (_, labels), value in requests.samples}
+
+
+@asynccontextmanager
+async def started(text: str, folder: Path, port: int = 0) -> AsyncIterator[Started]:
+    """A worker on this table whose files are gone by the time it reads its orders."""
+    path = folder / "t.yaml"
+    with socket.create_server(("127.0.0.1", port), reuse_port=True) as probe:
+        place = probe.getsockname()[1]
+    orders = Orders(path, False, "127.0.0.1", place, 1, copies(text, path))
+    path.unlink()
+    here, there = socket.socketpair()
+    with there:
+        command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()))
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, pass_fds=[there.fileno()]
+        )
+    asker = Asker(*await asyncio.open_unix_connection(sock=here))
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(asker.run())
+            failure = await asker.ask("begin", 30.0, ORDERS.dump_json(orders))
+            yield Started(process, asker, place, failure.decode())
+            if process.returncode is None:
+                asker.tell("stop")
+            await running
+    finally:
+        if process.returncode is None:
+            await asyncio.wait_for(process.communicate(), 30.0)
+
+
+async def test_it_serves_the_copies_whatever_has_become_of_the_files(tmp_path: Path) -> None:
+    async with started(MOCK, tmp_path) as worker:
+        assert worker.failure == ""
+        assert (await worker.post()).status == 200
+
+
+async def test_it_takes_another_table_from_copies_and_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    async with started(MOCK, tmp_path) as worker:
+        new = copies(OTHER, path)
+        digest = await worker.asker.ask("table", 30.0, COPIES.dump_json(new))
+        assert digest.decode() == Source(path, {}).load().snapshot.digest
+        assert b"mock/other" in await worker.models()
+
+
+async def test_it_tells_what_it_is_about(tmp_path: Path) -> None:
+    async with started(MOCK, tmp_path) as worker:
+        moment = MOMENT.validate_json(await worker.asker.ask("moment", 5.0))
+        assert moment == Moment(True, 0, 0, {})
+
+
+async def test_it_drains_when_told_and_its_last_words_are_what_it_counted(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with FakeVendor((START, Until(gate), *REST)) as vendor:
+        async with started(table_before(vendor) + HASTY, tmp_path) as worker, connected(worker.port) as client:
+            await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
+            await client.head()
+            worker.asker.tell("drain")
+            while MOMENT.validate_json(await worker.asker.ask("moment", 5.0)).ready:  # noqa: ASYNC110 - it tells no one
+                await asyncio.sleep(0.01)
+            gate.set()
+            body, whole = await client.chunks()
+            assert whole
+            assert body.endswith(b"[DONE]\n\n")
+            assert await worker.process.wait() == 0
+        assert await worker.counted() == {"200": 1}
+        out, _ = await worker.process.communicate()
+        assert [json.loads(line)["outcome"] for line in out.splitlines()] == ["ok"]
+
+
+async def test_it_drains_by_itself_on_sigterm(tmp_path: Path) -> None:
+    async with started(MOCK + HASTY, tmp_path) as worker:
+        assert (await worker.post()).status == 200
+        worker.process.send_signal(signal.SIGTERM)
+        assert await worker.process.wait() == 0
+    assert await worker.counted() == {"200": 1}
+
+
+async def test_it_drains_when_its_supervisor_is_gone(tmp_path: Path) -> None:
+    async with started(MOCK + HASTY, tmp_path) as worker:
+        worker.asker._writer.close()
+        assert await asyncio.wait_for(worker.process.wait(), 30.0) == 0
+
+
+async def test_a_hangup_of_the_whole_group_does_not_end_it(tmp_path: Path) -> None:
+    async with started(MOCK, tmp_path) as worker:
+        os.kill(worker.process.pid, signal.SIGHUP)
+        assert (await worker.post()).status == 200
+
+
+async def test_it_says_when_it_cannot_listen(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        with pytest.raises(OSError, match="in use"):
+            async with started(MOCK, tmp_path, taken.getsockname()[1]):
+                raise AssertionError("the probe had to fail first")
+        path = tmp_path / "t.yaml"
+        orders = Orders(path, False, "127.0.0.1", taken.getsockname()[1], 1, copies(MOCK, path))
+        here, there = socket.socketpair()
+        with there:
+            command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()))
+            process = await asyncio.create_subprocess_exec(*command, stderr=DEVNULL, pass_fds=[there.fileno()])
+        asker = Asker(*await asyncio.open_unix_connection(sock=here))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asker.run())
+            failure = await asker.ask("begin", 30.0, ORDERS.dump_json(orders))
+        assert b"address already in use" in failure
+        assert await process.wait() == 0
+
+
+async def test_nobody_who_asks_for_nothing_is_served_for_ever(tmp_path: Path) -> None:
+    async with started(MOCK, tmp_path) as worker:
+        worker.asker.tell("stop")
+        assert await asyncio.wait_for(worker.process.wait(), 30.0) == 0
+        with pytest.raises(Gone):
+            await worker.asker.ask("moment", 5.0)
