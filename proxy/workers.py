@@ -168,8 +168,8 @@ class Workers:
                     *(sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno())),
                     stdin=DEVNULL,
                     pass_fds=[there.fileno()],
-                    # Ctrl-C reaches every process of a terminal's group; the supervisor alone decides what it means.
-                    process_group=0,
+                    # Ctrl-C reaches every process of a terminal's session; the supervisor alone decides what it means.
+                    start_new_session=True,
                 )
             except OSError:
                 here.close()

@@ -12,7 +12,6 @@ from tests.faults.rig import Rig
 NUMBERS: Final = tuple(number for number in range(1, 71) if number != 50)
 
 NOT_RUN: Final[Mapping[int, str]] = {
-    61: "there is one process, so no worker that could be killed beside another",
     66: "no process shares state with another, so there is no Redis to lose",
 }
 """Faults of what the gateway does not have."""

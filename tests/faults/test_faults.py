@@ -21,6 +21,7 @@ from tests.faults import (  # noqa: F401 - they register
     upstream_refusals,
     upstream_streams,
     upstream_tls,
+    workers,
 )
 from tests.faults.registry import NOT_RUN, NUMBERS, Fault, faults
 from tests.faults.rig import KEY, OPERATOR_KEY, descriptors, rig

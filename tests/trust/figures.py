@@ -64,7 +64,7 @@ FIGURES: Final = (
     Figure(
         "R01",
         "Faults that end as documented",
-        "69 of 69 on both loops, F61 and F66 cannot occur",
+        "69 of 69 on both loops, F66 cannot occur",
         "C",
         Tests(FAULTS, faults_shown),
         Sabotage("proxy/upstream.py", "allow_redirects=False", "allow_redirects=True"),
@@ -293,13 +293,6 @@ FIGURES: Final = (
 )
 
 UNHELD: Final = (
-    Figure(
-        "R08",
-        "SIGKILL of one of two workers",
-        "losses on that worker only",
-        "N",
-        NotHeld("there is one process, so no worker that could be killed beside another"),
-    ),
     Figure(
         "R31",
         "Redis frozen, refused, flapping",

@@ -3,7 +3,17 @@
 Never how one is found: that is beside it, in the modules named `load_`, `soak` and `fuzz`.
 """
 
-from tests.trust import fuzz, fuzz_server, load_capacity, load_dead, load_drain, load_memory, load_reload, soak
+from tests.trust import (
+    fuzz,
+    fuzz_server,
+    load_capacity,
+    load_dead,
+    load_drain,
+    load_memory,
+    load_reload,
+    load_workers,
+    soak,
+)
 from tests.trust.figure import Figure, Sabotage
 
 LEAK = Sabotage(
@@ -45,6 +55,15 @@ LOAD_FIGURES: tuple[Figure, ...] = (
             'table = (__import__("time").sleep(0.3), self._source.load_to_serve())[1]',
         ),
         1.0,
+    ),
+    Figure(
+        "R08",
+        "SIGKILL of one of two workers",
+        "losses only at that worker; new connections fail for at most 20 ms; two workers again within 1.5 s",
+        "N",
+        load_workers.r08,
+        Sabotage("proxy/workers.py", "return 0.0 if quickly < 2 else", "return 5.0 if quickly < 2 else"),
+        0.4,
     ),
     Figure(
         "R09",

@@ -1,0 +1,106 @@
+"""One of two workers is killed under load (R08). Never a stop that anybody asked for."""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import uvloop
+
+from tests.proxy.raw_client import exchange, request
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.script import Received, Script
+from tests.support.vendor import FakeVendor
+from tests.trust.figure import Result
+from tests.trust.load_client import Ended, ask, asking, failures, paced
+from tests.trust.load_rig import WHOLE, many, port_of, slow_stream, streams, table
+
+SERVER: Final = 'server: {port: "${PORT}", workers: 2, watch: false, admin: {port: "${ADMIN_PORT}"}}\n'
+LINE: Final = re.compile(r"worker \d+ \(process (\d+)\), table [0-9a-f]{12}, (\d+) in flight")
+
+REFUSED_FOR: Final = 0.02
+"""Seconds after the kill in which a new connection may fail: the kernel may have given it to the dead one."""
+
+BACK_WITHIN: Final = 1.5
+"""Seconds after which two workers serve again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """What became of everybody: `held` streams were at the worker that was killed `at` this second of the loop's clock,
+    and two workers served again `back` seconds later."""
+
+    asked: list[Ended]
+    streamed: list[Ended]
+    held: int
+    at: float
+    back: float
+
+    def late(self) -> list[Ended]:
+        """New connections that failed, though the dead worker was known to be gone when they began."""
+        return [ended for ended in self.asked if not ended.well and ended.began > self.at + REFUSED_FOR]
+
+
+async def in_flight(gateway: RunningGateway) -> Mapping[int, int]:
+    """The workers' processes, each with what it has in flight."""
+    answer = await exchange(int(gateway.admin_url.rpartition(":")[2]), request("GET", "/status"))
+    lines = answer.json()["workers"]
+    assert isinstance(lines, list)
+    return {int(found[1]): int(found[2]) for found in map(LINE.fullmatch, map(str, lines)) if found}
+
+
+async def serving(gateway: RunningGateway, restarts: int) -> None:
+    """Wait until two workers serve, after so many were replaced."""
+    while True:
+        series = await gateway.metrics()
+        if (series["dragoman_workers"], series["dragoman_worker_restarts_total"]) == (2, restarts):
+            return
+        await asyncio.sleep(0.01)
+
+
+async def kill_once(folder: Path, rate: float, seconds: float, waiting: int) -> Killed:
+    """New connections at this rate for so long, and a third into it one of two workers is killed, at which some of the
+    waiting streams are."""
+
+    def serve(received: Received) -> Script:
+        return slow_stream(seconds, 15) if streams(received) else WHOLE
+
+    loop = asyncio.get_running_loop()
+    async with FakeVendor(serve) as vendor:
+        models = many("fake", waiting + 100)
+        text = table({"fake": vendor.base_url}, [f"{model}: {{}}" for model in models], SERVER)
+        async with running_gateway(text, folder) as gateway, asyncio.TaskGroup() as group:
+            await serving(gateway, 0)
+            port = port_of(gateway)
+            streamed = [group.create_task(ask(port, asking(models[0], stream=True))) for _ in range(waiting)]
+            await vendor.received(waiting)
+            (victim, held), _ = (await in_flight(gateway)).items()
+            data = asking(models[-1])
+            asked = group.create_task(paced(rate, int(rate * seconds), lambda _: ask(port, data)))
+            await asyncio.sleep(seconds / 3)
+            at = loop.time()
+            os.kill(victim, signal.SIGKILL)
+            await serving(gateway, 1)
+            back = loop.time() - at
+            return Killed(await asked, [await task for task in streamed], held, at, back)
+
+
+def shown(killed: Killed) -> Result:
+    """The figure, in words."""
+    cut = sum(not ended.well for ended in killed.streamed)
+    late = killed.late()
+    value = (
+        f"{cut} of {len(killed.streamed)} streams lost, {killed.held} of which were at the killed worker; of "
+        f"{len(killed.asked)} new connections failed: {failures(killed.asked)}, {len(late)} of them later than "
+        f"{REFUSED_FOR * 1000:.0f} ms; two workers again after {killed.back:.2f} s"
+    )
+    return Result(value, cut == killed.held and not late and killed.back <= BACK_WITHIN)
+
+
+def r08(folder: Path) -> Result:
+    """400 connections a second for 12 seconds, and 40 streams."""
+    return shown(uvloop.run(kill_once(folder, 400.0, 12.0, 40)))
