@@ -19,7 +19,14 @@ from tests.trust.figure import Result
 from tests.trust.load_client import Ended, ask, asking, failures, paced
 from tests.trust.load_rig import WHOLE, many, port_of, slow_stream, streams, table
 
-SERVER: Final = 'server: {port: "${PORT}", workers: 2, watch: false, admin: {port: "${ADMIN_PORT}"}}\n'
+SERVER: Final = """\
+server:
+  port: ${PORT}
+  workers: 2
+  watch: false
+  admin:
+    port: ${ADMIN_PORT}
+"""
 LINE: Final = re.compile(r"worker \d+ \(process (\d+)\), table [0-9a-f]{12}, (\d+) in flight")
 
 REFUSED_FOR: Final = 0.02

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.trust import load_dead, load_drain, load_memory, load_reload
+from tests.trust import load_dead, load_drain, load_memory, load_reload, load_workers
 from tests.trust.load_drain import Crowd
 
 
@@ -26,6 +26,13 @@ def test_reloads_under_load_fail_no_request(tmp_path: Path) -> None:
     found = uvloop.run(load_reload.reload_under_load(tmp_path, 60, 60.0, 4))
     assert [ended for ended in found.during if not ended.well] == []
     assert (len(found.during), found.taken, found.refused, len(found.applied)) == (60, 2, 2, 4)
+
+
+def test_a_killed_worker_costs_only_what_it_had_and_is_replaced(tmp_path: Path) -> None:
+    killed = uvloop.run(load_workers.kill_once(tmp_path, 40.0, 3.0, 8))
+    assert sum(not ended.well for ended in killed.streamed) == killed.held
+    assert len(killed.asked) == 120
+    assert killed.back > 0
 
 
 def test_dead_vendors_are_not_asked_more_often_than_the_budget_allows(tmp_path: Path) -> None:
