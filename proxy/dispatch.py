@@ -121,7 +121,7 @@ class Dispatcher:
         """A place at the deployment. Raises UpstreamError BUSY when there is none to be had."""
         bulkhead = self.deployments.bulkhead(prepared.target)
         try:
-            await bulkhead.take()
+            await bulkhead.take(job.team.name)
         except UpstreamError as error:
             now = self.clock()
             failure = error.failure
@@ -175,7 +175,7 @@ class Dispatcher:
         finally:
             attempt.finished = self.clock()
             trial.abandoned(attempt.finished)
-            bulkhead.release()
+            bulkhead.release(job.team.name)
             self.metrics.inflight(attempt.deployment, -1)
 
     def _succeeded(self, trial: Try, bulkhead: Bulkhead) -> None:

@@ -52,7 +52,7 @@ async def test_names_that_clients_make_up_do_not_pile_up() -> None:
         return replace(any_model, model=name, upstream_model=name)
 
     busy = deployments.bulkhead(named("busy"))
-    await busy.take()
+    await busy.take("a")
     trial = deployments.healths.of(named("busy")).begin(0.0, Answer.WHOLE)
     for number in range(MOST + 10):
         deployments.bulkhead(named(str(number)))

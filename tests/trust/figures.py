@@ -88,7 +88,7 @@ FIGURES: Final = (
         "0 sockets, descriptors, tasks, places, gauges",
         "C",
         Tests(FAULTS, none_leaked),
-        Sabotage("proxy/dispatch.py", "bulkhead.release()", "pass"),
+        Sabotage("proxy/dispatch.py", "bulkhead.release(job.team.name)", "pass"),
     ),
     Figure(
         "R04",
