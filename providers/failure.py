@@ -69,14 +69,11 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.MALFORMED: Verdict(502, "server_error", "malformed_upstream", True, False, True, False),
 }
 
-UNPROCESSED: frozenset[FailureKind] = frozenset(
-    {FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY, FailureKind.RATE_LIMITED, FailureKind.QUOTA}
-    | {FailureKind.AUTH, FailureKind.NOT_FOUND, FailureKind.OVERLOADED}
+MAYBE_EXECUTED: frozenset[FailureKind] = frozenset(
+    {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.MALFORMED}
 )
-"""Kinds after which nothing can have been generated; after the others something may, whatever `Failure.unsent` does not
-rule out."""
-
-_CUT_SHORT = frozenset({FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.MALFORMED})
+"""Kinds after which an answer may have been generated, and may be billed, unless `Failure.unsent` rules that out. The
+others say that the vendor was not reached or would not have the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class Failure:
     @property
     def maybe_executed(self) -> bool:
         """Whether the vendor may have generated an answer, and bill it, all the same."""
-        return not self.unsent and self.kind in _CUT_SHORT
+        return not self.unsent and self.kind in MAYBE_EXECUTED
 
 
 class UpstreamError(Exception):

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from providers.failure import UNPROCESSED, VERDICTS, Failure, FailureKind, UpstreamError
+from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 
 _FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY})
 _REFUSED = frozenset({FailureKind.RATE_LIMITED, FailureKind.QUOTA})
@@ -46,7 +46,7 @@ def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bo
     """Whether the request may be sent again after this failure. A generation is repeatable, but not for free: `strict`
     wants none to be paid for twice."""
     if safety == "strict":
-        return failure.unsent or failure.kind in UNPROCESSED
+        return not failure.maybe_executed
     return safety == "safe"
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from providers.failure import (
     MAX_MESSAGE,
     OUR_WORDS,
-    UNPROCESSED,
     VERDICTS,
     Failure,
     FailureKind,
@@ -32,13 +31,6 @@ def test_what_may_be_asked_again_may_be_asked_elsewhere() -> None:
 
 def test_what_a_deployment_may_be_asked_again_may_be_over_by_then() -> None:
     assert all(verdict.passes for verdict in VERDICTS.values() if verdict.retry_same)
-
-
-def test_nothing_was_generated_where_the_request_did_not_arrive_or_was_turned_away() -> None:
-    assert {FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY, FailureKind.RATE_LIMITED} <= UNPROCESSED
-    assert UNPROCESSED.isdisjoint(
-        {FailureKind.SERVER, FailureKind.TIMEOUT, FailureKind.TRUNCATED, FailureKind.MALFORMED}
-    )
 
 
 @pytest.mark.parametrize("kind", FailureKind)

@@ -38,6 +38,11 @@ def test_what_is_repeatable_strictly_is_so_safely_and_nothing_when_it_is_off(kin
     assert may_repeat(failed, "strict") or not is_free(failed)
 
 
+@pytest.mark.parametrize("kind", [FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER, FailureKind.RATE_LIMITED])
+def test_what_a_vendor_would_not_have_was_not_generated_and_may_be_asked_elsewhere_strictly(kind: FailureKind) -> None:
+    assert may_repeat(failure(kind), "strict")
+
+
 @pytest.mark.parametrize(
     "kind", [FailureKind.SERVER, FailureKind.TIMEOUT, FailureKind.TRUNCATED, FailureKind.MALFORMED]
 )
