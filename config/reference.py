@@ -38,6 +38,7 @@ _SECTIONS: Final = {
     "Fallbacks": "`fallbacks` of a route",
     "RouteTarget": "An element of `targets`",
     "Team": "`teams.<team>`",
+    "TeamKey": "An element of `keys`",
 }
 _INHERITING: Final = ("Vendor", "Model", "Deployment")
 

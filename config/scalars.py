@@ -2,7 +2,7 @@
 
 PyYAML reads YAML 1.1, where `no` is false, `017` is fifteen and `12:30` is 750 (measured with PyYAML 6.0.3). Editors
 read YAML 1.2, where all three are text. Where the two disagree on a number the word is `odd`, and the tree refuses it.
-Dates are text here: no setting is a date, and `api_version: 2024-10-21` means what it says.
+Dates are text here, for fields to read: `api_version: 2024-10-21` means what it says.
 """
 
 import re

@@ -5,9 +5,11 @@ does is accepted here: a key without behaviour is an unknown key. Descriptions a
 the README show them.
 """
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from config.credentials import Credentials
 from config.sections import Section, Shorthand
@@ -27,6 +29,7 @@ from config.types import (
     KeyDigest,
     LogFormat,
     ModelKey,
+    Moment,
     NamedVendor,
     OnUnsupported,
     OptionalDollars,
@@ -239,11 +242,40 @@ class Route(Shorthand):
         return {"targets": [value]} if isinstance(value, str) else value
 
 
+class TeamKey(Shorthand):
+    """A key of a team; a bare digest is a key that does not expire."""
+
+    word: ClassVar[str] = "a digest"
+
+    key: KeyDigest = Field(description="The key's SHA-256 digest, as `dragoman key new` prints it.")
+    not_after: Moment | None = Field(
+        default=None,
+        description="When the key ends, without a reload: a time with its zone, or a date, to the end of that day in "
+        "UTC. From then on it is nobody's.",
+    )
+
+    @property
+    def ends(self) -> float:
+        """When, in unix seconds; infinity where nobody said."""
+        return math.inf if self.not_after is None else self.not_after.timestamp()
+
+    @classmethod
+    def short_form(cls) -> JsonSchemaValue:
+        return TypeAdapter(KeyDigest).json_schema()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_digest(cls, value: object) -> object:
+        return {"key": value} if isinstance(value, str) else value
+
+
 class Team(Section):
     """Who may call, and which names they may ask for."""
 
-    keys: list[KeyDigest] = Field(
-        min_length=1, description="SHA-256 digests of the team's keys, as `dragoman key new` prints them."
+    keys: list[TeamKey] = Field(
+        min_length=1,
+        description="SHA-256 digests of the team's keys, as `dragoman key new` prints them. Several while they are "
+        "exchanged.",
     )
     models: list[AllowedName] = Field(
         default=[],

@@ -1,5 +1,7 @@
 """What every section of the table has in common. Never a section of its own."""
 
+from typing import ClassVar
+
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -14,11 +16,13 @@ class Section(BaseModel):
 
 
 class Shorthand(Section):
-    """A section that may also be written as one name."""
+    """A section that may also be written as one word: a name, unless it says otherwise."""
+
+    word: ClassVar[str] = "a name"
 
     @classmethod
     def short_form(cls) -> JsonSchemaValue:
-        """The name alone, for editors."""
+        """The word alone, for editors."""
         return TypeAdapter(TargetName).json_schema()
 
     @classmethod

@@ -302,13 +302,13 @@ def _allowed_names(table: Table) -> Iterator[Problem]:
 def _doubled_keys(table: Table) -> Iterator[Problem]:
     first: dict[str, tuple[str, Path]] = {}
     for team_name, team in table.config.teams.items():
-        for index, digest in enumerate(team.keys):
-            path: Path = ("teams", team_name, "keys", index)
-            if digest in first:
-                owner, at = first[digest]
+        for index, own in enumerate(team.keys):
+            path: Path = ("teams", team_name, "keys", index, "key")
+            if own.key in first:
+                owner, at = first[own.key]
                 place = value_position(table.root, at)
                 yield table.at_value(path, f"the same key belongs to team {owner} already, at {place}")
-            first.setdefault(digest, (team_name, path))
+            first.setdefault(own.key, (team_name, path))
 
 
 def _surface_defaults(table: Table) -> Iterator[Problem]:

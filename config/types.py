@@ -6,9 +6,10 @@ Never sections or their keys. A message never repeats the value it refuses, for 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretStr
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretStr, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -89,7 +90,7 @@ def value_matching(pattern: str, message: str) -> Checked:
     return Checked(_matcher(pattern, message), {"pattern": f"^({pattern})$|{REFERENCE_PATTERN}"})
 
 
-# Durations and sizes ------------------------------------------------------------------------------------------------
+# Durations, moments and sizes ---------------------------------------------------------------------------------------
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = r"^([0-9]{1,9}(\.[0-9]{1,6})?(ms|s|m|h|d))+$"
@@ -120,8 +121,29 @@ def to_bytes(value: object) -> object:
     return int(parts[1]) * _BYTES[parts[2]]
 
 
+_DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_MOMENT: Final = rf"^{_DAY}([Tt ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]{{1,6}})?([Zz]|[+-][0-9]{{2}}:[0-9]{{2}}))?$"
+
+
+def to_moment(value: str) -> datetime:
+    """A time of RFC 3339, with its zone; a date is that day to its end in UTC, the first moment of the next."""
+    try:
+        if re.fullmatch(_DAY, value):
+            return datetime.fromisoformat(value).replace(tzinfo=UTC) + timedelta(days=1)
+        if re.fullmatch(_MOMENT, value):
+            return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise refuse("must be a date such as 2026-12-31, or a time with its zone such as 2026-12-31T18:00:00Z")
+
+
 Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, _DURATION, "duration")]
 Timeout = Annotated[Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, _DURATION, "duration")]
+Moment = Annotated[
+    datetime,
+    Checked(to_moment),
+    WithJsonSchema({"title": "date or time", "type": "string", "pattern": f"{_MOMENT}|{REFERENCE_PATTERN}"}),
+]
 Size = Annotated[int, Field(ge=1024, le=2**30), Referable(to_bytes, _SIZE, "size")]
 
 

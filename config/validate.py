@@ -25,6 +25,7 @@ _WANTED: Final = {
     "int_type": "a whole number",
     "float_type": "a number",
     "bool_type": "true or false",
+    "datetime_type": "a date or a time",
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
@@ -142,7 +143,7 @@ def _unknown_key(path: Path) -> str:
 
 def _wrong_type(kind: str, path: Path, root: Node) -> str:
     section = _section_at(path)
-    wanted = "a name or a mapping" if section and issubclass(section, Shorthand) else _WANTED[kind]
+    wanted = f"{section.word} or a mapping" if section and issubclass(section, Shorthand) else _WANTED[kind]
     found = _found(find(root, path)[0])
     if wanted == "text" and found in ("true or false", "a number"):
         return f"expected text; YAML reads this unquoted word as {found}: put it in quotes"

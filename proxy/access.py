@@ -45,9 +45,9 @@ def _bare(name: str, value: str) -> str:
     return rest.strip() if scheme.lower() == "bearer" else value.strip()
 
 
-def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str]) -> Team:
-    """The team of a request. Where the table has teams, raises WrongKey for a key that is none of theirs, and
-    GatewayError 401 for no key and 400 for two in one header's name."""
+def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Team:
+    """The team of a request, at a time in unix seconds. Where the table has teams, raises WrongKey for a key that is
+    none of theirs or has ended, and GatewayError 401 for no key and 400 for two in one header's name."""
     if not snapshot.keys:
         return ANYONE
     key = presented_key(headers, order)
@@ -56,12 +56,12 @@ def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str
     if len(key) > MAX_KEY or not key.isascii():
         raise WrongKey(invalid_key().facts)
     digest = hashlib.sha256(key.encode("ascii")).hexdigest()
-    team = snapshot.keys.get(digest)
+    found = snapshot.keys.get(digest)
     # An unknown digest is compared as well, so that both ways take the same path.
-    known = digest if team is not None else NO_KEY
-    if not hmac.compare_digest(known, digest) or team is None:
+    known = digest if found is not None else NO_KEY
+    if not hmac.compare_digest(known, digest) or found is None or now >= found.ends:
         raise WrongKey(invalid_key().facts)
-    return team
+    return found.team
 
 
 def permit_extras(team: Team, request: UnifiedRequest) -> None:

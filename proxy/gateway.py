@@ -5,6 +5,7 @@ Never knows a surface's or a vendor's particulars, and never chooses a target a 
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -49,7 +50,7 @@ class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
     `clocks` are the deadlines of the calls under way, for whoever must end them; `draining` makes each answer say that
-    the connection closes; `idle` is set while nothing is in flight.
+    the connection closes; `idle` is set while nothing is in flight. `wall` tells unix seconds, by which keys end.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Gateway:
         metrics: Metrics,
         emit: Callable[[RequestRecord], None],
         admission: Admission,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._live = live
         self._dispatcher = dispatcher
@@ -67,6 +69,7 @@ class Gateway:
         self._admission = admission
         self._sheds = Shedding()
         self._clock = asyncio.get_running_loop().time
+        self._wall = wall
         self._log = logging.getLogger("dragoman")
         self._router = Router(SURFACES)
         self._guesses = Guesses()
@@ -132,7 +135,7 @@ class Gateway:
         action = route.action(http.method)
         snapshot = self._live.snapshot
         try:
-            team = identify(snapshot, http.headers, surface.key_headers)
+            team = identify(snapshot, http.headers, surface.key_headers, self._wall())
         except WrongKey as wrong:
             wait = self._guesses.count(record.client, self._clock())
             raise (too_many_guesses(wait) if wait else wrong) from None

@@ -5,10 +5,12 @@ Never swaps half a table; a bad one changes nothing, is logged with its position
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from config.expiry import expiry_warnings
 from config.files import DISK, Store
 from config.loader import Examined, Loaded, Sources, examine_default, examine_file, fingerprint
 from config.problems import ConfigError, Problem
@@ -42,12 +44,14 @@ class Refused(ConfigError):
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where the table comes from: a file, or the embedded default without one. `insecure_open` permits an open table
-    beyond loopback; `host` is the command line's word, which beats the file's."""
+    beyond loopback; `host` is the command line's word, which beats the file's. `wall` tells unix seconds, by which
+    things expire."""
 
     path: Path | None
     env: Mapping[str, str]
     insecure_open: bool = False
     host: str | None = None
+    wall: Callable[[], float] = time.time
 
     def load_to_serve(self) -> Table:
         """Load and build, and look for the credentials that calls will need. Raises Refused with every problem."""
@@ -55,7 +59,8 @@ class Source:
         found = lacks(table.loaded, table.snapshot, self.env)
         if found.problems:
             raise Refused(found.problems, table.loaded.sources)
-        return replace(table, warnings=(*table.warnings, *found.warnings))
+        ending = expiry_warnings(table.loaded, self.wall())
+        return replace(table, warnings=(*table.warnings, *found.warnings, *ending))
 
     def load(self, store: Store = DISK) -> Table:
         """Load and build, for what calls nobody. Raises Refused with every problem."""

@@ -3,6 +3,7 @@
 Never holds mutable state, awaits, or a configuration model below `build_snapshot`.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -76,9 +77,17 @@ class Team:
     extra_headers: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A team's key, until `ends`, in unix seconds; infinity where the table does not say."""
+
+    team: Team
+    ends: float = math.inf
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """One version of the table. `keys` maps the SHA-256 of a key, in hex, to its team; empty means open to everyone.
+    """One version of the table. `keys` holds every team's by the SHA-256 in hex; empty means open to everyone.
 
     `wildcards` maps a vendor to its `vendor/*` row, whose targets stand for any model of that vendor.
     `default_vendors` and `default_models` are by surface name.
@@ -89,7 +98,7 @@ class Snapshot:
     wildcards: Mapping[str, Model]
     routes: Mapping[str, Route]
     teams: Mapping[str, Team]
-    keys: Mapping[str, Team]
+    keys: Mapping[str, Key]
     default_vendors: Mapping[str, str]
     default_models: Mapping[str, str]
 
@@ -125,7 +134,11 @@ def build_snapshot(loaded: Loaded) -> Snapshot:
         routes=MappingProxyType(_routes(config.routes)),
         teams=MappingProxyType(teams),
         keys=MappingProxyType(
-            {key.removeprefix("sha256:"): teams[name] for name, team in config.teams.items() for key in team.keys}
+            {
+                own.key.removeprefix("sha256:"): Key(teams[name], own.ends)
+                for name, team in config.teams.items()
+                for own in team.keys
+            }
         ),
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
         default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),

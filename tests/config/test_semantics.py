@@ -193,6 +193,12 @@ def test_a_key_of_two_teams_is_refused_with_both_places() -> None:
     assert told == ["10:89 teams.b.keys.1: the same key belongs to team a already, at t.yaml:9:14"]
 
 
+def test_a_key_that_ends_belongs_to_one_team_too() -> None:
+    ends = f"{{key: 'sha256:{'a' * 64}', not_after: 2026-12-31}}"
+    told = complaints(f"{BASE}teams:\n  a: {{keys: [{ends}]}}\n  b: {{keys: [{ends}]}}\n")
+    assert told == ["10:20 teams.b.keys.0.key: the same key belongs to team a already, at t.yaml:9:20"]
+
+
 def test_what_a_surface_assumes_must_be_there() -> None:
     def surfaces(text: str) -> list[str]:
         return complaints(f"{BASE}server: {{surfaces: {{scale: {text}}}}}\n")

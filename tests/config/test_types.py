@@ -1,6 +1,7 @@
 """The scalar types: what each accepts, and that no refusal repeats a value."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,31 @@ def test_a_timeout_is_more_than_nothing_and_may_be_left_out() -> None:
 @given(st.integers(0, 86400))
 def test_seconds_written_out_are_the_same_seconds(seconds: int) -> None:
     assert accepted(types.Duration, f"{seconds}s") == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-12-31T18:00:00Z", "2026-12-31T18:00:00+00:00"),
+        ("2026-12-31t18:00:00.25z", "2026-12-31T18:00:00.250000+00:00"),
+        ("2026-12-31 18:00:00+02:00", "2026-12-31T16:00:00+00:00"),
+        ("2026-12-31", "2027-01-01T00:00:00+00:00"),
+        (Unquoted("2028-02-28"), "2028-02-29T00:00:00+00:00"),
+    ],
+)
+def test_a_moment_has_its_zone_and_a_date_lasts_to_its_end_in_utc(text: str, moment: str) -> None:
+    assert accepted(types.Moment, text) == datetime.fromisoformat(moment)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2026-12-31T18:00:00", "2026-12-31T18:00Z", "2026-12-31T24:00:01Z", "2026-12-31T18:00:60Z", "2026-12-31\n"),
+        *("2026-13-01", "2026-02-29", "9999-12-31", "0001-01-01T00:00:00+01:00", "20261231", "31.12.2026", "soon", ""),
+    ],
+)
+def test_anything_else_is_no_moment(text: str) -> None:
+    assert refusal(types.Moment, text).startswith("must be a date such as 2026-12-31, or a time with its zone")
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,13 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("routes: {r: v/*}", "2:13 routes.r: a target is one model, deployment or route"),
         ("routes: {r: {targets: [{target: a b}]}}", "2:33 routes.r.targets.0.target: a target is one model"),
         ("teams: {t: {keys: [sk-live-canary]}}", "2:20 teams.t.keys.0: must be sha256: and 64 hex digits"),
+        ("teams: {t: {keys: [{key: sk-live-canary}]}}", "2:26 teams.t.keys.0.key: must be sha256: and 64 hex digits"),
+        ("teams: {t: {keys: [{not_after: 2026-12-31}]}}", "2:20 teams.t.keys.0.key: required key is missing"),
+        ("teams: {t: {keys: [5]}}", "2:20 teams.t.keys.0: expected a digest or a mapping, found a number"),
+        (
+            f"teams: {{t: {{keys: [{{key: 'sha256:{'a' * 64}', not_after: 2026}}]}}}}",
+            "2:112 teams.t.keys.0.not_after: expected a date or a time, found a number",
+        ),
         ("teams: {t: {keys: []}}", "2:19 teams.t.keys: must not be empty"),
         ("teams: {t: {keys: sk-canary}}", "2:19 teams.t.keys: expected a list, found text"),
     ],

@@ -4,7 +4,8 @@ Leaving it makes sure that nothing is left behind. Never the admin listener or t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -115,8 +116,8 @@ def ask(model: str = "v/m", **fields: JsonValue) -> JsonObject:
 
 
 @asynccontextmanager
-async def rig(text: str = TABLE, lids: Lids = BUILT_IN) -> AsyncIterator[Rig]:
-    """A rig for as long as the block."""
+async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float] = time.time) -> AsyncIterator[Rig]:
+    """A rig for as long as the block; `wall` tells unix seconds."""
     async with FakeVendor() as vendor:
         live = Live(snapshot(text.replace("PORT", str(vendor.port))), 1_795_000_000)
         metrics, http = Metrics(), HttpTransport()
@@ -124,7 +125,7 @@ async def rig(text: str = TABLE, lids: Lids = BUILT_IN) -> AsyncIterator[Rig]:
         lags, memory = Lags(), MemoryMeter(())
         # A lag that sheds anything at all sheds everything here.
         admission = Admission(lids, ShedRules(), lags, memory, lambda: 0.0)
-        gateway = Gateway(live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record), admission)
+        gateway = Gateway(live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record), admission, wall)
         made = Rig(gateway, live, metrics, vendor, lags, memory, records=told)
         public = PublicServer(gateway.handle, MAX_BODY)
         listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)

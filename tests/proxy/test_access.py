@@ -24,10 +24,13 @@ models: {{mock/echo: {{}}}}
 teams:
   search: {{keys: ["{digest_of("key-one")}", "{digest_of("key-two")}"], models: ["*"]}}
   ads: {{keys: ["{digest_of("key-three")}"], models: ["*"]}}
+  brief: {{keys: [{{key: "{digest_of("key-four")}", not_after: 2026-12-31T00:00:00Z}}], models: ["*"]}}
 """
 )
 MISSING = invalid_key().facts.message
 CONFLICTS = {conflicting_keys(name).facts.message for name in ORDER}
+NOW = 1_790_000_000.0
+END_OF_FOUR = 1_798_675_200.0
 OPEN = snapshot("vendors: {mock: {}}\nmodels: {mock/echo: {}}")
 
 
@@ -67,7 +70,7 @@ def test_of_different_headers_the_first_of_the_surface_counts(order: tuple[str, 
 def test_one_header_with_two_keys_is_refused_by_its_name_and_without_either(name: str) -> None:
     given = CIMultiDict([(name, "one-key"), (name.title(), "other-key")])
     with pytest.raises(GatewayError) as caught:
-        identify(TABLE, given, ORDER)
+        identify(TABLE, given, ORDER, NOW)
     facts = caught.value.facts
     assert (facts.status, facts.code) == (400, "conflicting_parameters")
     assert f"'{name}'" in facts.message
@@ -85,7 +88,7 @@ def test_the_same_key_twice_is_one_key(given: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize(("key", "team"), [("key-one", "search"), ("key-two", "search"), ("key-three", "ads")])
 @pytest.mark.parametrize("header", ["authorization", "x_api_key", "api_key"])
 def test_a_key_is_its_team_s_in_every_header(key: str, team: str, header: str) -> None:
-    assert identify(TABLE, headers(**{header: key}), ORDER).name == team
+    assert identify(TABLE, headers(**{header: key}), ORDER, NOW).name == team
 
 
 @pytest.mark.parametrize(
@@ -93,15 +96,25 @@ def test_a_key_is_its_team_s_in_every_header(key: str, team: str, header: str) -
 )
 def test_any_other_key_is_refused(key: str) -> None:
     with pytest.raises(WrongKey if key.strip() else GatewayError) as caught:
-        identify(TABLE, headers(authorization=f"Bearer {key}"), ORDER)
+        identify(TABLE, headers(authorization=f"Bearer {key}"), ORDER, NOW)
     facts = caught.value.facts
     assert (facts.status, facts.code, facts.headers) == (401, "invalid_api_key", {"x-should-retry": "false"})
     assert key.strip() == "" or key not in facts.message
 
 
+def test_a_key_is_its_team_s_until_it_ends_and_then_like_any_other() -> None:
+    given = headers(authorization="Bearer key-four")
+    assert identify(TABLE, given, ORDER, END_OF_FOUR - 0.001).name == "brief"
+    with pytest.raises(WrongKey) as ended:
+        identify(TABLE, given, ORDER, END_OF_FOUR)
+    with pytest.raises(WrongKey) as unknown:
+        identify(TABLE, headers(authorization="Bearer wrong"), ORDER, END_OF_FOUR)
+    assert ended.value.facts == unknown.value.facts
+
+
 def test_no_key_is_refused_where_there_are_teams() -> None:
     with pytest.raises(GatewayError) as caught:
-        identify(TABLE, headers(), ORDER)
+        identify(TABLE, headers(), ORDER, NOW)
     assert caught.value.facts.status == 401
     assert not isinstance(caught.value, WrongKey)
 
@@ -117,14 +130,14 @@ def test_no_key_is_refused_where_there_are_teams() -> None:
 )
 def test_no_header_is_more_than_refused_and_none_is_repeated(given: list[tuple[str, str]]) -> None:
     with pytest.raises(GatewayError) as caught:
-        identify(TABLE, CIMultiDict(given), ORDER)
+        identify(TABLE, CIMultiDict(given), ORDER, NOW)
     assert caught.value.facts.status in (400, 401)
     assert caught.value.facts.message in {MISSING, *CONFLICTS}
 
 
 @pytest.mark.parametrize("given", [{}, {"authorization": "Bearer whatever"}])
 def test_without_teams_anybody_is_let_in(given: dict[str, str]) -> None:
-    assert identify(OPEN, headers(**given), ORDER) is ANYONE
+    assert identify(OPEN, headers(**given), ORDER, NOW) is ANYONE
 
 
 REQUEST = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("a",)), {})

@@ -1,12 +1,13 @@
 """A table compiled: whole or not at all, and unchangeable."""
 
+import math
 from dataclasses import FrozenInstanceError
 
 import pytest
 
 from config.loader import load_default
 from config.problems import ConfigError
-from proxy.snapshot import ANYONE, RouteMember, Team, build_snapshot, expand
+from proxy.snapshot import ANYONE, Key, RouteMember, Team, build_snapshot, expand
 from tests.proxy.tables import digest_of, loaded, snapshot
 
 TEXT = f"""
@@ -60,7 +61,13 @@ def test_a_team_has_its_list_its_routes_and_its_keys() -> None:
     assert team.routes["fast"].members == (RouteMember("fw/y", 1),)
     strict = TABLE.teams["strict"]
     owners = {"one": team, "two": team, "three": strict}
-    assert TABLE.keys == {digest_of(key).removeprefix("sha256:"): owner for key, owner in owners.items()}
+    assert TABLE.keys == {digest_of(key).removeprefix("sha256:"): Key(owner) for key, owner in owners.items()}
+
+
+def test_a_key_ends_when_the_table_says() -> None:
+    keys = f'[{{key: "{digest_of("one")}", not_after: 2026-12-31T00:00:00Z}}, {{key: "{digest_of("two")}"}}]'
+    table = snapshot(f"vendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams: {{search: {{keys: {keys}}}}}")
+    assert [key.ends for key in table.keys.values()] == [1_798_675_200.0, math.inf]
 
 
 def test_a_team_has_its_own_word_on_what_its_requests_may_hold() -> None:

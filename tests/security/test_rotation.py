@@ -1,6 +1,10 @@
 """Keys come and go while requests run: nobody is refused who may ask, and nobody answered who may not any more."""
 
 import asyncio
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import pytest
 
 from tests.proxy.raw_client import connected, exchange, request
 from tests.proxy.rig import Rig, ask, rig
@@ -12,9 +16,11 @@ from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
 OLD, NEW = "dk-old", "dk-new"
 
 
-def table(*keys: str) -> str:
-    """A table whose team has these keys."""
+def table(*keys: str, until: str = "") -> str:
+    """A table whose team has these keys; the first only until some moment, if one is given."""
     digests = ", ".join(f'"{digest_of(key)}"' for key in keys)
+    if until:
+        digests = digests.replace(f'"{digest_of(keys[0])}"', f'{{key: "{digest_of(keys[0])}", not_after: {until}}}')
     return (
         'vendors: {v: {profile: openai_compatible, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}}\n'
         f"models: {{v/m: {{completions: true}}}}\nteams: {{search: {{keys: [{digests}], models: [v/m]}}}}\n"
@@ -27,27 +33,38 @@ async def status(made: Rig, key: str) -> int:
     return (await exchange(made.port, data)).status
 
 
+async def answers(made: Rig, steps: Iterable[Callable[[], str]]) -> set[int]:
+    """The statuses that clients get who ask on and on, while one step after the other is taken; each step gives the key
+    that they use from then on."""
+    seen: list[int] = []
+    over = asyncio.Event()
+    key = OLD
+
+    async def client() -> None:
+        while not over.is_set():
+            seen.append(await status(made, key))
+
+    clients = [asyncio.create_task(client()) for _ in range(8)]
+    for step in steps:
+        key = step()
+        before = len(seen)
+        while len(seen) < before + 50:  # noqa: ASYNC110 - a list tells no one
+            await asyncio.sleep(0)
+    over.set()
+    await asyncio.gather(*clients)
+    return set(seen)
+
+
 async def test_a_team_s_keys_are_exchanged_without_a_request_refused() -> None:
     async with rig(table(OLD)) as made:
         made.vendor.default = json_answer(200, openai_wire.completion("a"))
-        seen: list[int] = []
-        over = asyncio.Event()
-        key = OLD
 
-        async def client() -> None:
-            while not over.is_set():
-                seen.append(await status(made, key))
-
-        clients = [asyncio.create_task(client()) for _ in range(8)]
-        for keys, current in (((OLD,), OLD), ((OLD, NEW), OLD), ((OLD, NEW), NEW), ((NEW,), NEW)):
+        def step(keys: tuple[str, ...], current: str) -> str:
             made.table(table(*keys))
-            key = current
-            before = len(seen)
-            while len(seen) < before + 50:  # noqa: ASYNC110 - a list tells no one
-                await asyncio.sleep(0)
-        over.set()
-        await asyncio.gather(*clients)
-        assert set(seen) == {200}
+            return current
+
+        exchange = (((OLD,), OLD), ((OLD, NEW), OLD), ((OLD, NEW), NEW), ((NEW,), NEW))
+        assert await answers(made, (partial(step, keys, current) for keys, current in exchange)) == {200}
         assert (await status(made, OLD), await status(made, NEW)) == (401, 200)
 
 
@@ -70,3 +87,36 @@ async def test_a_stream_of_a_revoked_key_runs_on_and_the_next_request_is_refused
             assert body.endswith(b"data: [DONE]\n\n")
             await client.send(request("POST", "/v1/completions", ask(), {"x-api-key": OLD}))
             assert (await client.answer()).status == 401
+
+
+NEW_YEAR = 1_798_761_600.0
+ENDS = [("2026-12-31T12:00:00+01:00", NEW_YEAR - 13 * 3600), ("2026-12-31", NEW_YEAR)]
+
+
+@pytest.mark.parametrize(("until", "end"), ENDS)
+async def test_a_key_ends_by_itself_and_is_then_like_one_nobody_has(until: str, end: float) -> None:
+    now = end - 1.0
+    async with rig(table(OLD, NEW, until=until), wall=lambda: now) as made:
+        made.vendor.default = json_answer(200, openai_wire.completion("a"))
+        assert (await status(made, OLD), await status(made, NEW)) == (200, 200)
+        now = end
+        assert (await status(made, OLD), await status(made, NEW)) == (401, 200)
+        # The other one's guess counts as well: twenty from one address, then 429.
+        guesses = [await status(made, key) for key in [OLD, "dk-of-nobody"] * 11]
+        assert (guesses.count(401), guesses.count(429)) == (19, 3)
+        assert await status(made, NEW) == 200
+
+
+async def test_keys_change_by_their_ends_while_requests_run() -> None:
+    now = 0.0
+
+    def step(current: str, moment: float) -> str:
+        nonlocal now
+        now = moment
+        return current
+
+    async with rig(table(OLD, NEW, until="2026-12-31"), wall=lambda: now) as made:
+        made.vendor.default = json_answer(200, openai_wire.completion("a"))
+        course = ((OLD, 0.0), (NEW, 0.0), (NEW, NEW_YEAR))
+        assert await answers(made, (partial(step, current, moment) for current, moment in course)) == {200}
+        assert await status(made, OLD) == 401

@@ -255,8 +255,8 @@ FIGURES: Final = (
         Tests(("tests/security/test_isolation.py",)),
         Sabotage(
             "proxy/access.py",
-            "team = snapshot.keys.get(digest)",
-            "team = next(iter(snapshot.keys.values())) if digest in snapshot.keys else None",
+            "found = snapshot.keys.get(digest)",
+            "found = next(iter(snapshot.keys.values())) if digest in snapshot.keys else None",
         ),
     ),
     Figure(

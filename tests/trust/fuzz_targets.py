@@ -176,7 +176,7 @@ def key(data: bytes) -> None:
     headers = CIMultiDict((name.strip(), value.strip()) for name, _, value in lines)
     for surface in SURFACES:
         try:
-            identify(_teams(), headers, surface.key_headers)
+            identify(_teams(), headers, surface.key_headers, 0.0)
         except GatewayError:
             continue
         if not any(KEY in value for value in headers.values()):

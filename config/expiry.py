@@ -1,0 +1,42 @@
+"""What of a table runs out, seen from a moment: warned of before it does. Never makes a table unusable.
+
+Apart from the other checks because they hold whenever they are asked; these take the time as an argument.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from config.problems import Path, Problem
+from config.schema import Team
+from config.semantics import Placed
+
+DAY: Final = 86400.0
+
+SOON: Final = 14 * DAY
+"""Seconds before its end from which on something is warned of."""
+
+
+def expiry_warnings(loaded: Placed, now: float) -> tuple[Problem, ...]:
+    """The keys that have expired or will soon, and the teams that have none left; `now` is in unix seconds."""
+    return tuple(problem for name, team in loaded.config.teams.items() for problem in _keys(loaded, name, team, now))
+
+
+def expiry(ends: float, now: float) -> str | None:
+    """What to say of something that ends then, in unix seconds; None as long as that is far off."""
+    left = ends - now
+    if left <= 0:
+        return "has expired"
+    if left > SOON:
+        return None
+    days = int(left // DAY)
+    return f"expires in {days} day{'' if days == 1 else 's'}" if days else "expires in less than a day"
+
+
+def _keys(loaded: Placed, name: str, team: Team, now: float) -> Iterator[Problem]:
+    path: Path = ("teams", name, "keys")
+    for index, own in enumerate(team.keys):
+        if told := expiry(own.ends, now):
+            here: Path = (*path, index, "not_after")
+            yield Problem.at(loaded.locate(here), here, f"this key {told}")
+    if all(own.ends <= now for own in team.keys):
+        yield Problem.at(loaded.locate(path), path, "every key of this team has expired: nobody can ask as this team")
