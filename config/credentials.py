@@ -69,6 +69,11 @@ class OidcCredentials(Section):
     audience: Text | None = Field(
         default=None, description="Whom the token is for, where the provider wants that said."
     )
+    ca_file: Text | None = Field(
+        default=None,
+        description="A PEM file with the authorities that may vouch for token_url's certificate, instead of the "
+        "system's; relative to this file.",
+    )
     client_auth: ClientAuth = Field(
         default="basic", description="How the client shows its secret: basic in a header, post in the body."
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 MAX_TABLE_BYTES: Final = 2**20
+MAX_PEM_BYTES: Final = 2**20
 MAX_SECRET_BYTES: Final = 2**16
 _ABSENT: Final = "absent"
 
@@ -97,13 +98,23 @@ class SourceFiles:
 
     def read_table(self, path: Path) -> str:
         """The text of a YAML file, at most 1 MiB of UTF-8."""
-        return self._read(path, MAX_TABLE_BYTES)
+        return self._text(path, MAX_TABLE_BYTES)
+
+    def read_pem(self, path: Path) -> str:
+        """The text of a PEM file, at most 1 MiB; what is not ASCII, which only its comments may hold, is replaced."""
+        return self._read(path, MAX_PEM_BYTES).decode("ascii", "replace")
 
     def read_secret(self, path: Path) -> str:
         """The text of a secret file, at most 64 KiB of UTF-8, without the line breaks at its end."""
-        return self._read(path, MAX_SECRET_BYTES).rstrip("\r\n")
+        return self._text(path, MAX_SECRET_BYTES).rstrip("\r\n")
 
-    def _read(self, path: Path, limit: int) -> str:
+    def _text(self, path: Path, limit: int) -> str:
+        try:
+            return self._read(path, limit).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UnreadableError(f"not UTF-8: bad byte at offset {error.start}") from None
+
+    def _read(self, path: Path, limit: int) -> bytes:
         try:
             content = self._store.content(path, limit)
         except UnreadableError:
@@ -111,10 +122,7 @@ class SourceFiles:
             raise
         self._contents[path] = content
         self._hashes[path] = hashlib.sha256(content).hexdigest()
-        try:
-            return content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UnreadableError(f"not UTF-8: bad byte at offset {error.start}") from None
+        return content
 
 
 def matching_files(pattern: str) -> tuple[Path, ...]:

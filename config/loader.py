@@ -1,7 +1,7 @@
 """Files or text to a checked table: the steps of a load, in order, and what it found. Never the rules of a step.
 
-parse (`tree`) -> include (`includes`) -> expand (`values`) -> shape (`validate`) -> names (`semantics`). Every step
-runs on what the one before could save, so that one run reports everything.
+parse (`tree`) -> include (`includes`) -> expand (`values`) -> shape (`validate`) -> names (`semantics`) ->
+`certificates`. Every step runs on what the one before could save, so that one run reports everything.
 """
 
 import hashlib
@@ -12,10 +12,11 @@ from functools import partial
 from importlib import resources
 from typing import Final
 
+from config.certificates import Bundle, read_certificates
 from config.doubts import semantic_warnings
 from config.files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest, matching_files
 from config.includes import Includer
-from config.problems import ConfigError, Locate, Position, Problem
+from config.problems import ConfigError, Locate, Path, Position, Problem
 from config.schema import GatewayConfig
 from config.semantics import Table, semantic_problems
 from config.tree import MapNode, Node, ScalarNode, parse, value_position
@@ -30,8 +31,8 @@ _EMPTY: Final = "the table is empty; it needs `version: 1`, vendors and models"
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a load looked at, included tables and secret files too: the hash of each file's content as it was found, in
-    reading order, and the patterns of the includes."""
+    """What a load looked at, included tables, secret files and certificates too: the hash of each file's content as it
+    was found, in reading order, and the patterns of the includes."""
 
     hashes: Mapping[pathlib.Path, str]
     patterns: tuple[str, ...] = ()
@@ -41,15 +42,17 @@ class Sources:
 class Loaded:
     """A sound table and what it was made of.
 
-    `files` are all files read, included tables and secret files too. `digest` changes when any content does. `locate`
-    gives the place of a value; of one that is not written, the place of the section it would stand in. `warnings` are
-    for the operator to see, and errors under `--strict`. `copies` are what another process can load the same from.
+    `files` are all files read, included tables, secret files and certificates too. `digest` changes when any content
+    does. `locate` gives the place of a value; of one that is not written, the place of the section it would stand in.
+    `warnings` are for the operator to see, and errors under `--strict`. `authorities` are the certificates of each
+    `ca_file`, by its path in the table. `copies` are what another process can load the same from.
     """
 
     config: GatewayConfig
     files: tuple[pathlib.Path, ...]
     digest: str
     warnings: tuple[Problem, ...]
+    authorities: Mapping[Path, Bundle]
     locate: Locate = field(repr=False)
     sources: Sources = field(repr=False)
     copies: Copies = field(repr=False)
@@ -132,12 +135,15 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
     sources = Sources(files.hashes, files.patterns)
     if validated.config is None or not includer.complete:
         return Examined(None, tuple(problems), sources)
+    certificates = read_certificates(validated.config, root, files)
+    problems.extend(certificates.problems)
     own = {pathlib.Path(name): hashlib.sha256(text.encode()).hexdigest()}
     table_found = Loaded(
         config=validated.config,
         files=files.paths,
         digest=digest({**own, **files.hashes}),
         warnings=tuple(sorted(set(warnings))),
+        authorities=certificates.authorities,
         locate=partial(value_position, root),
         sources=sources,
         copies=files.copies(),

@@ -34,6 +34,7 @@ from config.types import (
     OnUnsupported,
     OptionalDollars,
     OptionalSwitch,
+    OptionalText,
     Policy,
     Port,
     ProfileName,
@@ -140,6 +141,11 @@ class DeploymentSettings(Section):
     )
     allow_private: OptionalSwitch = Field(
         default=None, description="Whether base_url may lie in the own network or on this machine. Built in: false."
+    )
+    ca_file: OptionalText | None = Field(
+        default=None,
+        description="A PEM file with the authorities that may vouch for base_url's certificate, instead of the "
+        "system's; relative to this file. Empty: the system's, which is built in.",
     )
     url_params: dict[UrlParamName, UrlParam] = Field(
         default={}, description="Values for the placeholders of the profile's address, such as resource or account_id."

@@ -47,7 +47,7 @@ class Settings:
     `origins` holds where each value was written, by key (`base_url`, `timeouts.connect`, `headers.X-Team`), as a path
     that `Loaded.locate` turns into a position; a built-in value has no entry. `context_behavior` is the
     `context_length_exceeded_behavior` of clients who send none; None leaves it to the surface. At most one of `api_key`
-    and `credentials` is there.
+    and `credentials` is there. `ca_file` is as written; what it holds is in `Loaded.authorities`, by its origin.
     """
 
     profile: str
@@ -56,6 +56,7 @@ class Settings:
     credentials: Credentials | None
     base_url: str | None
     allow_private: bool
+    ca_file: str | None
     url_params: Mapping[str, str]
     api_version: str | None
     headers: Mapping[str, SecretStr]
@@ -133,6 +134,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         credentials=credentials,
         base_url=level.first("base_url", lambda s: s.base_url),
         allow_private=level.first("allow_private", lambda s: s.allow_private) or False,
+        ca_file=level.first("ca_file", lambda s: s.ca_file) or None,
         url_params=level.merged("url_params", lambda s: s.url_params),
         api_version=level.first("api_version", lambda s: s.api_version),
         headers=level.merged("headers", lambda s: s.headers),

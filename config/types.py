@@ -223,7 +223,12 @@ def _check_url(value: str) -> str:
     return value
 
 
+def _check_optional_text(value: str) -> str:
+    return value and _check_text(value)
+
+
 Text = Annotated[str, Checked(_check_text, {"minLength": 1, "maxLength": 1024})]
+OptionalText = Annotated[str, Checked(_check_optional_text, {"maxLength": 1024})]
 Host = Annotated[str, Checked(_check_host)]
 BaseUrl = Annotated[str, Checked(_check_url, {"pattern": rf"^https?://|{REFERENCE_PATTERN}"})]
 

@@ -16,6 +16,15 @@ _RECOGNISABLE = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Authorities:
+    """Who may vouch for the certificate of whom we call, in place of the system's: certificates as PEM. Told apart by
+    their digest, which is what makes connections with other authorities other connections."""
+
+    digest: str
+    pem: str = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class AwsSource:
     """AWS's own chain, for requests signed for a service in a region; with a profile of AWS's own files instead of the
     environment, and a role to take on with what was found."""
@@ -54,7 +63,8 @@ class EntraSource:
 @dataclass(frozen=True, slots=True)
 class OidcSource:
     """OAuth 2.0 client credentials (RFC 6749, 4.4). `client_auth` says where the secret goes: `basic` in a header,
-    `post` in the body; `allow_private` whether the endpoint may lie in the own network."""
+    `post` in the body; `allow_private` whether the endpoint may lie in the own network; `authorities` who may vouch for
+    it (None = the system's)."""
 
     token_url: str
     client_id: str
@@ -63,6 +73,7 @@ class OidcSource:
     audience: str | None = None
     client_auth: Literal["basic", "post"] = "basic"
     allow_private: bool = False
+    authorities: Authorities | None = None
 
     kind: ClassVar[str] = "oidc"
     shown: ClassVar[Mapping[str, str]] = GoogleSource.shown

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from providers.auth import Credential
+from providers.auth import Authorities, Credential
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent
 from providers.failure import Failure
@@ -52,6 +52,7 @@ class Target:
     overrides the profile's answer to whether this model takes raw prompts (None = ask the profile). `on_unsupported`
     is what becomes of a field the deployment cannot honour; `context_behavior` the `context_length_exceeded_behavior`
     of clients who send none (None = the surface's). A team's own word beats both. `price` is None where nobody said it.
+    `authorities` vouch for the vendor's certificate (None = the system's).
     """
 
     vendor: str
@@ -74,6 +75,7 @@ class Target:
     context_behavior: Literal["truncate", "error"] | None = None
     price: Price | None = None
     retries: Retries = Retries()
+    authorities: Authorities | None = None
     label: str = field(init=False)
     """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
     client can add a label value."""

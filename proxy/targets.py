@@ -10,7 +10,7 @@ from config.addresses import address_fault
 from config.loader import Loaded
 from config.problems import Path, Problem, did_you_mean
 from config.settings import Settings
-from providers.auth import Credential
+from providers.auth import Authorities, Credential
 from providers.dialect import Retries, Target, Timeouts
 from providers.price import Price
 from providers.profiles import Profile, load_profiles
@@ -53,6 +53,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         row=row,
         on_unsupported=settings.on_unsupported,
         context_behavior=settings.context_behavior,
+        authorities=report.authorities("ca_file"),
         price=None if price is None else Price(price.input, price.output, price.cached_input),
     )
 
@@ -77,6 +78,11 @@ class _Report:
         """Report at the key's origin, or at `fallback` when it was not written."""
         self.problems.append(self.problem(key, fallback, message))
 
+    def authorities(self, key: str, *below: str) -> Authorities | None:
+        """The certificates of a file that is named at the key's origin, or below it; None when none is."""
+        found = self._loaded.authorities.get((*self._settings.origins.get(key, ()), *below))
+        return None if found is None else Authorities(found.digest, found.pem)
+
     def problem(self, key: str, fallback: Path, message: str) -> Problem:
         """One problem."""
         path = self._settings.origins.get(key, fallback)
@@ -87,7 +93,8 @@ def _credential(profile: Profile, settings: Settings, base_url: str, report: _Re
     """How the deployment authenticates; nothing when that failed."""
     here: Path = ("vendors", report.vendor)
     near = FilePath(report.problem("credentials", here, "").file).parent
-    source = source_of(Deployment(settings, profile, base_url, near))
+    authorities = report.authorities("credentials", "oidc", "ca_file")
+    source = source_of(Deployment(settings, profile, base_url, near, authorities))
     if isinstance(source, Missing):
         if base_url:  # or it has been told what is missing
             report.add("credentials", here, source.message)

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
@@ -24,6 +24,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from config.addresses import reach
+from providers.auth import Authorities
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.descriptors import lacking
@@ -160,11 +161,15 @@ def address_allowed(address: str, allow_private: bool) -> bool:
     return where == "public" or (allow_private and where in ("private", "loopback"))
 
 
-@cache
-def tls() -> ssl.SSLContext:
-    """What every https call demands: a certificate for the host, from an authority that the system trusts or the file
-    SSL_CERT_FILE holds, and TLS 1.2 or newer, which some builds of Python leave to OpenSSL's configuration."""
-    context = ssl.create_default_context()
+@lru_cache(maxsize=256)
+def tls(authorities: Authorities | None = None) -> ssl.SSLContext:
+    """What every https call demands: a certificate for the host, from one of the authorities, without any from one that
+    the system trusts or the file SSL_CERT_FILE holds, and TLS 1.2 or newer, which some builds of Python leave to
+    OpenSSL's configuration.
+
+    Kept, because connections are shared by their context; bounded, because files of authorities change.
+    """
+    context = ssl.create_default_context(cadata=None if authorities is None else authorities.pem)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -318,6 +323,7 @@ class HttpTransport:
             data=request.body,
             headers=call_headers(request, target.credential.headers(), request_id),
             timeout=self._timeout(target.timeouts.connect),
+            ssl=True if target.authorities is None else tls(target.authorities),
             allow_redirects=False,
         )
 

@@ -50,7 +50,12 @@ class OidcFetch:
 
     def __init__(self, source: OidcSource | ExchangeSource, target: Target, transport: Transport) -> None:
         self._source = source
-        self._target = replace(target, credential=_client(source), allow_private=source.allow_private)
+        self._target = replace(
+            target,
+            credential=_client(source),
+            allow_private=source.allow_private,
+            authorities=source.authorities if isinstance(source, OidcSource) else None,
+        )
         self._transport = transport
 
     async def __call__(self) -> Fetched:

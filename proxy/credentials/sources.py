@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from config.credentials import AwsCredentials, Credentials, EntraCredentials, GoogleCredentials, OidcCredentials
 from config.settings import Settings
-from providers.auth import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
+from providers.auth import Authorities, AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from providers.profiles import Profile
 
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
@@ -30,12 +30,14 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A deployment as far as its credentials are concerned. `near` is the folder of the file that speaks of them."""
+    """A deployment as far as its credentials are concerned. `near` is the folder of the file that speaks of them,
+    `authorities` those of their `ca_file`."""
 
     settings: Settings
     profile: Profile
     base_url: str
     near: Path
+    authorities: Authorities | None = None
 
 
 def source_of(deployment: Deployment) -> Source | Missing | None:
@@ -58,7 +60,7 @@ def source_of(deployment: Deployment) -> Source | Missing | None:
             scope = entra.scope or auth.scope
             return EntraSource(scope, entra.client_id) if scope else _unsaid("entra.scope", deployment)
         case OidcCredentials() as oidc:
-            return _oidc(oidc, settings.allow_private)
+            return _oidc(oidc, deployment)
 
 
 def _near(exchange: str, base_url: str) -> bool:
@@ -83,7 +85,7 @@ def _unsaid(key: str, deployment: Deployment) -> Missing:
     return Missing(f"the profile {name!r} does not say what such credentials are for: set credentials.{key}")
 
 
-def _oidc(written: OidcCredentials, allow_private: bool) -> OidcSource:
+def _oidc(written: OidcCredentials, deployment: Deployment) -> OidcSource:
     return OidcSource(
         written.token_url,
         written.client_id,
@@ -91,5 +93,6 @@ def _oidc(written: OidcCredentials, allow_private: bool) -> OidcSource:
         written.scope,
         written.audience,
         written.client_auth,
-        allow_private,
+        deployment.settings.allow_private,
+        deployment.authorities,
     )

@@ -40,6 +40,13 @@ def test_a_secret_loses_the_line_breaks_at_its_end_only(tmp_path: Path, content:
     assert SourceFiles().read_secret(tmp_path / "s") == text
 
 
+def test_a_pem_file_may_have_comments_in_any_encoding(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_bytes(b"# caf\xe9\nA\n")
+    files = SourceFiles()
+    assert files.read_pem(tmp_path / "ca.pem") == "# caf\ufffd\nA\n"
+    assert current_hashes(files.paths) == files.hashes
+
+
 def test_what_cannot_be_read_is_told_without_its_content(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"name: caf\xe9")
     (tmp_path / "large").write_bytes(b"x" * (2**20 + 1))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final, cast
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 from typing_extensions import override
 
 from proxy.upstream import tls
@@ -17,7 +16,7 @@ from tests.faults.ends import End, alone, elsewhere, strikes, unspent
 from tests.faults.registry import fault
 from tests.faults.rig import Rig
 from tests.faults.upstream_connections import FULL, HASTY, LATE, connectors, gone
-from tests.security.test_tls import LOCAL, NOW, Authority
+from tests.support.authority import LOCAL, NOW, Authority
 from tests.support.script import Fin, Hang, Script, Send
 
 SECRET: Final = HASTY.replace("http://127.0.0.1:${ONE}", "https://localhost:${ONE}")
@@ -63,7 +62,7 @@ async def behind_tls(port: int, context: ssl.SSLContext) -> AsyncIterator[Listen
 def trust(rig: Rig, authority: Authority) -> None:
     """Make the gateway's connections trust what this authority signs."""
     context = tls.__wrapped__()
-    context.load_verify_locations(cadata=authority.signed(authority.key).public_bytes(Encoding.PEM).decode())
+    context.load_verify_locations(cadata=authority.pem().decode())
     for connector in connectors(rig):
         connector._ssl = context
 

@@ -1,73 +1,29 @@
 """The way to a vendor: no certificate that should not be trusted, no old TLS, and nothing in the clear."""
 
 import asyncio
-import datetime
-import ipaddress
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from config.loader import load_file
 from config.problems import ConfigError
+from providers.auth import Authorities, OidcSource
+from providers.dialect import Target
 from providers.failure import FailureKind
+from proxy.credentials.held import Unobtainable
+from proxy.credentials.oidc import OidcFetch
+from proxy.snapshot import build_snapshot
 from proxy.upstream import tls
 from tests.proxy.door import call, failure, tidy_transport
 from tests.proxy.tables import snapshot
+from tests.support.authority import DAY, LOCAL, NOW, Authority
 
-NOW = datetime.datetime.now(datetime.UTC)
-DAY = datetime.timedelta(days=1)
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
-
-
-@dataclass(frozen=True, slots=True)
-class Authority:
-    """Somebody who signs certificates."""
-
-    key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
-
-    def signed(
-        self, subject: ec.EllipticCurvePrivateKey, *names: x509.GeneralName, until: datetime.datetime = NOW + DAY
-    ) -> x509.Certificate:
-        """A certificate; one without names is the authority's own."""
-        issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
-        own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "vendor")]) if names else issuer
-        built = (
-            x509.CertificateBuilder()
-            .subject_name(own)
-            .issuer_name(issuer)
-            .public_key(subject.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(NOW - 2 * DAY)
-            .not_valid_after(until)
-            .add_extension(x509.BasicConstraints(ca=not names, path_length=None), critical=True)
-        )
-        if names:
-            built = built.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        return built.sign(self.key, hashes.SHA256())
-
-    def server(self, folder: Path, *names: x509.GeneralName, until: datetime.datetime = NOW + DAY) -> ssl.SSLContext:
-        """A server's side with such a certificate."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        chain = folder / "server.pem"
-        chain.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-            + self.signed(key, *names, until=until).public_bytes(serialization.Encoding.PEM)
-        )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(chain)
-        return context
-
-
-LOCAL = (x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
 
 
 @pytest.fixture
@@ -75,7 +31,7 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Autho
     """The authority that SSL_CERT_FILE names."""
     made = Authority()
     trusted = tmp_path / "trusted.pem"
-    trusted.write_bytes(made.signed(made.key).public_bytes(serialization.Encoding.PEM))
+    trusted.write_bytes(made.pem())
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     tls.cache_clear()
     yield made
@@ -131,8 +87,97 @@ async def test_a_vendor_that_cannot_prove_its_name_hears_nothing(
         assert made.heard == b""
 
 
-def test_no_tls_before_1_2_is_spoken() -> None:
-    context = tls()
+OWN = """\
+version: 1
+vendors: {v: {profile: openai_compatible, base_url: "https://localhost:1", allow_private: true, api_key: sk-operator}}
+models: {v/m: {deployments: {own: {ca_file: own.pem}, same: {ca_file: same.pem}, system: {}}}}
+"""
+
+
+def targets(folder: Path, own: bytes) -> dict[str, Target]:
+    """The deployments of a table, by name: two with these authorities, each in a file, and one with the system's."""
+    for name in ("own.pem", "same.pem"):
+        (folder / name).write_bytes(own)
+    path = folder / "t.yaml"
+    path.write_text(OWN)
+    return {target.deployment: target for target in build_snapshot(load_file(path, {})).models["v/m"].targets}
+
+
+async def test_a_deployment_s_own_authority_counts_for_it_alone_and_instead_of_the_system_s(
+    authority: Authority, tmp_path: Path
+) -> None:
+    company = Authority()
+    found = targets(tmp_path, company.pem())
+    inner, public = company.server(tmp_path, *LOCAL), authority.server(tmp_path, *LOCAL)
+    async with vendor(inner) as made, tidy_transport() as transport:
+        url = f"https://localhost:{made.port}/"
+        assert (await transport.open(call(url, found["own"]), "req-1")).status == 200
+        made.heard = b""
+        assert await failure(transport, url, found["system"]) is FailureKind.TLS
+        assert made.heard == b""
+    async with vendor(public) as made, tidy_transport() as transport:
+        url = f"https://localhost:{made.port}/"
+        assert await failure(transport, url, found["own"]) is FailureKind.TLS
+        assert made.heard == b""
+        assert (await transport.open(call(url, found["system"]), "req-1")).status == 200
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+async def test_an_authority_of_its_own_lets_no_stranger_in(authority: Authority, tmp_path: Path, stranger: str) -> None:
+    company = Authority()
+    target = targets(tmp_path, company.pem())["own"]
+    async with vendor(STRANGERS[stranger](company, tmp_path)) as made, tidy_transport() as transport:
+        assert await failure(transport, f"https://localhost:{made.port}/", target) is FailureKind.TLS
+        assert made.heard == b""
+
+
+async def test_a_file_that_changed_counts_from_the_next_table_on(authority: Authority, tmp_path: Path) -> None:
+    old, new = Authority(), Authority()
+    before, after = (targets(tmp_path, each.pem())["own"] for each in (old, new))
+    async with vendor(new.server(tmp_path, *LOCAL)) as made, tidy_transport() as transport:
+        url = f"https://localhost:{made.port}/"
+        assert await failure(transport, url, before) is FailureKind.TLS
+        assert (await transport.open(call(url, after), "req-1")).status == 200
+
+
+def test_equal_files_are_one_context_and_share_connections(tmp_path: Path) -> None:
+    found = targets(tmp_path, Authority().pem())
+    own, same = found["own"].authorities, found["same"].authorities
+    assert own is not None
+    assert tls(own) is tls(same)
+    assert tls(own) is not tls()
+    assert "BEGIN" not in repr(found["own"])
+
+
+@pytest.mark.parametrize(
+    ("ca_file", "reason"),
+    [
+        ("", "the token endpoint: The upstream's certificate or its TLS could not be accepted."),
+        (", ca_file: id.pem", "the token endpoint answered 200 without an access token"),
+    ],
+)
+async def test_a_token_endpoint_has_an_authority_of_its_own(
+    authority: Authority, tmp_path: Path, ca_file: str, reason: str
+) -> None:
+    company = Authority()
+    (tmp_path / "id.pem").write_bytes(company.pem())
+    async with vendor(company.server(tmp_path, *LOCAL)) as identity, tidy_transport() as transport:
+        oidc = f'token_url: "https://localhost:{identity.port}/", client_id: c, client_secret: s{ca_file}'
+        (tmp_path / "t.yaml").write_text(
+            "version: 1\nmodels: {v/m: {}}\ndefaults: {allow_private: true}\n"
+            f"vendors: {{v: {{profile: vllm, base_url: 'https://localhost:1', credentials: {{oidc: {{{oidc}}}}}}}}}\n"
+        )
+        target = build_snapshot(load_file(tmp_path / "t.yaml", {})).models["v/m"].targets[0]
+        source = target.credential.source
+        assert isinstance(source, OidcSource)
+        with pytest.raises(Unobtainable) as caught:
+            await OidcFetch(source, target, transport)()
+        assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("authorities", [None, Authorities("x", Authority().pem().decode())])
+def test_no_tls_before_1_2_is_spoken(authorities: Authorities | None) -> None:
+    context = tls(authorities)
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
