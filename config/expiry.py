@@ -1,4 +1,4 @@
-"""What of a table runs out, seen from a moment: warned of before it does. Never makes a table unusable.
+"""What of a table runs out, seen from a moment: keys and the listener's certificate. Never makes a table unusable.
 
 Apart from the other checks because they hold whenever they are asked; these take the time as an argument.
 """
@@ -6,9 +6,9 @@ Apart from the other checks because they hold whenever they are asked; these tak
 from collections.abc import Iterator
 from typing import Final
 
+from config.loader import Loaded
 from config.problems import Path, Problem
 from config.schema import Team
-from config.semantics import Placed
 
 DAY: Final = 86400.0
 
@@ -16,9 +16,10 @@ SOON: Final = 14 * DAY
 """Seconds before its end from which on something is warned of."""
 
 
-def expiry_warnings(loaded: Placed, now: float) -> tuple[Problem, ...]:
-    """The keys that have expired or will soon, and the teams that have none left; `now` is in unix seconds."""
-    return tuple(problem for name, team in loaded.config.teams.items() for problem in _keys(loaded, name, team, now))
+def expiry_warnings(loaded: Loaded, now: float) -> tuple[Problem, ...]:
+    """What has expired or will soon, and the teams that have no key left; `now` is in unix seconds."""
+    keys = (problem for name, team in loaded.config.teams.items() for problem in _keys(loaded, name, team, now))
+    return (*_certificate(loaded, now), *keys)
 
 
 def expiry(ends: float, now: float) -> str | None:
@@ -32,7 +33,13 @@ def expiry(ends: float, now: float) -> str | None:
     return f"expires in {days} day{'' if days == 1 else 's'}" if days else "expires in less than a day"
 
 
-def _keys(loaded: Placed, name: str, team: Team, now: float) -> Iterator[Problem]:
+def _certificate(loaded: Loaded, now: float) -> Iterator[Problem]:
+    if loaded.pair is not None and (told := expiry(loaded.pair.ends, now)):
+        path: Path = ("server", "tls", "cert")
+        yield Problem.at(loaded.locate(path), path, f"the certificate {told}")
+
+
+def _keys(loaded: Loaded, name: str, team: Team, now: float) -> Iterator[Problem]:
     path: Path = ("teams", name, "keys")
     for index, own in enumerate(team.keys):
         if told := expiry(own.ends, now):

@@ -12,7 +12,7 @@ from functools import partial
 from importlib import resources
 from typing import Final
 
-from config.certificates import Bundle, read_certificates
+from config.certificates import Bundle, Pair, read_certificates
 from config.doubts import semantic_warnings
 from config.files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest, matching_files
 from config.includes import Includer
@@ -45,7 +45,8 @@ class Loaded:
     `files` are all files read, included tables, secret files and certificates too. `digest` changes when any content
     does. `locate` gives the place of a value; of one that is not written, the place of the section it would stand in.
     `warnings` are for the operator to see, and errors under `--strict`. `authorities` are the certificates of each
-    `ca_file`, by its path in the table. `copies` are what another process can load the same from.
+    `ca_file`, by its path in the table; `pair` is the listener's. `copies` are what another process can load the same
+    from.
     """
 
     config: GatewayConfig
@@ -53,6 +54,7 @@ class Loaded:
     digest: str
     warnings: tuple[Problem, ...]
     authorities: Mapping[Path, Bundle]
+    pair: Pair | None
     locate: Locate = field(repr=False)
     sources: Sources = field(repr=False)
     copies: Copies = field(repr=False)
@@ -137,6 +139,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         return Examined(None, tuple(problems), sources)
     certificates = read_certificates(validated.config, root, files)
     problems.extend(certificates.problems)
+    warnings.extend(certificates.warnings)
     own = {pathlib.Path(name): hashlib.sha256(text.encode()).hexdigest()}
     table_found = Loaded(
         config=validated.config,
@@ -144,6 +147,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         digest=digest({**own, **files.hashes}),
         warnings=tuple(sorted(set(warnings))),
         authorities=certificates.authorities,
+        pair=certificates.pair,
         locate=partial(value_position, root),
         sources=sources,
         copies=files.copies(),

@@ -19,6 +19,7 @@ END: Final = "<!-- end of keys -->"
 _SECTIONS: Final = {
     "": "The table",
     "Server": "`server`",
+    "Tls": "`server.tls`",
     "Admin": "`server.admin`",
     "ServerLimits": "`server.limits`",
     "SurfaceSettings": "`server.surfaces.<surface>`",

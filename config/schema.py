@@ -322,6 +322,16 @@ class Admin(Section):
     token: OptionalToken = Field(default=None, description="Bearer token that callers must send. Empty: none.")
 
 
+class Tls(Section):
+    """What the public listener proves itself with, and it takes HTTPS alone then: TLS 1.2 or newer. A reload takes the
+    files anew; connections that stand go on."""
+
+    cert: Text = Field(
+        description="A PEM file, relative to this file: the certificate, and after it those up to its authority."
+    )
+    key: Text = Field(description="A PEM file, relative to this file: the certificate's key, without a passphrase.")
+
+
 class ServerLimits(Section):
     """The most that one process takes on at once; what is beyond it gets 503 at once, without being read."""
 
@@ -344,6 +354,7 @@ class Server(Section):
         description="Processes that take requests, as many as there are cores at most. Each learns of deployments by "
         "itself, and the limits hold for each. 1: there is one process for everything.",
     )
+    tls: Tls | None = Field(default=None, description="The public listener's certificate. None written: plain HTTP.")
     admin: Admin = Field(default=Admin(), description="The admin listener.")
     max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")
     limits: ServerLimits = Field(default=ServerLimits(), description="The most that one process takes on at once.")

@@ -34,6 +34,7 @@ from proxy.operated import OneProcess, Operated
 from proxy.record import RequestRecord
 from proxy.reload import Reloader, Source, Table
 from proxy.server import PublicServer
+from proxy.tls import Presented, Secured
 from proxy.upstream import HttpTransport
 from proxy.writer import LineWriter, Sink, unbuffered
 
@@ -70,6 +71,8 @@ class Serving:
     operated: OneProcess
     public: PublicServer
     listener: asyncio.Server
+    presented: Presented
+    secured: Secured
     url: str
     work: Callable[[], Iterable[Work]]
 
@@ -77,6 +80,7 @@ class Serving:
         """Put a table in force for requests that begin from now on."""
         self.live.swap(table.snapshot)
         self.dispatcher.keep(table.snapshot)
+        self.presented.exchange(table.tls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +91,8 @@ class Running(Serving):
     admin_url: str
 
 
-Opener = Callable[[PublicServer], Awaitable[asyncio.Server]]
-"""Begins to accept connections for a server. Raises OSError."""
+Opener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
+"""Begins to accept connections for a server, within TLS or not. Raises OSError."""
 
 
 @asynccontextmanager
@@ -123,14 +127,28 @@ async def serving(
         lag, memory = LoopLag(LagRules(), metrics.lag), MemoryMeter(groups())
         admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, memory, random.random)
         gateway = Gateway(live, dispatcher, metrics, emit, admission)
+        presented = Presented(table.tls)
+        secured = presented.secured()
         public = PublicServer(gateway.handle, server.max_body)
-        listener = await opener(public)
+        listener = await opener(public, secured)
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
         operated = OneProcess(gateway, live, metrics, lines)
-        url = url_of(host, listener)
-        parts = (gateway, dispatcher, admission, transport, live, metrics, operated, public, listener, url)
-        yield Serving(*parts, work=lambda: (lag.run(), memory.run()))
+        url = url_of(scheme_of(server), host, listener)
+        parts = (
+            gateway,
+            dispatcher,
+            admission,
+            transport,
+            live,
+            metrics,
+            operated,
+            public,
+            listener,
+            presented,
+            secured,
+        )
+        yield Serving(*parts, url=url, work=lambda: (lag.run(), memory.run()))
 
 
 @asynccontextmanager
@@ -142,8 +160,8 @@ async def running(
     server = table.loaded.config.server
     loop = asyncio.get_running_loop()
 
-    def opener(public: PublicServer) -> Awaitable[asyncio.Server]:
-        return loop.create_server(public, listen.host, listen.port, backlog=BACKLOG)
+    def opener(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
+        return loop.create_server(public, listen.host, listen.port, backlog=BACKLOG, **secured)
 
     async with serving(table, int(time.time()), listen.host, opener, log, rules) as app:
         reloader = Reloader(source, table, app.metrics, app.take)
@@ -163,7 +181,7 @@ async def operating(
         admin = PublicServer(Admin(operated, reloader, settings.token).handle, ADMIN_BODY, admin_envelope)
         door = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
         _close_with(stack, admin, door)
-        yield url_of(listen.admin_host, door)
+        yield url_of("http", listen.admin_host, door)
 
 
 def reloads(reloader: Reloader, server: Server) -> Iterator[Work]:
@@ -195,10 +213,15 @@ def lids_of(limits: ServerLimits) -> Lids:
     return Lids(limits.requests, limits.streams, limits.body_bytes)
 
 
-def url_of(host: str, listener: asyncio.Server) -> str:
+def scheme_of(server: Server) -> str:
+    """How the public listener is addressed."""
+    return "http" if server.tls is None else "https"
+
+
+def url_of(scheme: str, host: str, listener: asyncio.Server) -> str:
     """The address that a listener on `host` can be called at."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - shown
-    return f"http://{shown}:{listener.sockets[0].getsockname()[1]}"
+    return f"{scheme}://{shown}:{listener.sockets[0].getsockname()[1]}"
 
 
 def prepare(form: str) -> logging.Logger:

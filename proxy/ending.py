@@ -5,12 +5,14 @@ import os
 import signal
 import socket
 from collections.abc import Coroutine, Iterator
+from contextlib import suppress
 from typing import Protocol
 
 from config.schema import Server
 from proxy.deadlines import Phase
 from proxy.gateway import Gateway
 from proxy.server import PublicServer
+from proxy.tls import Secured
 
 SETTLE = 1.0
 """Seconds between closing the listener and asking whether anything is still running."""
@@ -34,6 +36,8 @@ class Front(Protocol):
     def public(self) -> PublicServer: ...
     @property
     def listener(self) -> asyncio.Server: ...
+    @property
+    def secured(self) -> Secured: ...
 
 
 async def drain(app: Front, grace: float, limit: float) -> None:
@@ -67,8 +71,18 @@ async def _stop_listening(app: Front) -> None:
     app.listener.close()
     for door in doors:
         door.close()
-    for connection in last:
-        await loop.connect_accepted_socket(app.public, connection)
+    async with asyncio.TaskGroup() as group:
+        for connection in last:
+            group.create_task(_take_on(app, connection))
+
+
+async def _take_on(app: Front, connection: socket.socket) -> None:
+    """Serve a connection that was accepted here; one that does not shake hands soon ends as it came."""
+    secured = app.secured.copy()
+    if secured:
+        secured["ssl_handshake_timeout"] = SETTLE
+    with suppress(OSError):
+        await asyncio.get_running_loop().connect_accepted_socket(app.public, connection, **secured)
 
 
 def _waiting(door: socket.socket) -> Iterator[socket.socket]:

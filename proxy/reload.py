@@ -5,6 +5,7 @@ Never swaps half a table; a bad one changes nothing, is logged with its position
 
 import asyncio
 import logging
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from config.semantics import exposure_problems
 from proxy.credentials.lacks import lacks
 from proxy.metrics import Metrics
 from proxy.snapshot import Snapshot, build_snapshot
+from proxy.tls import listener_context
 
 WATCH_EVERY = 5.0
 """Seconds between looks at the files; polling sees the symlink swaps of Kubernetes volumes, which file events miss."""
@@ -26,11 +28,12 @@ WATCH_EVERY = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A loaded table: what was written, what it compiled to, and what is hardly meant."""
+    """A loaded table: what was written, what it compiled to, what is hardly meant, and the listener's TLS."""
 
     loaded: Loaded
     snapshot: Snapshot
     warnings: tuple[Problem, ...]
+    tls: ssl.SSLContext | None = None
 
 
 class Refused(ConfigError):
@@ -75,13 +78,16 @@ class Source:
         if loaded is None:
             raise ConfigError(examined.problems)
         problems = [*examined.problems, *exposure_problems(loaded, self.host, self.insecure_open)]
+        tls = listener_context(loaded)
+        if isinstance(tls, Problem):
+            problems.append(tls)
         try:
             snapshot = build_snapshot(loaded)
         except ConfigError as error:
             raise ConfigError([*problems, *_news(error.problems, problems)]) from None
-        if problems:
+        if problems or isinstance(tls, Problem):
             raise ConfigError(problems)
-        return Table(loaded, snapshot, loaded.warnings)
+        return Table(loaded, snapshot, loaded.warnings, tls)
 
 
 def _news(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:
@@ -159,4 +165,8 @@ class Reloader:
 
 def _needs_restart(old: Server, new: Server) -> tuple[str, ...]:
     fixed = ("host", "port", "workers", "admin", "max_body", "limits", "watch", "log", "drain_grace", "drain_timeout")
-    return tuple(f"server.{name}" for name in fixed if getattr(old, name) != getattr(new, name))
+    changed = [name for name in fixed if getattr(old, name) != getattr(new, name)]
+    # Other files are taken as they come; whether there is TLS at all is the listener's.
+    if (old.tls is None) != (new.tls is None):
+        changed.append("tls")
+    return tuple(f"server.{name}" for name in changed)

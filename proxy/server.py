@@ -60,6 +60,9 @@ LOOK_EVERY = 1.0
 KEEP_ALIVE = 75.0
 """Seconds an idle client connection is kept; longer than the 60 s of common balancers, so that they close first."""
 
+UNREAD_LIMIT = 64 * 1024
+"""Bytes written to a client that does not read, from which on whoever writes waits."""
+
 LINGER = 2.0
 """Seconds an unread body is listened to after its answer."""
 
@@ -161,6 +164,11 @@ class PublicHandler(RequestHandler):
         self._head_looks = -1
         self._stalled_looks = 0
         self._unread = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        # asyncio's own limit for plain connections; under TLS its own is eight times as much.
+        cast(asyncio.Transport, transport).set_write_buffer_limits(UNREAD_LIMIT)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from config.schema import Server
-from proxy.app import Listen, background, operating, prepare, reloads, url_of
+from proxy.app import Listen, background, operating, prepare, reloads, scheme_of, url_of
 from proxy.ending import DRAINING, LAST_WORDS, SETTLE, Ending, end
 from proxy.families import merged
 from proxy.live import Live
@@ -121,7 +121,7 @@ async def supervise(source: Source, table: Table, listen: Listen, count: int) ->
             keeping = group.create_task(workers.keep())
             await _either(workers.up, ending.first)
             if not workers.failure and not ending.first.is_set():
-                shown = (url_of(listen.host, door), count, admin_url)
+                shown = (url_of(scheme_of(server), listen.host, door), count, admin_url)
                 log.info("listening on %s with %d workers, admin on %s", *shown)
                 gc.freeze()
                 async with background(reloads(reloader, server)):

@@ -26,6 +26,7 @@ from proxy.families import FAMILIES
 from proxy.operated import Moment
 from proxy.reload import Source
 from proxy.server import PublicServer
+from proxy.tls import Secured
 from proxy.writer import unbuffered
 
 BEGIN_WAIT: Final = 30.0
@@ -73,9 +74,9 @@ async def work(link: socket.socket) -> None:
     ending = Ending()
     ending.listen()
 
-    def opener(public: PublicServer) -> Awaitable[asyncio.Server]:
+    def opener(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
         loop = asyncio.get_running_loop()
-        return loop.create_server(public, orders.host, orders.port, backlog=BACKLOG, reuse_port=True)
+        return loop.create_server(public, orders.host, orders.port, backlog=BACKLOG, reuse_port=True, **secured)
 
     output = unbuffered(sys.stdout)
     async with AsyncExitStack() as stack:

@@ -133,7 +133,7 @@ def test_the_wheel_can_be_built_of_that_alone(tmp_path: Path) -> None:
 
 async def test_the_image_asks_the_gateway_for_its_health(tmp_path: Path) -> None:
     code = health_code()
-    address = f"http://127.0.0.1:{DEFAULTS.port}"
+    address = f"http://127.0.0.1:{DEFAULTS.admin.port}"
     assert code.partition(address)[2].partition("'")[0] in HEALTH_PATHS
 
     def ask(url: str) -> int:
@@ -142,9 +142,9 @@ async def test_the_image_asks_the_gateway_for_its_health(tmp_path: Path) -> None
         ).returncode
 
     async with running_gateway("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n", tmp_path) as gateway:
-        assert ask(gateway.url) == 0
+        assert ask(gateway.admin_url) == 0
         assert await gateway.stop() == 0
-        assert ask(gateway.url) != 0
+        assert ask(gateway.admin_url) != 0
 
 
 # Compose and Prometheus ---------------------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 """The certificate files that a table names: found, read once, and refused at their place."""
 
+import datetime
 from pathlib import Path
 
 import pytest
 
-from config.certificates import UnusableError, bundle
+from config.certificates import Pair, UnusableError, bundle, end_of
 from config.loader import Examined, Loaded, examine_file, fingerprint, load_file
-from tests.support.authority import Authority
+from tests.support.authority import DAY, LOCAL, Authority
 
 ONE, TWO = Authority().pem().decode(), Authority().pem().decode()
 
@@ -104,6 +105,30 @@ def test_a_file_without_certificates_is_refused_where_it_is_named(table: Path, c
     own.write_text(ONE)
     assert fingerprint(found.sources) != found.sources.hashes
     assert examined(table).problems == ()
+
+
+@pytest.mark.parametrize("year", [2027, 2049, 2050, 2999])
+def test_the_end_of_a_certificate_is_read_from_it(year: int) -> None:
+    # From 2050 on it is written in another form (RFC 5280, 4.1.2.5).
+    end = datetime.datetime(year, 12, 31, 23, 59, 58, tzinfo=datetime.UTC)
+    first, other = (Authority().pair(*LOCAL, until=until)[0].decode() for until in (end, end - DAY))
+    assert end_of(f"a comment\n{first}{other}") == end.timestamp()
+
+
+def test_the_listener_s_files_start_at_their_table_too_and_the_key_is_not_kept(tmp_path: Path) -> None:
+    cert, key = Authority().pair(*LOCAL)
+    (tmp_path / "tls").mkdir()
+    (tmp_path / "tls" / "cert.pem").write_bytes(cert)
+    (tmp_path / "tls" / "key.pem").write_bytes(key)
+    path = tmp_path / "t.yaml"
+    path.write_text("version: 1\nserver: {tls: {cert: tls/cert.pem, key: tls/key.pem}}\n")
+    loaded = load(path)
+    found = loaded.pair
+    assert found == Pair(tmp_path / "tls" / "cert.pem", tmp_path / "tls" / "key.pem", end_of(cert.decode()))
+    assert loaded.files == (path, found.cert, found.key)
+    assert key.splitlines()[1].decode() not in repr(loaded)
+    (tmp_path / "tls" / "key.pem").write_bytes(Authority().pair(*LOCAL)[1])
+    assert fingerprint(loaded.sources) != loaded.sources.hashes
 
 
 def test_what_no_certificate_can_be_read_from_is_refused() -> None:

@@ -19,8 +19,8 @@ from proxy import reload as reload_module
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.reload import Reloader, Source, Table
-from proxy.snapshot import Snapshot
 from tests.proxy.tables import digest_of
+from tests.support.authority import LOCAL, Authority
 
 GOOD = "version: 1\nvendors: {mock: {}}\nmodels: {mock/one: {}}\n"
 OTHER = GOOD.replace("one", "two")
@@ -35,7 +35,7 @@ class Rig:
     live: Live
     metrics: Metrics
     reloader: Reloader
-    swapped: list[Snapshot]
+    swapped: list[Table]
 
     def write(self, text: str) -> None:
         """Write the table anew, at once, as an editor does."""
@@ -63,11 +63,11 @@ def rig(tmp_path: Path) -> Rig:
     source = Source(path, {"EXTRA": "mock/extra"})
     table = source.load()
     live, metrics = Live(table.snapshot, 0), Metrics()
-    swapped: list[Snapshot] = []
+    swapped: list[Table] = []
 
     async def take(table: Table) -> None:
         live.swap(table.snapshot)
-        swapped.append(table.snapshot)
+        swapped.append(table)
 
     return Rig(path, live, metrics, Reloader(source, table, metrics, take), swapped)
 
@@ -178,7 +178,7 @@ async def test_a_good_table_is_in_force_from_then_on(rig: Rig, told: pytest.LogC
     rig.write(OTHER)
     result = await rig.reloader.reload()
     assert rig.models == ["mock/two"]
-    assert [list(table.models) for table in rig.swapped] == [["mock/two"]]
+    assert [list(table.snapshot.models) for table in rig.swapped] == [["mock/two"]]
     assert (result.digest, result.problems) == (rig.live.snapshot.digest, ())
     assert result.digest != before.digest
     assert list(before.models) == ["mock/one"]
@@ -246,6 +246,19 @@ async def test_what_needs_a_restart_is_told(rig: Rig, told: pytest.LogCaptureFix
     assert rig.models == ["mock/two"]
 
 
+async def test_tls_that_comes_or_goes_needs_a_restart_and_other_files_of_it_do_not(
+    rig: Rig, told: pytest.LogCaptureFixture
+) -> None:
+    authority = Authority()
+    for name in ("a", "b"):
+        rig.path.with_name(name).write_bytes(b"".join(authority.pair(*LOCAL)))
+    for server, restart in (("{tls: {cert: a, key: a}}", True), ("{tls: {cert: b, key: b}}", False), ("{}", True)):
+        told.clear()
+        rig.write(f"{OTHER}server: {server}\n")
+        assert not (await rig.reloader.reload()).problems
+        assert ("need a restart were not applied: server.tls" in told.text) is restart
+
+
 async def test_what_needs_none_is_not(rig: Rig, told: pytest.LogCaptureFixture) -> None:
     rig.write(OTHER + "server: {surfaces: {openai: {default_vendor: mock}}}\n")
     await rig.reloader.reload()
@@ -254,7 +267,7 @@ async def test_what_needs_none_is_not(rig: Rig, told: pytest.LogCaptureFixture) 
 
 
 def test_every_setting_of_the_server_is_one_or_the_other() -> None:
-    assert set(Server.model_fields) == {*CHANGES, "surfaces"}
+    assert set(Server.model_fields) == {*CHANGES, "surfaces", "tls"}
 
 
 # Who asks ------------------------------------------------------------------------------------------------------------
