@@ -19,7 +19,7 @@ GENERATED := config/schema.json config/README.md providers/README.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench trust trust-full trust-mutations coverage generate generated-files lock venv clean
+.PHONY: help demo test lint format bench trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
 
 help:
 	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
@@ -33,6 +33,7 @@ help:
 	@echo "make coverage              run the tests and show the lines they miss"
 	@echo "make generate              rewrite the generated files: $(GENERATED)"
 	@echo "make lock                  choose versions anew and write the lock files (needs uv)"
+	@echo "make sbom [ARGS=LOCK]      write what is shipped, as CycloneDX, to build/sbom.cdx.json"
 	@echo "make venv                  only install what the tests need into $(VENV)"
 	@echo "make clean                 remove $(VENV), caches and build output"
 
@@ -87,6 +88,12 @@ lock:
 	$(COMPILE) --constraint requirements.lock --extra aws --extra azure --extra gcp \
 		--output-file requirements-clouds.lock
 	$(COMPILE) --constraint requirements-clouds.lock --all-extras --output-file requirements-dev.lock
+
+# From the lock alone: equal locks give equal bytes.
+sbom: $(VENV)/.dev
+	@mkdir -p build
+	@$(BIN)/python -m tests.security.sbom $(ARGS) > build/sbom.cdx.json
+	@echo build/sbom.cdx.json
 
 venv: $(VENV)/.dev
 

@@ -1,6 +1,8 @@
 """What is installed and shipped: the dependencies, the locks, the wheel, and who owns the three import names."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -104,21 +106,44 @@ def test_the_runtime_lock_stays_within_twenty_five_distributions() -> None:
     assert len(locked(RUNTIME_LOCK)) <= 25
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The paths inside a wheel that was built from this checkout, without a network."""
-    folder = tmp_path_factory.mktemp("wheel")
-    built = subprocess.run(
+def built(checkout: Path, folder: Path) -> Path:
+    """A wheel that was built from a checkout, without a network."""
+    done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)],
-        cwd=ROOT,
+        cwd=checkout,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert built.returncode == 0, built.stdout + built.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     (path,) = folder.glob("*.whl")
-    with zipfile.ZipFile(path) as archive:
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    return built(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def wheel(wheel_file: Path) -> set[str]:
+    """The paths inside it."""
+    with zipfile.ZipFile(wheel_file) as archive:
         return set(archive.namelist())
+
+
+def test_the_wheel_has_the_same_bytes_wherever_and_whenever_it_is_built(wheel_file: Path, tmp_path: Path) -> None:
+    checkout = tmp_path / "elsewhere"
+    checkout.mkdir()
+    for name in ("pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, checkout)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, checkout / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in checkout.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    assert built(checkout, tmp_path).read_bytes() == wheel_file.read_bytes()
 
 
 def test_the_wheel_holds_every_module_and_data_file(wheel: set[str]) -> None:
