@@ -34,7 +34,7 @@ from proxy.operated import OneProcess, Operated
 from proxy.record import RequestRecord
 from proxy.reload import Reloader, Source, Table
 from proxy.server import PublicServer
-from proxy.tls import Presented, Secured
+from proxy.tls import Presented, Secured, keep_small_buffers
 from proxy.upstream import HttpTransport
 from proxy.writer import LineWriter, Sink, unbuffered
 
@@ -228,6 +228,7 @@ def prepare(form: str) -> logging.Logger:
     """Make this process one that serves: its log, its descriptors, its last resort."""
     log = set_up(form)
     allow_all()
+    keep_small_buffers()
     asyncio.get_running_loop().set_exception_handler(LoopComplaints(log))
     return log
 

@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import socket
 import ssl
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -66,9 +67,9 @@ def trusting(authority: Authority) -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def connected(app: Running, context: ssl.SSLContext, host: str = "localhost") -> AsyncIterator[RawClient]:
+async def connected(port: int, context: ssl.SSLContext, host: str = "localhost") -> AsyncIterator[RawClient]:
     """A client on a connection of its own."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(app.url), ssl=context, server_hostname=host)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=host)
     try:
         yield RawClient(reader, writer)
     finally:
@@ -89,7 +90,7 @@ def certificate(folder: Path) -> bytes:
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 async def test_a_client_that_trusts_the_authority_is_served(authority: Authority, tmp_path: Path, host: str) -> None:
     # An IP address is never sent as a name (RFC 6066, 3), so the second client sends none.
-    async with up(MOCK, tmp_path) as app, connected(app, trusting(authority), host) as client:
+    async with up(MOCK, tmp_path) as app, connected(port_of(app.url), trusting(authority), host) as client:
         assert app.url.startswith("https://127.0.0.1:")
         assert app.admin_url.startswith("http://127.0.0.1:")
         await client.send(request("POST", "/v1/completions", ask("mock/echo")))
@@ -108,7 +109,7 @@ async def test_no_tls_before_1_2_is_spoken(authority: Authority, tmp_path: Path)
         for version, spoken in ((ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_1, False)):
             context.maximum_version = version
             try:
-                async with connected(app, context):
+                async with connected(port_of(app.url), context):
                     assert spoken
             except (ssl.SSLError, ConnectionResetError):
                 assert not spoken
@@ -120,7 +121,7 @@ async def test_plain_http_gets_no_answer_of_the_gateway_s(authority: Authority, 
         writer.write(request("POST", "/v1/completions", ask("mock/echo")))
         assert b"HTTP" not in await reader.read()
         writer.close()
-        async with connected(app, trusting(authority)) as client:
+        async with connected(port_of(app.url), trusting(authority)) as client:
             await client.send(request("GET", "/v1/models"))
             assert (await client.answer()).status == 200
 
@@ -138,7 +139,7 @@ async def test_a_client_that_does_not_shake_hands_is_dropped(
 async def test_a_client_that_does_not_read_holds_its_writer_up_as_soon_as_a_plain_one(
     authority: Authority, tmp_path: Path
 ) -> None:
-    async with up(MOCK, tmp_path) as app, connected(app, trusting(authority)) as client:
+    async with up(MOCK, tmp_path) as app, connected(port_of(app.url), trusting(authority)) as client:
         await client.send(request("GET", "/v1/models"))
         await client.answer()
         (transport,) = app.public._connections.values()
@@ -155,7 +156,7 @@ async def test_a_reload_shows_new_connections_the_new_certificate_and_leaves_the
     async with (
         FakeVendor((START, Until(gate), *REST)) as vendor,
         up(table_before(vendor), tmp_path) as app,
-        connected(app, trusting(authority)) as streaming,
+        connected(port_of(app.url), trusting(authority)) as streaming,
     ):
         old = certificate(tmp_path)
         assert shown(streaming) == old
@@ -163,7 +164,7 @@ async def test_a_reload_shows_new_connections_the_new_certificate_and_leaves_the
         await streaming.head()
         write(tmp_path, authority.pair(*LOCAL))
         assert not (await app.reloader.reload()).problems
-        async with connected(app, trusting(authority)) as late:
+        async with connected(port_of(app.url), trusting(authority)) as late:
             assert shown(late) == certificate(tmp_path) != old
         gate.set()
         body, whole = await streaming.chunks()
@@ -179,7 +180,7 @@ async def test_a_file_that_is_no_pair_changes_nothing_and_is_told(authority: Aut
         result = await app.reloader.reload()
         assert [problem.path for problem in result.problems] == ["server.tls.key"]
         assert result.digest == digest
-        async with connected(app, trusting(authority)) as client:
+        async with connected(port_of(app.url), trusting(authority)) as client:
             assert shown(client) == old
 
 
@@ -333,3 +334,43 @@ async def test_the_program_tells_its_address_and_a_hangup_takes_the_new_files(
         async with http.get(f"{url}/v1/models", ssl=trusting(other)) as answer:
             assert answer.status == 200
         assert f"listening on {gateway.url.replace('http', 'https', 1)}," in gateway.messages()
+
+
+def resident(process: int) -> int:
+    """KiB of memory that a process has (proc(5))."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_a_connection_takes_far_less_than_the_buffer_that_asyncio_would_give_it(
+    authority: Authority, tmp_path: Path
+) -> None:
+    table = f"{MOCK}{SERVER}  tls: {{cert: cert.pem, key: key.pem}}\n"
+    async with running_gateway(table, tmp_path) as gateway, AsyncExitStack() as stack:
+        context = trusting(authority)
+
+        async def more(count: int) -> None:
+            for _ in range(count):
+                client = await stack.enter_async_context(connected(port_of(gateway.url), context))
+                await client.send(request("GET", "/v1/models"))
+                assert (await client.answer()).status == 200
+
+        await more(20)
+        before = resident(gateway.process.pid)
+        await more(100)
+        assert (resident(gateway.process.pid) - before) / 100 < 160  # KiB
+
+
+async def test_a_body_of_many_records_arrives_whole(authority: Authority, tmp_path: Path) -> None:
+    table = f"{MOCK}{SERVER}  tls: {{cert: cert.pem, key: key.pem}}\n"
+    prompt = "".join(f"{number:07d} " for number in range(150_000))
+    async with (
+        running_gateway(table, tmp_path) as gateway,
+        connected(port_of(gateway.url), trusting(authority)) as client,
+    ):
+        body = ask("mock/echo", prompt=prompt, max_tokens=200_000)
+        await client.send(request("POST", "/v1/completions", body))
+        answer = await client.answer()
+        assert answer.whole
+        assert prompt.strip() in answer.body.decode()
