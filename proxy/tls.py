@@ -3,12 +3,17 @@
 Never what is said inside it, and never the vendors' side; `proxy.upstream` has that.
 """
 
+import os
 import ssl
 from asyncio import sslproto
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, TypedDict
 
 from config.loader import Loaded
-from config.problems import Path, Problem
+from config.problems import Path as Place
+from config.problems import Problem
 
 HANDSHAKE_WAIT: Final = 10.0
 """Seconds a client has to shake hands, as it has for the head of a request."""
@@ -81,8 +86,10 @@ def listener_context(loaded: Loaded) -> ssl.SSLContext | Problem | None:
     if pair is None:
         return None
     context = _context()
+    contents = loaded.copies.contents
     try:
-        context.load_cert_chain(pair.cert, pair.key, _refuse_passphrase)
+        with as_read(pair.cert, contents) as cert, as_read(pair.key, contents) as key:
+            context.load_cert_chain(cert, key, _refuse_passphrase)
     except _EncryptedKeyError:
         return _problem(loaded, "key", "the key is encrypted, and nobody is there to type its passphrase")
     except ssl.SSLError as error:
@@ -90,6 +97,20 @@ def listener_context(loaded: Loaded) -> ssl.SSLContext | Problem | None:
     except OSError as error:
         return _problem(loaded, "cert", f"cannot read the file or its key's: {error.strerror}")
     return context
+
+
+@contextmanager
+def as_read(path: Path, contents: Mapping[Path, bytes]) -> Iterator[str | Path]:
+    """A name under which OpenSSL, which takes names only, finds what the load read there: the file may have changed
+    since, or be broken by the time another process loads the same table. Where the system has no files in memory it is
+    the file itself."""
+    if not hasattr(os, "memfd_create"):
+        yield path
+        return
+    with open(os.memfd_create(path.name), "wb") as file:
+        file.write(contents[path])
+        file.flush()
+        yield f"/proc/self/fd/{file.fileno()}"
 
 
 def _context() -> ssl.SSLContext:
@@ -119,5 +140,5 @@ def _fault(reason: str) -> tuple[str, str]:
 
 
 def _problem(loaded: Loaded, key: str, message: str) -> Problem:
-    path: Path = ("server", "tls", key)
+    path: Place = ("server", "tls", key)
     return Problem.at(loaded.locate(path), path, message)

@@ -5,17 +5,20 @@ import os
 import re
 import signal
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from cryptography.x509 import load_der_x509_certificate
 
 from proxy.reload import Source
 from proxy.supervisor import patience, reserved
 from tests.proxy.raw_client import RawClient, connected, exchange, request
 from tests.proxy.rig import ask
 from tests.proxy.whole import MOCK, REST, START, port_of, table_before
+from tests.support.authority import LOCAL, Authority
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.script import Hang, Until
 from tests.support.vendor import FakeVendor
@@ -102,6 +105,36 @@ async def test_a_worker_that_dies_is_replaced_even_while_the_table_is_broken(tmp
         answers = [await exchange(port_of(gateway.url), request("GET", "/v1/models")) for _ in range(20)]
         assert all(b"mock/echo" in answer.body for answer in answers)
         assert re.search(r"worker \d \(process \d+\) ended on SIGKILL; another takes its place", gateway.messages())
+
+
+def serial(port: int, authority: Authority) -> int:
+    """Which certificate a new connection is shown."""
+    context = ssl.create_default_context(cadata=authority.pem().decode())
+    plain = socket.create_connection(("127.0.0.1", port))
+    with plain, context.wrap_socket(plain, server_hostname="localhost") as secured:
+        return load_der_x509_certificate(secured.getpeercert(True) or b"").serial_number
+
+
+async def test_every_worker_shows_the_latest_certificate_even_where_its_files_are_broken(tmp_path: Path) -> None:
+    def write(pair: tuple[bytes, bytes]) -> None:
+        for name, content in zip(("cert.pem", "key.pem"), pair, strict=True):
+            (tmp_path / name).write_bytes(content)
+
+    authority = Authority()
+    write(authority.pair(*LOCAL))
+    async with AsyncExitStack() as stack:
+        table = TABLE + "  tls: {cert: cert.pem, key: key.pem}\n"
+        gateway = await stack.enter_async_context(up(table, tmp_path))
+        old = serial(port_of(gateway.url), authority)
+        write(authority.pair(*LOCAL))
+        taken = await exchange(port_of(gateway.admin_url), request("POST", "/-/reload"))
+        assert taken.json()["result"] == "reloaded"
+        write((b"broken", b"broken"))
+        os.kill(pids(gateway)[0], signal.SIGKILL)
+        await restarted(gateway, 1)
+        shown = {serial(port_of(gateway.url), authority) for _ in range(20)}
+        assert len(shown) == 1
+        assert old not in shown
 
 
 async def streaming(vendor: FakeVendor, gateway: RunningGateway, stack: AsyncExitStack, count: int) -> list[RawClient]:

@@ -21,15 +21,16 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from config.problems import ConfigError
-from proxy import app as app_module
+from proxy import ending as ending_module
 from proxy import tls as tls_module
-from proxy.app import Running, drain
+from proxy.app import Running
+from proxy.ending import drain
 from proxy.reload import Source
-from proxy.tls import Presented
+from proxy.tls import Presented, as_read
 from tests.proxy.raw_client import RawClient, request
 from tests.proxy.rig import ask
-from tests.proxy.test_app import ANY, MOCK, REST, START, port_of, table_before
-from tests.proxy.test_app import up as up_on
+from tests.proxy.whole import ANY, MOCK, REST, START, port_of, table_before
+from tests.proxy.whole import up as up_on
 from tests.support.authority import DAY, LOCAL, NOW, Authority
 from tests.support.gateway import SERVER, running_gateway
 from tests.support.script import Until
@@ -172,10 +173,26 @@ async def test_a_reload_shows_new_connections_the_new_certificate_and_leaves_the
         assert body.endswith(b"[DONE]\n\n")
 
 
+def test_what_was_read_is_what_is_loaded_whatever_became_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "cert.pem"
+    path.write_bytes(b"other")
+    with as_read(path, {path: b"as it was read"}) as name, open(name, "rb") as file:
+        assert file.read() == b"as it was read"
+
+
+def test_where_there_are_no_files_in_memory_it_is_the_file_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.memfd_create")
+    path = tmp_path / "cert.pem"
+    with as_read(path, {path: b"as it was read"}) as name:
+        assert name == path
+
+
 async def test_a_file_that_is_no_pair_changes_nothing_and_is_told(authority: Authority, tmp_path: Path) -> None:
     async with up(MOCK, tmp_path) as app:
         old = certificate(tmp_path)
-        digest = app.reloader._live.snapshot.digest
+        digest = app.live.snapshot.digest
         (tmp_path / "cert.pem").write_bytes(authority.pair(*LOCAL)[0])
         result = await app.reloader.reload()
         assert [problem.path for problem in result.problems] == ["server.tls.key"]
@@ -199,7 +216,7 @@ def test_a_plain_listener_stays_plain(authority: Authority, tmp_path: Path) -> N
 async def test_whoever_is_connected_when_the_listener_closes_shakes_hands_and_is_answered(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app_module, "SETTLE", 0.5)
+    monkeypatch.setattr(ending_module, "SETTLE", 0.5)
 
     def talk(client: socket.socket) -> bytes:
         with trusting(authority).wrap_socket(client, server_hostname="localhost") as secured:
