@@ -39,17 +39,8 @@ def pids(gateway: RunningGateway) -> list[int]:
 async def up(table: str, folder: Path) -> AsyncIterator[RunningGateway]:
     """A gateway all of whose workers take requests; it is ready as soon as one does."""
     async with running_gateway(table, folder) as gateway:
-        await restarted(gateway, 0)
+        await gateway.serving(2)
         yield gateway
-
-
-async def restarted(gateway: RunningGateway, times: int) -> None:
-    """Wait until so many workers had to be replaced and all take requests again."""
-    while True:
-        series = await gateway.metrics()
-        if (series["dragoman_worker_restarts_total"], series["dragoman_workers"]) == (times, 2):
-            return
-        await asyncio.sleep(0.02)
 
 
 async def test_every_worker_serves_and_one_scrape_counts_them_all(tmp_path: Path) -> None:
@@ -101,7 +92,7 @@ async def test_a_worker_that_dies_is_replaced_even_while_the_table_is_broken(tmp
     async with up(TABLE, tmp_path) as gateway:
         gateway.table.write_text("broken", encoding="utf-8")
         os.kill(pids(gateway)[0], signal.SIGKILL)
-        await restarted(gateway, 1)
+        await gateway.serving(2, restarts=1)
         answers = [await exchange(port_of(gateway.url), request("GET", "/v1/models")) for _ in range(20)]
         assert all(b"mock/echo" in answer.body for answer in answers)
         assert re.search(r"worker \d \(process \d+\) ended on SIGKILL; another takes its place", gateway.messages())
@@ -131,7 +122,7 @@ async def test_every_worker_shows_the_latest_certificate_even_where_its_files_ar
         assert taken.json()["result"] == "reloaded"
         write((b"broken", b"broken"))
         os.kill(pids(gateway)[0], signal.SIGKILL)
-        await restarted(gateway, 1)
+        await gateway.serving(2, restarts=1)
         shown = {serial(port_of(gateway.url), authority) for _ in range(20)}
         assert len(shown) == 1
         assert old not in shown

@@ -5,6 +5,7 @@ Never the gateway's insides: what a test learns here comes over HTTP, from signa
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,6 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SERVER = "server:\n  port: ${PORT}\n  admin:\n    port: ${ADMIN_PORT}\n"
 """What a table without a `server` section gets; one with it names these two variables itself."""
+
+WORKER = re.compile(r"worker \d+ \(process (\d+)\), table [0-9a-f]{12}, (\d+) in flight")
+"""A worker's line on the status page."""
 
 FRESH = {"Cache-Control": "no-cache"}
 """Asks for a scrape of this moment."""
@@ -71,6 +75,20 @@ class RunningGateway:
             lines = (await answer.text()).splitlines()
         pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
         return {series: float(value) for series, _, value in pairs}
+
+    async def serving(self, workers: int, restarts: int = 0) -> None:
+        """Wait until so many workers take requests, after so many had to be replaced."""
+        while True:
+            series = await self.metrics()
+            if (series["dragoman_workers"], series["dragoman_worker_restarts_total"]) == (workers, restarts):
+                return
+            await asyncio.sleep(0.01)
+
+    async def in_flight(self) -> dict[int, int]:
+        """The workers' processes, each with the requests it has in flight."""
+        async with aiohttp.ClientSession() as http, http.get(f"{self.admin_url}/status") as answer:
+            lines = (await answer.json())["workers"]
+        return {int(found[1]): int(found[2]) for found in map(WORKER.fullmatch, lines) if found}
 
     async def reload(self, table: str) -> None:
         """Write another table, send SIGHUP, and wait until the gateway took it or refused it: ask `metrics` which."""

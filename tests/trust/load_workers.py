@@ -2,17 +2,14 @@
 
 import asyncio
 import os
-import re
 import signal
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import uvloop
 
-from tests.proxy.raw_client import exchange, request
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import running_gateway
 from tests.support.script import Received, Script
 from tests.support.vendor import FakeVendor
 from tests.trust.figure import Result
@@ -27,8 +24,6 @@ server:
   admin:
     port: ${ADMIN_PORT}
 """
-LINE: Final = re.compile(r"worker \d+ \(process (\d+)\), table [0-9a-f]{12}, (\d+) in flight")
-
 REFUSED_FOR: Final = 0.02
 """Seconds after the kill in which a new connection may fail: the kernel may have given it to the dead one."""
 
@@ -52,23 +47,6 @@ class Killed:
         return [ended for ended in self.asked if not ended.well and ended.began > self.at + REFUSED_FOR]
 
 
-async def in_flight(gateway: RunningGateway) -> Mapping[int, int]:
-    """The workers' processes, each with what it has in flight."""
-    answer = await exchange(int(gateway.admin_url.rpartition(":")[2]), request("GET", "/status"))
-    lines = answer.json()["workers"]
-    assert isinstance(lines, list)
-    return {int(found[1]): int(found[2]) for found in map(LINE.fullmatch, map(str, lines)) if found}
-
-
-async def serving(gateway: RunningGateway, restarts: int) -> None:
-    """Wait until two workers serve, after so many were replaced."""
-    while True:
-        series = await gateway.metrics()
-        if (series["dragoman_workers"], series["dragoman_worker_restarts_total"]) == (2, restarts):
-            return
-        await asyncio.sleep(0.01)
-
-
 async def kill_once(folder: Path, rate: float, seconds: float, waiting: int) -> Killed:
     """New connections at this rate for so long, and a third into it one of two workers is killed, at which some of the
     waiting streams are."""
@@ -81,17 +59,17 @@ async def kill_once(folder: Path, rate: float, seconds: float, waiting: int) -> 
         models = many("fake", waiting + 100)
         text = table({"fake": vendor.base_url}, [f"{model}: {{}}" for model in models], SERVER)
         async with running_gateway(text, folder) as gateway, asyncio.TaskGroup() as group:
-            await serving(gateway, 0)
+            await gateway.serving(2)
             port = port_of(gateway)
             streamed = [group.create_task(ask(port, asking(models[0], stream=True))) for _ in range(waiting)]
             await vendor.received(waiting)
-            (victim, held), _ = (await in_flight(gateway)).items()
+            (victim, held), _ = (await gateway.in_flight()).items()
             data = asking(models[-1])
             asked = group.create_task(paced(rate, int(rate * seconds), lambda _: ask(port, data)))
             await asyncio.sleep(seconds / 3)
             at = loop.time()
             os.kill(victim, signal.SIGKILL)
-            await serving(gateway, 1)
+            await gateway.serving(2, restarts=1)
             back = loop.time() - at
             return Killed(await asked, [await task for task in streamed], held, at, back)
 
