@@ -85,7 +85,7 @@ COMPILE := uv pip compile pyproject.toml --group build --universal --python-vers
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv"; exit 1; }
 	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --constraint requirements.lock --extra aws --extra azure --extra gcp \
+	$(COMPILE) --constraint requirements.lock --extra aws --extra azure --extra gcp --extra redis \
 		--output-file requirements-clouds.lock
 	$(COMPILE) --constraint requirements-clouds.lock --all-extras --output-file requirements-dev.lock
 

@@ -96,3 +96,31 @@ def address_fault(url: str, *, allow_private: bool) -> str | None:
     if parts.scheme == "http" and where == "unknown" and not allow_private:
         return "https required; for a server in your own network add `allow_private: true` beside it"
     return None
+
+
+_DATABASE: Final = re.compile(r"(/[0-9]{0,5})?")
+
+
+def redis_fault(url: str) -> str | None:
+    """Why the text is no address of a Redis; None when it is one. It may hold a password, and no options: those of
+    the client library would undo our limits."""
+    if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        return "must be an address of Redis without spaces, backslashes or control characters"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "is not a well-formed address (host or port; in a password write / ? # [ ] @ : as %2F and so on)"
+    if "?" in url or "#" in url:
+        return "may not hold options or a fragment (in a password write ? as %3F, # as %23)"
+    return _redis_fault(parts, port)
+
+
+def _redis_fault(parts: SplitResult, port: int | None) -> str | None:
+    if parts.scheme == "unix":
+        return None if not parts.hostname and len(parts.path) > 1 else "must be unix:// and the socket's whole path"
+    if parts.scheme not in ("redis", "rediss") or not parts.hostname:
+        return "must begin with redis://, rediss:// (TLS) or unix://, such as redis://cache.internal:6379/0"
+    if not _DATABASE.fullmatch(parts.path):
+        return "may hold nothing after the host but the number of a database"
+    return _host_fault(parts, port)

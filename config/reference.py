@@ -22,6 +22,7 @@ _SECTIONS: Final = {
     "Tls": "`server.tls`",
     "Admin": "`server.admin`",
     "ServerLimits": "`server.limits`",
+    "Shared": "`server.shared`",
     "SurfaceSettings": "`server.surfaces.<surface>`",
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",

@@ -38,8 +38,10 @@ from config.types import (
     Policy,
     Port,
     ProfileName,
+    RedisUrl,
     RouteName,
     Safety,
+    SharedPrefix,
     Size,
     Switch,
     TargetName,
@@ -342,6 +344,21 @@ class ServerLimits(Section):
     )
 
 
+class Shared(Section):
+    """What the processes behind one name tell each other: that a vendor limits them, refuses a credential, or that its
+    quota is spent. Advice only: no request waits for it. Needs the extra `redis`, and Redis 6.2 or newer."""
+
+    redis: RedisUrl = Field(
+        description="Where: redis://, rediss:// (TLS) or unix://, with user, password and database where needed; best "
+        'as "${REDIS_URL}".'
+    )
+    prefix: SharedPrefix = Field(
+        default="dragoman",
+        description="What our key there begins with. Processes hear those with the same prefix; credentials that are "
+        "fetched count as the same where the table says the same of them.",
+    )
+
+
 class Server(Section):
     """The gateway itself."""
 
@@ -358,6 +375,9 @@ class Server(Section):
     admin: Admin = Field(default=Admin(), description="The admin listener.")
     max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")
     limits: ServerLimits = Field(default=ServerLimits(), description="The most that one process takes on at once.")
+    shared: Shared | None = Field(
+        default=None, description="What several processes tell each other. None written: nothing."
+    )
     drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
     drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")
     watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")

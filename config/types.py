@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from config.addresses import reach, url_fault
+from config.addresses import reach, redis_fault, url_fault
 from config.scalars import Unquoted, reread
 
 REFERENCE_PATTERN: Final = r"\$\{"
@@ -184,6 +184,7 @@ _NAME_MESSAGE: Final = "may hold letters, digits and . _ : @ - in segments betwe
 VendorName = Annotated[str, key_matching(_WORD, f"a vendor name {_WORD_MESSAGE}")]
 DeploymentName = Annotated[str, key_matching(_WORD, f"a deployment name {_WORD_MESSAGE}")]
 TeamName = Annotated[str, key_matching(_WORD, f"a team name {_WORD_MESSAGE}")]
+SharedPrefix = Annotated[str, value_matching(_WORD, f"a prefix {_WORD_MESSAGE}")]
 NamedVendor = Annotated[str, value_matching(_WORD, f"a vendor name {_WORD_MESSAGE}")]
 ProfileName = Annotated[str, value_matching(_WORD, f"a profile name {_WORD_MESSAGE}")]
 ModelKey = Annotated[
@@ -276,6 +277,13 @@ def _check_secret(value: str) -> str:
     return _check_credential(value)
 
 
+def _check_redis(value: str) -> str:
+    fault = redis_fault(value)
+    if fault:
+        raise refuse(fault)
+    return value
+
+
 def _check_digest(value: str) -> str:
     if not re.fullmatch(r"sha256:[0-9A-Fa-f]{64}", value):
         raise refuse("must be sha256: and 64 hex digits; `dragoman key new` makes a key and prints its line")
@@ -284,6 +292,7 @@ def _check_digest(value: str) -> str:
 
 Credential = Annotated[SecretStr, Checked(_check_credential)]
 Secret = Annotated[SecretStr, Checked(_check_secret)]
+RedisUrl = Annotated[SecretStr, Checked(_check_redis, {"pattern": rf"^(rediss?|unix)://|{REFERENCE_PATTERN}"})]
 KeyDigest = Annotated[str, Checked(_check_digest, {"pattern": rf"^sha256:[0-9A-Fa-f]{{64}}$|{REFERENCE_PATTERN}"})]
 
 # Headers ------------------------------------------------------------------------------------------------------------

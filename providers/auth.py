@@ -4,8 +4,9 @@ Never reads the environment, a file or a clock, and never fetches: where a crede
 said here.
 """
 
+import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import SecretStr
@@ -126,6 +127,16 @@ class Credential:
     def masked(self) -> dict[str, str]:
         """The same headers with every value hidden, for people; of what would be fetched, the scheme is shown."""
         return {**dict.fromkeys(self._secrets(), MASK), **(self.source.shown if self.source else {})}
+
+    def seal(self, *words: str) -> str:
+        """A digest of the words that only comes out the same with the same credential, of which it shows nothing; of
+        one that is fetched, the same source counts as the same."""
+        parts = [f"{name.lower()}: {value}" for name, value in sorted(self.headers().items())]
+        if self.source is not None:
+            values = ((each.name, getattr(self.source, each.name)) for each in fields(self.source))
+            named = ((name, reveal(value) if isinstance(value, SecretStr) else value) for name, value in values)
+            parts += [self.source.kind, *(f"{name}: {value}" for name, value in named)]
+        return hmac.digest(repr(parts).encode(), repr(words).encode(), "sha256").hex()[:32]
 
     def conceal(self, text: str) -> str:
         """A vendor's words without the secrets that it was sent, whatever they look like.

@@ -10,7 +10,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
 
@@ -34,6 +34,7 @@ from proxy.operated import OneProcess, Operated
 from proxy.record import RequestRecord
 from proxy.reload import Reloader, Source, Table
 from proxy.server import PublicServer
+from proxy.shared import SharedState
 from proxy.tls import Presented, Secured, keep_small_buffers
 from proxy.upstream import HttpTransport
 from proxy.writer import LineWriter, Sink, unbuffered
@@ -59,7 +60,7 @@ Work = Coroutine[None, None, None]
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A gateway that takes requests. `url` has the real port; `listener` accepts the public connections; `work` makes
+    """A gateway that takes requests. `url` has the real port; `listener` accepts the public connections; `work` is
     what has to run beside it."""
 
     gateway: Gateway
@@ -74,7 +75,7 @@ class Serving:
     presented: Presented
     secured: Secured
     url: str
-    work: Callable[[], Iterable[Work]]
+    work: Sequence[Callable[[], Work]]
 
     async def take(self, table: Table) -> None:
         """Put a table in force for requests that begin from now on."""
@@ -124,6 +125,9 @@ async def serving(
         stack.push_async_callback(http.aclose)
         live = Live(table.snapshot, since)
         dispatcher = Dispatcher(http, metrics, rules)
+        shared = None if server.shared is None else SharedState(server.shared, dispatcher.deployments.healths)
+        if shared is not None:
+            metrics.shared(lambda: shared.up)
         lag, memory = LoopLag(LagRules(), metrics.lag), MemoryMeter(groups())
         admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, memory, random.random)
         gateway = Gateway(live, dispatcher, metrics, emit, admission)
@@ -135,20 +139,9 @@ async def serving(
         stack.enter_context(Watchdog(lag, own))
         operated = OneProcess(gateway, live, metrics, lines)
         url = url_of(scheme_of(server), host, listener)
-        parts = (
-            gateway,
-            dispatcher,
-            admission,
-            transport,
-            live,
-            metrics,
-            operated,
-            public,
-            listener,
-            presented,
-            secured,
-        )
-        yield Serving(*parts, url=url, work=lambda: (lag.run(), memory.run()))
+        rest = (public, listener, presented, secured, url)
+        ticking = [lag.run, memory.run, *([] if shared is None else [shared.run])]
+        yield Serving(gateway, dispatcher, admission, transport, live, metrics, operated, *rest, ticking)
 
 
 @asynccontextmanager
@@ -167,7 +160,7 @@ async def running(
         reloader = Reloader(source, table, app.metrics, app.take)
         async with operating(app.operated, reloader, listen, server.admin) as admin_url:
             own = {field.name: getattr(app, field.name) for field in fields(app)}
-            async with background([*app.work(), *reloads(reloader, server)]):
+            async with background([*app.work, *reloads(reloader, server)]):
                 yield Running(**own, reloader=reloader, admin_url=admin_url)
 
 
@@ -184,11 +177,11 @@ async def operating(
         yield url_of("http", listen.admin_host, door)
 
 
-def reloads(reloader: Reloader, server: Server) -> Iterator[Work]:
+def reloads(reloader: Reloader, server: Server) -> Iterator[Callable[[], Work]]:
     """What looks out for reasons to load the table again."""
-    yield reloader.run()
+    yield reloader.run
     if server.watch:
-        yield reloader.watch()
+        yield reloader.watch
 
 
 def _close_with(stack: AsyncExitStack, server: PublicServer, listener: asyncio.Server) -> None:
@@ -199,10 +192,10 @@ def _close_with(stack: AsyncExitStack, server: PublicServer, listener: asyncio.S
 
 
 @asynccontextmanager
-async def background(work: Iterable[Work]) -> AsyncIterator[None]:
+async def background(works: Iterable[Callable[[], Work]]) -> AsyncIterator[None]:
     """The owner of every task that outlives a request; a crash in one takes the process down, loudly."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(each) for each in work]
+        tasks = [group.create_task(work()) for work in works]
         yield
         for task in tasks:
             task.cancel()

@@ -3,8 +3,9 @@
 Never an instrument, and never a clock.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Final
 
 from pydantic import TypeAdapter
@@ -15,6 +16,9 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 ADDED_GAUGES: Final = frozenset({"dragoman_inflight_requests"})
 """Gauges of which each process has a part. Of the others the largest value is the whole: the worst lag, the worst
 state that any process has seen a deployment in."""
+
+LEAST_GAUGES: Final = frozenset({"dragoman_shared_state_up"})
+"""Gauges whose least value is the whole: one process that is cut off is worth a look."""
 
 OWN: Final = frozenset({"dragoman_config_reloads", "dragoman_config_last_reload_successful", "dragoman_config_info"})
 """What the process that loads the table knows, and the others only repeat."""
@@ -52,10 +56,13 @@ def merged(own: Sequence[Family], others: Iterable[Sequence[Family]]) -> list[Fa
 
 
 def _add(family: Family, samples: dict[Key, float]) -> None:
-    largest = family.kind == "gauge" and family.name not in ADDED_GAUGES
+    together = _together(family)
     for key, value in family.samples:
-        before = samples.get(key)
-        if before is None:
-            samples[key] = value
-        else:
-            samples[key] = max(before, value) if largest else before + value
+        samples[key] = together(samples[key], value) if key in samples else value
+
+
+def _together(family: Family) -> Callable[[float, float], float]:
+    """What two values of one series make."""
+    if family.kind != "gauge" or family.name in ADDED_GAUGES:
+        return add
+    return min if family.name in LEAST_GAUGES else max

@@ -86,6 +86,11 @@ class Gateway:
         """The deployments that are not asked at the moment, and the seconds until they may be."""
         return dict(self._dispatcher.deployments.healths.waits(self._clock()))
 
+    @property
+    def shared(self) -> str:
+        """Whether other processes are told what vendors say, and can be reached."""
+        return self._dispatcher.deployments.healths.shared
+
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; whatever happens, one record leaves and the client gets the surface's envelope."""
         started = self._clock()

@@ -1,7 +1,7 @@
 """The health of one deployment: whether it may be asked, and what each try says of it.
 
 Never compares deployments, reads a clock, draws by itself or waits: `now` is the loop's clock in seconds, the draw an
-argument. Nothing here is shared between processes.
+argument. Between processes goes only what a vendor said, by a function that is given.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,9 @@ from proxy.awaited import Awaited
 from proxy.outcomes import Outcomes
 
 NEVER = float("-inf")
+
+Say = Callable[[str, FailureKind, float], None]
+"""Tells other processes what the vendor said: the deployment's name among them, the kind, seconds to leave it alone."""
 
 
 class State(IntEnum):
@@ -74,7 +77,7 @@ class Health:
     It is away from the moment it is ejected or told us to wait until a request that was sent to it while it was away
     gets its first byte. Only tries of the present time count: what was begun before it went away or came back says
     nothing of now. `in_flight` is the number of tries that have not ended, `why` the kind of failure after which it
-    was last left alone.
+    was last left alone; `name` is what it is called among the processes that share, and `say` tells them.
     """
 
     __slots__ = (
@@ -85,6 +88,7 @@ class Health:
         "_ejections",
         "_era",
         "_first_byte_at",
+        "_heard_since",
         "_kinds",
         "_outcomes",
         "_probes",
@@ -92,6 +96,8 @@ class Health:
         "_row",
         "_rules",
         "in_flight",
+        "name",
+        "say",
         "why",
     )
 
@@ -109,8 +115,11 @@ class Health:
         self._first_byte_at = NEVER
         self._era = 0
         self._probes = 0
+        self._heard_since = NEVER
         self.in_flight = 0
         self.why: FailureKind | None = None
+        self.name = ""
+        self.say: Say | None = None
 
     @property
     def first_byte(self) -> float | None:
@@ -170,7 +179,29 @@ class Health:
         awaited.begin(trial, now)
         if self._away:
             self._probes += 1
+            self._heard_since = NEVER
         return trial
+
+    def told(self, now: float, kind: FailureKind, seconds: float) -> None:
+        """The vendor told another process to leave it alone: a rate limit, a spent quota, or a refused credential.
+
+        That holds for no longer than the same said to this process; nor do all such words together, whoever writes
+        them, before this process has asked by itself.
+        """
+        rules = self._rules
+        if self._heard_since == NEVER:
+            self._heard_since = now
+        most = {FailureKind.QUOTA: rules.quota, FailureKind.AUTH: rules.auth}.get(kind, rules.cooldown_most)
+        left = min(now + seconds, self._heard_since + most) - now
+        if left <= 0:
+            return
+        self.why = kind
+        if kind is not FailureKind.AUTH:
+            self._cool(now, left)
+            return
+        self._ejected_until = max(self._ejected_until, now + left)
+        if not self._away:
+            self._leave()
 
     def _hangs(self, awaited: Awaited, now: float) -> bool:
         rules = self._rules
@@ -204,6 +235,14 @@ class Health:
         self._cooled_until = max(self._cooled_until, now + seconds)
         if not self._away:
             self._leave()
+
+    def _told_here(self, now: float, kind: FailureKind, seconds: float) -> None:
+        self._cool(now, seconds)
+        self._spread(kind, seconds)
+
+    def _spread(self, kind: FailureKind, seconds: float) -> None:
+        if self.say is not None:
+            self.say(self.name, kind, seconds)
 
     def _eject(self, now: float, seconds: float) -> None:
         self._leave()
@@ -283,9 +322,9 @@ class Try:
             health.why = failure.kind
         if failure.kind is FailureKind.RATE_LIMITED:
             asked = rules.cooldown if failure.retry_after is None else failure.retry_after
-            health._cool(now, min(max(asked, rules.cooldown_least), rules.cooldown_most))
+            health._told_here(now, failure.kind, min(max(asked, rules.cooldown_least), rules.cooldown_most))
         elif failure.kind is FailureKind.QUOTA:
-            health._cool(now, rules.quota)
+            health._told_here(now, failure.kind, rules.quota)
         elif self._era != health._era:
             return False
         elif VERDICTS[failure.kind].counts_against:
@@ -308,6 +347,7 @@ class Try:
         health = self._health
         if kind is FailureKind.AUTH:
             health._eject(now, health._rules.auth)
+            health._spread(kind, health._rules.auth)
         elif health._enough(now, self._probe):
             health._eject(now, health._ejection(now))
         else:

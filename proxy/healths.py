@@ -1,14 +1,16 @@
 """The health of every deployment, and the order in which those of a group may be asked.
 
-Never sends anything, reads a clock or draws by itself.
+Never sends anything, reads a clock or draws by itself: what other processes are told and have told is kept elsewhere.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
+from providers.auth import Credential
 from providers.dialect import Target
 from proxy.health import Health, HealthRules, State
+from proxy.hearsay import Hearsay, Word
 
 Identity = tuple[str, str, str]
 """Which deployment a target is: its label, its address, and the model where clients name it. What is known of it
@@ -57,26 +59,53 @@ class Arranged:
 class Healths:
     """The state of each deployment by identity, made when it is first asked for."""
 
-    __slots__ = ("_draw", "_known", "_panicked", "_rules")
+    __slots__ = ("_draw", "_hearsay", "_known", "_panicked", "_rules")
 
     def __init__(self, rules: HealthRules, draw: Callable[[], float]) -> None:
         self._rules = rules
         self._draw = draw
         self._known: dict[Identity, Health] = {}
         self._panicked: dict[str, float] = {}
+        self._hearsay: Hearsay | None = None
+
+    @property
+    def shared(self) -> Literal["off", "up", "alone"]:
+        """Whether other processes are told what vendors say, and can be reached."""
+        if self._hearsay is None:
+            return "off"
+        return "up" if self._hearsay.up else "alone"
+
+    def share(self, hearsay: Hearsay) -> None:
+        """From now on tell other processes what vendors say."""
+        self._hearsay = hearsay
+
+    def hear(self, words: Collection[Word], now: float) -> None:
+        """Other processes were told this."""
+        if words:
+            named = {health.name: health for health in self._known.values()}
+            for word in words:
+                if (health := named.get(word.name)) is not None:
+                    health.told(now, word.kind, word.seconds)
 
     def of(self, target: Target) -> Health:
         """The health of a target's deployment."""
         health = self._known.get(target.identity)
         if health is None:
             health = self._known[target.identity] = Health(self._rules, self._draw)
+            if self._hearsay is not None:
+                _introduce(health, target.identity, target.credential, self._hearsay)
             if len(self._known) > MOST:
                 forget_one(self._known)
         return health
 
     def keep(self, targets: Iterable[Target]) -> None:
         """Forget the deployments that are not among a new table's; those that are stay as they are."""
-        self._known = kept(self._known, targets)
+        those = list(targets)
+        self._known = kept(self._known, those)
+        if self._hearsay is not None:
+            credentials = {target.identity[:2]: target.credential for target in those}
+            for identity, health in self._known.items():
+                _introduce(health, identity, credentials[identity[:2]], self._hearsay)
         # The names of groups are the table's as well, so they must not pile up over many tables.
         self._panicked.clear()
 
@@ -134,3 +163,14 @@ class Healths:
         if silent and last is not None:
             wait = min(wait, last + self._rules.panic_every - now)
         return Arranged((), wait, bool(known) and all(health.cooling(now) for _, health in known))
+
+
+def _introduce(health: Health, identity: Identity, credential: Credential, hearsay: Hearsay) -> None:
+    """Call a deployment what every process calls it that uses it with this credential, and catch up on what is said."""
+    name = credential.seal(*identity)
+    if name == health.name:
+        return
+    health.name = name
+    health.say = hearsay.say if credential.source is None else hearsay.say_unless_refused
+    for word in hearsay.about(name):
+        health.told(hearsay.clock(), word.kind, word.seconds)

@@ -149,6 +149,11 @@ class Metrics:
         """Count a request that was refused for the gateway's own sake."""
         self._sheds[reason]()
 
+    def shared(self, up: Callable[[], bool]) -> None:
+        """Show from now on whether what processes share can be reached."""
+        gauge = self._gauge("shared_state_up", "1 while other processes are told what vendors say.", ())
+        gauge.set_function(lambda: float(up()))
+
     def lag(self, seconds: float) -> None:
         """The event loop's worst lag of the last second."""
         self._lag(seconds)

@@ -35,16 +35,19 @@ class Operated(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What one process is about: `left_alone` are the deployments it does not ask, with the seconds until it may."""
+    """What one process is about: `left_alone` are the deployments it does not ask, with the seconds until it may, and
+    `shared` says whether it reaches what it shares with others: off, up or alone."""
 
     ready: bool
     in_flight: int
     log_lines_dropped: int
     left_alone: Mapping[str, float]
+    shared: str = "off"
 
 
 def together(moments: Iterable[Moment]) -> Moment:
-    """What several processes are about: ready as soon as one is, and each deployment left alone for the longest."""
+    """What several processes are about: ready as soon as one is, each deployment left alone for the longest, and up as
+    long as no one is alone."""
     those = list(moments)
     longest: dict[str, float] = {}
     for moment in those:
@@ -55,6 +58,7 @@ def together(moments: Iterable[Moment]) -> Moment:
         sum(moment.in_flight for moment in those),
         sum(moment.log_lines_dropped for moment in those),
         longest,
+        next((moment.shared for moment in those if moment.shared != "up"), "up") if those else "off",
     )
 
 
@@ -69,6 +73,7 @@ def facts_of(snapshot: Snapshot, moment: Moment) -> dict[str, object]:
         "teams": sorted(snapshot.teams),
         "routes": sorted(snapshot.routes),
         "deployments": sorted(target.label for target in snapshot.targets()),
+        "shared": moment.shared,
         "left_alone": [f"{name}, {wait:.1f} s" for name, wait in sorted(moment.left_alone.items())],
     }
 
@@ -90,7 +95,7 @@ class OneProcess:
     def moment(self) -> Moment:
         """What it is about now."""
         gateway = self._gateway
-        return Moment(gateway.ready, gateway.in_flight, self._lines.dropped, gateway.left_alone())
+        return Moment(gateway.ready, gateway.in_flight, self._lines.dropped, gateway.left_alone(), gateway.shared)
 
     async def facts(self) -> dict[str, object]:
         """See Operated."""

@@ -164,8 +164,8 @@ class Reloader:
 
 
 def _needs_restart(old: Server, new: Server) -> tuple[str, ...]:
-    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "watch", "log", "drain_grace", "drain_timeout")
-    changed = [name for name in fixed if getattr(old, name) != getattr(new, name)]
+    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "watch", "log")
+    changed = [name for name in (*fixed, "drain_grace", "drain_timeout") if getattr(old, name) != getattr(new, name)]
     # Other files are taken as they come; whether there is TLS at all is the listener's.
     if (old.tls is None) != (new.tls is None):
         changed.append("tls")

@@ -86,7 +86,7 @@ async def work(link: socket.socket) -> None:
             send(writer, number, word, str(error).encode())
             await closed(writer)
             return
-        await stack.enter_async_context(background(app.work()))
+        await stack.enter_async_context(background(app.work))
         gc.freeze()
         send(writer, number, word)
 

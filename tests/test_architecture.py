@@ -19,7 +19,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "proxy": frozenset(
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
-        | {"azure", "botocore", "genai_prices", "google"}
+        | {"azure", "botocore", "genai_prices", "google", "redis"}
     ),
 }
 
@@ -34,6 +34,7 @@ IMPURE = frozenset(
 PURE_PROXY = frozenset(
     {"proxy/snapshot.py", "proxy/routing.py", "proxy/policies.py", "proxy/load.py", "proxy/candidates.py"}
     | {"proxy/health.py", "proxy/healths.py", "proxy/awaited.py", "proxy/outcomes.py"}
+    | {"proxy/hearsay.py", "proxy/standing.py"}
 )
 PURE_PROXY_FOLDER = "proxy/surfaces/"
 
@@ -53,19 +54,23 @@ HOMES: Mapping[str, str] = {
     "google": "proxy/credentials/google.py",
     "jsonschema_rs": "providers/guided_compile.py",
     "prometheus_client": "proxy/metrics.py",
+    "redis": "proxy/shared.py",
     "tenacity": "proxy/retries.py",
 }
 
-# What vendors publish for Python. `google` itself is a namespace that others share.
+# What vendors publish for Python, and Redis. `google` itself is a namespace that others share.
 VENDORS = frozenset(
     {"anthropic", "azure.core", "azure.identity", "boto3", "botocore", "cohere", "genai_prices", "google.auth"}
     | {"google.genai", "groq"}
     | {"huggingface_hub", "mistralai", "msal", "ollama", "openai", "requests", "text_generation", "together", "urllib3"}
+    | {"redis"}
 )
 
-# Where a secret becomes text: a header for the socket, a signature, the client's own credential at a token endpoint.
+# Where a secret becomes text: a header for the socket, a signature, the client's own credential at a token endpoint or
+# at Redis.
 MAY_REVEAL = frozenset(
     {"providers/auth.py", "providers/sigv4.py", "proxy/credentials/aws.py", "proxy/credentials/oidc.py"}
+    | {"proxy/shared.py"}
 )
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "providers", "proxy")
 RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson", "jsonschema-rs"}
 RUNTIME_LOCK, CLOUDS_LOCK, DEV_LOCK = LOCKS = ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock")
-CLOUDS = ("aws", "azure", "gcp")
-"""The extras that fetch credentials, which the second lock holds beside the runtime's."""
+CLOUDS = ("aws", "azure", "gcp", "redis")
+"""The extras that fetch credentials, and what processes share: the second lock holds them beside the runtime's."""
 
 
 def project() -> dict[str, Any]:  # Any: TOML, as it is written

@@ -1,6 +1,6 @@
-"""The libraries of vendors that fetch credentials, and what to install for one that is missing.
+"""The libraries that only some tables need, and what to install for one that is missing.
 
-Never imports them: only the fetches do, in their threads, when a table needs them.
+Never imports them: only what uses them does, when a table needs it.
 """
 
 import logging
@@ -25,6 +25,9 @@ EXTRAS: Final[Mapping[str, Extra]] = {
 }
 """By the kind of credentials. OIDC needs none."""
 
+REDIS: Final = Extra("redis", ("redis",))
+"""For what processes share."""
+
 
 ODD: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 """What a vendor's library lets through, besides its own errors, when a file or an answer makes no sense to it."""
@@ -33,9 +36,14 @@ ODD: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, Val
 def missing(kind: str) -> str | None:
     """What to install for this kind of credentials; None when it is there."""
     extra = EXTRAS.get(kind)
-    if extra is None or all(_present(module) for module in extra.modules):
+    return None if extra is None else without(extra, f"credentials of the kind {kind} need")
+
+
+def without(extra: Extra, need: str) -> str | None:
+    """Who needs an extra that is not there, and what to install; None when it is there."""
+    if all(_present(module) for module in extra.modules):
         return None
-    return f"credentials of the kind {kind} need an extra: pip install 'dragoman[{extra.name}]'"
+    return f"{need} an extra: pip install 'dragoman[{extra.name}]'"
 
 
 def _present(module: str) -> bool:

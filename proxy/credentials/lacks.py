@@ -1,4 +1,4 @@
-"""What is not there of the credentials that a table speaks of, found without a network.
+"""What is not there of the credentials and the libraries that a table speaks of, found without a network.
 
 Never fetches, and never repeats a value of the table, which may have come out of a reference.
 
@@ -21,7 +21,7 @@ from config.problems import Problem
 from config.settings import effective
 from providers.auth import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from providers.dialect import Target
-from proxy.credentials.extras import missing
+from proxy.credentials.extras import REDIS, missing, without
 from proxy.snapshot import Snapshot
 
 Env = Mapping[str, str]
@@ -81,7 +81,7 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Lacks:
-    """What is missing of a table's credentials, each at its place: what cannot work, and what may not."""
+    """What is missing, each at its place: what cannot work, and what may not."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
@@ -99,9 +99,15 @@ def lacks(loaded: Loaded, snapshot: Snapshot, env: Env) -> Lacks:
         found[source] = None if lack is None else (_problem(loaded, target, lack), lack)
     told = [each for each in found.values() if each is not None]
     return Lacks(
-        tuple(sorted({problem for problem, lack in told if lack.certain})),
+        tuple(sorted({*_shared(loaded), *(problem for problem, lack in told if lack.certain)})),
         tuple(sorted({problem for problem, lack in told if not lack.certain})),
     )
+
+
+def _shared(loaded: Loaded) -> Iterator[Problem]:
+    place: Place = ("server", "shared")
+    if loaded.config.server.shared is not None and (lack := without(REDIS, "what processes share needs")):
+        yield Problem.at(loaded.locate(place), place, lack)
 
 
 def _problem(loaded: Loaded, target: Target, lack: Lack) -> Problem:

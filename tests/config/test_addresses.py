@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.addresses import Reach, address_fault, listens_on_loopback, reach, url_fault
+from config.addresses import Reach, address_fault, listens_on_loopback, reach, redis_fault, url_fault
 
 
 @pytest.mark.parametrize(
@@ -131,3 +131,60 @@ def test_any_text_is_judged(text: str) -> None:
 @given(st.ip_addresses())
 def test_every_address_lies_somewhere_and_a_mapped_one_where_it_maps(address: object) -> None:
     assert reach(str(address)) != "unknown"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://cache",
+        "redis://cache:6379/0",
+        "rediss://user:p%40ss@cache.internal:6380/15",
+        "redis://:secret@10.0.0.1/",
+        "redis://[::1]:6379",
+        "unix:///run/redis.sock",
+        "unix://user:secret@/run/redis.sock",
+    ],
+)
+def test_an_address_of_redis_is_one(url: str) -> None:
+    assert redis_fault(url) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("", "must begin"),
+        ("cache:6379", "must begin"),
+        ("http://cache", "must begin"),
+        ("redis:///0", "must begin"),
+        ("redis://:secret@", "must begin"),
+        ("unix://", "whole path"),
+        ("unix:///", "whole path"),
+        ("unix://run/redis.sock", "whole path"),
+        ("redis://ca che", "spaces"),
+        ("redis://cäche", "spaces"),
+        ("redis://:sec\\ret@cache", "backslashes"),
+        ("redis://cache:x", "well-formed"),
+        ("redis://:se[cret@cache", "well-formed"),
+        ("redis://:sec/ret@cache", "well-formed"),
+        ("redis://:sec?ret@cache", "well-formed"),
+        ("redis://cache?socket_timeout=9", "options"),
+        ("unix:///run/redis.sock?db=1", "options"),
+        ("redis://cache#secret", "fragment"),
+        ("redis://cache/secret", "number of a database"),
+        ("redis://cache/0/1", "number of a database"),
+        ("redis://cache:0", "port"),
+        ("redis://cache:", "port"),
+        ("redis://169.254.169.254", "no host"),
+    ],
+)
+def test_any_other_address_of_redis_is_refused_without_repeating_it(url: str, fault: str) -> None:
+    told = redis_fault(url)
+    assert told is not None
+    assert fault in told
+    assert "secret" not in told
+
+
+@given(st.text())
+def test_any_text_is_judged_as_an_address_of_redis(text: str) -> None:
+    assert redis_fault(text) != ""
+    assert redis_fault(f"redis://{text}") != ""

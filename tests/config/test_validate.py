@@ -21,6 +21,17 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "models: {v/m: {deployments: {a: {wieght: 1}}}}",
             "2:34 models.v/m.deployments.a.wieght: unknown key; did you mean weight?",
         ),
+        ("server: {shared: {}}", "2:10 server.shared.redis: required key is missing"),
+        (
+            "server: {shared: {redis: localhost:6379}}",
+            "2:26 server.shared.redis: must begin with redis://, rediss:// (TLS) or unix://, such as "
+            "redis://cache.internal:6379/0",
+        ),
+        (
+            'server: {shared: {redis: "redis://h", prefix: "a b"}}',
+            "2:47 server.shared.prefix: a prefix must be 1 to 64 letters, digits, '.', '_' or '-', the first a letter "
+            "or digit",
+        ),
         (
             "defaults: {timeouts: {first_token: 1s}}",
             "2:23 defaults.timeouts.first_token: unknown key; did you mean first_event?",

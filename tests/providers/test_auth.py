@@ -1,6 +1,7 @@
 """Credentials: the right header in clear, and no other way to the secret."""
 
 import logging
+import re
 import traceback
 from dataclasses import replace
 
@@ -78,7 +79,13 @@ def test_a_secret_that_could_be_any_word_stays() -> None:
 
 OIDC = OidcSource("https://id.example/token", "gateway", SecretStr(SECRET), "a b", allow_private=True)
 KEY = ExchangeSource("https://id.example/token", SecretStr(SECRET))
-SOURCES = [AwsSource("bedrock", "eu-central-1", "prod"), GoogleSource("scope"), EntraSource("scope", "me"), OIDC, KEY]
+SOURCES: list[Source] = [
+    AwsSource("bedrock", "eu-central-1", "prod"),
+    GoogleSource("scope"),
+    EntraSource("scope", "me"),
+    OIDC,
+    KEY,
+]
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -98,3 +105,25 @@ def test_equal_sources_are_one_and_a_changed_secret_makes_another() -> None:
     assert {OIDC: 1, again: 2} == {OIDC: 2}
     assert changed != OIDC
     assert len({*SOURCES, changed}) == len(SOURCES) + 1
+
+
+def test_a_seal_tells_credentials_and_words_apart_and_shows_neither() -> None:
+    sources: list[Source] = [*SOURCES, replace(OIDC, client_secret=SecretStr("other"))]
+    kinds = [
+        Credential(),
+        BEARER,
+        HEADER,
+        replace(BEARER, key=SecretStr("other")),
+        replace(BEARER, static={}),
+        *(Credential(static=STATIC, source=source) for source in sources),
+    ]
+    words = [("a", "b"), ("a", "c"), ("a b", ""), ("a", "b", "")]
+    seals = {credential.seal(*each) for credential in kinds for each in words}
+    assert len(seals) == len(kinds) * len(words)
+    assert all(re.fullmatch(r"[0-9a-f]{32}", seal) for seal in seals)
+
+
+@pytest.mark.parametrize("credential", [Credential(), BEARER, HEADER, Credential(source=OIDC), Credential(source=KEY)])
+def test_the_same_credential_makes_the_same_seal(credential: Credential) -> None:
+    again = replace(credential, static={name.upper(): SecretStr(OTHER) for name in credential.static})
+    assert credential.seal("a", "b") == again.seal("a", "b") == credential.seal("a", "b")

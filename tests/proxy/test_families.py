@@ -26,10 +26,15 @@ def test_what_was_counted_is_added_series_by_series() -> None:
     assert dict(found.samples) == {(name, (("team", "a"),)): 5, (name, (("team", "b"),)): 7}
 
 
-@pytest.mark.parametrize(
-    ("name", "whole"),
-    [("dragoman_inflight_requests", 5), ("dragoman_deployment_state", 3), ("dragoman_event_loop_lag_seconds", 3)],
-)
+WHOLES = {
+    "dragoman_inflight_requests": 5,
+    "dragoman_deployment_state": 3,
+    "dragoman_event_loop_lag_seconds": 3,
+    "dragoman_shared_state_up": 2,
+}
+
+
+@pytest.mark.parametrize(("name", "whole"), WHOLES.items())
 def test_of_what_was_measured_there_are_parts_or_the_worst(name: str, whole: float) -> None:
     (found,) = merged([], [[gauge(name, 3)], [gauge(name, 2)]])
     assert found.samples == (((name, ()), whole),)

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from pydantic import SecretStr
 
+from providers.auth import Credential, EntraSource
+from providers.dialect import Target
 from providers.failure import Failure, FailureKind
 from proxy.health import Answer, Health, HealthRules, State
 from proxy.healths import Arranged, Healths
+from proxy.hearsay import Hearsay, Word, member
 from tests.providers.dialects.openai_kit import target
 from tests.proxy.health_kit import RULES, fail, middle, succeed
 
@@ -204,3 +208,89 @@ def test_who_is_left_alone_is_told_with_how_long() -> None:
     healths.of(B).begin(0.0, Answer.WHOLE).succeeded(0.0)
     assert dict(healths.waits(1.0)) == {A.label: 4.0}
     assert dict(healths.waits(6.0)) == {}
+
+
+# What several processes share ----------------------------------------------------------------------------------------
+
+
+def process(*targets: Target) -> tuple[Healths, Hearsay]:
+    """What one of several processes knows that has asked these."""
+    healths, hearsay = registry(), Hearsay(lambda: 0.0, lambda: None)
+    healths.share(hearsay)
+    for each in targets:
+        healths.of(each)
+    return healths, hearsay
+
+
+def tell(hearsay: Hearsay, to: Hearsay) -> tuple[Word, ...]:
+    """Carry what the one has to say to the other."""
+    entries = [part for topic, left in hearsay.outgoing().items() for part in (member(topic).encode(), b"%d" % left)]
+    return to.incoming([0, entries], {}).words
+
+
+def keyed(key: str) -> Credential:
+    """A key of the operator's."""
+    return Credential("bearer", key=SecretStr(key))
+
+
+MINE, OTHERS = replace(A, credential=keyed("mine")), replace(A, credential=keyed("others"))
+
+
+def test_a_process_alone_tells_nobody() -> None:
+    healths = registry()
+    cool(healths.of(A), 0.0, 20.0)
+    assert (healths.shared, healths.of(A).say, healths.of(A).name) == ("off", None, "")
+
+
+def test_what_one_process_is_told_holds_for_the_same_deployment_of_the_others() -> None:
+    (mine, said), (yours, heard) = process(MINE, B), process(MINE, B)
+    cool(mine.of(MINE), 0.0, 20.0)
+    yours.hear(tell(said, heard), 1.0)
+    assert [yours.of(each).wait(1.0) for each in (MINE, B, C)] == [20.0, 0.0, 0.0]
+    assert yours.arrange("g", (MINE, B), 1.0).ready == (B,)
+    assert heard.outgoing() == {}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [OTHERS, replace(MINE, base_url="https://b.example"), replace(MINE, deployment="b"), replace(MINE, row="v/*")],
+)
+def test_another_key_address_or_name_is_another_deployment(other: Target) -> None:
+    (mine, said), (yours, heard) = process(MINE), process(other)
+    cool(mine.of(MINE), 0.0, 20.0)
+    yours.hear(tell(said, heard), 1.0)
+    assert yours.of(other).admits(1.0)
+
+
+def test_a_deployment_that_is_met_later_is_left_alone_from_the_start() -> None:
+    (mine, said), (yours, heard) = process(MINE), process()
+    cool(mine.of(MINE), 0.0, 20.0)
+    yours.hear(tell(said, heard), 0.0)
+    assert yours.arrange("g", (MINE, B), 0.0).ready == (B,)
+
+
+def test_a_key_that_a_new_table_brings_is_another_s_word_no_more() -> None:
+    (mine, said), (yours, heard) = process(MINE), process(OTHERS)
+    yours.keep([MINE])
+    cool(mine.of(MINE), 0.0, 20.0)
+    yours.hear(tell(said, heard), 0.0)
+    assert yours.of(MINE).wait(0.0) == 20.0
+    cool(yours.of(MINE), 0.0, 50.0)
+    assert {name for name, _ in heard.outgoing()} == {mine.of(MINE).name}
+
+
+def test_that_a_fetched_credential_was_refused_is_not_told() -> None:
+    for source, kinds in ((None, {FailureKind.AUTH}), (EntraSource("scope"), set())):
+        each = replace(A, credential=Credential(source=source))
+        healths, hearsay = process(each)
+        fail(healths.of(each), 0.0, Failure(FailureKind.AUTH, "no", 401))
+        assert {kind for _, kind in hearsay.outgoing()} == kinds
+        cool(healths.of(each), 0.0, 20.0)
+        assert {kind for _, kind in hearsay.outgoing()} == {*kinds, FailureKind.RATE_LIMITED}
+
+
+def test_whether_others_can_be_reached_is_shown() -> None:
+    healths, hearsay = process()
+    for up, shown in ((False, "alone"), (True, "up"), (False, "alone")):
+        hearsay.up = up
+        assert healths.shared == shown

@@ -261,3 +261,12 @@ def test_what_goes_elsewhere_and_what_is_not_tried_again_are_counted_by_names_of
     found = series(metrics)
     assert found["dragoman_fallbacks_total{model=v/m,reason=timeout}"] == 1
     assert found["dragoman_retry_budget_denied_total{model=v/m}"] == 1
+
+
+def test_what_processes_share_is_shown_where_they_share_as_it_is_when_it_is_shown() -> None:
+    metrics, up = Metrics(), [True]
+    assert b"shared_state" not in metrics.render()
+    metrics.shared(lambda: up[0])
+    assert b"dragoman_shared_state_up 1.0" in metrics.render()
+    up[0] = False
+    assert b"dragoman_shared_state_up 0.0" in metrics.render()

@@ -231,6 +231,7 @@ CHANGES = {
     "admin": "admin: {port: 1234}",
     "max_body": "max_body: 2MiB",
     "limits": "limits: {streams: 7}",
+    "shared": 'shared: {redis: "redis://127.0.0.1:1"}',
     "drain_grace": "drain_grace: 3s",
     "drain_timeout": "drain_timeout: 3s",
     "watch": "watch: false",

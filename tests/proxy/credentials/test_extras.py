@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from proxy.credentials.extras import EXTRAS, missing, silence
+from proxy.credentials.extras import EXTRAS, REDIS, missing, silence, without
 from tests.test_packaging import project
 
 
@@ -40,7 +40,13 @@ def test_a_package_that_is_not_there_at_all_is_missing_too(package: str, monkeyp
 
 def test_every_extra_that_is_named_is_one_of_the_distribution_s() -> None:
     declared = project()["project"]["optional-dependencies"]
-    assert {extra.name for extra in EXTRAS.values()} <= declared.keys()
+    assert {extra.name for extra in (*EXTRAS.values(), REDIS)} <= declared.keys()
+
+
+def test_whoever_needs_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert without(REDIS, "this needs") is None
+    monkeypatch.setitem(sys.modules, "redis", None)
+    assert without(REDIS, "this needs") == "this needs an extra: pip install 'dragoman[redis]'"
 
 
 def test_a_library_that_was_silenced_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -251,3 +251,13 @@ def test_a_table_of_keys_lacks_nothing(tmp_path: Path) -> None:
     table = loaded("vendors: {openai: {api_key: k}}\nmodels: {openai/m: {}}")
     found = lacks(table, build_snapshot(table), {})
     assert (found.problems, found.warnings) == ((), ())
+
+
+def test_what_processes_share_needs_a_library_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = loaded('server: {shared: {redis: "redis://:canary@h"}}\nmodels: {mock/echo: {}}\nvendors: {mock: {}}')
+    assert lacks(table, build_snapshot(table), {}).problems == ()
+    monkeypatch.setitem(sys.modules, "redis", None)
+    (problem,) = lacks(table, build_snapshot(table), {}).problems
+    assert str(problem) == (
+        "table.yaml:2:18 server.shared: what processes share needs an extra: pip install 'dragoman[redis]'"
+    )

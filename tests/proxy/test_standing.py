@@ -1,0 +1,93 @@
+"""When something lost is asked again, and which changes are told."""
+
+import pytest
+
+from proxy.standing import LINES, LINES_IN, Condition, Standing
+
+
+def lost() -> Standing:
+    """It answered once, and then no more."""
+    standing = Standing()
+    standing.answered(Condition.UP)
+    for _ in range(5):
+        standing.missed()
+    return standing
+
+
+def test_of_one_that_has_not_been_asked_nothing_is_known_or_said() -> None:
+    standing = Standing()
+    assert (standing.up, standing.unknown, standing.news(0.0)) == (False, True, None)
+
+
+def test_one_that_answers_is_asked_every_second_and_nothing_is_said() -> None:
+    standing = Standing()
+    assert standing.answered(Condition.UP) == 1.0
+    assert (standing.up, standing.unknown, standing.news(0.0)) == (True, False, None)
+
+
+def test_it_is_lost_after_five_misses_in_a_row_and_asked_ever_more_rarely() -> None:
+    standing = Standing()
+    standing.answered(Condition.UP)
+    for number, wait in enumerate([1.0, 1.0, 1.0, 1.0, 5.0, 10.0, 20.0, 30.0, 30.0, *[30.0] * 2000]):
+        assert standing.missed() == wait
+        assert (standing.up, standing.unknown) == (number < 4, True)
+
+
+def test_an_answer_between_starts_the_count_anew() -> None:
+    standing = Standing()
+    for _ in range(3):
+        assert [standing.missed() for _ in range(4)] == [1.0] * 4
+        standing.answered(Condition.UP)
+        assert standing.news(0.0) is None
+
+
+def test_one_that_never_answered_is_told_once_when_it_is_lost() -> None:
+    standing = Standing()
+    told = [(standing.missed(), standing.news(0.0))[1] for _ in range(9)]
+    assert told == [None] * 4 + [Condition.ALONE] + [None] * 4
+    assert not standing.up
+
+
+def test_a_loss_and_the_return_are_told_once_each() -> None:
+    standing = lost()
+    assert [standing.news(1.0), standing.news(2.0)] == [Condition.ALONE, None]
+    assert standing.answered(Condition.UP) == 1.0
+    assert [standing.news(3.0), standing.news(4.0)] == [Condition.UP, None]
+    assert standing.up
+
+
+def test_foreign_content_is_told_and_that_it_is_gone_is_not() -> None:
+    standing = Standing()
+    standing.answered(Condition.FOREIGN)
+    assert [standing.news(0.0), standing.news(0.0), standing.up] == [Condition.FOREIGN, None, True]
+    standing.answered(Condition.UP)
+    assert standing.news(1.0) is None
+    standing.answered(Condition.FOREIGN)
+    assert standing.news(2.0) is Condition.FOREIGN
+
+
+def flap(standing: Standing, now: float) -> Condition | None:
+    """Lose it, or have it back."""
+    if standing.up:
+        for _ in range(5):
+            standing.missed()
+    else:
+        standing.answered(Condition.UP)
+    return standing.news(now)
+
+
+def test_one_that_comes_and_goes_is_told_of_four_times_in_ten_minutes() -> None:
+    standing = Standing()
+    standing.answered(Condition.UP)
+    told = [flap(standing, float(second)) for second in range(0, int(LINES_IN), 10)]
+    assert [each for each in told if each] == [Condition.ALONE, Condition.UP] * (LINES // 2)
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_what_was_left_unsaid_is_said_when_there_is_room_if_it_still_holds(later: int) -> None:
+    standing = Standing()
+    standing.answered(Condition.UP)
+    for second in range(5 + later):
+        flap(standing, float(second))
+    assert standing.news(LINES_IN - 0.1) is None
+    assert standing.news(LINES_IN) is (None if standing.up else Condition.ALONE)
