@@ -3,18 +3,13 @@
 Numbers are stable: F50 was folded into F66.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from tests.faults.rig import Rig
 
 NUMBERS: Final = tuple(number for number in range(1, 71) if number != 50)
-
-NOT_RUN: Final[Mapping[int, str]] = {
-    66: "no process shares state with another, so there is no Redis to lose",
-}
-"""Faults of what the gateway does not have."""
 
 Test: TypeAlias = Callable[[Rig], Awaitable[None]]
 

@@ -11,6 +11,7 @@ from tests.trust import (
     load_drain,
     load_memory,
     load_reload,
+    load_shared,
     load_workers,
     soak,
 )
@@ -173,6 +174,19 @@ LOAD_FIGURES: tuple[Figure, ...] = (
             "error = internal()",
         ),
         2.0,
+    ),
+    Figure(
+        "R31",
+        "Redis refused, frozen, flapping",
+        "at most 5 requests 60 ms later than at one beside it without Redis, p99 at most 10 ms more; 1 to 4 log lines",
+        "N",
+        load_shared.r31,
+        Sabotage(
+            "proxy/shared.py",
+            "reply = await self._command(said)",
+            'reply = (__import__("time").sleep(0.1), await self._command(said))[1]',
+        ),
+        1.2,
     ),
     Figure(
         "R33",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.trust import load_dead, load_drain, load_memory, load_reload, load_workers
+from tests.trust import load_dead, load_drain, load_memory, load_reload, load_shared, load_workers
 from tests.trust.load_drain import Crowd
 
 
@@ -52,6 +52,14 @@ def test_a_vendor_that_is_killed_costs_no_client_an_answer_for_long(tmp_path: Pa
 
 def test_a_hanging_deployment_is_left_alone(tmp_path: Path) -> None:
     assert "100 requests" in load_dead.one_of_three_hanging(tmp_path, 100.0, 100, 5.0).value
+
+
+def test_a_lost_redis_is_told_of_and_delays_no_request(tmp_path: Path) -> None:
+    for name in ("sharing", "plain"):
+        (tmp_path / name).mkdir()
+    seen = uvloop.run(load_shared.beside(tmp_path, "redis://127.0.0.1:1", 20.0, 120))
+    assert (len(seen.sharing), len(seen.plain), seen.lines) == (120, 120, 1)
+    assert "0 failed of 120" in seen.text()
 
 
 def test_idle_streams_are_weighed(tmp_path: Path) -> None:

@@ -1,0 +1,185 @@
+"""F66: Redis, by which processes share what vendors say, is refused, frozen, slow, started anew; and is not.
+
+Never what is done with such words: tests/proxy/test_shared.py has that.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from io import BytesIO
+from typing import Final
+from unittest.mock import patch
+
+from providers.unified import JsonObject
+from proxy.app import Listen, Running, running
+from proxy.reload import Source
+from tests.faults.checks import good, refusal
+from tests.faults.lifecycle import PATIENT, listening
+from tests.faults.process import UVLOOP
+from tests.faults.registry import fault, single_fault
+from tests.faults.rig import AUTH, COUNTED, OPERATOR_KEY, Rig
+from tests.proxy.raw_client import Answer, exchange, request
+from tests.support.gateway import ROOT, SERVER, running_gateway
+from tests.support.redis import NOTHING, FakeRedis, answering, fake_redis, frozen, real_redis
+from tests.support.script import Script
+from tests.support.wire import json_answer
+
+LIMITED: Final[Script] = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "60")])
+SHARED: Final = PATIENT.replace("server: {", 'server: {shared: {redis: "${REDIS}"}, ')
+ASKED: Final = 25
+"""Requests before and after the loss is noticed."""
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """The built-in waits between two commands would make each case take ten seconds."""
+    with patch.multiple("proxy.standing", EVERY=0.1, FIRST_WAIT=0.3, LONGEST_WAIT=0.3):
+        yield
+
+
+@asynccontextmanager
+async def sharing(rig: Rig, redis: str) -> AsyncIterator[Running]:
+    """Another gateway before the vendors of a rig, which shares what they say at this address."""
+    path = rig.path.parent / "sharing.yaml"
+    path.write_text(SHARED, encoding="utf-8")
+    environment = {"KEY": OPERATOR_KEY, "ONE": str(rig.one.port), "TWO": str(rig.two.port), "REDIS": redis}
+    source = Source(path, environment)
+    with hurried():
+        async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), BytesIO(), COUNTED) as app:
+            yield app
+
+
+async def ask(url: str, model: str, stream: bool = False) -> Answer:
+    """The answer of a gateway at this address."""
+    body: JsonObject = {"model": model, "prompt": "hi", "stream": stream}
+    return await exchange(int(url.rpartition(":")[2]), request("POST", "/v1/completions", body, AUTH))
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    """Wait until something is so; the case has a limit."""
+    while not reached():  # noqa: ASYNC110 - what is waited for tells no one
+        await asyncio.sleep(0.005)
+
+
+async def served_alone(rig: Rig, redis: str) -> None:
+    """Requests are answered while it is found out that nobody shares, and afterwards; that is said once."""
+    with listening() as told:
+        async with sharing(rig, f"redis://:{OPERATOR_KEY}@{redis}") as app:
+            shared = app.dispatcher.deployments.healths
+            for _ in range(ASKED):
+                assert good(await ask(app.url, "both", rig.stream), rig.stream) == "one"
+            await until(lambda: bool(told))
+            for _ in range(ASKED):
+                assert good(await ask(app.url, "both", rig.stream), rig.stream) == "one"
+            assert shared.shared == "alone"
+            rig.one.answer(LIMITED)
+            assert good(await ask(app.url, "both", rig.stream), rig.stream) == "two"
+            assert [name for name, _ in shared.waits(app.dispatcher.clock())] == ["one/m/default"]
+    assert told == [f"shared state at {redis} does not answer; going on alone"]
+
+
+@fault(66)
+async def redis_that_accepts_and_never_answers(rig: Rig) -> None:
+    async with fake_redis(frozen) as fake:
+        await served_alone(rig, f"127.0.0.1:{fake.port}")
+        assert fake.connections >= 5
+
+
+@fault(66)
+async def redis_that_refuses(rig: Rig) -> None:
+    async with fake_redis(frozen) as fake:
+        port = fake.port
+    await served_alone(rig, f"127.0.0.1:{port}")
+
+
+@single_fault(66)
+async def redis_that_is_slower_than_its_limit(rig: Rig) -> None:
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(65536):
+            await asyncio.sleep(0.2)
+            writer.write(b"+OK\r\n+OK\r\n" + NOTHING)
+
+    async with fake_redis(slow) as fake:
+        await served_alone(rig, f"127.0.0.1:{fake.port}")
+
+
+@single_fault(66)
+async def redis_that_comes_and_goes(rig: Rig) -> None:
+    """Each answer is followed by five that make no sense, so that it is lost and found again and again."""
+    replies = [*[b"+OK\r\n"] * 5, NOTHING] * 20
+
+    def reply() -> bytes:
+        return replies.pop() if replies else NOTHING
+
+    with listening() as told:
+        async with fake_redis(answering(reply)) as fake, sharing(rig, fake.url) as app:
+            await until(lambda: len(replies) <= 120 - 4 * 6)
+            assert good(await ask(app.url, "both"), False) == "one"
+            assert isinstance(fake, FakeRedis)
+    lost, found = "does not answer; going on alone", "answers again"
+    assert told == [f"shared state at 127.0.0.1:{fake.port} {word}" for word in (lost, found, lost, found)]
+
+
+@single_fault(66)
+async def redis_that_is_started_anew(rig: Rig) -> None:
+    with listening() as told, real_redis(rig.path.parent) as redis:
+        async with sharing(rig, redis.url) as mine, sharing(rig, redis.url) as yours:
+            healths = [app.dispatcher.deployments.healths for app in (mine, yours)]
+            await until(lambda: all(each.shared == "up" for each in healths))
+            redis.stop()
+            assert good(await ask(mine.url, "both"), False) == "one"
+            await until(lambda: all(each.shared == "alone" for each in healths))
+            rig.one.answer(LIMITED)
+            assert good(await ask(mine.url, "both"), False) == "two"
+            redis.start()
+            await until(lambda: all(each.shared == "up" for each in healths))
+            # What was said meanwhile is said now.
+            await until(lambda: has_heard(yours))
+            before = len(rig.one.requests)
+            assert good(await ask(yours.url, "both"), False) == "two"
+            assert len(rig.one.requests) == before
+    assert len(told) == 4
+
+
+def has_heard(app: Running) -> bool:
+    """Whether a gateway that has not asked it knows by now that the vendor wants to be left alone."""
+    hearsay = app.dispatcher.deployments.healths._hearsay
+    return hearsay is not None and bool(hearsay._known)
+
+
+@single_fault(66)
+async def vendor_that_tells_one_of_two_processes_to_wait(rig: Rig) -> None:
+    """Redis is well: the other process leaves the vendor alone without having asked."""
+    loop = asyncio.get_running_loop()
+    with real_redis(rig.path.parent) as redis:
+        lines = [line for line in PATIENT.splitlines() if not line.startswith("server:")]
+        table = "\n".join([*lines, *SERVER.splitlines(), "  watch: false", '  shared: {redis: "${REDIS}"}'])
+        first = UVLOOP if type(loop).__module__ == "uvloop" else ""
+        async with AsyncExitStack() as stack:
+            gateways = []
+            for name in ("mine", "yours"):
+                folder = rig.path.parent / name
+                folder.mkdir()
+                (folder / "sitecustomize.py").write_text(first, encoding="utf-8")
+                environment = {
+                    "KEY": OPERATOR_KEY,
+                    "ONE": str(rig.one.port),
+                    "TWO": str(rig.two.port),
+                    "REDIS": redis.url,
+                    "PYTHONPATH": f"{folder}:{ROOT}",
+                }
+                gateways.append(await stack.enter_async_context(running_gateway(table, folder, environment)))
+            mine, yours = gateways
+            rig.one.answer(LIMITED)
+            assert refusal(await ask(mine.url, "one/m")) == (429, "rate_limit_exceeded")
+            told = loop.time()
+            await until(lambda: redis.command("ZCARD", "dragoman:told:1") == [":1"])
+            await asyncio.sleep(1.1)
+            before = len(rig.one.requests)
+            assert good(await ask(yours.url, "both"), False) == "two"
+            alone = await ask(yours.url, "one/m")
+            assert refusal(alone) == (429, "rate_limit_exceeded")
+            assert 60 - (loop.time() - told) - 1 <= int(alone.headers["retry-after"]) <= 60
+            assert len(rig.one.requests) == before == 1
+            assert (await yours.metrics())["dragoman_shared_state_up"] == 1.0
+            assert OPERATOR_KEY not in "".join(redis.command("ZRANGE", "dragoman:told:1", "0", "-1"))

@@ -1,0 +1,143 @@
+"""What a Redis that is refused, frozen, or comes and goes costs the requests of a gateway that shares by it (R31).
+
+Never what is shared: only what is seen of the requests and of the log.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+
+from tests.support.gateway import SERVER, free_ports, running_gateway
+from tests.support.redis import NOTHING, answering, fake_redis, frozen
+from tests.support.vendor import FakeVendor
+from tests.trust.figure import Result
+from tests.trust.load_client import Ended, ask, asking, failures, paced, quantile
+from tests.trust.load_rig import apart, port_of, quick, table
+
+LATER = 0.06
+"""Seconds that a few requests may take longer."""
+
+FEW = 5
+SLOWER_BY = 0.01
+"""Seconds that the slowest hundredth of all requests may take longer, for the noise of the machine."""
+
+MOST_LINES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How requests ended at a gateway that shares, and those that were sent at the same times to one that does not;
+    and the lines of the first about it."""
+
+    sharing: list[Ended]
+    plain: list[Ended]
+    lines: int
+
+    @property
+    def later(self) -> int:
+        """Requests that took so much longer than their twin; less those whose twin did, for a machine that is busy
+        with other things."""
+        differences = [mine.seconds - twin.seconds for mine, twin in zip(self.sharing, self.plain, strict=True)]
+        return max(0, sum(each > LATER for each in differences) - sum(each < -LATER for each in differences))
+
+    @property
+    def tails(self) -> tuple[float, float]:
+        """The p99 of both in seconds."""
+        sharing, plain = (quantile([ended.seconds for ended in ends], 0.99) for ends in (self.sharing, self.plain))
+        return sharing, plain
+
+    @property
+    def good(self) -> bool:
+        """Whether nobody waited for what was lost, and the log tells of it briefly."""
+        sharing, plain = self.tails
+        well = all(ended.well for ended in (*self.sharing, *self.plain))
+        return well and self.later <= FEW and sharing <= plain + SLOWER_BY and 1 <= self.lines <= MOST_LINES
+
+    def text(self) -> str:
+        """As it is printed."""
+        sharing, plain = self.tails
+        return (
+            f"{failures(self.sharing)} failed of {len(self.sharing)}, {self.later} over {LATER * 1000:.0f} ms later "
+            f"than without, p99 {sharing * 1000:.1f} ms, without {plain * 1000:.1f} ms, {self.lines} lines"
+        )
+
+
+@asynccontextmanager
+async def nobody() -> AsyncIterator[str]:
+    """An address where nobody listens."""
+    (port,) = free_ports(1)
+    yield f"redis://127.0.0.1:{port}"
+
+
+@asynccontextmanager
+async def silent() -> AsyncIterator[str]:
+    """One that accepts and never answers."""
+    async with fake_redis(frozen) as fake:
+        yield fake.url
+
+
+@asynccontextmanager
+async def flapping() -> AsyncIterator[str]:
+    """One that answers every sixth command: it is lost, found when it is tried again, and lost."""
+    commands = 0
+
+    def reply() -> bytes:
+        nonlocal commands
+        commands += 1
+        return NOTHING if commands % 6 == 1 else b""
+
+    async with fake_redis(answering(reply)) as fake:
+        yield fake.url
+
+
+WAYS = {"refused": nobody, "frozen": silent, "flapping": flapping}
+
+
+async def beside(folder: Path, redis: str, rate: float, count: int) -> Seen:
+    """Requests at this rate to a gateway that shares there, and to one beside it that does not."""
+    async with FakeVendor(quick) as vendor, AsyncExitStack() as stack:
+        text = table({"fake": vendor.base_url}, ["fake/m: {}"]) + SERVER
+        both = []
+        for name, more in (("sharing", f'  shared: {{redis: "{redis}"}}\n'), ("plain", "")):
+            gateway = await stack.enter_async_context(running_gateway(text + more, folder / name))
+            stack.enter_context(apart(gateway.process.pid))
+            both.append(gateway)
+        twins: dict[int, Ended] = {}
+
+        async def one(number: int) -> Ended:
+            data = asking("fake/m", stream=number % 2 == 0)
+            mine, twins[number] = await asyncio.gather(*(ask(port_of(gateway), data, 30.0) for gateway in both))
+            return mine
+
+        sharing = await paced(rate, count, one)
+        plain = [twins[number] for number in range(count)]
+        return Seen(sharing, plain, both[0].messages().count("shared state"))
+
+
+async def lost(folder: Path, rate: float, count: int, long: int) -> dict[str, Seen]:
+    """Each way to lose it; `long` requests before the one that comes and goes."""
+    seen = {}
+    for name, way in WAYS.items():
+        async with way() as redis:
+            seen[name] = await beside(folder / name, redis, rate, long if way is flapping else count)
+    return seen
+
+
+def losing(folder: Path, rate: float, count: int, long: int) -> Result:
+    """The figure for so many requests."""
+    for name in WAYS:
+        (folder / name / "sharing").mkdir(parents=True)
+        (folder / name / "plain").mkdir()
+    seen = uvloop.run(lost(folder, rate, count, long))
+    return Result(
+        "; ".join(f"{name}: {each.text()}" for name, each in seen.items()), all(each.good for each in seen.values())
+    )
+
+
+def r31(folder: Path) -> Result:
+    """Twelve seconds of each, and as long of the one that comes and goes as it takes to be lost four times."""
+    return losing(folder, 50.0, 600, 2250)
