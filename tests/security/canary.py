@@ -12,6 +12,7 @@ KINDS = (
     "file-key",
     "header-value",
     "client-secret",
+    "redis-password",
     "team-key",
     "wrong-key",
     "admin-token",

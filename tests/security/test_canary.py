@@ -31,6 +31,7 @@ ENVIRONMENT = {
     "HEADER_VALUE": canary("header-value"),
     "CLIENT_SECRET": canary("client-secret"),
     "ADMIN_TOKEN": canary("admin-token"),
+    "REDIS_PASSWORD": canary("redis-password"),
 }
 SECRETS = {**CANARIES, "fetched-token": TOKEN}
 TABLE = f"""\
@@ -40,6 +41,7 @@ server:
   admin:
     port: ${{ADMIN_PORT}}
     token: "${{ADMIN_TOKEN}}"
+  shared: {{redis: "redis://me:${{REDIS_PASSWORD}}@127.0.0.1:NOBODY"}}
 vendors:
   fake:
     profile: openai_compatible
