@@ -21,6 +21,7 @@ from proxy.healths import Healths
 from proxy.shared import SharedState
 from tests.providers.dialects.openai_kit import target
 from tests.proxy.health_kit import fail, middle
+from tests.security.test_tls import LOCAL, Authority, authority  # noqa: F401 - a fixture
 from tests.support.gateway import free_ports
 from tests.support.redis import NOTHING, FakeRedis, RealRedis, answering, bulk, fake_redis, frozen, real_redis
 
@@ -170,6 +171,24 @@ async def test_a_server_that_wants_a_password_gets_it_and_the_log_does_not(
             await until(lambda: "going on alone" in told.text)
             assert not wrong.state.up
     assert told.messages == [f"shared state at 127.0.0.1:{server.port} does not answer; going on alone"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_over_tls_the_server_has_to_prove_who_it_is(
+    known: bool,
+    authority: Authority,  # noqa: F811 - a fixture
+    tmp_path: Path,
+    told: pytest.LogCaptureFixture,
+) -> None:
+    (port,) = free_ports(1)
+    (authority if known else Authority()).server(tmp_path, *LOCAL)
+    pem = str(tmp_path / "server.pem")
+    files = ("--tls-cert-file", pem, "--tls-key-file", pem, "--tls-ca-cert-file", str(tmp_path / "trusted.pem"))
+    with real_redis(tmp_path, "--tls-port", str(port), *files, "--tls-auth-clients", "no"):
+        async with process(f"rediss://localhost:{port}") as one:
+            await until(lambda: one.state.up or bool(told.messages))
+            assert one.state.up is known
+    assert bool(told.messages) is not known
 
 
 async def test_one_that_freezes_and_one_that_is_started_anew_are_found_again(
