@@ -178,7 +178,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
     Figure(
         "R31",
         "Redis refused, frozen, flapping",
-        "at most 5 requests 60 ms later than at one beside it without Redis, p99 at most 10 ms more; 1 to 4 log lines",
+        "at most 5 requests 60 ms later than beside it without Redis, p99 at most 10 ms and 25 % more; 1 to 4 lines",
         "N",
         load_shared.r31,
         Sabotage(
