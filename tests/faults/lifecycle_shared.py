@@ -82,7 +82,7 @@ async def served_alone(rig: Rig, redis: str) -> None:
 async def redis_that_accepts_and_never_answers(rig: Rig) -> None:
     async with fake_redis(frozen) as fake:
         await served_alone(rig, f"127.0.0.1:{fake.port}")
-        assert fake.connections >= 5
+        assert fake.connections
 
 
 @fault(66)
