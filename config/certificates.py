@@ -14,8 +14,9 @@ from typing import Final
 
 from config.files import SourceFiles, UnreadableError, others_may_write
 from config.problems import Path, Problem
-from config.schema import GatewayConfig, Tls
+from config.schema import GatewayConfig
 from config.semantics import levels
+from config.server import Tls
 from config.tree import Node, value_position
 
 _CERT: Final[Path] = ("server", "tls", "cert")

@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
 
-from config.schema import Admin as AdminSettings
-from config.schema import Server, ServerLimits
+from config.server import Admin as AdminSettings
+from config.server import Server, ServerLimits
 from proxy.admin import Admin
 from proxy.admin import envelope as admin_envelope
 from proxy.admission import Admission, Lids, ShedRules

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from typing import Protocol
 
-from config.schema import Server
+from config.server import Server
 from proxy.deadlines import Phase
 from proxy.gateway import Gateway
 from proxy.server import PublicServer

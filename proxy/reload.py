@@ -15,8 +15,8 @@ from config.expiry import expiry_warnings
 from config.files import DISK, Store
 from config.loader import Examined, Loaded, Sources, examine_default, examine_file, fingerprint
 from config.problems import ConfigError, Problem
-from config.schema import Server
 from config.semantics import exposure_problems
+from config.server import Server
 from proxy.credentials.lacks import lacks
 from proxy.metrics import Metrics
 from proxy.snapshot import Snapshot, build_snapshot

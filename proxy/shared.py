@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from config.schema import Shared
+from config.server import Shared
 from providers.auth import reveal
 from proxy.background import Shared as Once
 from proxy.credentials.extras import ODD, silence

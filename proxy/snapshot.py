@@ -13,6 +13,7 @@ from typing import Literal
 from config import schema as config_schema
 from config.loader import Loaded
 from config.problems import ConfigError, Problem
+from config.server import SurfaceName, SurfaceSettings
 from config.settings import IMPLICIT_DEPLOYMENT, effective
 from providers.dialect import Target
 from providers.failure import FailureKind
@@ -146,8 +147,8 @@ def build_snapshot(loaded: Loaded) -> Snapshot:
 
 
 def _given(
-    surfaces: Mapping[config_schema.SurfaceName, config_schema.SurfaceSettings],
-    read: Callable[[config_schema.SurfaceSettings], str | None],
+    surfaces: Mapping[SurfaceName, SurfaceSettings],
+    read: Callable[[SurfaceSettings], str | None],
 ) -> dict[str, str]:
     return {name: value for name, settings in surfaces.items() if (value := read(settings))}
 

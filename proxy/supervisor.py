@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
-from config.schema import Server
+from config.server import Server
 from proxy.app import Listen, background, operating, prepare, reloads, scheme_of, url_of
 from proxy.ending import DRAINING, LAST_WORDS, SETTLE, Ending, end
 from proxy.families import merged

@@ -14,8 +14,8 @@ import yaml
 from typing_extensions import override
 
 from config.loader import Loaded, load_text
-from config.schema import Server
 from config.semantics import exposure_problems
+from config.server import Server
 from proxy.cli import argument_parser
 from proxy.server import HEALTH_PATHS
 from proxy.snapshot import build_snapshot

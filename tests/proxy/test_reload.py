@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from config.loader import Sources, fingerprint
 from config.problems import ConfigError
-from config.schema import Server
+from config.server import Server
 from proxy import reload as reload_module
 from proxy.live import Live
 from proxy.metrics import Metrics

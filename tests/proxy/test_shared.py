@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 from pydantic import SecretStr
 
-from config.schema import Shared
+from config.server import Shared
 from providers.auth import Credential
 from providers.dialect import Target
 from providers.failure import Failure, FailureKind
@@ -21,7 +21,8 @@ from proxy.healths import Healths
 from proxy.shared import SharedState
 from tests.providers.dialects.openai_kit import target
 from tests.proxy.health_kit import fail, middle
-from tests.security.test_tls import LOCAL, Authority, authority  # noqa: F401 - a fixture
+from tests.security.test_tls import authority  # noqa: F401 - a fixture
+from tests.support.authority import LOCAL, Authority
 from tests.support.gateway import free_ports
 from tests.support.redis import NOTHING, FakeRedis, RealRedis, answering, bulk, fake_redis, frozen, real_redis
 

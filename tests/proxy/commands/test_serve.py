@@ -12,7 +12,7 @@ import pytest
 from annotated_types import Ge, Le
 
 from config.problems import ConfigError
-from config.schema import Server
+from config.server import Server
 from proxy.app import Listen
 from proxy.cli import MOST_WORKERS, main
 from proxy.commands.serve import addresses, cannot_listen, serve

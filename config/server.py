@@ -1,0 +1,108 @@
+"""The shape of the `server` section: listeners, processes, limits, shutdown. Never a vendor, a model or a team."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from config.sections import Section
+from config.types import (
+    Count,
+    Credential,
+    Duration,
+    Host,
+    LogFormat,
+    NamedVendor,
+    Port,
+    RedisUrl,
+    SharedPrefix,
+    Size,
+    Switch,
+    TargetName,
+    Text,
+    Workers,
+)
+
+SurfaceName = Literal["openai", "scale", "fireworks", "pais"]
+
+
+def _credential_or_none(value: object) -> object:
+    return None if value == "" else value
+
+
+OptionalToken = Annotated[Credential | None, BeforeValidator(_credential_or_none)]
+
+
+class SurfaceSettings(Section):
+    """What a surface assumes for its clients."""
+
+    default_vendor: NamedVendor | None = Field(default=None, description="The vendor of a model name that has none.")
+    default_model: TargetName | None = Field(default=None, description="The model of a request that names none.")
+
+
+class Admin(Section):
+    """The listener for metrics, health, status and reload."""
+
+    host: Host = Field(default="127.0.0.1", description="Address to listen on. Another than loopback needs a token.")
+    port: Port = Field(default=9091, description="Port to listen on; 0 takes a free one.")
+    token: OptionalToken = Field(default=None, description="Bearer token that callers must send. Empty: none.")
+
+
+class Tls(Section):
+    """What the public listener proves itself with, and it takes HTTPS alone then: TLS 1.2 or newer. A reload takes the
+    files anew; connections that stand go on."""
+
+    cert: Text = Field(
+        description="A PEM file, relative to this file: the certificate, and after it those up to its authority."
+    )
+    key: Text = Field(description="A PEM file, relative to this file: the certificate's key, without a passphrase.")
+
+
+class ServerLimits(Section):
+    """The most that one process takes on at once; what is beyond it gets 503 at once, without being read."""
+
+    requests: Count = Field(default=2000, description="Requests whose answer has not begun.")
+    streams: Count = Field(default=4000, description="Streams that have begun.")
+    body_bytes: Size = Field(
+        default=256 * 2**20, description="Request bodies in memory together, such as 256MiB. A larger one comes alone."
+    )
+
+
+class Shared(Section):
+    """What the processes behind one name tell each other: that a vendor limits them, refuses a credential, or that its
+    quota is spent. Advice only: no request waits for it. Needs the extra `redis`, and Redis 6.2 or newer."""
+
+    redis: RedisUrl = Field(
+        description="Where: redis://, rediss:// (TLS) or unix://, with user, password and database where needed; best "
+        'as "${REDIS_URL}".'
+    )
+    prefix: SharedPrefix = Field(
+        default="dragoman",
+        description="What our key there begins with. Processes hear those with the same prefix; credentials that are "
+        "fetched count as the same where the table says the same of them.",
+    )
+
+
+class Server(Section):
+    """The gateway itself."""
+
+    host: Host = Field(
+        default="127.0.0.1", description="Address to listen on. Without teams only loopback is accepted."
+    )
+    port: Port = Field(default=8080, description="Port to listen on; 0 takes a free one.")
+    workers: Workers = Field(
+        default=1,
+        description="Processes that take requests, as many as there are cores at most. Each learns of deployments by "
+        "itself, and the limits hold for each. 1: there is one process for everything.",
+    )
+    tls: Tls | None = Field(default=None, description="The public listener's certificate. None written: plain HTTP.")
+    admin: Admin = Field(default=Admin(), description="The admin listener.")
+    max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")
+    limits: ServerLimits = Field(default=ServerLimits(), description="The most that one process takes on at once.")
+    shared: Shared | None = Field(
+        default=None, description="What several processes tell each other. None written: nothing."
+    )
+    drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
+    drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")
+    watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")
+    log: LogFormat = Field(default="json", description="Form of the log lines.")
+    surfaces: dict[SurfaceName, SurfaceSettings] = Field(default={}, description="Settings of single surfaces.")

@@ -1,0 +1,35 @@
+"""The `server` section as values."""
+
+import pytest
+from pydantic import ValidationError
+
+from config.server import Server
+
+
+def server(**fields: object) -> Server:
+    """The section with these keys."""
+    return Server.model_validate(fields)
+
+
+def test_nothing_written_is_one_process_on_loopback() -> None:
+    found = server()
+    assert (found.host, found.port, found.workers, found.tls, found.shared) == ("127.0.0.1", 8080, 1, None, None)
+    assert (found.admin.host, found.admin.port, found.admin.token) == ("127.0.0.1", 9091, None)
+
+
+def test_an_empty_token_is_none() -> None:
+    assert server(admin={"token": ""}).admin.token is None
+    token = server(admin={"token": "t"}).admin.token
+    assert token is not None
+    assert token.get_secret_value() == "t"
+
+
+def test_sizes_and_times_have_units() -> None:
+    found = server(max_body="1MiB", drain_timeout="2m", limits={"body_bytes": "2kB"})
+    assert (found.max_body, found.drain_timeout, found.limits.body_bytes) == (2**20, 120.0, 2000)
+
+
+@pytest.mark.parametrize("fields", [{"workers": 0}, {"workers": 257}, {"port": 70000}, {"tls": {"cert": "c.pem"}}])
+def test_what_cannot_be_is_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        server(**fields)
