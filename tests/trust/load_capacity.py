@@ -1,9 +1,14 @@
-"""What the gateway does at half of what it can, and at three times that (R21, R33). Never a fault of a vendor."""
+"""What the gateway does at half of what it can, and at three times that (R21, R33). Never a fault of a vendor.
+
+A lag is the gateway's own as far as nothing else explains it. Half of the capacity is a rate, and what comes at once is
+worked through at once: a load that stood still for 100 ms brings 50 ms of work in one piece. So does a machine on which
+the gateway waited for its core.
+"""
 
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +46,8 @@ def queued(pid: int) -> float:
 
 @dataclass(slots=True)
 class Lags:
-    """The worst lag of each second in seconds, and how long the gateway waited for a core in it."""
+    """The worst lag of each second in seconds, and how long the gateway waited for a core in it or its load stood
+    still."""
 
     seen: list[tuple[float, float]] = field(default_factory=list)
 
@@ -52,26 +58,33 @@ class Lags:
 
     @property
     def own(self) -> float:
-        """The worst of what no other process explains."""
-        return max((max(0.0, lag - waited) for lag, waited in self.seen), default=0.0)
+        """The worst of what nothing else explains."""
+        return max((max(0.0, lag - elsewhere) for lag, elsewhere in self.seen), default=0.0)
 
     @property
     def text(self) -> str:
         """In words, continuing that the loop was late by."""
-        return f"{self.worst * 1000:.0f} ms at most ({self.own * 1000:.0f} ms that no other process explains)"
+        return f"{self.worst * 1000:.0f} ms at most ({self.own * 1000:.0f} ms that nothing else explains)"
 
 
 @asynccontextmanager
-async def watched(gateway: RunningGateway, every: float = 0.5) -> AsyncIterator[Lags]:
-    """Look at the gateway's own measure of its lag, which is the worst of a second, for as long as the block."""
+async def watched(
+    gateway: RunningGateway, stalled: Callable[[], float] = lambda: 0.0, every: float = 0.5
+) -> AsyncIterator[Lags]:
+    """Look at the gateway's own measure of its lag, which is the worst of a second, for as long as the block; `stalled`
+    tells for how many seconds its load has stood still until now."""
     lags, pid = Lags(), gateway.process.pid
 
+    def elsewhere() -> float:
+        return queued(pid) + stalled()
+
     async def watch() -> None:
-        before = earlier = queued(pid)
+        before = earlier = elsewhere()
         while True:
             await asyncio.sleep(every)
-            now = queued(pid)
             worst = max(value for name, value in (await gateway.metrics()).items() if LAG.match(name))
+            # Asked after the lag: what had it wait before it told belongs to it.
+            now = elsewhere()
             lags.seen.append((worst, now - earlier))
             before, earlier = now, before
 
@@ -191,8 +204,9 @@ async def lagged(folder: Path, seconds: float, probe: int, body: int) -> Lagged:
         stack.enter_context(apart(gateway.process.pid))
         port, data = port_of(gateway), asking("fake/m0")
         rate = await capacity(port, data, probe) / 2
-        async with watched(gateway) as half:
-            await OpenLoad(port, data, rate, seconds, CONNECTIONS).run(5.0)
+        load = OpenLoad(port, data, rate, seconds, CONNECTIONS)
+        async with watched(gateway, lambda: load.stalled) as half:
+            await load.run(5.0)
         large = asking("fake/m0", user="u", suffix="x" * body)
         async with watched(gateway) as heavy:
             for number in range(3):
@@ -212,7 +226,7 @@ def lagging(folder: Path, seconds: float, probe: int) -> Result:
         f"{seen.half.text} at {seen.rate:.0f} requests a second, half of the capacity; {seen.heavy.text} during "
         f"bodies of 32 MiB, scrapes and reloads"
     )
-    return Result(value, seen.half.worst <= 0.02 and seen.heavy.worst <= 0.15)
+    return Result(value, seen.half.own <= 0.02 and seen.heavy.worst <= 0.15)
 
 
 def r21(folder: Path) -> Result:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import uvloop
@@ -26,6 +27,18 @@ async def test_a_load_goes_on_at_its_rate_whatever_the_answers_are() -> None:
     assert (len(tally.times(200)), len(tally.times(503)), tally.lost) == (80, 20, 0)
     assert tally.goodput == 160.0
     assert [answer.due for answer in sorted(tally.answers, key=lambda each: each.due)][-1] == 99 / 200
+
+
+async def test_a_load_tells_for_how_long_it_stood_still() -> None:
+    def serve(received: Received) -> Script:
+        time.sleep(0.02)
+        return body_answer(200, b"x")
+
+    async with FakeVendor(serve) as vendor:
+        load = OpenLoad(vendor.port, request("POST", "/", b"{}"), 20.0, 0.5, 4)
+        tally = await load.run(5.0)
+    assert len(tally.times(200)) == 10
+    assert load.stalled >= 0.1
 
 
 async def test_what_has_no_answer_is_lost() -> None:
