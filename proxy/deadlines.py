@@ -32,6 +32,10 @@ OF_A_TRY = frozenset({Phase.TRY, Phase.FIRST_EVENT, Phase.IDLE})
 CLIENT_STALL = 60.0
 """Seconds a client may leave what was written to it unread."""
 
+FIRST_LOOK = 60.0
+"""Seconds after which the first timer looks at the latest. Most phases begin at once and have limits no shorter than
+that, so that its own timer is all that a request needs."""
+
 
 _WORDS = {
     Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
@@ -107,7 +111,7 @@ class Deadlines:
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
-        self._arm()
+        self._handle = self._loop.call_at(min(self._due(), self._last + FIRST_LOOK), self._check)
         return self
 
     def __exit__(
