@@ -200,9 +200,9 @@ class Caller:
                 call = smaller
                 tries += 1
 
-    async def _ask(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
+    def _ask(self, sent: UpstreamRequest, record: RequestRecord) -> Coroutine[object, object, UpstreamResponse]:
         transport = self._mock if sent.url.startswith(SCHEME) else self._http
-        return await transport.open(sent, record.request_id)
+        return transport.open(sent, record.request_id)
 
     async def _open(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
         response = await self._ask(sent, record)

@@ -258,14 +258,14 @@ class Tries(Generic[T]):
             self._next = following
         return await self._try()
 
-    async def _try(self) -> T:
+    def _try(self) -> Awaitable[T]:
         prepared, job = self._next, self._job
         longest = prepared.target.timeouts.total
         limit = None if longest >= job.total else longest
         if self._candidates.more:
             share = self._dispatcher.rules.share * job.clock.remaining
             limit = share if limit is None else min(limit, share)
-        return await self._ask(prepared, limit)
+        return self._ask(prepared, limit)
 
     async def _pause(self, seconds: float) -> None:
         self._job.record.waited += seconds

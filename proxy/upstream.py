@@ -13,11 +13,11 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -178,13 +178,17 @@ def tls(authorities: Authorities | None = None) -> ssl.SSLContext:
 class HttpResponse:
     """aiohttp's response behind the `UpstreamResponse` protocol."""
 
-    __slots__ = ("_content", "_inner", "headers", "status")
+    __slots__ = ("_content", "_inner", "status")
 
     def __init__(self, inner: aiohttp.ClientResponse) -> None:
         self._inner = inner
         self._content = inner.content
         self.status = inner.status
-        self.headers: Mapping[str, str] = {name.lower(): value for name, value in inner.headers.items()}
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """See UpstreamResponse. Made when asked for: of good answers nobody asks."""
+        return {name.lower(): value for name, value in self._inner.headers.items()}
 
     async def read(self) -> bytes:
         """See UpstreamResponse."""
@@ -216,8 +220,9 @@ class NotingConnector(aiohttp.TCPConnector):
     which something came since: aiohttp (3.14.5) takes it for the answer to the next call, perhaps another client's."""
 
     @cached_property
-    def _seen(self) -> "WeakSet[BaseProtocol]":
-        return WeakSet()
+    def _seen(self) -> "WeakKeyDictionary[BaseProtocol, select.poll]":
+        """The connections that were handed out, and what shows whether something came on one since."""
+        return WeakKeyDictionary()
 
     async def connect(
         self,
@@ -227,17 +232,19 @@ class NotingConnector(aiohttp.TCPConnector):
     ) -> "Connection":
         """See BaseConnector."""
         connection = await super().connect(req, traces, timeout)
-        while connection.protocol in self._seen:
-            if _quiet(connection):
+        while (protocol := connection.protocol) is not None and (arrivals := self._seen.get(protocol)) is not None:
+            # Neither what aiohttp has read nor what it will: bytes or the end.
+            if not protocol.should_close and not _shows(connection, arrivals):
                 _reused.set(True)
                 return connection
             connection.close()
             connection = await super().connect(req, traces, timeout)
         _reused.set(False)
-        if connection.protocol is None or _shows(connection, _END):
+        transport = connection.transport
+        if protocol is None or transport is None or transport.is_closing() or _signs(transport, _END).poll(0):
             connection.close()
             raise ClosedUnsent
-        self._seen.add(connection.protocol)
+        self._seen[protocol] = _signs(transport, select.POLLIN)
         return connection
 
 
@@ -249,20 +256,17 @@ _END = getattr(select, "POLLRDHUP", 0)
 """The other side has closed; a reset shows whatever is looked for. Systems that cannot tell show that alone."""
 
 
-def _quiet(connection: "Connection") -> bool:
-    """Whether nothing came on an idle connection, neither what aiohttp has read nor what it will: bytes or the end."""
-    protocol = connection.protocol
-    return protocol is not None and not protocol.should_close and not _shows(connection, select.POLLIN)
+def _signs(transport: asyncio.Transport, sign: int) -> "select.poll":
+    """What shows these signs on an open connection's socket, of which the loop may not know yet."""
+    signs = select.poll()
+    signs.register(transport.get_extra_info("socket").fileno(), sign)
+    return signs
 
 
-def _shows(connection: "Connection", sign: int) -> bool:
-    """Whether the connection's socket shows one of these signs, of which the loop may not know yet, or is gone."""
+def _shows(connection: "Connection", signs: "select.poll") -> bool:
+    """Whether a connection shows one of the signs, or is gone."""
     transport = connection.transport
-    if transport is None or transport.is_closing():
-        return True
-    socket_of = select.poll()
-    socket_of.register(transport.get_extra_info("socket").fileno(), sign)
-    return bool(socket_of.poll(0))
+    return transport is None or transport.is_closing() or bool(signs.poll(0))
 
 
 class HttpTransport:
@@ -312,11 +316,11 @@ class HttpTransport:
                 raise
         return await self._send(self._fresh[private], request, request_id)
 
-    async def _send(
+    def _send(
         self, session: aiohttp.ClientSession, request: UpstreamRequest, request_id: str
-    ) -> aiohttp.ClientResponse:
+    ) -> Awaitable[aiohttp.ClientResponse]:
         target = request.target
-        return await session.request(
+        return session.request(
             request.method,
             # As it stands: yarl would unquote what needs no quoting, and a signature is made over the path as written.
             URL(request.url, encoded=True),
@@ -372,6 +376,5 @@ class HttpTransport:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             headers=SESSION_HEADERS,
-            skip_auto_headers=("Content-Type",),
             read_bufsize=AHEAD,
         )
