@@ -174,13 +174,10 @@ class UnifiedRequest:
     @property
     def prompts(self) -> int:
         """How many prompts the request carries; a conversation counts as one."""
-        match self.prompt:
-            case TextPrompt(texts):
-                return len(texts)
-            case TokenPrompt(sequences):
-                return len(sequences)
-            case ChatPrompt():
-                return 1
+        prompt = self.prompt
+        if isinstance(prompt, TextPrompt):
+            return len(prompt.texts)
+        return len(prompt.sequences) if isinstance(prompt, TokenPrompt) else 1
 
     @property
     def choices(self) -> int:

@@ -27,7 +27,9 @@ class AnswerRenderer:
         self._created = facts.created
         self._model = facts.model
         self._style = style
-        self._frames = style.frames(self._head(kind), request)
+        if request.stream:
+            # To write them for each answer costs as much as a whole one.
+            self._frames = style.frames(self._head(kind), request)
         self._fingerprint: str | None = None
 
     def usage(self, usage: Usage) -> bytes:
