@@ -8,7 +8,7 @@ the gateway waited for its core.
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,9 @@ LAG = re.compile(r"dragoman_event_loop_lag_seconds(\{|$)")
 ANSWER = answer_bytes()
 DEPLOYMENTS = 32
 """Places enough for what three times the capacity of one process has under way."""
+
+SHOWN_FOR = 1.0
+"""Seconds for which the gateway shows a lag, and longer by as much as its ticks were late."""
 
 CONNECTIONS = 5000
 """The most that a load opens."""
@@ -67,6 +70,11 @@ class Lags:
         return f"{self.worst * 1000:.0f} ms at most ({self.own * 1000:.0f} ms that nothing else explains)"
 
 
+def before(marks: Sequence[tuple[float, float]], when: float) -> float:
+    """The value of the last mark that is not later than that, or of the first."""
+    return next((value for at, value in reversed(marks) if at <= when), marks[0][1])
+
+
 @asynccontextmanager
 async def watched(
     gateway: RunningGateway, stalled: Callable[[], float] = lambda: 0.0, every: float = 0.5
@@ -79,14 +87,14 @@ async def watched(
         return queued(pid) + stalled()
 
     async def watch() -> None:
-        before = earlier = elsewhere()
+        marks = [(time.monotonic(), elsewhere())]
         while True:
             await asyncio.sleep(every)
             worst = max(value for name, value in (await gateway.metrics()).items() if LAG.match(name))
             # Asked after the lag: what had it wait before it told belongs to it.
-            now = elsewhere()
-            lags.seen.append((worst, now - earlier))
-            before, earlier = now, before
+            now, total = time.monotonic(), elsewhere()
+            lags.seen.append((worst, total - before(marks, now - SHOWN_FOR - 2 * worst)))
+            marks.append((now, total))
 
     watching = asyncio.ensure_future(watch())
     try:

@@ -54,6 +54,11 @@ def test_what_the_machine_gave_to_others_is_not_the_gateways_own_lag() -> None:
     assert queued(os.getpid()) >= 0
 
 
+def test_a_lag_is_held_against_all_that_happened_while_it_was_shown() -> None:
+    marks = [(10.0, 1.0), (10.5, 1.2), (11.0, 4.0)]
+    assert [load_capacity.before(marks, when) for when in (9.0, 10.4, 10.5, 10.9, 12.0)] == [1.0, 1.0, 1.2, 1.2, 4.0]
+
+
 def test_an_overload_is_measured(tmp_path: Path) -> None:
     seen = uvloop.run(load_capacity.overload(tmp_path, 0.6, 0.05, 60))
     assert seen.peak > 0
