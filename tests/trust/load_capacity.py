@@ -32,6 +32,10 @@ ANSWER = answer_bytes()
 DEPLOYMENTS = 32
 """Places enough for what three times the capacity of one process has under way."""
 
+HALF_LIMIT = 0.02
+"""Seconds that the loop may be late at half of the capacity. On a machine that hides more than that in most looks,
+nothing can be said."""
+
 SHOWN_FOR = 1.0
 """Seconds for which the gateway shows a lag, and longer by as much as its ticks were late."""
 
@@ -63,6 +67,10 @@ class Lags:
     def own(self) -> float:
         """The worst of what nothing else explains."""
         return max((max(0.0, lag - elsewhere) for lag, elsewhere in self.seen), default=0.0)
+
+    def clear(self, limit: float) -> float:
+        """The share of the looks at which nothing else could have hidden a lag of that many seconds."""
+        return sum(elsewhere <= limit for _, elsewhere in self.seen) / len(self.seen) if self.seen else 0.0
 
     @property
     def text(self) -> str:
@@ -230,11 +238,12 @@ async def lagged(folder: Path, seconds: float, probe: int, body: int) -> Lagged:
 def lagging(folder: Path, seconds: float, probe: int) -> Result:
     """The figure for so long a load."""
     seen = uvloop.run(lagged(folder, seconds, probe, LARGE))
+    clear = seen.half.clear(HALF_LIMIT)
     value = (
-        f"{seen.half.text} at {seen.rate:.0f} requests a second, half of the capacity; {seen.heavy.text} during "
-        f"bodies of 32 MiB, scrapes and reloads"
+        f"{seen.half.text} at {seen.rate:.0f} requests a second, half of the capacity, seen clearly in {clear:.0%} of "
+        f"the looks; {seen.heavy.text} during bodies of 32 MiB, scrapes and reloads"
     )
-    return Result(value, seen.half.own <= 0.02 and seen.heavy.worst <= 0.15)
+    return Result(value, seen.half.own <= HALF_LIMIT and clear >= 0.5 and seen.heavy.worst <= 0.15)
 
 
 def r21(folder: Path) -> Result:

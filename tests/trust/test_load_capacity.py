@@ -51,6 +51,7 @@ def test_what_the_machine_gave_to_others_is_not_the_gateways_own_lag() -> None:
     lags = Lags([(0.5, 0.45), (0.1, 0.0), (0.01, 0.3)])
     assert (lags.worst, round(lags.own, 3)) == (0.5, 0.1)
     assert Lags().worst == Lags().own == 0.0
+    assert (lags.clear(0.0), lags.clear(0.3), Lags().clear(1.0)) == (1 / 3, 2 / 3, 0.0)
     assert queued(os.getpid()) >= 0
 
 
