@@ -5,7 +5,6 @@ Never serves a completion.
 """
 
 import asyncio
-import gc
 import signal
 import time
 from collections.abc import AsyncIterator
@@ -13,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from config.server import Server
-from proxy.app import Listen, background, operating, prepare, reloads, scheme_of, url_of
+from proxy.app import Listen, background, operating, prepare, reloads, scheme_of, settle_down, url_of
 from proxy.ending import DRAINING, LAST_WORDS, SETTLE, Ending, end
 from proxy.families import merged
 from proxy.live import Live
@@ -123,7 +122,7 @@ async def supervise(source: Source, table: Table, listen: Listen, count: int) ->
             if not workers.failure and not ending.first.is_set():
                 shown = (url_of(scheme_of(server), listen.host, door), count, admin_url)
                 log.info("listening on %s with %d workers, admin on %s", *shown)
-                gc.freeze()
+                settle_down()
                 async with background(reloads(reloader, server)):
                     await ending.first.wait()
             if not workers.failure:

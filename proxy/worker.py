@@ -5,7 +5,6 @@ files. Never a listener for operators.
 """
 
 import asyncio
-import gc
 import os
 import signal
 import socket
@@ -19,7 +18,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from config.files import Copies
-from proxy.app import BACKLOG, Serving, background, prepare, serving
+from proxy.app import BACKLOG, Serving, background, prepare, serving, settle_down
 from proxy.channel import Answers, answer, receive, send
 from proxy.ending import Ending, drain_or_stop
 from proxy.families import FAMILIES
@@ -87,7 +86,7 @@ async def work(link: socket.socket) -> None:
             await closed(writer)
             return
         await stack.enter_async_context(background(app.work))
-        gc.freeze()
+        settle_down()
         send(writer, number, word)
 
         async def talk() -> None:
