@@ -12,6 +12,7 @@ class Reason(StrEnum):
     REQUESTS = "requests"
     STREAMS = "streams"
     BODY_BYTES = "body_bytes"
+    QUEUE = "queue"
     LOOP_LAG = "loop_lag"
     MEMORY = "memory"
 
@@ -55,6 +56,14 @@ class Lag(Protocol):
         """Seconds; what has lasted only a moment does not count."""
 
 
+class Line(Protocol):
+    """Those who have been let in and wait for their turn."""
+
+    @property
+    def too_long(self) -> bool:
+        """Whether nobody else should join."""
+
+
 class Memory(Protocol):
     """How full the memory is."""
 
@@ -67,15 +76,21 @@ class Admission:
     """The counts under the lids. Each request that was not refused is begun, and ended once.
 
     `requests` are those before their commit point, `streams` the committed ones, `body_bytes` what both hold of bodies.
+    `sheds` says whether a request has been refused lately.
     """
 
-    def __init__(self, lids: Lids, rules: ShedRules, lag: Lag, memory: Memory, draw: Callable[[], float]) -> None:
+    def __init__(
+        self, lids: Lids, rules: ShedRules, lag: Lag, line: Line, memory: Memory, draw: Callable[[], float]
+    ) -> None:
         self.lids = lids
+        self.sheds = False
         self.requests = 0
         self.streams = 0
         self.body_bytes = 0
         self._rules = rules
         self._lag = lag
+        self._line = line
+        self._refused = False
         self._memory = memory
         self._draw = draw
 
@@ -83,14 +98,24 @@ class Admission:
         """Why a request whose body is that long is refused, or None. Asked before the body is read."""
         lids, rules = self.lids, self._rules
         if self.requests >= lids.requests:
-            return Reason.REQUESTS
-        if self.body_bytes and self.body_bytes + length > lids.body_bytes:
-            return Reason.BODY_BYTES
-        if self._memory.share >= rules.memory_all:
-            return Reason.MEMORY
-        if self._lag.steady > rules.lag_from and self._draw() < rules.share(self._lag.steady):
-            return Reason.LOOP_LAG
-        return None
+            reason = Reason.REQUESTS
+        elif self.body_bytes and self.body_bytes + length > lids.body_bytes:
+            reason = Reason.BODY_BYTES
+        elif self._memory.share >= rules.memory_all:
+            reason = Reason.MEMORY
+        elif self._line.too_long:
+            reason = Reason.QUEUE
+        elif self._lag.steady > rules.lag_from and self._draw() < rules.share(self._lag.steady):
+            reason = Reason.LOOP_LAG
+        else:
+            return None
+        self.sheds = self._refused = True
+        return reason
+
+    def look(self) -> bool:
+        """Called every second; whether anything has been refused since, which is what `sheds` says from then on."""
+        self.sheds, self._refused = self._refused, False
+        return self.sheds
 
     def refuses_streams(self) -> Reason | None:
         """Why a request that has been begun may not stream, or None. Asked once it is known that it wants to."""

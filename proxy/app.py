@@ -18,16 +18,19 @@ from config.server import Admin as AdminSettings
 from config.server import Server, ServerLimits
 from proxy.admin import Admin
 from proxy.admin import envelope as admin_envelope
-from proxy.admission import Admission, Lids, ShedRules
+from proxy.admission import Admission, Lids, Reason, ShedRules
 from proxy.credentials.transport import AuthorizedTransport
 from proxy.deployments import Rules
 from proxy.descriptors import LoopComplaints, allow_all
 from proxy.dispatch import Dispatcher
+from proxy.door import Door
 from proxy.ending import AT_ONCE, DRAINING, Ending, drain_or_stop
 from proxy.gateway import Gateway
-from proxy.lag import LagRules, LoopLag, Watchdog
+from proxy.guarded import GuardedServer
+from proxy.lag import LagRules, Lags, LoopLag, Watchdog
+from proxy.line import Line, LineRules
 from proxy.live import Live
-from proxy.logs import LINES, set_up
+from proxy.logs import DOOR_LINES, LINES, set_up
 from proxy.memory import MemoryMeter, groups
 from proxy.metrics import Metrics
 from proxy.operated import OneProcess, Operated
@@ -96,6 +99,26 @@ class Running(Serving):
     admin_url: str
 
 
+class Telling:
+    """What becomes of requests, for the metrics and the access log of the form `json` or `text`."""
+
+    def __init__(self, metrics: Metrics, lines: LineWriter, form: str) -> None:
+        self._metrics = metrics
+        self._lines = lines
+        self._line = LINES[form]
+        self._door_line = DOOR_LINES[form]
+
+    def finished(self, record: RequestRecord) -> None:
+        """One that has ended."""
+        self._metrics.observe(record)
+        self._lines.write(self._line(record))
+
+    def refused(self, surface: str, reason: Reason, count: int) -> None:
+        """So many that were not let in."""
+        self._metrics.shed_at_the_door(surface, reason, count)
+        self._lines.write(self._door_line(surface, reason, count))
+
+
 Opener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
 """Begins to accept connections for a server, within TLS or not. Raises OSError."""
 
@@ -117,13 +140,7 @@ async def serving(
         own = logging.getLogger("dragoman")
         lines = LineWriter(log, own.warning)
         stack.callback(lines.close)
-
-        line = LINES[server.log]
-
-        def emit(record: RequestRecord) -> None:
-            metrics.observe(record)
-            lines.write(line(record))
-
+        telling = Telling(metrics, lines, server.log)
         transport = HttpTransport()
         http = AuthorizedTransport(transport, asyncio.get_running_loop().time)
         stack.push_async_callback(http.aclose)
@@ -132,12 +149,20 @@ async def serving(
         shared = None if server.shared is None else SharedState(server.shared, dispatcher.deployments.healths)
         if shared is not None:
             metrics.shared(lambda: shared.up)
-        lag, memory = LoopLag(LagRules(), metrics.lag), MemoryMeter(groups())
-        admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, memory, random.random)
-        gateway = Gateway(live, dispatcher, metrics, emit, admission)
+        loop = asyncio.get_running_loop()
+        queue = Line(LineRules(), loop.time, loop.call_soon)
+
+        def ticked(lags: Lags) -> None:
+            metrics.lag(lags.max)
+            queue.tick(lags.last)
+
+        lag, memory = LoopLag(LagRules(), ticked), MemoryMeter(groups())
+        admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, queue, memory, random.random)
+        gateway = Gateway(live, dispatcher, metrics, telling.finished, admission, queue)
         presented = Presented(table.tls)
         secured = presented.secured()
-        public = PublicServer(gateway.handle, server.max_body)
+        door = Door(gateway, admission, queue, server.max_body, telling.refused)
+        public = GuardedServer(gateway.handle, server.max_body, door)
         listener = await opener(public, secured)
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))

@@ -19,6 +19,7 @@ from proxy.dispatch import Dispatcher
 from proxy.errors import GatewayError, internal, overloaded, too_many_guesses
 from proxy.exchange import Exchange, job_of, left
 from proxy.guesses import Guesses
+from proxy.line import Line
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.ready import ReadyResponse, lines
@@ -26,7 +27,7 @@ from proxy.record import Outcome, RequestRecord
 from proxy.router import Route, Router
 from proxy.routing import plan, visible
 from proxy.server import BASE_HEADERS, HEALTH_PATHS, STREAM_HEADERS, health, read_body, request_id
-from proxy.shed import Shedding, may_stay
+from proxy.shed import Shedding, claimed, may_stay
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ModelCard, Surface
@@ -60,6 +61,7 @@ class Gateway:
         metrics: Metrics,
         emit: Callable[[RequestRecord], None],
         admission: Admission,
+        line: Line,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._live = live
@@ -67,6 +69,7 @@ class Gateway:
         self._metrics = metrics
         self._emit = emit
         self._admission = admission
+        self._line = line
         self._sheds = Shedding()
         self._clock = asyncio.get_running_loop().time
         self._wall = wall
@@ -102,13 +105,17 @@ class Gateway:
         length = http.content_length or 0
         if length > http.client_max_size:
             length = 0  # it is refused unread
-        reason = self._admission.refusal(length)
-        if reason is not None:
-            return self._shed(http, route.surface, record, reason)
-        admitted = self._admission.begin(length)
+        admitted = claimed(http)
+        if admitted is None:
+            reason = self._admission.refusal(length)
+            if reason is not None:
+                return self._shed(http, route.surface, record, reason)
+            admitted = self._admission.begin(length)
         self.in_flight += 1
         self.idle.clear()
         try:
+            if self._line.busy:
+                await self._line.turn()
             return await self._answer(http, route, record, admitted)
         except GatewayError as error:
             return self._refusal(route.surface, error, record)

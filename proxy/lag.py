@@ -32,21 +32,24 @@ class LagRules:
 
 
 class Lags:
-    """The lags of the last ticks, in seconds: their maximum, and the least that their p90 was in the last second.
+    """The lags of the last ticks, in seconds: the last one, their maximum, and the least that their p90 was in the last
+    second.
 
     Ticks that have not been yet count as punctual.
     """
 
-    __slots__ = ("_last", "_p90s", "max", "steady")
+    __slots__ = ("_last", "_p90s", "last", "max", "steady")
 
     def __init__(self) -> None:
         self._last = deque([0.0] * KEPT, KEPT)
         self._p90s = deque([(float("-inf"), 0.0)])
+        self.last = 0.0
         self.steady = 0.0
         self.max = 0.0
 
     def add(self, lag: float, now: float) -> None:
         """Another tick, so late, at this second of any monotonic clock."""
+        self.last = lag
         self._last.append(lag)
         *_, p90, self.max = sorted(self._last)
         self._p90s.append((now, p90))
@@ -57,10 +60,10 @@ class Lags:
 
 class LoopLag:
     """Ticks for as long as `run` runs. `due` is when the next tick is due on `clock`, infinity while there is none;
-    `thread` is the identifier of the loop's. `told` receives the worst lag of the last second after each tick."""
+    `thread` is the identifier of the loop's. `told` receives the lags after each tick."""
 
     def __init__(
-        self, rules: LagRules, told: Callable[[float], None], clock: Callable[[], float] = time.monotonic
+        self, rules: LagRules, told: Callable[[Lags], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         # Not the loop's own clock: uvloop's stands still during an iteration.
         self.clock = clock
@@ -91,7 +94,7 @@ class LoopLag:
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         now = self.clock()
         self.lags.add(max(0.0, now - self.due), now)
-        self._told(self.lags.max)
+        self._told(self.lags)
         self._wait(loop)
 
 

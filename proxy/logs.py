@@ -122,6 +122,31 @@ def request_text(record: RequestRecord) -> bytes:
     return line.encode()
 
 
+def door_line(surface: str, reason: str, count: int) -> bytes:
+    """The access log's line for requests of a second that were refused before they were parsed."""
+    return _dump(
+        {
+            "time": timestamp(),
+            "level": "warning",
+            "message": "refused at the door",
+            "surface": surface,
+            "reason": reason,
+            "status": 503,
+            "code": "overloaded",
+            "outcome": "shed",
+            "count": count,
+        }
+    )
+
+
+def door_text(surface: str, reason: str, count: int) -> bytes:
+    """The same line for people."""
+    return f"{timestamp()} 503 overloaded {surface} refused {count} at the door: {reason}".encode()
+
+
+DOOR_LINES: Mapping[str, Callable[[str, str, int], bytes]] = {"json": door_line, "text": door_text}
+"""The forms of the lines about the door, by the table's `server.log`."""
+
 LINES: Mapping[str, Callable[[RequestRecord], bytes]] = {"json": request_line, "text": request_text}
 """The access log's forms, by the table's `server.log`."""
 

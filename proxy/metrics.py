@@ -154,6 +154,11 @@ class Metrics:
         gauge = self._gauge("shared_state_up", "1 while other processes are told what vendors say.", ())
         gauge.set_function(lambda: float(up()))
 
+    def shed_at_the_door(self, surface: str, reason: Reason, count: int) -> None:
+        """Count requests that were refused for the gateway's own sake before they were parsed."""
+        self._sheds[reason](count)
+        self._count(self._requests, count, "unknown", surface, OTHER, "503", "false")
+
     def lag(self, seconds: float) -> None:
         """The event loop's worst lag of the last second."""
         self._lag(seconds)

@@ -37,13 +37,18 @@ class ReadyResponse(web.StreamResponse):
         self._sent = True
         if self._keep_alive is None:
             self._keep_alive = request.keep_alive
-        start, ending = start_line(request.version, self._status), _connection(request.version, self._keep_alive)
-        head = f"{start}{_BASE}{self._own}{_date()}Content-Length: {len(self._content)}\r\n{ending}"
+        text = head(request.version, self._status, self._own, len(self._content), self._keep_alive)
         content = b"" if request.method == "HEAD" else self._content
-        await request.writer.write_eof(head.encode() + content)
+        await request.writer.write_eof(text + content)
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Everything has been sent."""
+
+
+def head(version: HttpVersion, status: int, own: str, length: int, keep: bool) -> bytes:
+    """The head of an answer with a body of so many bytes, at this moment; the connection stays, or it does not."""
+    start, ending = start_line(version, status), _connection(version, keep)
+    return f"{start}{_BASE}{own}{_date()}Content-Length: {length}\r\n{ending}".encode()
 
 
 def lines(headers: Mapping[str, str]) -> str:

@@ -13,6 +13,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
+from proxy.admission import Admitted
 from proxy.deadlines import CLIENT_STALL
 from proxy.errors import ErrorFacts, GatewayError, bad_http, internal, too_large
 from proxy.strict import fault
@@ -191,6 +192,15 @@ class PublicHandler(RequestHandler):
         current = self._current_request
         if current is not None and not current.content.is_eof():
             current.content.set_exception(web.RequestPayloadError())
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no byte has come on the connection."""
+        return self._request_count == 0 and self._head_looks < 0
+
+    def claim(self) -> Admitted | None:
+        """The place of the request that came last, where it has one already."""
+        return None
 
     def stay(self) -> None:
         """Go on in HTTP/1.1 after an offer to upgrade; whatever was sent behind it belongs to the other protocol."""

@@ -3,11 +3,14 @@
 Never decides who is refused, and never reads a body.
 """
 
+from typing import cast
+
 from aiohttp import HttpVersion11, web
 
-from proxy.admission import Reason
+from proxy.admission import Admitted, Reason
 from proxy.errors import overloaded
 from proxy.ready import ReadyResponse, lines
+from proxy.server import PublicHandler
 from proxy.surfaces.surface import Surface
 
 BRIEF = 64 * 1024
@@ -32,6 +35,11 @@ class Shedding:
         if not keep:
             response.force_close()
         return response
+
+
+def claimed(http: web.BaseRequest) -> Admitted | None:
+    """The place of a request that was let in at the door."""
+    return cast(PublicHandler, http.protocol).claim()
 
 
 def may_stay(http: web.BaseRequest) -> bool:

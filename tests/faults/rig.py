@@ -23,6 +23,7 @@ from proxy.app import Listen, Running, running
 from proxy.bulkhead import BulkheadRules
 from proxy.deployments import Rules
 from proxy.health import HealthRules
+from proxy.line import LineRules
 from proxy.reload import Source
 from proxy.retries import RetryRules
 from tests.proxy.raw_client import Answer, exchange, request
@@ -81,6 +82,9 @@ COUNTED: Final = replace(SCALED, retries=replace(SCALED.retries, per_request=0.0
 
 UNHURRIED: Final = ShedRules(lag_from=1e9, lag_to=2e9)
 """No request is refused because a busy machine made the loop late; tests/proxy/test_shed.py has that."""
+
+UNLINED: Final = LineRules(late=1e9)
+"""And none stands in line for that; tests/proxy/test_guarded.py has that."""
 
 SETTLED_WITHIN: Final = 1.0
 """Seconds after which everything that a request held is given back."""
@@ -232,6 +236,10 @@ async def rig(folder: Path, stream: bool = False, table: str | None = None) -> A
         source = Source(path, {"KEY": OPERATOR_KEY, "ONE": str(one.port), "TWO": str(two.port)})
         log = BytesIO()
         # Lines are not gathered for a while before they are written: every case would wait for that.
-        with patch("proxy.writer.FLUSH_EVERY", 0.0), patch("proxy.app.ShedRules", lambda: UNHURRIED):
+        with (
+            patch("proxy.writer.FLUSH_EVERY", 0.0),
+            patch("proxy.app.ShedRules", lambda: UNHURRIED),
+            patch("proxy.app.LineRules", lambda: UNLINED),
+        ):
             async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), log, COUNTED) as app:
                 yield Rig(app, one, two, log, stream, path=path)

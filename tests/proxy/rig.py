@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.unified import JsonObject, JsonValue
-from proxy.admission import Admission, Lids, ShedRules
+from proxy.admission import Admission, Lids, Reason, ShedRules
 from proxy.dispatch import Dispatcher
+from proxy.door import Door
 from proxy.gateway import Gateway
+from proxy.guarded import GuardedServer
 from proxy.lag import Lags
+from proxy.line import Line, LineRules
 from proxy.live import Live
 from proxy.memory import MemoryMeter
 from proxy.metrics import Metrics
 from proxy.record import RequestRecord
-from proxy.server import PublicServer
 from proxy.upstream import HttpTransport
 from tests.proxy.raw_client import Answer, exchange, request
 from tests.proxy.tables import digest_of, snapshot
@@ -69,8 +71,11 @@ class Rig:
     vendor: FakeVendor
     lags: Lags
     memory: MemoryMeter
+    line: Line
+    door: Door
     port: int = 0
     records: list[RequestRecord] = field(default_factory=list)
+    turned_away: list[tuple[str, Reason, int]] = field(default_factory=list)
     _told: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, record: RequestRecord) -> None:
@@ -78,6 +83,11 @@ class Rig:
         self.metrics.observe(record)
         self.records.append(record)
         self._told.set()
+
+    def tell_of_the_door(self, surface: str, reason: Reason, count: int) -> None:
+        """Receive what was refused before it was parsed, as the log does."""
+        self.metrics.shed_at_the_door(surface, reason, count)
+        self.turned_away.append((surface, reason, count))
 
     async def finished(self, count: int) -> list[RequestRecord]:
         """Wait until that many requests were told of; all of them."""
@@ -122,13 +132,17 @@ async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float
         live = Live(snapshot(text.replace("PORT", str(vendor.port))), 1_795_000_000)
         metrics, http = Metrics(), HttpTransport()
         told: list[RequestRecord] = []
-        lags, memory = Lags(), MemoryMeter(())
+        lags, memory, loop = Lags(), MemoryMeter(()), asyncio.get_running_loop()
+        line = Line(LineRules(), loop.time, loop.call_soon)
         # A lag that sheds anything at all sheds everything here.
-        admission = Admission(lids, ShedRules(), lags, memory, lambda: 0.0)
-        gateway = Gateway(live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record), admission, wall)
-        made = Rig(gateway, live, metrics, vendor, lags, memory, records=told)
-        public = PublicServer(gateway.handle, MAX_BODY)
-        listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
+        admission = Admission(lids, ShedRules(), lags, line, memory, lambda: 0.0)
+        gateway = Gateway(
+            live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record), admission, line, wall
+        )
+        door = Door(gateway, admission, line, MAX_BODY, lambda *refused: made.tell_of_the_door(*refused))
+        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, records=told)
+        public = GuardedServer(gateway.handle, MAX_BODY, door)
+        listener = await loop.create_server(public, "127.0.0.1", 0)
         made.port = listener.sockets[0].getsockname()[1]
         try:
             yield made
@@ -140,6 +154,7 @@ async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float
             await gateway.idle.wait()
         assert gateway.in_flight == 0
         assert (admission.requests, admission.streams, admission.body_bytes) == (0, 0, 0)
+        assert line.coming == 0
         assert gateway.clocks == set()
         assert set(made.series("inflight_requests").values()) <= {0.0}
         await vendor.connected(0)

@@ -14,9 +14,10 @@ SMALL = Lids(requests=2, streams=2, body_bytes=1000)
 
 @dataclass
 class Gauge:
-    """A lag and a memory that say what a test wants."""
+    """A lag, a line and a memory that say what a test wants."""
 
     steady: float = 0.0
+    too_long: bool = False
     share: float = 0.0
     drawn: float = 0.0
 
@@ -28,7 +29,7 @@ class Gauge:
 def door(gauge: Gauge | None = None, lids: Lids = SMALL) -> Admission:
     """An admission under small lids."""
     gauge = gauge or Gauge()
-    return Admission(lids, RULES, gauge, gauge, gauge.draw)
+    return Admission(lids, RULES, gauge, gauge, gauge, gauge.draw)
 
 
 def test_requests_are_let_in_up_to_their_lid_and_again_when_one_ends() -> None:
@@ -141,6 +142,26 @@ def test_a_late_loop_refuses_the_share_of_its_lag(lag: float, share: float) -> N
         gauge.drawn = (step + 0.5) / 1000
         refused += admission.refusal(0) is Reason.LOOP_LAG
     assert refused / 1000 == pytest.approx(share, abs=2e-3)
+
+
+def test_a_line_that_is_too_long_takes_nobody_else_and_lets_streams_go_on() -> None:
+    gauge = Gauge(too_long=True)
+    assert door(gauge).refusal(0) is Reason.QUEUE
+    assert door(gauge).refuses_streams() is None
+    gauge.too_long = False
+    assert door(gauge).refusal(0) is None
+
+
+def test_what_has_been_refused_is_known_for_one_to_two_looks() -> None:
+    gauge = Gauge()
+    admission = door(gauge)
+    seen = [admission.sheds]
+    for gauge.share in (1.0, 0.0):
+        admission.refusal(0)
+        seen.append(admission.sheds)
+        seen.append(admission.look())
+        seen.append(admission.sheds)
+    assert seen == [False, True, True, True, True, False, False]
 
 
 def test_a_late_loop_lets_streams_go_on() -> None:

@@ -52,6 +52,14 @@ def test_a_lag_is_over_when_nine_ticks_were_punctual() -> None:
     assert lags(*[0.4] * 10, *[0.0] * 10) == (0.0, 0.0)
 
 
+def test_the_last_lag_is_known_at_once() -> None:
+    made = Lags()
+    made.add(0.3, 0.4)
+    assert made.last == 0.3
+    made.add(0.0, 0.5)
+    assert made.last == 0.0
+
+
 @given(st.lists(st.floats(0, 1e3), min_size=KEPT))
 def test_two_of_the_last_ten_ticks_were_as_late_as_the_steady_lag(values: list[float]) -> None:
     steady, worst = lags(*values)
@@ -64,7 +72,7 @@ def test_ticks_come_every_tenth_of_a_second_and_tell_the_worst_lag_of_the_last_s
     async def main() -> None:
         loop, late = asyncio.get_running_loop(), 0.0
         told: list[float] = []
-        lag = LoopLag(LagRules(), told.append, lambda: loop.time() + late)
+        lag = LoopLag(LagRules(), lambda lags: told.append(lags.max), lambda: loop.time() + late)
         ticking = asyncio.create_task(lag.run())
         await asyncio.sleep(0.25)
         late = 0.5
@@ -85,7 +93,7 @@ def test_ticks_come_every_tenth_of_a_second_and_tell_the_worst_lag_of_the_last_s
 def test_a_clock_that_is_ahead_of_the_loop_s_timers_is_no_negative_lag() -> None:
     async def main() -> None:
         told: list[float] = []
-        lag = LoopLag(LagRules(), told.append, lambda: 5.0)
+        lag = LoopLag(LagRules(), lambda lags: told.append(lags.last), lambda: 5.0)
         ticking = asyncio.create_task(lag.run())
         await asyncio.sleep(0.15)
         ticking.cancel()
@@ -138,7 +146,7 @@ async def test_f69_a_loop_that_stands_still_is_told_once_with_its_stack_and_with
     log: tuple[logging.Logger, Lines],
 ) -> None:
     logger, lines = log
-    lag = LoopLag(SCALED, lambda seconds: None)
+    lag = LoopLag(SCALED, lambda lags: None)
     ticking = asyncio.create_task(lag.run())
     await asyncio.sleep(0)
     with Watchdog(lag, logger):
@@ -161,7 +169,7 @@ async def test_f69_a_loop_that_stands_still_is_told_once_with_its_stack_and_with
 
 def test_a_watchdog_without_ticks_is_silent_and_ends(log: tuple[logging.Logger, Lines]) -> None:
     logger, lines = log
-    with Watchdog(LoopLag(SCALED, lambda seconds: None), logger):
+    with Watchdog(LoopLag(SCALED, lambda lags: None), logger):
         assert not lines.came.wait(5 * SCALED.stall)
     assert not any(thread.name == "watchdog" for thread in threading.enumerate())
 

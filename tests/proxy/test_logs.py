@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from providers.completion import Usage
 from providers.price import Price
 from proxy.logs import (
+    DOOR_LINES,
     LINES,
     JsonFormatter,
     TextFormatter,
@@ -165,6 +166,24 @@ def test_people_read_who_asked_who_answered_and_how_long_it_took() -> None:
 def test_people_read_the_code_of_a_failure_that_reached_no_deployment() -> None:
     record = RequestRecord("req-2", 1.0, "openai", "/nowhere", status=404, code="not_found", finished=1.001)
     assert request_text(record).decode().split(" ", 1)[1] == "404 not_found openai unknown - ok 1.0 ms req-2"
+
+
+def test_refusals_at_the_door_are_one_line_for_all_of_a_second() -> None:
+    line = json.loads(DOOR_LINES["json"]("openai", "queue", 5408))
+    assert re.fullmatch(r"[-\dT:.]+Z", line.pop("time"))
+    assert line == {
+        "level": "warning",
+        "message": "refused at the door",
+        "surface": "openai",
+        "reason": "queue",
+        "status": 503,
+        "code": "overloaded",
+        "outcome": "shed",
+        "count": 5408,
+    }
+    text = DOOR_LINES["text"]("openai", "queue", 5408).decode()
+    assert text.split(" ", 1)[1] == "503 overloaded openai refused 5408 at the door: queue"
+    assert sorted(DOOR_LINES) == sorted(LINES)
 
 
 def test_times_are_utc_with_milliseconds() -> None:

@@ -93,6 +93,15 @@ def test_a_request_is_counted_by_names_of_the_table() -> None:
     assert "made up" not in metrics.render().decode()
 
 
+def test_refusals_at_the_door_are_counted_together() -> None:
+    metrics = Metrics()
+    metrics.shed_at_the_door("scale", Reason.QUEUE, 300)
+    metrics.shed_at_the_door("scale", Reason.QUEUE, 7)
+    found = series(metrics)
+    assert found["dragoman_shed_total{reason=queue}"] == 307
+    assert found["dragoman_requests_total{code=503,model=other,stream=false,surface=scale,team=unknown}"] == 307
+
+
 def test_tokens_are_counted_by_direction() -> None:
     metrics = Metrics()
     metrics.observe(finished())

@@ -1,4 +1,7 @@
-"""R32: a request is one line of at most 4 KiB in the log, and a thousand broken streams are a thousand lines."""
+"""R32: a request is one line of at most 4 KiB in the log, and a thousand broken streams are a thousand lines.
+
+Those that are refused before they are parsed share one line a second.
+"""
 
 import asyncio
 import logging
@@ -6,10 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Final
+from unittest.mock import patch
 
+import orjson
 import pytest
 
 from providers.unified import JsonObject
+from proxy.admission import Lids
 from proxy.writer import MAX_LINE
 from tests.faults.rig import AUTH, Rig, rig
 from tests.proxy.raw_client import connected, request
@@ -79,3 +85,27 @@ async def test_a_name_of_any_length_is_one_short_line(tmp_path: Path) -> None:
             assert answer.status in (400, 404)
         assert len(await made.logged()) == len(names)
         assert all(len(line) <= MAX_LINE for line in made.log.getvalue().splitlines())
+
+
+async def test_a_thousand_refusals_at_the_door_are_a_line_a_second_that_counts_them(tmp_path: Path) -> None:
+    body: JsonObject = {"model": "one/m", "prompt": LONG}
+    started = asyncio.get_running_loop().time()
+    async with rig(tmp_path) as made:
+        with patch.object(made.app.admission, "lids", Lids(requests=0)):
+            async with connected(made.port) as client:
+                for _ in range(STREAMS):
+                    await client.send(request("POST", "/v1/completions", body, AUTH))
+                    assert (await client.answer()).status == 503
+        # The first one opens the door, and the second shows where requests begin on its connection.
+        while sum(lines := told(made)) < STREAMS - 2:  # noqa: ASYNC110 - a log tells no one
+            await asyncio.sleep(0.05)
+        took = asyncio.get_running_loop().time() - started
+        assert sum(lines) == STREAMS - 2
+        assert len(lines) <= took + 1
+        assert max(map(len, made.log.getvalue().splitlines())) <= MAX_LINE
+
+
+def told(made: Rig) -> list[int]:
+    """How many each line about the door counts."""
+    lines = [orjson.loads(line) for line in made.log.getvalue().splitlines()]
+    return [line["count"] for line in lines if line["message"] == "refused at the door"]
