@@ -50,10 +50,10 @@ class GuardedHandler(PublicHandler):
         """Whether the door has answered these bytes, or what they are had to be left to the parser."""
         clean, self._clean = self._clean, 0
         door, transport = self._door, self.transport
-        found = door.read(data) if self._at_rest() else None
-        if found is None or transport is None:
+        found = door.read(data)
+        if found is None or transport is None or self._messages:
             return False
-        if clean != door.watch and not self.untouched:
+        if not self._at_rest() or (clean != door.watch and not self.untouched):
             PublicHandler.data_received(self, data)
             self._clean = door.watch if self._made_of(data) else 0
             return True
@@ -73,7 +73,7 @@ class GuardedHandler(PublicHandler):
         return waits and not (self._paused or self._close or self._force_close)
 
     def _made_of(self, data: bytes) -> bool:
-        """Whether what the parser has just made is these bytes and nothing before them."""
+        """Whether what the parser has just made is these bytes and nothing before them; it had made nothing else."""
         if len(self._messages) != 1:
             return False
         message, _ = self._messages[0]

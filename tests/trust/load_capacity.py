@@ -127,12 +127,13 @@ way, each with two connections, timers and objects that no cache holds: it takes
 
 
 async def knee(port: int, data: bytes, rates: Iterable[float], seconds: float, patience: float) -> float:
-    """The most good answers a second that came of these rates, without the first fifth of each, in which connections
-    are opened."""
+    """The most good answers a second that came at these rates, of each without its first fifth, in which connections
+    are opened, and without what came after its end."""
     best, begin = 0.0, seconds / 5
     for rate in rates:
         tally = await OpenLoad(port, data, rate, seconds, CONNECTIONS).run(patience)
-        good = sum(answer.status == 200 and answer.due >= begin for answer in tally.answers)
+        ends = [answer.due + answer.seconds for answer in tally.answers if answer.status == 200]
+        good = sum(begin <= end < seconds for end in ends)
         best = max(best, good / (seconds - begin))
     return best
 
