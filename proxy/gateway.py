@@ -5,7 +5,6 @@ Never knows a surface's or a vendor's particulars, and never chooses a target a 
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -51,7 +50,7 @@ class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
     `clocks` are the deadlines of the calls under way, for whoever must end them; `draining` makes each answer say that
-    the connection closes; `idle` is set while nothing is in flight. `wall` tells unix seconds, by which keys end.
+    the connection closes; `idle` is set while nothing is in flight.
     """
 
     def __init__(
@@ -62,7 +61,6 @@ class Gateway:
         emit: Callable[[RequestRecord], None],
         admission: Admission,
         line: Line,
-        wall: Callable[[], float] = time.time,
     ) -> None:
         self._live = live
         self._dispatcher = dispatcher
@@ -72,7 +70,7 @@ class Gateway:
         self._line = line
         self._sheds = Shedding()
         self._clock = asyncio.get_running_loop().time
-        self._wall = wall
+        self._wall = live.wall
         self._log = logging.getLogger("dragoman")
         self._router = Router(SURFACES)
         self._guesses = Guesses()

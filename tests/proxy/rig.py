@@ -129,16 +129,14 @@ def ask(model: str = "v/m", **fields: JsonValue) -> JsonObject:
 async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float] = time.time) -> AsyncIterator[Rig]:
     """A rig for as long as the block; `wall` tells unix seconds."""
     async with FakeVendor() as vendor:
-        live = Live(snapshot(text.replace("PORT", str(vendor.port))), 1_795_000_000)
+        live = Live(snapshot(text.replace("PORT", str(vendor.port))), 1_795_000_000, wall)
         metrics, http = Metrics(), HttpTransport()
         told: list[RequestRecord] = []
         lags, memory, loop = Lags(), MemoryMeter(()), asyncio.get_running_loop()
         line = Line(LineRules(), loop.time, loop.call_soon)
         # A lag that sheds anything at all sheds everything here.
         admission = Admission(lids, ShedRules(), lags, line, memory, lambda: 0.0)
-        gateway = Gateway(
-            live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record), admission, line, wall
-        )
+        gateway = Gateway(live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record), admission, line)
         door = Door(gateway, admission, line, MAX_BODY, lambda *refused: made.tell_of_the_door(*refused))
         made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, records=told)
         public = GuardedServer(gateway.handle, MAX_BODY, door)

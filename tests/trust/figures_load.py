@@ -91,7 +91,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         soak.r10,
         Sabotage(
-            "proxy/app.py", "lines.write(line(record))\n", "lines.write(line(record)), stack.callback(str, record)\n"
+            "proxy/app.py",
+            "self._lines.write(self._line(record))\n",
+            "self._lines.write(self._line(record)), self.__dict__.setdefault('kept', []).append(record)\n",
         ),
         4.2,
     ),
