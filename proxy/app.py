@@ -6,13 +6,16 @@ Never holds request logic.
 import asyncio
 import gc
 import logging
+import os
 import random
 import signal
+import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
+from typing import Any
 
 from config.server import Admin as AdminSettings
 from config.server import Server, ServerLimits
@@ -43,6 +46,11 @@ from proxy.upstream import HttpTransport
 from proxy.writer import LineWriter, Sink, unbuffered
 
 BACKLOG = 1024
+"""Connections that the kernel keeps until they are accepted."""
+
+ACCEPTED_AT_ONCE = 32
+"""Connections that are accepted in one turn of the loop. asyncio (3.11 at least) takes as many as the backlog holds,
+which makes everybody wait while a crowd arrives."""
 
 YOUNG = 10_000
 """Objects that may come before the collector looks for cycles among them. At 700, its own default, every full round
@@ -119,6 +127,15 @@ class Telling:
         self._lines.write(self._door_line(surface, reason, count))
 
 
+async def listening(public: PublicServer, host: str, port: int, options: Mapping[str, Any]) -> asyncio.Server:
+    """Begin to accept connections; `options` are more of the loop's `create_server`. Raises OSError."""
+    listener = await asyncio.get_running_loop().create_server(public, host, port, backlog=ACCEPTED_AT_ONCE, **options)
+    for each in listener.sockets:
+        with socket.socket(fileno=os.dup(each.fileno())) as same:
+            same.listen(BACKLOG)
+    return listener
+
+
 Opener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
 """Begins to accept connections for a server, within TLS or not. Raises OSError."""
 
@@ -180,10 +197,9 @@ async def running(
     """The whole gateway in this process, as `serving` brings its public half up. Raises OSError when a port cannot be
     had."""
     server = table.loaded.config.server
-    loop = asyncio.get_running_loop()
 
     def opener(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
-        return loop.create_server(public, listen.host, listen.port, backlog=BACKLOG, **secured)
+        return listening(public, listen.host, listen.port, secured)
 
     async with serving(table, int(time.time()), listen.host, opener, log, rules) as app:
         reloader = Reloader(source, table, app.metrics, app.take)

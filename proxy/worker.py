@@ -18,7 +18,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from config.files import Copies
-from proxy.app import BACKLOG, Serving, background, prepare, serving, settle_down
+from proxy.app import Serving, background, listening, prepare, serving, settle_down
 from proxy.channel import Answers, answer, receive, send
 from proxy.ending import Ending, drain_or_stop
 from proxy.families import FAMILIES
@@ -74,8 +74,7 @@ async def work(link: socket.socket) -> None:
     ending.listen()
 
     def opener(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
-        loop = asyncio.get_running_loop()
-        return loop.create_server(public, orders.host, orders.port, backlog=BACKLOG, reuse_port=True, **secured)
+        return listening(public, orders.host, orders.port, {"reuse_port": True, **secured})
 
     output = unbuffered(sys.stdout)
     async with AsyncExitStack() as stack:

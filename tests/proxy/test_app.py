@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from proxy.admission import Lids
-from proxy.app import Listen, Running
+from proxy.app import ACCEPTED_AT_ONCE, Listen, Running
 from proxy.reload import Reloader
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.rig import ask
@@ -83,6 +83,17 @@ async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_behind(tmp_pa
             async with up(MOCK, tmp_path, listen=listen):
                 raise AssertionError("it is up")
         assert asyncio.all_tasks() == before
+
+
+async def test_a_crowd_is_kept_by_the_kernel_while_the_loop_is_at_something_else(tmp_path: Path) -> None:
+    async with up(MOCK, tmp_path) as app:
+        address = ("127.0.0.1", port_of(app.url))
+        crowd = [socket.create_connection(address, 1.0) for _ in range(10 * ACCEPTED_AT_ONCE)]
+        for client in crowd:
+            client.sendall(request("GET", "/v1/models"))
+        for client in crowd:
+            assert (await asyncio.to_thread(client.recv, 65536)).startswith(b"HTTP/1.1 200 OK\r\n")
+            client.close()
 
 
 async def test_leaving_ends_what_is_under_way_at_once(tmp_path: Path) -> None:
