@@ -179,7 +179,7 @@ _FULL: Mapping[Reason, str] = {
     Reason.REQUESTS: "The gateway has as many requests under way as it takes.",
     Reason.STREAMS: "The gateway has as many streams open as it takes.",
     Reason.BODY_BYTES: "The gateway holds as much of request bodies as it takes.",
-    Reason.QUEUE: "More requests are waiting than the gateway gets to in time.",
+    Reason.QUEUE: "The gateway has more requests waiting than it gets to in time.",
     Reason.LOOP_LAG: "The gateway is too busy for another request.",
     Reason.MEMORY: "The gateway is short of memory.",
 }

@@ -73,9 +73,9 @@ async def leaves(made: Rig) -> None:
 
 
 async def shed(made: Rig) -> None:
-    """A request that is refused for want of memory."""
+    """A request that is refused for want of memory, with an id of its own, so that it is read before."""
     made.memory.share = 0.99
-    assert (await made.post("/v1/completions", ask())).status == 503
+    assert (await made.post("/v1/completions", ask(), {"x-request-id": "mine"})).status == 503
     made.memory.share = 0.0
 
 
@@ -148,3 +148,17 @@ async def test_requests_of_every_outcome_leave_no_object_behind() -> None:
             await rounds(made, way, EACH, AT_ONCE if name in ALIKE else 1)
             assert [record.outcome for record in made.records] == [outcome] * EACH, name
             assert await added(made, before) == Counter(), name
+
+
+async def test_requests_that_are_refused_unread_leave_no_object_behind() -> None:
+    async with rig(TABLE) as made:
+        made.memory.share = 0.99
+        for _ in range(AT_ONCE):
+            assert (await made.post("/v1/completions", ask())).status == 503
+        made.door.look()
+        before = await quiet(made)
+        for _ in range(EACH):
+            assert (await made.post("/v1/completions", ask())).status == 503
+        made.door.look()
+        assert await added(made, before) == Counter()
+        assert sum(count for _, _, count in made.turned_away) >= EACH
