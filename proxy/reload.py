@@ -135,32 +135,36 @@ class Reloader:
         while True:
             await asyncio.sleep(WATCH_EVERY)
             now = await asyncio.to_thread(fingerprint, self._sources)
-            # Somebody else may have loaded it meanwhile.
-            sources = self._sources
-            if now != sources.hashes and (sources, now) != tried:
-                tried = (sources, now)
-                await self.reload()
+            async with self._lock:
+                # Somebody else may have loaded it meanwhile.
+                sources = self._sources
+                if now != sources.hashes and (sources, now) != tried:
+                    tried = (sources, now)
+                    await self._reload()
 
     async def reload(self) -> Reloaded:
         """Load and build the table again and swap it in; on any problem the old one stays."""
         async with self._lock:
-            try:
-                table = await asyncio.to_thread(self._source.load_to_serve)
-            except Refused as error:
-                self._sources = error.sources
-                self._metrics.reload_failed()
-                for problem in error.problems:
-                    self._log.error("reload refused: %s", problem)
-                return Reloaded(self._table.snapshot.digest, error.problems)
-            if changed := _needs_restart(self._table.loaded.config.server, table.loaded.config.server):
-                self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
-            self._table, self._sources = table, table.loaded.sources
-            await self._take(table)
-            self._metrics.reloaded(table.snapshot.digest)
-            self._log.info("table %s in force", table.snapshot.digest[:12])
-            for warning in table.warnings:
-                self._log.warning("%s", warning)
-            return Reloaded(table.snapshot.digest)
+            return await self._reload()
+
+    async def _reload(self) -> Reloaded:
+        try:
+            table = await asyncio.to_thread(self._source.load_to_serve)
+        except Refused as error:
+            self._sources = error.sources
+            self._metrics.reload_failed()
+            for problem in error.problems:
+                self._log.error("reload refused: %s", problem)
+            return Reloaded(self._table.snapshot.digest, error.problems)
+        if changed := _needs_restart(self._table.loaded.config.server, table.loaded.config.server):
+            self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
+        self._table, self._sources = table, table.loaded.sources
+        await self._take(table)
+        self._metrics.reloaded(table.snapshot.digest)
+        self._log.info("table %s in force", table.snapshot.digest[:12])
+        for warning in table.warnings:
+            self._log.warning("%s", warning)
+        return Reloaded(table.snapshot.digest)
 
 
 def _needs_restart(old: Server, new: Server) -> tuple[str, ...]:

@@ -340,6 +340,30 @@ async def test_the_watcher_leaves_what_somebody_else_has_just_loaded(
     await stopped(watching)
 
 
+async def test_the_watcher_leaves_what_somebody_else_is_loading_when_it_looks(
+    watched: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on, load = threading.Event(), threading.Event(), Source.load_to_serve
+
+    def slowly(source: Source) -> Table:
+        table = load(source)
+        begun.set()
+        go_on.wait()
+        return table
+
+    monkeypatch.setattr(Source, "load_to_serve", slowly)
+    watched.write(OTHER)
+    reloading = asyncio.create_task(watched.reloader.reload())
+    await asyncio.to_thread(begun.wait)
+    watching = asyncio.create_task(watched.reloader.watch())
+    await asyncio.sleep(0.1)
+    go_on.set()
+    await reloading
+    await asyncio.sleep(0.1)
+    assert watched.count("success") == 1
+    await stopped(watching)
+
+
 async def test_the_watcher_sees_included_files_come_change_and_go(watched: Rig) -> None:
     watched.write("version: 1\nvendors: {mock: {}}\nmodels: {mock/one: {}}\ninclude: ['more-*.yaml']\n")
     await watched.reloader.reload()

@@ -22,6 +22,15 @@ APPLIED_WITHIN = 0.25
 SLOWER_BY = 0.02
 """Seconds that the slowest hundredth of the requests may take longer while tables are loaded."""
 
+SERVER = """\
+server:
+  port: ${PORT}
+  watch: false
+  admin:
+    port: ${ADMIN_PORT}
+"""
+"""Every table is asked for: the watcher would now and then be sooner."""
+
 RELOADS = re.compile(r"dragoman_config_reloads_total\{.*result=\"(\w+)\"")
 
 
@@ -47,7 +56,7 @@ async def reload_under_load(folder: Path, requests: int, rate: float, reloads: i
     async with FakeVendor(quick) as vendor:
         models = many("fake", 200)
         texts = [
-            table({"fake": vendor.base_url}, [*(f"{model}: {{}}" for model in models), *more])
+            table({"fake": vendor.base_url}, [*(f"{model}: {{}}" for model in models), *more], SERVER)
             for more in ([], ["fake/another: {}"], ["fake/m0: {weight: none}"], ["nobody/m: {}"])
         ]
         tables = [texts[(0, 2, 1, 3)[number % 4]] for number in range(reloads)]
