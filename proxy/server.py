@@ -171,6 +171,13 @@ class PublicHandler(RequestHandler):
         # asyncio's own limit for plain connections; under TLS its own is eight times as much.
         cast(asyncio.Transport, transport).set_write_buffer_limits(UNREAD_LIMIT)
 
+    def connection_lost(self, exc: BaseException | None) -> None:
+        transport = self.transport
+        super().connection_lost(exc)
+        # asyncio's own (3.11 to 3.14) keeps a method of itself, so that each connection would wait for the collector.
+        if transport is not None and hasattr(transport, "_read_ready_cb"):
+            transport._read_ready_cb = None
+
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         waiter = self._waiter

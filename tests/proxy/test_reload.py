@@ -3,73 +3,22 @@
 import asyncio
 import logging
 import sys
-import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from config.loader import Sources, fingerprint
 from config.problems import ConfigError
 from config.server import Server
-from proxy import reload as reload_module
-from proxy.live import Live
-from proxy.metrics import Metrics
-from proxy.reload import Reloader, Source, Table
+from proxy.reload import Source
+from tests.proxy.reload_kit import BAD, GOOD, OTHER, Rig, reloading, stopped, until
 from tests.proxy.tables import digest_of
 from tests.support.authority import LOCAL, Authority
-
-GOOD = "version: 1\nvendors: {mock: {}}\nmodels: {mock/one: {}}\n"
-OTHER = GOOD.replace("one", "two")
-BAD = "version: 1\nvendors: {mock: {}}\nmodels: {nobody/one: {}}\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Rig:
-    """A reloader over a table in a file."""
-
-    path: Path
-    live: Live
-    metrics: Metrics
-    reloader: Reloader
-    swapped: list[Table]
-
-    def write(self, text: str) -> None:
-        """Write the table anew, at once, as an editor does."""
-        fresh = self.path.with_suffix(".new")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.rename(self.path)
-
-    @property
-    def models(self) -> list[str]:
-        """What is in force."""
-        return list(self.live.snapshot.models)
-
-    def count(self, result: str) -> float:
-        """Reloads with this result."""
-        families = text_string_to_metric_families(self.metrics.render().decode())
-        samples = (sample for family in families for sample in family.samples)
-        return sum(sample.value for sample in samples if sample.labels.get("result") == result)
 
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
     """A good table in force."""
-    path = tmp_path / "t.yaml"
-    path.write_text(GOOD, encoding="utf-8")
-    source = Source(path, {"EXTRA": "mock/extra"})
-    table = source.load()
-    live, metrics = Live(table.snapshot, 0), Metrics()
-    swapped: list[Table] = []
-
-    async def take(table: Table) -> None:
-        live.swap(table.snapshot)
-        swapped.append(table)
-
-    return Rig(path, live, metrics, Reloader(source, table, metrics, take), swapped)
+    return reloading(tmp_path)
 
 
 @pytest.fixture
@@ -77,12 +26,6 @@ def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """What the operator is told."""
     caplog.set_level(logging.INFO, "dragoman")
     return caplog
-
-
-async def until(reached: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    while not reached():  # noqa: ASYNC110 - the table in force tells no one
-        await asyncio.sleep(0.005)
 
 
 # Sources -------------------------------------------------------------------------------------------------------------
@@ -283,135 +226,3 @@ async def test_a_request_is_served_in_the_background(rig: Rig) -> None:
     rig.reloader.request()
     await until(lambda: rig.models == ["mock/one"])
     await stopped(serving)
-
-
-async def stopped(task: "asyncio.Task[None]") -> None:
-    """End a task."""
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-@pytest.fixture
-def watched(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
-    """A rig whose watcher looks often."""
-    monkeypatch.setattr(reload_module, "WATCH_EVERY", 0.01)
-    return rig
-
-
-async def test_the_watcher_takes_a_change_and_leaves_what_did_not_change(watched: Rig) -> None:
-    watching = asyncio.create_task(watched.reloader.watch())
-    watched.write(OTHER)
-    await until(lambda: watched.models == ["mock/two"])
-    await asyncio.sleep(0.1)
-    assert watched.count("success") == 1
-    await stopped(watching)
-
-
-async def test_the_watcher_tries_a_bad_table_once_and_its_correction_again(watched: Rig) -> None:
-    watching = asyncio.create_task(watched.reloader.watch())
-    watched.write(BAD)
-    await until(lambda: watched.count("failure") == 1)
-    await asyncio.sleep(0.1)
-    assert watched.count("failure") == 1
-    watched.write(OTHER)
-    await until(lambda: watched.models == ["mock/two"])
-    await stopped(watching)
-
-
-async def test_the_watcher_leaves_what_somebody_else_has_just_loaded(
-    watched: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow(sources: Sources) -> Mapping[Path, str]:
-        begun.set()
-        go_on.wait()
-        return fingerprint(sources)
-
-    monkeypatch.setattr(reload_module, "fingerprint", slow)
-    watching = asyncio.create_task(watched.reloader.watch())
-    await asyncio.to_thread(begun.wait)
-    watched.write(OTHER)
-    await watched.reloader.reload()
-    go_on.set()
-    await asyncio.sleep(0.1)
-    assert watched.count("success") == 1
-    await stopped(watching)
-
-
-async def test_the_watcher_leaves_what_somebody_else_is_loading_when_it_looks(
-    watched: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun, go_on, load = threading.Event(), threading.Event(), Source.load_to_serve
-
-    def slowly(source: Source) -> Table:
-        table = load(source)
-        begun.set()
-        go_on.wait()
-        return table
-
-    monkeypatch.setattr(Source, "load_to_serve", slowly)
-    watched.write(OTHER)
-    reloading = asyncio.create_task(watched.reloader.reload())
-    await asyncio.to_thread(begun.wait)
-    watching = asyncio.create_task(watched.reloader.watch())
-    await asyncio.sleep(0.1)
-    go_on.set()
-    await reloading
-    await asyncio.sleep(0.1)
-    assert watched.count("success") == 1
-    await stopped(watching)
-
-
-async def test_the_watcher_sees_included_files_come_change_and_go(watched: Rig) -> None:
-    watched.write("version: 1\nvendors: {mock: {}}\nmodels: {mock/one: {}}\ninclude: ['more-*.yaml']\n")
-    await watched.reloader.reload()
-    watching = asyncio.create_task(watched.reloader.watch())
-    more = watched.path.with_name("more-1.yaml")
-    more.write_text("models: {mock/two: {}}\n")
-    await until(lambda: watched.models == ["mock/one", "mock/two"])
-    more.write_text("models: {mock/three: {}}\n")
-    await until(lambda: watched.models == ["mock/one", "mock/three"])
-    more.unlink()
-    await until(lambda: watched.models == ["mock/one"])
-    await stopped(watching)
-
-
-INCLUDING = GOOD + "include: ['parts/*.yaml', late.yaml]\n"
-
-
-async def test_the_watcher_sees_a_correction_in_a_file_that_only_the_refused_table_includes(watched: Rig) -> None:
-    watching = asyncio.create_task(watched.reloader.watch())
-    part = watched.path.with_name("parts") / "a.yaml"
-    part.parent.mkdir()
-    part.write_text("models: {nobody/two: {}}\n")
-    watched.write(INCLUDING)
-    await until(lambda: watched.count("failure") == 1)
-    watched.path.with_name("late.yaml").write_text("")  # what was missing is there
-    await until(lambda: watched.count("failure") == 2)
-    await asyncio.sleep(0.1)
-    assert watched.count("failure") == 2
-    part.write_text("models: {mock/two: {}}\n")
-    await until(lambda: watched.models == ["mock/one", "mock/two"])
-    await stopped(watching)
-
-
-async def test_the_watcher_sees_a_refused_table_taken_back(watched: Rig) -> None:
-    watching = asyncio.create_task(watched.reloader.watch())
-    watched.write(BAD)
-    await until(lambda: watched.count("failure") == 1)
-    watched.write(GOOD)
-    await until(lambda: watched.count("success") == 1)
-    await stopped(watching)
-
-
-async def test_the_watcher_tries_a_table_that_names_a_file_twice_no_more_than_once_again(watched: Rig) -> None:
-    watched.path.with_name("a.yaml").write_text("models: {mock/two: {}}\n")
-    watched.path.with_name("b.yaml").symlink_to("a.yaml")
-    watched.write(GOOD + "include: [a.yaml, b.yaml]\n")
-    watching = asyncio.create_task(watched.reloader.watch())
-    await until(lambda: watched.models == ["mock/one", "mock/two"])
-    await asyncio.sleep(0.1)
-    assert watched.count("success") <= 2
-    await stopped(watching)
