@@ -205,7 +205,7 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--host", help="listen here instead of the table's server.host")
     parser.add_argument("--port", type=_port, help="instead of the table's server.port; 0 takes a free one")
     parser.add_argument(
-        "--workers", type=_workers, metavar="N", help="processes, instead of the table's server.workers"
+        "--workers", type=_workers, metavar="N", help="processes that serve, instead of the table's server.workers"
     )
     parser.add_argument(
         "--insecure-open", action="store_true", help="listen beyond loopback although the table has no teams"
