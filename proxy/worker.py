@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from config.files import Copies
 from proxy.app import Serving, background, listening, prepare, serving, settle_down
-from proxy.channel import Answers, answer, receive, send
+from proxy.channel import Answers, Gone, answer, receive, send
 from proxy.ending import Ending, drain_or_stop
 from proxy.families import FAMILIES
 from proxy.operated import Moment
@@ -63,8 +63,11 @@ def main(descriptor: int) -> None:
 async def work(link: socket.socket) -> None:
     """See main."""
     reader, writer = await asyncio.open_unix_connection(sock=link)
-    async with asyncio.timeout(BEGIN_WAIT):
-        number, word, body = await receive(reader)
+    try:
+        async with asyncio.timeout(BEGIN_WAIT):
+            number, word, body = await receive(reader)
+    except (Gone, TimeoutError):
+        return  # there is nobody to begin for
     orders = ORDERS.validate_json(body)
     source = Source(orders.path, os.environ, orders.insecure_open, orders.host)
     table = source.load(orders.copies)

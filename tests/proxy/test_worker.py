@@ -174,3 +174,13 @@ async def test_nobody_who_asks_for_nothing_is_served_for_ever(tmp_path: Path) ->
         assert await asyncio.wait_for(worker.process.wait(), 30.0) == 0
         with pytest.raises(Gone):
             await worker.asker.ask("moment", 5.0)
+
+
+async def test_without_a_supervisor_it_ends_without_a_word() -> None:
+    here, there = socket.socketpair()
+    with there:
+        command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()))
+        process = await asyncio.create_subprocess_exec(*command, stderr=PIPE, pass_fds=[there.fileno()])
+    here.close()
+    _, told = await process.communicate()
+    assert (process.returncode, told) == (0, b"")
