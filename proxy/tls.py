@@ -102,15 +102,26 @@ def listener_context(loaded: Loaded) -> ssl.SSLContext | Problem | None:
 @contextmanager
 def as_read(path: Path, contents: Mapping[Path, bytes]) -> Iterator[str | Path]:
     """A name under which OpenSSL, which takes names only, finds what the load read there: the file may have changed
-    since, or be broken by the time another process loads the same table. Where the system has no files in memory it is
-    the file itself."""
-    if not hasattr(os, "memfd_create"):
+    since, or be broken by the time another process loads the same table. Where the system has no files in memory, or
+    allows none, it is the file itself."""
+    memory = _memory(path.name)
+    if memory is None:
         yield path
         return
-    with open(os.memfd_create(path.name), "wb") as file:
+    with open(memory, "wb") as file:
         file.write(contents[path])
         file.flush()
         yield f"/proc/self/fd/{file.fileno()}"
+
+
+def _memory(name: str) -> int | None:
+    """The descriptor of a new file in memory."""
+    if not hasattr(os, "memfd_create"):
+        return None
+    try:
+        return os.memfd_create(name)
+    except OSError:
+        return None
 
 
 def _context() -> ssl.SSLContext:

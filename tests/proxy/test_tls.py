@@ -183,8 +183,20 @@ def test_what_was_read_is_what_is_loaded_whatever_became_of_the_file(tmp_path: P
 def test_where_there_are_no_files_in_memory_it_is_the_file_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("os.memfd_create")
     path = tmp_path / "cert.pem"
+    monkeypatch.delattr("os.memfd_create")
+    with as_read(path, {path: b"as it was read"}) as name:
+        assert name == path
+
+
+def test_where_files_in_memory_are_not_allowed_it_is_the_file_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(name: str) -> int:
+        raise PermissionError
+
+    path = tmp_path / "cert.pem"
+    monkeypatch.setattr("os.memfd_create", forbidden)
     with as_read(path, {path: b"as it was read"}) as name:
         assert name == path
 
