@@ -8,6 +8,8 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock, patch
 
 import aiohttp
 import pytest
@@ -180,24 +182,10 @@ def test_what_was_read_is_what_is_loaded_whatever_became_of_the_file(tmp_path: P
         assert file.read() == b"as it was read"
 
 
-def test_where_there_are_no_files_in_memory_it_is_the_file_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("memory", [{}, {"memfd_create": Mock(side_effect=PermissionError)}], ids=["none", "forbidden"])
+def test_without_files_in_memory_it_is_the_file_itself(tmp_path: Path, memory: dict[str, Mock]) -> None:
     path = tmp_path / "cert.pem"
-    monkeypatch.delattr("os.memfd_create")
-    with as_read(path, {path: b"as it was read"}) as name:
-        assert name == path
-
-
-def test_where_files_in_memory_are_not_allowed_it_is_the_file_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def forbidden(name: str) -> int:
-        raise PermissionError
-
-    path = tmp_path / "cert.pem"
-    monkeypatch.setattr("os.memfd_create", forbidden)
-    with as_read(path, {path: b"as it was read"}) as name:
+    with patch("proxy.tls.os", SimpleNamespace(**memory)), as_read(path, {path: b"as it was read"}) as name:
         assert name == path
 
 
