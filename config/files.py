@@ -41,7 +41,9 @@ class Disk:
 
     def matching(self, pattern: str) -> tuple[Path, ...]:
         """See Store."""
-        return matching_files(pattern)
+        if not glob.has_magic(pattern):
+            return (Path(pattern),)
+        return tuple(path for path in map(Path, sorted(glob.glob(pattern, recursive=True))) if os.path.isfile(path))
 
 
 DISK: Final = Disk()
@@ -123,13 +125,6 @@ class SourceFiles:
         self._contents[path] = content
         self._hashes[path] = hashlib.sha256(content).hexdigest()
         return content
-
-
-def matching_files(pattern: str) -> tuple[Path, ...]:
-    """The files of a path or glob pattern, sorted; a path without wildcards is itself, whether it exists or not."""
-    if not glob.has_magic(pattern):
-        return (Path(pattern),)
-    return tuple(path for path in map(Path, sorted(glob.glob(pattern, recursive=True))) if os.path.isfile(path))
 
 
 def others_may_write(path: Path) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 
 from config.certificates import Bundle, Pair, read_certificates
 from config.doubts import semantic_warnings
-from config.files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest, matching_files
+from config.files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest
 from config.includes import Includer
 from config.problems import ConfigError, Locate, Path, Position, Problem
 from config.schema import GatewayConfig
@@ -110,7 +110,7 @@ def load_default(env: Mapping[str, str]) -> Loaded:
 def fingerprint(sources: Sources) -> Mapping[pathlib.Path, str]:
     """The hashes of a table's files as they are now, files that newly match an `include` among them; unequal to
     `sources.hashes` when something changed, and where one file is included under two names."""
-    present = {path for pattern in sources.patterns for path in matching_files(pattern)}
+    present = {path for pattern in sources.patterns for path in DISK.matching(pattern)}
     return current_hashes({*sources.hashes, *present})
 
 

@@ -88,9 +88,13 @@ class Serving:
     public: PublicServer
     listener: asyncio.Server
     presented: Presented
-    secured: Secured
     url: str
     work: Sequence[Callable[[], Work]]
+
+    @property
+    def secured(self) -> Secured:
+        """How its connections are secured."""
+        return self.presented.secured()
 
     async def take(self, table: Table) -> None:
         """Put a table in force for requests that begin from now on."""
@@ -177,15 +181,14 @@ async def serving(
         admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, metrics, telling.finished, admission, queue)
         presented = Presented(table.tls)
-        secured = presented.secured()
         door = Door(gateway, admission, queue, server.max_body, telling.refused)
         public = GuardedServer(gateway.handle, server.max_body, door)
-        listener = await opener(public, secured)
+        listener = await opener(public, presented.secured())
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
         operated = OneProcess(gateway, live, metrics, lines)
         url = url_of(scheme_of(server), host, listener)
-        rest = (public, listener, presented, secured, url)
+        rest = (public, listener, presented, url)
         ticking = [lag.run, memory.run, *([] if shared is None else [shared.run])]
         yield Serving(gateway, dispatcher, admission, transport, live, metrics, operated, *rest, ticking)
 

@@ -78,7 +78,7 @@ async def _stop_listening(app: Front) -> None:
 
 async def _take_on(app: Front, connection: socket.socket) -> None:
     """Serve a connection that was accepted here; one that does not shake hands soon ends as it came."""
-    secured = app.secured.copy()
+    secured = app.secured
     if secured:
         secured["ssl_handshake_timeout"] = SETTLE
     with suppress(OSError):

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from operator import add
 from typing import Final
 
-from pydantic import TypeAdapter
-
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """A series: the sample's name and its labels, in the order in which they are shown."""
 
@@ -32,10 +30,6 @@ class Family:
     kind: str
     text: str
     samples: tuple[tuple[Key, float], ...]
-
-
-FAMILIES: Final = TypeAdapter(list[Family])
-"""How they travel."""
 
 
 def lasting(families: Iterable[Family]) -> list[Family]:

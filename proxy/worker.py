@@ -21,7 +21,7 @@ from config.files import Copies
 from proxy.app import Serving, background, listening, prepare, serving, settle_down
 from proxy.channel import Answers, Gone, answer, receive, send
 from proxy.ending import Ending, drain_or_stop
-from proxy.families import FAMILIES
+from proxy.families import Family
 from proxy.operated import Moment
 from proxy.reload import Source
 from proxy.server import PublicServer
@@ -48,6 +48,7 @@ class Orders:
 ORDERS: Final = TypeAdapter(Orders)
 COPIES: Final = TypeAdapter(Copies)
 MOMENT: Final = TypeAdapter(Moment)
+FAMILIES: Final = TypeAdapter(list[Family])
 """How they travel."""
 
 

@@ -9,17 +9,17 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from proxy.channel import Asker, Gone
-from proxy.families import FAMILIES, Family, lasting, merged
+from proxy.families import Family, lasting, merged
 from proxy.metrics import Supervised
 from proxy.operated import Moment
 from proxy.reload import Table
-from proxy.worker import COPIES, MOMENT, ORDERS, Orders
+from proxy.worker import COPIES, FAMILIES, MOMENT, ORDERS, Orders
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder of this very program's packages: whatever else is called proxy on the path is another's."""
@@ -60,6 +60,13 @@ class Worker:
         except Gone:
             return self.counted
         return self.counted
+
+    async def moment(self) -> Moment | None:
+        """What it is about, if it says so."""
+        try:
+            return MOMENT.validate_json(await self.asker.ask("moment", ASK_LIMIT))
+        except Gone:
+            return None
 
 
 class Workers:
@@ -105,15 +112,9 @@ class Workers:
 
     async def moments(self) -> list[tuple[Worker, Moment]]:
         """What each is about that says so."""
-
-        async def moment(worker: Worker) -> Iterable[tuple[Worker, Moment]]:
-            try:
-                return [(worker, MOMENT.validate_json(await worker.asker.ask("moment", ASK_LIMIT)))]
-            except Gone:
-                return []
-
-        found = await asyncio.gather(*(moment(worker) for worker in self._serving()))
-        return [each for some in found for each in some]
+        those = self._serving()
+        found = await asyncio.gather(*(worker.moment() for worker in those))
+        return [(worker, moment) for worker, moment in zip(those, found, strict=True) if moment is not None]
 
     def drain(self) -> None:
         """Let all of them end well, and none be followed by another."""

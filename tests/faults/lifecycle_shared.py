@@ -15,11 +15,10 @@ from proxy.app import Listen, Running, running
 from proxy.reload import Source
 from tests.faults.checks import good, refusal
 from tests.faults.lifecycle import PATIENT, listening
-from tests.faults.process import UVLOOP, folder
+from tests.faults.process import process
 from tests.faults.registry import fault, single_fault
 from tests.faults.rig import AUTH, COUNTED, OPERATOR_KEY, Rig
 from tests.proxy.raw_client import Answer, exchange, request
-from tests.support.gateway import ROOT, SERVER, running_gateway
 from tests.support.redis import NOTHING, FakeRedis, answering, fake_redis, frozen, real_redis
 from tests.support.script import Script
 from tests.support.wire import json_answer
@@ -150,14 +149,9 @@ def has_heard(app: Running) -> bool:
 @single_fault(66)
 async def vendor_that_tells_one_of_two_processes_to_wait(rig: Rig) -> None:
     """Redis is well: the other process leaves the vendor alone without having asked, as long as its own rules say."""
-    lines = [line for line in PATIENT.splitlines() if not line.startswith("server:")]
-    table = "\n".join([*lines, *SERVER.splitlines(), "  watch: false", '  shared: {redis: "${REDIS}"}'])
     with real_redis(rig.path.parent) as redis:
-        environment = {"KEY": OPERATOR_KEY, "ONE": str(rig.one.port), "TWO": str(rig.two.port), "REDIS": redis.url}
-        uvloop = type(asyncio.get_running_loop()).__module__ == "uvloop"
-        (folder(rig) / "sitecustomize.py").write_text(UVLOOP if uvloop else "", encoding="utf-8")
-        environment["PYTHONPATH"] = f"{folder(rig)}:{ROOT}"
-        async with running_gateway(table, folder(rig), environment) as mine, sharing(rig, redis.url) as yours:
+        lines = [f'shared: {{redis: "{redis.url}"}}']
+        async with process(rig, lines) as mine, sharing(rig, redis.url) as yours:
             rig.one.answer(LIMITED)
             assert refusal(await ask(mine.url, "one/m")) == (429, "rate_limit_exceeded")
             await until(lambda: has_heard(yours))

@@ -15,7 +15,7 @@ from proxy.reload import Reloader
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.rig import ask
 from tests.proxy.whole import MOCK, REST, START, port_of, table_before, up
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import running_gateway
 from tests.support.script import Hang, Until
 from tests.support.vendor import FakeVendor
 
@@ -126,13 +126,6 @@ def patient(vendor: FakeVendor) -> str:
     return table_before(vendor) + server
 
 
-async def unready(gateway: RunningGateway) -> None:
-    """Wait until the gateway says that it drains."""
-    port = port_of(gateway.admin_url)
-    while (await exchange(port, request("GET", "/health/ready"))).status == 200:  # noqa: ASYNC110 - it tells no one
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_drains_and_a_stream_under_way_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
     gate = asyncio.Event()
@@ -141,7 +134,7 @@ async def test_a_signal_drains_and_a_stream_under_way_loses_nothing(tmp_path: Pa
             await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
             await client.head()
             gateway.process.send_signal(number)
-            await unready(gateway)
+            await gateway.unready()
             gate.set()
             body, whole = await client.chunks()
             assert whole
@@ -159,7 +152,7 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
             await client.head()
             gateway.process.send_signal(signal.SIGTERM)
-            await unready(gateway)
+            await gateway.unready()
             gateway.process.send_signal(signal.SIGTERM)
             assert not (await client.chunks())[1]
             gateway.exit_code = await asyncio.to_thread(gateway.process.wait, 1.5)

@@ -3,8 +3,9 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.families import FAMILIES, OWN, Family, lasting, merged
+from proxy.families import OWN, Family, lasting, merged
 from proxy.metrics import Metrics, exposition
+from proxy.worker import FAMILIES
 from tests.proxy.test_metrics import finished
 
 

@@ -19,14 +19,12 @@ from tests.proxy.raw_client import RawClient, connected, exchange, request
 from tests.proxy.rig import ask
 from tests.proxy.whole import MOCK, REST, START, port_of, table_before
 from tests.support.authority import LOCAL, Authority
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import SERVER, RunningGateway, running_gateway
 from tests.support.script import Hang, Until
 from tests.support.vendor import FakeVendor
 
-SERVER = (
-    "server:\n  port: ${PORT}\n  workers: 2\n  drain_grace: 50ms\n  watch: false\n  admin:\n    port: ${ADMIN_PORT}\n"
-)
-TABLE = MOCK + SERVER
+TWO = SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
+TABLE = MOCK + TWO
 
 
 def pids(gateway: RunningGateway) -> list[int]:
@@ -137,23 +135,16 @@ async def streaming(vendor: FakeVendor, gateway: RunningGateway, stack: AsyncExi
     return clients
 
 
-async def unready(gateway: RunningGateway) -> None:
-    """Wait until the gateway says that it drains."""
-    port = port_of(gateway.admin_url)
-    while (await exchange(port, request("GET", "/health/ready"))).status == 200:  # noqa: ASYNC110 - it tells no one
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_drains_every_worker_and_no_stream_loses_anything(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     gate = asyncio.Event()
     async with FakeVendor((START, Until(gate), *REST)) as vendor, AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(up(table_before(vendor) + SERVER, tmp_path))
+        gateway = await stack.enter_async_context(up(table_before(vendor) + TWO, tmp_path))
         clients = await streaming(vendor, gateway, stack, 10)
         gateway.process.send_signal(number)
-        await unready(gateway)
+        await gateway.unready()
         gate.set()
         for client in clients:
             body, whole = await client.chunks()
@@ -166,10 +157,10 @@ async def test_a_signal_drains_every_worker_and_no_stream_loses_anything(
 
 async def test_a_second_signal_ends_every_worker_at_once(tmp_path: Path) -> None:
     async with FakeVendor((START, Hang())) as vendor, AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(up(table_before(vendor) + SERVER, tmp_path))
+        gateway = await stack.enter_async_context(up(table_before(vendor) + TWO, tmp_path))
         clients = await streaming(vendor, gateway, stack, 4)
         gateway.process.send_signal(signal.SIGTERM)
-        await unready(gateway)
+        await gateway.unready()
         gateway.process.send_signal(signal.SIGTERM)
         for client in clients:
             assert not (await client.chunks())[1]

@@ -16,10 +16,9 @@ import pytest
 
 from config.files import Copies
 from proxy.channel import Asker, Gone
-from proxy.families import FAMILIES
 from proxy.operated import Moment
 from proxy.reload import Source
-from proxy.worker import COPIES, MOMENT, ORDERS, Orders
+from proxy.worker import COPIES, FAMILIES, MOMENT, ORDERS, Orders
 from proxy.workers import BOOT, ROOT
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.rig import ask
@@ -61,6 +60,17 @@ class Started:
         return {dict(labels)["code"]: value for (_, labels), value in requests.samples}
 
 
+async def begun(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
+    """A worker process that waits for its orders, and the supervisor's end of the socket pair."""
+    here, there = socket.socketpair()
+    with there:
+        command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()))
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=stderr, pass_fds=[there.fileno()]
+        )
+    return process, here
+
+
 @asynccontextmanager
 async def started(text: str, folder: Path, port: int = 0) -> AsyncIterator[Started]:
     """A worker on this table whose files are gone by the time it reads its orders."""
@@ -69,12 +79,7 @@ async def started(text: str, folder: Path, port: int = 0) -> AsyncIterator[Start
         place = probe.getsockname()[1]
     orders = Orders(path, False, "127.0.0.1", place, 1, copies(text, path))
     path.unlink()
-    here, there = socket.socketpair()
-    with there:
-        command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()))
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, pass_fds=[there.fileno()]
-        )
+    process, here = await begun()
     asker = Asker(*await asyncio.open_unix_connection(sock=here))
     try:
         async with asyncio.TaskGroup() as group:
@@ -156,10 +161,7 @@ async def test_it_says_when_it_cannot_listen(tmp_path: Path) -> None:
                 raise AssertionError("the probe had to fail first")
         path = tmp_path / "t.yaml"
         orders = Orders(path, False, "127.0.0.1", taken.getsockname()[1], 1, copies(MOCK, path))
-        here, there = socket.socketpair()
-        with there:
-            command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()))
-            process = await asyncio.create_subprocess_exec(*command, stderr=DEVNULL, pass_fds=[there.fileno()])
+        process, here = await begun()
         asker = Asker(*await asyncio.open_unix_connection(sock=here))
         async with asyncio.TaskGroup() as group:
             group.create_task(asker.run())
@@ -177,10 +179,7 @@ async def test_nobody_who_asks_for_nothing_is_served_for_ever(tmp_path: Path) ->
 
 
 async def test_without_a_supervisor_it_ends_without_a_word() -> None:
-    here, there = socket.socketpair()
-    with there:
-        command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()))
-        process = await asyncio.create_subprocess_exec(*command, stderr=PIPE, pass_fds=[there.fileno()])
+    process, here = await begun(stderr=PIPE)
     here.close()
     _, told = await process.communicate()
     assert (process.returncode, told) == (0, b"")

@@ -90,6 +90,15 @@ class RunningGateway:
             lines = (await answer.json())["workers"]
         return {int(found[1]): int(found[2]) for found in map(WORKER.fullmatch, lines) if found}
 
+    async def unready(self) -> None:
+        """Wait until it says that it drains."""
+        async with aiohttp.ClientSession() as http:
+            while True:
+                async with http.get(f"{self.admin_url}/health/ready") as answer:
+                    if answer.status != 200:
+                        return
+                await asyncio.sleep(0.01)
+
     async def reload(self, table: str) -> None:
         """Write another table, send SIGHUP, and wait until the gateway took it or refused it: ask `metrics` which."""
         before = await self._reloads()

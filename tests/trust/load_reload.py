@@ -10,7 +10,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import SERVER, RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor
 from tests.trust.figure import Result
 from tests.trust.load_client import Ended, ask, asking, failures, paced, quantile
@@ -22,13 +22,7 @@ APPLIED_WITHIN = 0.25
 SLOWER_BY = 0.02
 """Seconds that the slowest hundredth of the requests may take longer while tables are loaded."""
 
-SERVER = """\
-server:
-  port: ${PORT}
-  watch: false
-  admin:
-    port: ${ADMIN_PORT}
-"""
+ASKED = SERVER + "  watch: false\n"
 """Every table is asked for: the watcher would now and then be sooner."""
 
 RELOADS = re.compile(r"dragoman_config_reloads_total\{.*result=\"(\w+)\"")
@@ -56,7 +50,7 @@ async def reload_under_load(folder: Path, requests: int, rate: float, reloads: i
     async with FakeVendor(quick) as vendor:
         models = many("fake", 200)
         texts = [
-            table({"fake": vendor.base_url}, [*(f"{model}: {{}}" for model in models), *more], SERVER)
+            table({"fake": vendor.base_url}, [*(f"{model}: {{}}" for model in models), *more], ASKED)
             for more in ([], ["fake/another: {}"], ["fake/m0: {weight: none}"], ["nobody/m: {}"])
         ]
         tables = [texts[(0, 2, 1, 3)[number % 4]] for number in range(reloads)]

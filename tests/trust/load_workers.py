@@ -9,21 +9,14 @@ from typing import Final
 
 import uvloop
 
-from tests.support.gateway import running_gateway
+from tests.support.gateway import SERVER, running_gateway
 from tests.support.script import Received, Script
 from tests.support.vendor import FakeVendor
 from tests.trust.figure import Result
 from tests.trust.load_client import Ended, ask, asking, failures, paced
 from tests.trust.load_rig import WHOLE, many, port_of, slow_stream, streams, table
 
-SERVER: Final = """\
-server:
-  port: ${PORT}
-  workers: 2
-  watch: false
-  admin:
-    port: ${ADMIN_PORT}
-"""
+TWO: Final = SERVER + "  workers: 2\n  watch: false\n"
 REFUSED_FOR: Final = 0.02
 """Seconds after the kill in which a new connection may fail: the kernel may have given it to the dead one."""
 
@@ -57,7 +50,7 @@ async def kill_once(folder: Path, rate: float, seconds: float, waiting: int) -> 
     loop = asyncio.get_running_loop()
     async with FakeVendor(serve) as vendor:
         models = many("fake", waiting + 100)
-        text = table({"fake": vendor.base_url}, [f"{model}: {{}}" for model in models], SERVER)
+        text = table({"fake": vendor.base_url}, [f"{model}: {{}}" for model in models], TWO)
         async with running_gateway(text, folder) as gateway, asyncio.TaskGroup() as group:
             await gateway.serving(2)
             port = port_of(gateway)
