@@ -15,7 +15,7 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from providers.fanout import rank, strip_logprobs
 from providers.stops import StopScanner
 from providers.unified import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
-from providers.verify import Verifier
+from providers.verify import AnswerCheck
 
 BYTES_PER_TOKEN = 4
 """UTF-8 bytes that a token of common vocabularies stands for, roughly, in English prose."""
@@ -26,16 +26,15 @@ class Finishing:
     """What an answer still needs.
 
     `stops` are looked for in the text, which then ends before them, or after them when `keep` says so. `echo` holds the
-    prompts' texts, to be put before the text of their choices; empty for none. `constraint` is the field that `verify`
-    holds the text against. Of `candidates` choices a prompt the best `n` are kept when there are more, and their log
+    prompts' texts, to be put before the text of their choices; empty for none. `check` is what each text is held
+    against before that. Of `candidates` choices a prompt the best `n` are kept when there are more, and their log
     probabilities are dropped when only the ranking needed them.
     """
 
     stops: tuple[str, ...] = ()
     keep: bool = False
     echo: tuple[str, ...] = ()
-    constraint: str = ""
-    verify: Verifier | None = None
+    check: AnswerCheck | None = None
     n: int = 1
     candidates: int = 1
     drop_logprobs: bool = False
@@ -113,22 +112,18 @@ class Scanned:
 
 
 class Finisher:
-    """The last hand on the choices of one answer: what was asked to stand before them, and whether they keep what was
-    asked of them. Choices have their final numbers here."""
+    """The last hand on the choices of one answer: puts before them what the client wants repeated. Choices have their
+    final numbers here."""
 
-    __slots__ = ("_finishing", "_prefixes", "_refused", "_texts")
+    __slots__ = ("_finishing", "_prefixes")
 
     def __init__(self, finishing: Finishing) -> None:
         self._finishing = finishing
         self._prefixes: dict[int, EchoPrefix] = {}
-        self._texts: dict[int, list[str]] = {}
-        self._refused: set[int] = set()
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """One chunk as the client gets it. Raises UpstreamError for a choice that ends and breaks its constraint."""
+        """One chunk as the client gets it."""
         finishing = self._finishing
-        if finishing.verify is not None:
-            self._hold_against(chunk, finishing.verify)
         if not finishing.echo:
             return iter((chunk,))
         prefix = self._prefixes.get(chunk.index)
@@ -143,19 +138,6 @@ class Finisher:
     def _choice(self, choice: Choice) -> Choice:
         (chunk,) = self.feed(Chunk(choice.index, choice.text, choice.finish_reason, refusal=choice.refusal))
         return replace(choice, text=chunk.text)
-
-    def _hold_against(self, chunk: Chunk, verify: Verifier) -> None:
-        texts = self._texts.setdefault(chunk.index, [])
-        texts.append(chunk.text)
-        if chunk.refusal is not None:
-            self._refused.add(chunk.index)
-        # A text that was cut, refused or filtered is what it says it is, and not a broken promise.
-        cut = chunk.finish_reason != "stop" or isinstance(chunk.matched_stop, str)
-        if cut or chunk.index in self._refused:
-            return
-        if reason := verify("".join(texts)):
-            message = f"The upstream's answer breaks '{self._finishing.constraint}': {reason}."
-            raise UpstreamError(Failure(FailureKind.MALFORMED, message))
 
 
 def alone(request: UnifiedRequest) -> Completion:

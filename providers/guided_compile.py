@@ -1,7 +1,9 @@
 """JSON Schemas and expressions as compiled checks: the one home of the library that makes them. Never fetches anything.
 
-The library is loaded when the first check is made, since most processes never make one. It is only ever asked whether:
-gathering its errors takes exponential time on schemas whose branches lead back to them.
+Compiling and checking what a client wrote may take any time, memory and stack, so both belong into a process that can
+be ended (`proxy.answer_checks`); only `misfit` is linear in the schema. The library is loaded when it is first needed,
+since most processes never need it. It is only called for a yes or no: gathering its errors takes exponential time on
+schemas whose branches lead back to them.
 
 Source: `jsonschema-rs` 0.60.3, tried in November 2026: it meets each place of a value once where a schema leads back to
 itself, raises ValueError for what it cannot compile, and its meta-schema check fetches an unknown `$schema` unless told
@@ -10,7 +12,8 @@ which one is meant.
 
 from collections.abc import Callable
 
-from providers.guided_schema import MAX_SPREAD, below, places, spread
+from providers.constraint_budget import BACKTRACKS, MAX_ANSWER_DEPTH, MAX_SPREAD, PROGRAM_BYTES
+from providers.guided_schema import below, patterns, places, spread
 from providers.unified import JsonObject, JsonValue
 
 _LATEST, _DRAFT_7 = "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema"
@@ -18,10 +21,6 @@ _DRAFTS = frozenset(
     {_LATEST, _DRAFT_7, "https://json-schema.org/draft/2019-09/schema"}
     | {f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6)}
 )
-_PROGRAM_BYTES = 2 << 20
-"""Of a compiled pattern; both compiling and matching grow with it."""
-_BACKTRACKS = 10_000
-"""Steps that a schema's pattern with look-around may take on one text."""
 
 
 class Uncompilable(ValueError):
@@ -64,19 +63,52 @@ def _first_misfit(schema: JsonObject, draft: str) -> str:
 
 
 def schema_check(schema: JsonObject) -> Callable[[JsonValue], bool]:
-    """Whether a value keeps the schema. `format` is an annotation. Raises Uncompilable."""
-    from jsonschema_rs import FancyRegexOptions, validator_for
-
+    """Whether a value keeps the schema; one nested deeper than MAX_ANSWER_DEPTH does not. `format` is an annotation.
+    Raises Uncompilable."""
     if spread(schema) > MAX_SPREAD:
         raise Uncompilable(f"spreads over more than {MAX_SPREAD} places once its references are followed")
+    is_valid = _validator({**schema, "$schema": _draft(schema)})
+    if is_valid is None:
+        raise Uncompilable(_uncompilable_pattern(schema) or "cannot be compiled")
+    return lambda value: not _deeper(value, MAX_ANSWER_DEPTH) and is_valid(value)
+
+
+def _validator(schema: JsonObject) -> Callable[[JsonValue], bool] | None:
+    """The library's check; None for what it does not compile."""
+    from jsonschema_rs import FancyRegexOptions, validator_for
+
     # Look-around needs the other engine, which is as fast for patterns without it.
-    options = FancyRegexOptions(backtrack_limit=_BACKTRACKS, size_limit=_PROGRAM_BYTES)
+    options = FancyRegexOptions(backtrack_limit=BACKTRACKS, size_limit=PROGRAM_BYTES)
     try:
-        dated: JsonObject = {**schema, "$schema": _draft(schema)}
-        validator = validator_for(dated, validate_formats=False, pattern_options=options, offline=True)
+        return validator_for(schema, validate_formats=False, pattern_options=options, offline=True).is_valid
     except ValueError:
-        raise Uncompilable("cannot be compiled") from None
-    return validator.is_valid
+        return None
+
+
+def _uncompilable_pattern(schema: JsonObject) -> str | None:
+    """The first pattern of a schema that is not compiled by itself, in words that continue "the schema"."""
+    found = (at for path, node in places(schema) for at, pattern in patterns(path, node) if _validator_lacks(pattern))
+    at = next(found, None)
+    return None if at is None else f"cannot be compiled: {at} is too large, or of a syntax that is not known here"
+
+
+def _validator_lacks(pattern: str) -> bool:
+    return _validator({"pattern": pattern}) is None
+
+
+def _deeper(value: JsonValue, most: int) -> bool:
+    """Whether a value has more than `most` levels of objects and lists."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            child
+            for holder in level
+            if isinstance(holder, dict | list)
+            for child in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def expression_check(expression: str) -> Callable[[str], bool]:
@@ -85,7 +117,7 @@ def expression_check(expression: str) -> Callable[[str], bool]:
 
     schema: JsonObject = {"type": "string", "pattern": expression}
     try:
-        validator = validator_for(schema, pattern_options=RegexOptions(size_limit=_PROGRAM_BYTES), offline=True)
+        validator = validator_for(schema, pattern_options=RegexOptions(size_limit=PROGRAM_BYTES), offline=True)
     except ValueError:
         raise Uncompilable("is too large to be checked") from None
     return validator.is_valid

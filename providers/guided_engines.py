@@ -44,6 +44,10 @@ _DEMANDS_NOTHING: dict[str, JsonValue] = {
 }
 
 
+_MAX_HOPS = 16
+"""References that lead from one to the next. A longer chain counts as one that leads nowhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """A converter: the keywords it passes over wherever they stand, and what else it does in some places only."""
@@ -157,11 +161,12 @@ def _mergeable(root: JsonObject, part: JsonObject) -> bool:
 
 
 def _chain(root: JsonObject, node: JsonObject) -> Iterator[JsonObject]:
-    """The schema, and where its references lead one after the other."""
-    seen: set[int] = set()
+    """The schema, and where its references lead one after the other, not beyond `_MAX_HOPS`: every part of an `allOf`
+    may begin the same long chain."""
     found: JsonValue = node
-    while isinstance(found, dict) and id(found) not in seen:
-        seen.add(id(found))
+    for _ in range(_MAX_HOPS):
+        if not isinstance(found, dict):
+            return
         yield found
         found = resolve(root, found.get("$ref"))
 

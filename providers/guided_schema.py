@@ -1,13 +1,14 @@
-"""Where JSON Schemas hold schemas: each with its path, what references lead to, how far they spread. Never validates.
+"""Where JSON Schemas hold schemas: each with its path, what references lead to, what that may cost. Never validates.
 
 Keywords: the core and applicators of JSON Schema 2020-12, and what drafts 4 to 2019-09 had in their place. A path is
 `$` for the root and then keywords, names and positions, as in `$.properties.a.anyOf[1]`; it is for people.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import unquote
 
-from providers.regex_tree import Malformed, parse
+from providers.constraint_budget import MAX_CHAIN, MAX_SCHEMAS, MAX_SPREAD, Budget, OverBudget
+from providers.regex_tree import Malformed, PatternReader
 from providers.unified import JsonObject, JsonValue
 
 Place = tuple[str, JsonObject]
@@ -22,9 +23,6 @@ _DIRECTLY = frozenset(
     | {"additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
 )
 
-MAX_SPREAD = 20_000
-"""Schemas that a validator may come past for one value."""
-_MAX_CHAIN = 200
 _MAX_NAME = 64
 
 
@@ -77,50 +75,97 @@ def resolve(root: JsonObject, reference: JsonValue) -> JsonValue:
     return found
 
 
-def schema_problem(schema: JsonObject) -> str | None:
-    """What makes a schema unusable to whoever only has its text, with the path; None when nothing does.
+class References:
+    """Where the references of one schema lead: JSON Pointers, and the names given by `$anchor`, `$dynamicAnchor` and,
+    before draft 2019-09, `$id: "#name"`.
 
-    References must lead to a schema within it: nothing is fetched, and no part has an address of its own that would
-    turn the references below it elsewhere. Patterns must be regular expressions. The types of the keywords' values are
-    not looked at.
+    `$dynamicRef` and `$recursiveRef` lead where a `$ref` of the same text would: a schema without parts that have an
+    address of their own has a single scope. A name that is given twice leads to its last place.
     """
-    reached = list(_reached(schema))
-    anchors = {f"#{name}" for _, node in reached for name in _anchors(node)}
-    for path, node in reached:
-        problem = _reference_problem(schema, anchors, path, node) or _pattern_problem(path, node)
-        if problem is not None:
-            return problem
-    return None
+
+    __slots__ = ("_anchors", "places", "repeated", "root")
+
+    def __init__(self, root: JsonObject) -> None:
+        self.root = root
+        self.places = tuple(_written_or_pointed_to(root))
+        """Every schema once: those written where schemas are, and those elsewhere that a JSON Pointer leads to."""
+        self.repeated: str | None = None
+        """The path of the first name that another place has given before."""
+        self._anchors: dict[str, JsonObject] = {}
+        for path, node in self.places:
+            for name in _anchor_names(node):
+                if name in self._anchors and self.repeated is None:
+                    self.repeated = path
+                self._anchors[name] = node
+
+    def target(self, reference: JsonValue) -> JsonValue:
+        """What a reference leads to; None for nothing, and for a reference to another document."""
+        if isinstance(reference, str) and (named := self._anchors.get(reference)) is not None:
+            return named
+        return resolve(self.root, reference)
+
+    def targets(self, node: JsonObject) -> Iterator[tuple[str, JsonValue]]:
+        """The keyword and the target of each reference in a schema."""
+        for keyword in REFERENCES:
+            if keyword in node:
+                yield keyword, self.target(node[keyword])
 
 
-def _reached(schema: JsonObject) -> Iterator[Place]:
-    """All that is written as a schema, and what references lead to beside that."""
-    rest: list[Place] = [("$", schema)]
+def _anchor_names(node: JsonObject) -> Iterator[str]:
+    """The names that a schema gives itself, as references to them are written."""
+    for keyword in ("$anchor", "$dynamicAnchor"):
+        name = node.get(keyword)
+        if isinstance(name, str):
+            yield f"#{name}"
+    address = node.get("$id")
+    if isinstance(address, str) and address.startswith("#"):
+        yield address
+
+
+def _written_or_pointed_to(root: JsonObject) -> Iterator[Place]:
+    """See `References.places`. One more than the budget has room for is enough to tell that there are too many."""
+    rest: list[Place] = [("$", root)]
     seen: set[int] = set()
-    while rest:
+    while rest and len(seen) <= MAX_SCHEMAS:
         path, node = rest.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
         yield path, node
-        targets = [(f"{path}.{keyword}", resolve(schema, node.get(keyword))) for keyword in REFERENCES]
-        rest.extend((at, target) for at, target in targets if isinstance(target, dict))
+        for keyword in REFERENCES:
+            if keyword in node and isinstance(target := resolve(root, node[keyword]), dict):
+                rest.append((f"{path}.{keyword}", target))
         rest.extend(reversed(list(below(node, path))))
 
 
-def _anchors(node: JsonObject) -> Iterator[str]:
-    for keyword in ("$anchor", "$dynamicAnchor"):
-        name = node.get(keyword)
-        if isinstance(name, str):
-            yield name
-    address = node.get("$id")
-    if isinstance(address, str) and address.startswith("#"):
-        yield address[1:]
+def schema_problem(schema: JsonObject) -> str | None:
+    """What makes a schema unusable to a reader that only has its text, with the path; None when nothing does.
+
+    References must lead to a schema within it: nothing is fetched, and no part has an address of its own that would
+    turn the references below it elsewhere. Patterns must be regular expressions. What it costs stays within the budget
+    of one constraint. The types of the keywords' values are not looked at.
+    """
+    budget = Budget()
+    reader = PatternReader(budget)
+    references = References(schema)
+    if references.repeated is not None:
+        return f"{references.repeated} has a name that another part has"
+    for path, node in references.places:
+        try:
+            budget.count_schema()
+        except OverBudget as error:
+            return f"{path} {error}"
+        problem = _reference_problem(references, path, node) or _pattern_problem(path, node, reader)
+        if problem is not None:
+            return problem
+    if _longest_chain(references) > MAX_CHAIN:
+        return f"it applies more than {MAX_CHAIN} schemas in a row to one value"
+    return None
 
 
-def _reference_problem(root: JsonObject, anchors: set[str], path: str, node: JsonObject) -> str | None:
+def _reference_problem(references: References, path: str, node: JsonObject) -> str | None:
     address = node.get("$id")
-    if node is not root and isinstance(address, str) and not address.startswith("#"):
+    if node is not references.root and isinstance(address, str) and not address.startswith("#"):
         return f"{path}.$id gives a part of the schema an address of its own"
     for keyword in REFERENCES:
         reference = node.get(keyword)
@@ -128,52 +173,86 @@ def _reference_problem(root: JsonObject, anchors: set[str], path: str, node: Jso
             continue
         if not reference.startswith("#"):
             return f"{path}.{keyword} refers to another document"
-        if reference not in anchors and not isinstance(resolve(root, reference), dict | bool):
+        if not isinstance(references.target(reference), dict | bool):
             return f"{path}.{keyword} leads nowhere within the schema"
     return None
 
 
-def _pattern_problem(path: str, node: JsonObject) -> str | None:
+def patterns(path: str, node: JsonObject) -> Iterator[tuple[str, str]]:
+    """The regular expressions of one schema, each with its path."""
+    pattern = node.get("pattern")
+    if isinstance(pattern, str):
+        yield f"{path}.pattern", pattern
     named = node.get("patternProperties")
-    patterns = [(f"{path}.pattern", node.get("pattern"))]
-    patterns += [(f"{path}.patternProperties", name) for name in (named if isinstance(named, dict) else ())]
-    for at, pattern in patterns:
-        if isinstance(pattern, str):
-            try:
-                parse(pattern)
-            except Malformed as error:
-                return f"{at} {error}"
+    for name in named if isinstance(named, dict) else ():
+        yield f"{path}.patternProperties", name
+
+
+def _pattern_problem(path: str, node: JsonObject, reader: PatternReader) -> str | None:
+    for at, pattern in patterns(path, node):
+        try:
+            reader.parse(pattern)
+        except Malformed as error:
+            return f"{at} {error}"
     return None
+
+
+# How much a validator may have to do ----------------------------------------------------------------------------------
+
+_SAME_VALUE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
+"""Keywords whose schemas apply to the value itself, and not to a part of it."""
+_DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
 
 
 def spread(schema: JsonObject) -> int:
     """How many schemas a validator may come past for one value, MAX_SPREAD + 1 for any number above it.
 
-    References that double at each step reach billions from a page of text. Where one leads back, it ends: validators
-    remember what they are about.
+    References that double at each step reach billions from a page of text. One that leads back to where it stands ends
+    there: validators evaluate each schema once for a value that they are evaluating it for.
     """
+    return _folded(References(schema), lambda totals: min(1 + sum([total for _, total in totals]), MAX_SPREAD + 1))
+
+
+def longest_chain(schema: JsonObject) -> int:
+    """How many schemas apply to one and the same value in a row, at most. One that leads back ends there."""
+    return _longest_chain(References(schema))
+
+
+def _longest_chain(references: References) -> int:
+    deepest = 0
+
+    def longest(parts: Sequence[tuple[bool, int]]) -> int:
+        nonlocal deepest
+        own = 1 + max((length for same, length in parts if same), default=0)
+        deepest = max(deepest, own)
+        return own
+
+    _folded(references, longest)
+    return deepest
+
+
+def _folded(references: References, combine: Callable[[Sequence[tuple[bool, int]]], int]) -> int:
+    """The figure of a schema out of those of its parts, each with whether it applies to the same value. Definitions
+    count where references lead to them. Linear in the text: each schema is combined once, without recursion."""
     known: dict[int, int] = {}
-    open_: set[int] = set()
-
-    def count(node: JsonObject) -> int:
-        if id(node) in open_:
-            return 1
-        if id(node) in known:
-            return known[id(node)]
-        if len(open_) > _MAX_CHAIN:
-            return MAX_SPREAD + 1
-        open_.add(id(node))
-        targets = [resolve(schema, node.get(keyword)) for keyword in REFERENCES]
-        held = [child for path, child in below(node, "") if not path.startswith(_DEFINED)]
-        held += [target for target in targets if isinstance(target, dict)]
-        total = 1
-        for child in held:
-            total = min(total + count(child), MAX_SPREAD + 1)
-        open_.discard(id(node))
-        known[id(node)] = total
-        return total
-
-    return count(schema)
+    begun: set[int] = set()
+    rest: list[tuple[JsonObject, list[tuple[bool, JsonObject]] | None]] = [(references.root, None)]
+    while rest:
+        node, parts = rest.pop()
+        if parts is not None:
+            known[id(node)] = combine([(same, known.get(id(part), 1)) for same, part in parts])
+        elif id(node) not in begun:
+            begun.add(id(node))
+            parts = list(_parts(references, node))
+            rest.append((node, parts))
+            rest.extend((part, None) for _, part in parts)
+    return known[id(references.root)]
 
 
-_DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
+def _parts(references: References, node: JsonObject) -> Iterator[tuple[bool, JsonObject]]:
+    for path, child in below(node, ""):
+        if not path.startswith(_DEFINED):
+            yield path[1:].partition(".")[0].partition("[")[0] in _SAME_VALUE, child
+    for _, target in references.targets(node):
+        if isinstance(target, dict):
+            yield True, target

@@ -50,7 +50,7 @@ def _node_problem(path: str, node: JsonObject) -> str | None:
     if node.get("additionalProperties") is not False:
         return f"{path} must set additionalProperties to false"
     properties, required = _mapping(node, "properties"), node.get("required")
-    listed = required if isinstance(required, list) else []
+    listed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     missing = next((name for name in properties if name not in listed), None)
     return None if missing is None else f"{path}.required must list {missing!r}"
 

@@ -11,13 +11,10 @@ is malformed only where all three refuse it.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from providers.constraint_budget import MAX_GROUPS, Budget, OverBudget
 from providers.regex_chars import BEYOND_ASCII, OTHER_DIGITS, OTHER_SPACES, Ranges, complement, merged, of
-
-MAX_PATTERN = 4096
-"""Characters of a pattern."""
-MAX_DEPTH = 64
-"""Groups within groups."""
 
 
 class Malformed(ValueError):
@@ -75,15 +72,31 @@ Node = Chars | Sequence | Choice | Repeat | Special
 EMPTY = Sequence(())
 
 
+class PatternReader:
+    """Parses the patterns of one constraint, all within its budget."""
+
+    __slots__ = ("_brackets", "_budget")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._brackets: _Brackets = {}
+
+    def parse(self, pattern: str) -> Node:
+        """The tree of a pattern. Raises Malformed, also for one that is beyond the budget."""
+        try:
+            self._budget.count_pattern(len(pattern))
+            parser = _Parser(pattern, self._budget, self._brackets)
+            tree = parser.alternation(0)
+        except OverBudget as error:
+            raise Malformed(str(error)) from None
+        if not parser.at_end:
+            raise Malformed("has an unbalanced ')'", parser.position)
+        return _without_ends(tree)
+
+
 def parse(pattern: str) -> Node:
-    """The tree of a pattern. Raises Malformed."""
-    if len(pattern) > MAX_PATTERN:
-        raise Malformed(f"is longer than {MAX_PATTERN} characters")
-    parser = _Parser(pattern)
-    tree = parser.alternation(0)
-    if not parser.at_end:
-        raise Malformed("has an unbalanced ')'", parser.position)
-    return _without_ends(tree)
+    """The tree of a pattern that is a constraint by itself. Raises Malformed."""
+    return PatternReader(Budget()).parse(pattern)
 
 
 def unsupported(tree: Node) -> str | None:
@@ -184,11 +197,23 @@ _OPENINGS: tuple[tuple[re.Pattern[str], str | None], ...] = (
 _SET_OPERATORS = ("&&", "--", "~~")
 
 
+_Brackets = dict[tuple[bool, frozenset[Chars]], Chars]
+"""The brackets that have been merged: whether negated, and what stood in them. Merging hundreds of ranges for each
+`[^\\Da]` of a long pattern would take longer than all the rest."""
+
+
+@lru_cache(maxsize=1024)
+def _literal(char: str) -> Chars:
+    return Chars(of(char))
+
+
 class _Parser:
     """Recursive descent over the pattern; `position` is where it reads."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, budget: Budget, brackets: _Brackets) -> None:
         self._pattern = pattern
+        self._budget = budget
+        self._brackets = brackets
         self.position = 0
 
     @property
@@ -212,7 +237,7 @@ class _Parser:
         return found
 
     def alternation(self, depth: int) -> Node:
-        if depth > MAX_DEPTH:
+        if depth > MAX_GROUPS:
             raise Malformed("is nested too deeply", self.position)
         branches = [self._branch(depth)]
         while self._peek() == "|":
@@ -244,7 +269,7 @@ class _Parser:
             case "*" | "+" | "?":
                 raise Malformed(f"has {char!r} with nothing to repeat", start)
             case _:
-                return _DOT if char == "." else Chars(of(char))
+                return _DOT if char == "." else _literal(char)
 
     def _repeated(self, atom: Node, start: int) -> Node:
         """The atom with the quantifier behind it, if there is one."""
@@ -272,7 +297,7 @@ class _Parser:
         if mark in _MARKS:
             self.position += 1
             return _MARKS[mark]
-        found = self._passes(_COUNT)
+        found = self._passes(_COUNT) if mark == "{" else None
         if found is None:
             return None
         least = int(found[1])
@@ -300,7 +325,7 @@ class _Parser:
         char = self._take("ends with a backslash")
         found = _ESCAPES.get(char)
         if found is None:
-            found = f"the escape '\\{char}'" if char.isalnum() else Chars(of(char))
+            found = f"the escape '\\{char}'" if char.isalnum() else _literal(char)
         return Special(found, start) if isinstance(found, str) else found
 
     def _bracketed(self) -> Chars | Special:
@@ -310,15 +335,23 @@ class _Parser:
         while self._peek() != "]":
             members.append(self._member())
         self.position += 1
-        ranges: list[tuple[int, int]] = []
-        more: list[tuple[int, int]] = []
+        # By identity first: the classes are shared objects, and hashing one reads all its ranges.
+        distinct: dict[int, Chars] = {}
         for member in members:
             if isinstance(member, Special):
                 return member
-            ranges += member.ranges
-            more += member.more
-        found = Chars(merged(ranges), merged(more))
-        return _turned(found) if negated else found
+            distinct[id(member)] = member
+        key = negated, frozenset(distinct.values())
+        found = self._brackets.get(key)
+        if found is None:
+            found = self._brackets[key] = self._merged(*key)
+        return found
+
+    def _merged(self, negated: bool, chars: frozenset[Chars]) -> Chars:
+        self._budget.count_ranges(sum([len(each.ranges) + len(each.more) for each in chars]))
+        ranges = merged([pair for each in chars for pair in each.ranges])
+        more = merged([pair for each in chars for pair in each.more])
+        return _turned(Chars(ranges, more)) if negated else Chars(ranges, more)
 
     def _member(self) -> Chars | Special:
         """A character, an escape or a range."""
@@ -347,6 +380,6 @@ class _Parser:
         if char == "[":
             return Special("an unescaped '[' in a class", start)
         if char != "\\":
-            return Chars(of(char))
+            return _literal(char)
         escaped = self._escape()
         return Special("such an escape in a class", start) if isinstance(escaped, Special) else escaped

@@ -25,7 +25,7 @@ from providers.unified import (
     UnifiedRequest,
     is_neutral,
 )
-from providers.verify import verifier
+from providers.verify import AnswerCheck, answer_check
 
 MAX_CALLS = 256
 """Calls that one request may become."""
@@ -74,6 +74,16 @@ class Prepared:
     dropped: tuple[str, ...] = ()
     finishing: Finishing | None = None
     counted: bool = False
+
+    @property
+    def check(self) -> AnswerCheck | None:
+        """What the answer's texts are held against."""
+        return None if self.finishing is None else self.finishing.check
+
+
+def unsupported(target: Target, name: str, why: str) -> Refusal:
+    """A field that the target cannot honour, and why: a clause without its full stop."""
+    return Refusal(name, f"'{name}' is not supported by {target.name}: {why}.")
 
 
 def prepare(
@@ -174,8 +184,8 @@ class _Division:
         emulated = tuple(dict.fromkeys(self.emulated))
         return Prepared(self.target, request, calls, emulated, finishing=None if whole else finishing)
 
-    def _refuse(self, name: str, why: str, code: str = "unsupported_parameter") -> Refusal:
-        return Refusal(name, f"'{name}' is not supported by {self.target.name}: {why}.", code)
+    def _refuse(self, name: str, why: str) -> Refusal:
+        return unsupported(self.target, name, why)
 
     def _ranked(self, finishing: Finishing) -> Finishing:
         best, cell = self.params.get("best_of", 0), self.table["best_of"]
@@ -211,7 +221,7 @@ class _Division:
         stops = self.params.get("stop", ())
         keep = bool(self.params.get(KEEP))
         own = _own_stops(stops, self.table)
-        if finishing.verify is not None:
+        if finishing.check is not None:
             # Most vendors do not say whether a stop has cut the text, which then need not keep to its constraint.
             own = ()
         if keep and self.table[KEEP] == SCANNED:
@@ -230,13 +240,12 @@ class _Division:
     def _verified(self, finishing: Finishing) -> Finishing:
         if not self.table.verifies:
             return finishing
-        guided = self.params.get("guided")
-        name = "response_format" if guided is None else guided.field
         try:
-            verify = verifier(self.params)
+            check = answer_check(self.params)
         except Unenforceable as reason:
-            raise self._refuse(name, reason.reason) from None
-        return finishing if verify is None else replace(finishing, verify=verify, constraint=name)
+            guided = self.params.get("guided")
+            raise self._refuse("response_format" if guided is None else guided.field, reason.reason) from None
+        return finishing if check is None else replace(finishing, check=check)
 
     def _calls(self, candidates: int, *, stream: bool) -> Iterator[Call]:
         parts = self._parts(candidates)

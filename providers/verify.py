@@ -1,14 +1,17 @@
-"""Whether an answer keeps the request's constraint, for engines that may ignore one in silence. Never repairs a text.
+"""Which answers must be held against the request's constraint, for engines that may ignore one in silence, and how.
 
-Only finished texts are to be asked about: one that was cut breaks its constraint without anybody's fault. A grammar
-cannot be checked, nor can a structural tag.
+Never repairs a text. Only finished texts are checked: one that was cut breaks its constraint without any fault. A
+grammar cannot be checked, nor can a structural tag.
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 import orjson
 
+from providers.completion import Chunk
 from providers.guided import Unenforceable, schema_in
 from providers.guided_compile import Uncompilable, expression_check, schema_check
 from providers.regex_linear import linear
@@ -16,16 +19,53 @@ from providers.regex_tree import parse, unsupported
 from providers.unified import Guided, JsonObject, JsonValue, Params
 
 Verifier = Callable[[str], str | None]
-"""A text to why it breaks the constraint, in words that hold nothing of it; None when it keeps it."""
+"""A text to the reason why it breaks the constraint, in words that hold nothing of it; None when it keeps it."""
 
-_MAX_CACHED = 65_536
-"""Bytes of a schema that is worth keeping compiled."""
+MAX_CHECKED: Final = 1 << 20
+"""Bytes of a schema that answers are held against."""
+
+_BRIEF: Final = 64 * 1024
+"""Characters of a JSON text that is parsed in a millisecond or two, whatever it holds."""
+
+_WORD, _NO_JSON, _NO_OBJECT = "it is none of the choices", "it is not JSON", "it is not a JSON object"
+_NO_FIT, _NO_MATCH = "it does not keep the schema", "it does not match the pattern"
 
 
-def verifier(params: Params) -> Verifier | None:
-    """The check that the params ask for; None when they ask for nothing that can be checked.
+class CheckKind(StrEnum):
+    """What a text is held against."""
 
-    Raises Unenforceable where there should be one and none can be made.
+    CHOICE = "choice"
+    JSON = "json"
+    OBJECT = "object"
+    SCHEMA = "schema"
+    PATTERN = "pattern"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCheck:
+    """What the text of each choice must keep. `field` is the request's field that says so, `written` the schema as JSON
+    or the pattern, in UTF-8, and `choices` the texts to choose from."""
+
+    field: str
+    kind: CheckKind
+    written: bytes = b""
+    choices: frozenset[str] = frozenset()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether there is something to compile first, whose cost the text alone does not bound."""
+        return self.kind in (CheckKind.SCHEMA, CheckKind.PATTERN)
+
+    def brief(self, text: str) -> bool:
+        """Whether holding this text against it takes a millisecond or two at most."""
+        return self.kind is CheckKind.CHOICE or not (self.compiled or len(text) > _BRIEF)
+
+
+def answer_check(params: Params) -> AnswerCheck | None:
+    """The check that the parameters demand; None when they demand nothing that can be checked.
+
+    Raises Unenforceable where there should be one and it is plain that none can be made. What only compiling shows,
+    `verifier` says.
     """
     guided = params.get("guided")
     if guided is not None:
@@ -34,56 +74,73 @@ def verifier(params: Params) -> Verifier | None:
     return None if wanted is None else _of_format(wanted)
 
 
-def _of_guided(guided: Guided) -> Verifier | None:
+def _of_guided(guided: Guided) -> AnswerCheck | None:
     match guided.kind, guided.value:
         case "json", dict(schema):
-            return _of_schema(schema)
+            return _of_schema(guided.field, schema)
         case "choice", tuple(choices):
-            return _of_choice(frozenset(choices))
+            return AnswerCheck(guided.field, CheckKind.CHOICE, choices=frozenset(choices))
         case "regex", str(pattern):
-            return _of_regex(pattern)
+            return _of_pattern(guided.field, pattern)
         case _:
             return None
 
 
-def _of_format(wanted: JsonObject) -> Verifier | None:
+def _of_format(wanted: JsonObject) -> AnswerCheck | None:
     schema = schema_in(wanted)
     if schema is not None:
-        return _of_schema(schema)
-    return _WITHOUT_SCHEMA.get(str(wanted.get("type")))
+        return _of_schema("response_format", schema)
+    kind = _WITHOUT_SCHEMA.get(str(wanted.get("type")))
+    return None if kind is None else AnswerCheck("response_format", kind)
 
 
-def _of_choice(choices: frozenset[str]) -> Verifier:
-    return lambda text: None if text in choices else "it is none of the choices"
+_WITHOUT_SCHEMA: Mapping[str, CheckKind] = {"json_object": CheckKind.OBJECT, "json_schema": CheckKind.JSON}
 
 
-@lru_cache(maxsize=256)
-def _of_regex(pattern: str) -> Verifier:
-    try:
-        tree = parse(pattern)
-        problem = unsupported(tree)
-        if problem is not None:
-            raise ValueError(problem)
-        matches = expression_check(linear(tree))
-    except ValueError as error:
-        raise Unenforceable(f"the answer could not be checked, since the pattern {error}") from None
-    return lambda text: None if matches(text) else "it does not match the pattern"
-
-
-def _of_schema(schema: JsonObject) -> Verifier:
+def _of_schema(field: str, schema: JsonObject) -> AnswerCheck:
     written = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
-    return _cached(written) if len(written) <= _MAX_CACHED else _compiled(written)
+    if len(written) > MAX_CHECKED:
+        raise Unenforceable(f"the answer could not be checked, since the schema is larger than {MAX_CHECKED} bytes")
+    return AnswerCheck(field, CheckKind.SCHEMA, written)
 
 
-def _compiled(written: bytes) -> Verifier:
+def _of_pattern(field: str, pattern: str) -> AnswerCheck:
+    problem = unsupported(parse(pattern))
+    if problem is not None:
+        raise Unenforceable(f"the answer could not be checked, since the pattern {problem}")
+    return AnswerCheck(field, CheckKind.PATTERN, pattern.encode())
+
+
+def verifier(check: AnswerCheck) -> Verifier:
+    """The check, compiled. For a schema or a pattern, compiling it and calling the result may take any time and memory.
+    Raises Unenforceable."""
+    match check.kind:
+        case CheckKind.CHOICE:
+            return lambda text: None if text in check.choices else _WORD
+        case CheckKind.JSON:
+            return _of_json(lambda value: True, "")
+        case CheckKind.OBJECT:
+            return _of_json(lambda value: isinstance(value, dict), _NO_OBJECT)
+        case CheckKind.SCHEMA:
+            return _schema_verifier(check.written)
+        case CheckKind.PATTERN:
+            return _pattern_verifier(check.written.decode())
+
+
+def _schema_verifier(written: bytes) -> Verifier:
     try:
         keeps = schema_check(orjson.loads(written))
     except Uncompilable as error:
         raise Unenforceable(f"the answer could not be checked, since the schema {error}") from None
-    return _of_json(keeps, "it does not keep the schema")
+    return _of_json(keeps, _NO_FIT)
 
 
-_cached = lru_cache(maxsize=256)(_compiled)
+def _pattern_verifier(pattern: str) -> Verifier:
+    try:
+        matches = expression_check(linear(parse(pattern)))
+    except ValueError as error:
+        raise Unenforceable(f"the answer could not be checked, since the pattern {error}") from None
+    return lambda text: None if matches(text) else _NO_MATCH
 
 
 def _of_json(keeps: Callable[[JsonValue], bool], otherwise: str) -> Verifier:
@@ -91,13 +148,27 @@ def _of_json(keeps: Callable[[JsonValue], bool], otherwise: str) -> Verifier:
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
-            return "it is not JSON"
+            return _NO_JSON
         return None if keeps(value) else otherwise
 
     return verify
 
 
-_WITHOUT_SCHEMA: Mapping[str, Verifier] = {
-    "json_object": _of_json(lambda value: isinstance(value, dict), "it is not a JSON object"),
-    "json_schema": _of_json(lambda value: True, ""),
-}
+class FinishedTexts:
+    """The texts of an answer's choices, put together as they come."""
+
+    __slots__ = ("_refused", "_texts")
+
+    def __init__(self) -> None:
+        self._texts: dict[int, list[str]] = {}
+        self._refused: set[int] = set()
+
+    def add(self, chunk: Chunk) -> str | None:
+        """The whole text of a choice that ends with this chunk and must keep the constraint, otherwise None: a text
+        that was cut, refused or filtered is what it says it is, and not a broken promise."""
+        texts = self._texts.setdefault(chunk.index, [])
+        texts.append(chunk.text)
+        if chunk.refusal is not None:
+            self._refused.add(chunk.index)
+        cut = chunk.finish_reason != "stop" or isinstance(chunk.matched_stop, str)
+        return None if cut or chunk.index in self._refused else "".join(texts)

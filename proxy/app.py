@@ -22,6 +22,7 @@ from config.server import Server, ServerLimits
 from proxy.admin import Admin
 from proxy.admin import envelope as admin_envelope
 from proxy.admission import Admission, Lids, Reason, ShedRules
+from proxy.answer_checks import AnswerChecks
 from proxy.credentials.transport import AuthorizedTransport
 from proxy.deployments import Rules
 from proxy.descriptors import LoopComplaints, allow_all
@@ -36,6 +37,7 @@ from proxy.live import Live
 from proxy.logs import DOOR_LINES, LINES, set_up
 from proxy.memory import MemoryMeter, groups
 from proxy.metrics import Metrics
+from proxy.off_loop import OffLoop
 from proxy.operated import OneProcess, Operated
 from proxy.record import RequestRecord
 from proxy.reload import Reloader, Source, Table
@@ -166,7 +168,11 @@ async def serving(
         http = AuthorizedTransport(transport, asyncio.get_running_loop().time)
         stack.push_async_callback(http.aclose)
         live = Live(table.snapshot, since)
-        dispatcher = Dispatcher(http, metrics, rules)
+        checks = AnswerChecks()
+        stack.push_async_callback(checks.aclose)
+        off_loop = OffLoop(checks)
+        stack.callback(off_loop.threads.close)
+        dispatcher = Dispatcher(http, metrics, off_loop, rules)
         shared = None if server.shared is None else SharedState(server.shared, dispatcher.deployments.healths)
         if shared is not None:
             metrics.shared(lambda: shared.up)
@@ -189,7 +195,7 @@ async def serving(
         operated = OneProcess(gateway, live, metrics, lines)
         url = url_of(scheme_of(server), host, listener)
         rest = (public, listener, presented, url)
-        ticking = [lag.run, memory.run, *([] if shared is None else [shared.run])]
+        ticking = [lag.run, memory.run, checks.run, *([] if shared is None else [shared.run])]
         yield Serving(gateway, dispatcher, admission, transport, live, metrics, operated, *rest, ticking)
 
 

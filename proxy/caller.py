@@ -20,7 +20,9 @@ from providers.shape import Call, Prepared
 from proxy.background import Tasks
 from proxy.deadlines import Deadlines, Phase
 from proxy.fitting import Fitting
+from proxy.held_answers import Constraint, HeldStream
 from proxy.mock_transport import SCHEME, MockTransport
+from proxy.off_loop import AnswerChecker
 from proxy.record import RequestRecord
 from proxy.streams import LocalStream, MergedStream, OpenStream, Stream, read_through
 from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole, unwatched
@@ -37,8 +39,9 @@ SHOWN = 200
 class Caller:
     """Calls targets through the transports. What the gateway waited for them is noted in the request's record."""
 
-    def __init__(self, http: Transport) -> None:
+    def __init__(self, http: Transport, checks: AnswerChecker) -> None:
         self._http = http
+        self._checks = checks
         self._mock: Transport = MockTransport()
         self._fitting = Fitting(self._ask)
         self._clock = asyncio.get_running_loop().time
@@ -78,7 +81,10 @@ class Caller:
         if len(completions) > 1:
             record.billed = billed(completions)
             completion = _merged(prepared, completions, finishing.candidates)
-        return Finisher(finishing).whole(finishing.ranked(completion, request.prompts))
+        completion = finishing.ranked(completion, request.prompts)
+        if finishing.check is not None:
+            await Constraint(self._checks, finishing.check, record.owner).hold_all(completion)
+        return Finisher(finishing).whole(completion)
 
     async def _read(self, record: RequestRecord, arrived: Callable[[], None], call: Call) -> Completion:
         """One call's whole body; `arrived` is told of each piece."""
@@ -130,24 +136,36 @@ class Caller:
         if prepared.counted:
             prepared = await self._waited(record, self._counted(prepared, record))
         finishing = prepared.finishing
-        finisher = None if finishing is None else Finisher(finishing)
         if len(prepared.calls) > 1:
             async with Tasks() as tasks:
                 merged = self._merged(prepared, record, tasks)
-                merged.finisher = finisher
                 await self._waited(record, merged.until_content())
-                yield merged
+                yield await self._finished(merged, prepared, record)
                 record.billed = merged.billed
         elif prepared.calls:
             first = self._fitted(prepared.calls[0], record, partial(self._first, record, finishing))
             stream = await self._waited(record, first)
-            stream.finisher = finisher
             try:
-                yield stream
+                yield await self._finished(stream, prepared, record)
             finally:
                 stream.close()
         else:
             yield LocalStream(list(as_chunks(Finisher(finishing or Finishing()).whole(alone(prepared.request)))))
+
+    async def _finished(
+        self, stream: OpenStream | MergedStream, prepared: Prepared, record: RequestRecord
+    ) -> OpenStream | MergedStream | HeldStream:
+        """The stream with what the gateway still has to do to its choices."""
+        finishing = prepared.finishing
+        if finishing is None:
+            return stream
+        finisher = Finisher(finishing)
+        if finishing.check is None:
+            stream.finisher = finisher
+            return stream
+        held = HeldStream(stream, Constraint(self._checks, finishing.check, record.owner), finisher)
+        await held.begin()
+        return held
 
     async def _waited(self, record: RequestRecord, work: Awaitable[T]) -> T:
         started = self._clock()

@@ -4,14 +4,16 @@ Never sends anything; what cannot honour the request is passed over, and what ma
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from providers.dialect import Target
 from providers.failure import Refusal
-from providers.shape import Prepared, prepare
+from providers.shape import Prepared, prepare, unsupported
 from providers.unified import UnifiedRequest
 from proxy.errors import cooling_down, no_healthy_deployment, refused
 from proxy.healths import Healths
+from proxy.off_loop import OffLoop
 from proxy.routing import Plan
 from proxy.snapshot import Team
 
@@ -22,15 +24,33 @@ def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> Prepare
     return prepare(request, target, on_unsupported, team.context_behavior or target.context_behavior)
 
 
+Prepare = Callable[[Target], Awaitable[Prepared]]
+"""Makes one request ready for a target. Raises Refusal."""
+
+
+async def prepared_off_loop(
+    off_loop: OffLoop, request: UnifiedRequest, target: Target, team: Team, owner: str, heavy: bool
+) -> Prepared:
+    """The calls of one target, whose answer can be held against what the client wants of it. Raises Refusal.
+
+    `heavy` says that the request takes long to read, which is then done in a thread.
+    """
+    work = partial(prepared_for, request, target, team)
+    prepared = await off_loop.threads.run(owner, work) if heavy else work()
+    check = prepared.check
+    if check is not None and (problem := await off_loop.checks.problem(check, owner)) is not None:
+        raise unsupported(target, check.field, problem)
+    return prepared
+
+
 class Candidates:
     """What is left of a plan. The first is asked whatever its turn took; the others only if they may be by then."""
 
-    __slots__ = ("_healths", "_left", "_request", "_team")
+    __slots__ = ("_healths", "_left", "_prepare")
 
-    def __init__(self, healths: Healths, team: Team, request: UnifiedRequest) -> None:
+    def __init__(self, healths: Healths, prepare: Prepare) -> None:
         self._healths = healths
-        self._team = team
-        self._request = request
+        self._prepare = prepare
         self._left: deque[Target] = deque()
 
     @property
@@ -38,20 +58,20 @@ class Candidates:
         """Whether there may be another."""
         return bool(self._left)
 
-    def first(self, plan: Plan, now: float) -> Prepared:
+    async def first(self, plan: Plan, now: float) -> Prepared:
         """The best target that may be asked and can honour the request. Raises GatewayError when there is none."""
         arranged = self._healths.arrange(plan.label, plan.targets, now)
         self._left.extend(arranged.ready)
         first: Refusal | None = None
         while self._left:
             try:
-                return prepared_for(self._request, self._left.popleft(), self._team)
+                return await self._prepare(self._left.popleft())
             except Refusal as refusal:
                 first = first or refusal
         away = [target for target in plan.targets if target not in arranged.ready]
         for target in away:
             try:
-                prepared_for(self._request, target, self._team)
+                await self._prepare(target)
             except Refusal as refusal:
                 first = first or refusal
             else:
@@ -62,14 +82,14 @@ class Candidates:
             raise RuntimeError(f"the plan for {plan.asked!r} has no targets")
         raise refused(first)
 
-    def next(self, now: float) -> Prepared | None:
+    async def next(self, now: float) -> Prepared | None:
         """The next that may be asked now and can honour the request; None when none is left."""
         while self._left:
             target = self._left.popleft()
             if not self._healths.of(target).admits(now):
                 continue
             try:
-                return prepared_for(self._request, target, self._team)
+                return await self._prepare(target)
             except Refusal:
                 # It is passed over, as before: the client is told of the failure that led here.
                 continue

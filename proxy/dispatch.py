@@ -18,7 +18,7 @@ from providers.shape import Prepared
 from providers.unified import UnifiedRequest
 from proxy.bulkhead import Bulkhead
 from proxy.caller import Caller
-from proxy.candidates import Candidates
+from proxy.candidates import Candidates, prepared_off_loop
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.deployments import Deployments, Rules
 from proxy.errors import GatewayError
@@ -26,6 +26,7 @@ from proxy.health import Answer, Health, Try
 from proxy.load import LiveLoad
 from proxy.metrics import Metrics
 from proxy.mock_transport import SCHEME
+from proxy.off_loop import OffLoop
 from proxy.record import Attempt, RequestRecord
 from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retrying, wait_for_other, wait_for_same
 from proxy.routing import Plan
@@ -42,7 +43,8 @@ _TOO_MUCH = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, Failure
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """One request on its way to an answer. `total` is its whole deadline in seconds, under which `clock` runs;
-    `hurried` says that the client made it shorter than the operator would have it."""
+    `hurried` says that the client made it shorter than the operator would have it, `heavy` that it takes so long to
+    read that this is done in a thread."""
 
     plan: Plan
     team: Team
@@ -51,6 +53,7 @@ class Job:
     clock: Deadlines
     total: float
     hurried: bool = False
+    heavy: bool = False
 
 
 class Dispatcher:
@@ -60,6 +63,7 @@ class Dispatcher:
         self,
         http: Transport,
         metrics: Metrics,
+        off_loop: OffLoop,
         rules: Rules | None = None,
         draw: Callable[[], float] | None = None,
     ) -> None:
@@ -72,7 +76,8 @@ class Dispatcher:
         self.rules = rules.retries
         self.budgets = RetryBudgets(self.rules, self.clock())
         self.log = logging.getLogger("dragoman")
-        self._caller = Caller(http)
+        self.off_loop = off_loop
+        self._caller = Caller(http, off_loop.checks)
         metrics.watch(lambda: self.deployments.healths.states(self.clock()))
 
     def keep(self, snapshot: Snapshot) -> None:
@@ -226,7 +231,7 @@ class Tries(Generic[T]):
         self._dispatcher = dispatcher
         self._job = job
         self._ask = ask
-        self._candidates = Candidates(dispatcher.deployments.healths, job.team, job.request)
+        self._candidates = Candidates(dispatcher.deployments.healths, self._prepared)
         self._first: UpstreamError | None = None
         self._paid = 0
         self._repeats = False
@@ -237,13 +242,18 @@ class Tries(Generic[T]):
         dispatcher, job = self._dispatcher, self._job
         now = dispatcher.clock()
         dispatcher.budgets.arrived(job.plan.label, now)
-        self._next = self._candidates.first(job.plan, now)
+        self._next = await self._candidates.first(job.plan, now)
         self._most = self._next.target.retries.attempts
         try:
             return await self._try()
         except UpstreamError as error:
             self._first = error
         return await retrying(self._decide, self._pause)(self._again)
+
+    def _prepared(self, target: Target) -> Awaitable[Prepared]:
+        job = self._job
+        off_loop, owner = self._dispatcher.off_loop, job.record.owner
+        return prepared_off_loop(off_loop, job.request, target, job.team, owner, job.heavy)
 
     async def _again(self) -> T:
         """The next attempt; the one that has failed already, when the failure is first looked at."""
@@ -252,7 +262,7 @@ class Tries(Generic[T]):
             raise error
         # Others may have waited for the same moment, and one of them is finding out.
         while not self._health(self._next.target).admits(now := self._dispatcher.clock()):
-            following = self._candidates.next(now)
+            following = await self._candidates.next(now)
             if following is None:
                 raise UpstreamError(self._failure)
             self._next = following
@@ -271,7 +281,7 @@ class Tries(Generic[T]):
         self._job.record.waited += seconds
         await asyncio.sleep(seconds)
 
-    def _decide(self, failure: Failure) -> float | None:
+    async def _decide(self, failure: Failure) -> float | None:
         """Seconds until the next attempt, which is chosen here; None when this failure is the answer."""
         dispatcher, job, failed = self._dispatcher, self._job, self._next
         self._failure = failure
@@ -279,7 +289,7 @@ class Tries(Generic[T]):
         self._paid += not free
         if self._paid >= self._most or not may_repeat(failure, failed.target.retries.safety):
             return None
-        wait = self._elsewhere(failure)
+        wait = await self._elsewhere(failure)
         if wait is None:
             wait = self._here(failure)
         if wait is None:
@@ -294,7 +304,7 @@ class Tries(Generic[T]):
             dispatcher.metrics.fallback(job.record.model, failure.kind.value)
         return wait
 
-    def _elsewhere(self, failure: Failure) -> float | None:
+    async def _elsewhere(self, failure: Failure) -> float | None:
         """Choose another target, after what the route says for a failure of this kind."""
         kind = failure.kind
         fallbacks = self._job.plan.fallbacks.get(kind)
@@ -304,7 +314,7 @@ class Tries(Generic[T]):
         elif not VERDICTS[kind].try_next:
             return None
         dispatcher = self._dispatcher
-        prepared = self._candidates.next(dispatcher.clock())
+        prepared = await self._candidates.next(dispatcher.clock())
         if prepared is None:
             return None
         self._next = prepared

@@ -128,7 +128,9 @@ class Exchange:
         return self._surface.renderer(prepared.request, facts)
 
 
-def job_of(plan: Plan, team: Team, request: UnifiedRequest, headers: Mapping[str, str], record: RequestRecord) -> Job:
+def job_of(
+    plan: Plan, team: Team, request: UnifiedRequest, headers: Mapping[str, str], record: RequestRecord, *, heavy: bool
+) -> Job:
     """A planned request with its deadline: the longest that any of its targets has, unless the client wants less.
 
     Raises GatewayError for an `x-request-timeout` that is no time.
@@ -137,7 +139,7 @@ def job_of(plan: Plan, team: Team, request: UnifiedRequest, headers: Mapping[str
     for wish in (request.timeout, _wish(headers)):
         if wish is not None and wish < total:
             total = wish
-    return Job(plan, team, request, record, Deadlines(total), total, hurried=total < limit)
+    return Job(plan, team, request, record, Deadlines(total), total, hurried=total < limit, heavy=heavy)
 
 
 def _wish(headers: Mapping[str, str]) -> float | None:

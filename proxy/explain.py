@@ -12,8 +12,10 @@ from multidict import CIMultiDict
 
 from providers.dialect import Target, UpstreamRequest
 from providers.failure import FailureKind, Refusal
-from providers.shape import Prepared
+from providers.guided import Unenforceable
+from providers.shape import Prepared, unsupported
 from providers.unified import Operation, UnifiedRequest
+from providers.verify import verifier
 from proxy.access import permit_extras
 from proxy.candidates import prepared_for
 from proxy.errors import GatewayError, refused
@@ -113,9 +115,15 @@ def _parsed(snapshot: Snapshot, route: Route, body: bytes) -> UnifiedRequest:
 
 def _outcome(request: UnifiedRequest, target: Target, team: Team) -> Prepared | Refusal:
     try:
-        return prepared_for(request, target, team)
+        prepared = prepared_for(request, target, team)
     except Refusal as refusal:
         return refusal
+    if prepared.check is not None:
+        try:
+            verifier(prepared.check)
+        except Unenforceable as error:
+            return unsupported(target, prepared.check.field, error.reason)
+    return prepared
 
 
 def _require_one(trials: tuple[Trial, ...]) -> None:

@@ -28,6 +28,7 @@ from proxy.routing import plan, visible
 from proxy.server import BASE_HEADERS, HEALTH_PATHS, STREAM_HEADERS, health, read_body, request_id
 from proxy.shed import Shedding, claimed, may_stay
 from proxy.snapshot import Snapshot, Team
+from proxy.surfaces.body import is_heavy
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ModelCard, Surface
 
@@ -36,10 +37,6 @@ LARGE = 64 * 1024
 
 UNREAD = (408, 413, 415)
 """Statuses of a request whose body was not read, so that its connection is of no further use."""
-
-BRIEF = 256 * 1024
-"""Bytes of a body that is read at once; a longer one is read in a thread, for its densest form would hold everybody up
-for more than 50 ms."""
 
 
 COMPLAIN_EVERY = 1.0
@@ -157,15 +154,16 @@ class Gateway:
             body = await read_body(http, partial(self._hold, record, admitted))
         finally:
             record.client_waited = self._clock() - arriving
-        given = (action, body, snapshot.default_models.get(surface.name))
-        request = surface.parse(*given) if len(body) <= BRIEF else await asyncio.to_thread(surface.parse, *given)
+        heavy = is_heavy(body)
+        parse = partial(surface.parse, action, body, snapshot.default_models.get(surface.name))
+        request = await self._dispatcher.off_loop.threads.run(record.owner, parse) if heavy else parse()
         record.asked, record.stream = request.model, request.stream
         if request.stream:
             self._may_stream(record)
         planned = plan(snapshot, team, request.model, surface.name, self._load)
         record.model = planned.label
         permit_extras(team, request)
-        job = job_of(planned, team, request, http.headers, record)
+        job = job_of(planned, team, request, http.headers, record, heavy=heavy)
         begin = partial(self._begin, http, record, admitted)
         exchange = Exchange(self._dispatcher, self._metrics, job, surface, http, begin)
         self.clocks.add(job.clock)

@@ -29,6 +29,10 @@ class Attempt:
     maybe_executed: bool = False
 
 
+NO_TEAM = "anonymous"
+"""The team of every request where the table has no teams."""
+
+
 @dataclass(slots=True)
 class RequestRecord:
     """One logical request.
@@ -64,6 +68,11 @@ class RequestRecord:
     chunks: int = 0
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """Whose share of what all use together it takes: the team's, or the client's where there are no teams."""
+        return self.client if self.team == NO_TEAM else self.team
 
     @property
     def deployment(self) -> str | None:

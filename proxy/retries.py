@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+from tenacity import AsyncRetrying, RetryCallState
 
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 
@@ -144,33 +144,32 @@ class RetryBudgets:
         self._budgets = {name: budget for name, budget in self._budgets.items() if name in names}
 
 
-class _Turns:
-    """Answers tenacity's two questions, when and whether, with one decision."""
+class _Decision:
+    """One decision for tenacity's two questions: whether to try again, and after how many seconds."""
 
     __slots__ = ("_decide", "_wait")
 
-    def __init__(self, decide: Callable[[Failure], float | None]) -> None:
+    def __init__(self, decide: Callable[[Failure], Awaitable[float | None]]) -> None:
         self._decide = decide
         self._wait: float | None = None
 
-    def wait(self, state: RetryCallState) -> float:
-        """Asked first."""
+    async def retry(self, state: RetryCallState) -> bool:
+        """Whether to try again. tenacity calls this first, after every attempt."""
         error = None if state.outcome is None else state.outcome.exception()
-        self._wait = self._decide(error.failure) if isinstance(error, UpstreamError) else None
-        return self._wait or 0.0
+        self._wait = await self._decide(error.failure) if isinstance(error, UpstreamError) else None
+        return self._wait is not None
 
-    def stop(self, state: RetryCallState) -> bool:
-        """Asked next."""
-        return self._wait is None
+    def wait(self, state: RetryCallState) -> float:
+        """The seconds that were decided on."""
+        return self._wait or 0.0
 
 
 def retrying(
-    decide: Callable[[Failure], float | None], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    decide: Callable[[Failure], Awaitable[float | None]], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncRetrying:
     """What calls again after each UpstreamError, as many seconds later as `decide` says, until it says None.
 
     Made for each request that failed: its state is a thread's, not a task's, so that two requests would share it.
     """
-    turns = _Turns(decide)
-    kinds = retry_if_exception_type(UpstreamError)
-    return AsyncRetrying(stop=turns.stop, wait=turns.wait, retry=kinds, sleep=sleep, reraise=True)
+    decision = _Decision(decide)
+    return AsyncRetrying(retry=decision.retry, wait=decision.wait, sleep=sleep, reraise=True)

@@ -18,6 +18,7 @@ from config.settings import IMPLICIT_DEPLOYMENT, effective
 from providers.dialect import Target
 from providers.failure import FailureKind
 from providers.profiles import load_profiles
+from proxy.record import NO_TEAM
 from proxy.surfaces.registry import SURFACES
 from proxy.targets import make_target, unknown_profile
 
@@ -109,7 +110,7 @@ class Snapshot:
             yield from model.targets
 
 
-ANYONE = Team("anonymous", (WILDCARD,), MappingProxyType({}))
+ANYONE = Team(NO_TEAM, (WILDCARD,), MappingProxyType({}))
 """Who asks where the table has no teams."""
 
 

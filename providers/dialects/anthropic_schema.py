@@ -101,7 +101,7 @@ def _size_problem(schema: JsonObject) -> str | None:
         properties, required = node.get("properties"), node.get("required")
         if not isinstance(properties, dict):
             continue
-        listed = required if isinstance(required, list) else []
+        listed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
         optional += sum(name not in listed for name in properties)
         unions += sum(isinstance(member, dict) and _is_union(member) for member in properties.values())
         for amount, most, what in ((optional, MAX_OPTIONAL, "optional"), (unions, MAX_UNIONS, "of several types")):

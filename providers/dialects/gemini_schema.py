@@ -174,7 +174,7 @@ class _Cycles:
 def _reached(root: JsonObject, path: str, node: JsonObject) -> Iterator[tuple[str, JsonObject, bool]]:
     """The schemas below one, with whether a value must have them; definitions are reached by reference only."""
     required = node.get("required")
-    needed = required if isinstance(required, list) else []
+    needed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     properties = node.get("properties")
     for name, member in (properties if isinstance(properties, dict) else {}).items():
         if isinstance(member, dict):

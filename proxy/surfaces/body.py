@@ -19,6 +19,14 @@ MAX_DEPTH = 64
 MAX_ELEMENTS = 200_000
 """Objects, lists and commas; ten megabytes of `{}` would cost a quarter of a second and 24 times their size."""
 
+LONG = 256 * 1024
+"""Bytes of a body whose densest form takes 50 ms to parse."""
+
+MANY_OBJECTS = 1000
+"""Objects in a body; as schemas each takes about 10 us to be checked and translated."""
+
+_FEWEST_BYTES = 2 * MANY_OBJECTS
+
 _ELEMENT_MARKS = (b"{", b"[", b",")
 _LONG_INTEGER = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{19,}(?![0-9.eE])")
 _INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
@@ -29,6 +37,12 @@ _NOT_SHAPE = bytes(set(range(256)) - set(b"[]{}:"))
 
 class Malformed(ValueError):
     """Bytes that cannot be taken as a JSON object; the message continues the name of what they are: "is not ..."."""
+
+
+def is_heavy(body: bytes) -> bool:
+    """Whether reading a body, whatever it holds, may hold up the event loop for more than some ms. Takes 50 us at most
+    of a short body, and nearly nothing of others."""
+    return len(body) > LONG or (len(body) > _FEWEST_BYTES and _frequent(body, b"{", MANY_OBJECTS))
 
 
 def load(body: bytes, acted_on: Container[str]) -> JsonObject:

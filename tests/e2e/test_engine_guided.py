@@ -10,7 +10,7 @@ import pytest
 
 from providers.guided import constrain, format_members
 from providers.unified import Guided, JsonObject, Operation, Params
-from providers.verify import verifier
+from providers.verify import answer_check, verifier
 from tests.e2e.kit import text_of
 from tests.support.engine import Engine
 
@@ -80,9 +80,10 @@ async def bound(http: aiohttp.ClientSession, operation: Operation, members: Json
 async def test_a_pattern_binds_as_a_grammar(http: aiohttp.ClientSession, operation: Operation, pattern: str) -> None:
     guided = Guided("regex", pattern)
     made = constrain("llamacpp", guided, operation)
-    verify = verifier(Params(guided=guided))
+    check = answer_check(Params(guided=guided))
     assert made.emulated
-    assert verify is not None
+    assert check is not None
+    verify = verifier(check)
     for seed in SEEDS:
         text = await bound(http, operation, made.members, seed)
         assert re.fullmatch(pattern, text)

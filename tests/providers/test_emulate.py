@@ -192,62 +192,6 @@ def test_where_nothing_is_to_be_done_nothing_is_touched() -> None:
 # Constraints ---------------------------------------------------------------------------------------------------------
 
 
-def only_ab(text: str) -> str | None:
-    """Wants exactly this."""
-    return None if text == "ab" else f"{text!r} is not 'ab'"
-
-
-HELD = Finishing(verify=only_ab, constraint="guided_regex")
-
-
-def test_a_text_that_keeps_to_its_constraint_passes_in_any_pieces() -> None:
-    chunks = [Chunk(text="a"), Chunk(text=""), Chunk(text="b"), Chunk(finish_reason="stop")]
-    assert through(Finisher(HELD), *chunks) == chunks
-    answer = Completion((Choice(0, "ab", "stop"),), None)
-    assert Finisher(HELD).whole(answer) == answer
-
-
-def test_a_text_that_breaks_it_is_a_fault_of_the_vendor() -> None:
-    finisher = Finisher(HELD)
-    through(finisher, Chunk(text="a"), Chunk(1, "ab", "stop"))
-    with pytest.raises(UpstreamError) as caught:
-        through(finisher, Chunk(text="c", finish_reason="stop"))
-    failure = caught.value.failure
-    assert failure.kind is FailureKind.MALFORMED
-    assert failure.message == "The upstream's answer breaks 'guided_regex': 'ac' is not 'ab'."
-    with pytest.raises(UpstreamError):
-        Finisher(HELD).whole(Completion((Choice(0, "", "stop"),), None))
-
-
-@pytest.mark.parametrize(
-    "last",
-    [
-        Chunk(text="x", finish_reason="length"),
-        Chunk(text="x", finish_reason="content_filter"),
-        Chunk(text="x", finish_reason="tool_calls"),
-        Chunk(text="no", finish_reason="stop", refusal="no"),
-        Chunk(text="x", finish_reason="stop", matched_stop="END"),
-    ],
-)
-def test_a_text_that_was_cut_or_refused_promises_nothing(last: Chunk) -> None:
-    assert through(Finisher(HELD), last) == [last]
-
-
-def test_a_refusal_that_was_streamed_before_the_end_is_one_too() -> None:
-    chunks = [Chunk(text="no", refusal="no"), Chunk(finish_reason="stop")]
-    assert through(Finisher(HELD), *chunks) == chunks
-
-
-def test_a_token_that_ends_the_text_is_an_end_like_any_other() -> None:
-    with pytest.raises(UpstreamError):
-        through(Finisher(HELD), Chunk(text="x", finish_reason="stop", matched_stop=128009))
-
-
-def test_the_prompt_is_no_part_of_what_is_held() -> None:
-    finisher = Finisher(Finishing(verify=only_ab, constraint="c", echo=("Q:",)))
-    assert through(finisher, Chunk(text="ab", finish_reason="stop")) == [Chunk(text="Q:ab", finish_reason="stop")]
-
-
 # Candidates ----------------------------------------------------------------------------------------------------------
 
 

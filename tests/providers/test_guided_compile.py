@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.constraint_budget import MAX_SPREAD
 from providers.guided_compile import Uncompilable, expression_check, misfit, schema_check
 from providers.unified import JsonObject, JsonValue
 
@@ -99,7 +100,7 @@ def test_what_cannot_be_compiled_says_so_and_fetches_nothing(schema: JsonObject)
 
 def test_references_that_double_at_every_step_are_not_followed() -> None:
     chain: JsonObject = {f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(60)}
-    with pytest.raises(Uncompilable, match="spreads over more than 20000 places"):
+    with pytest.raises(Uncompilable, match=f"spreads over more than {MAX_SPREAD} places"):
         schema_check({"$ref": "#/$defs/d0", "$defs": {**chain, "d60": {}}})
 
 

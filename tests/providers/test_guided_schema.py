@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.guided_schema import MAX_SPREAD, below, places, resolve, schema_problem, spread
+from providers.constraint_budget import MAX_CHAIN, MAX_PATTERN, MAX_PATTERNS, MAX_RANGES, MAX_SCHEMAS, MAX_SPREAD
+from providers.guided_schema import below, longest_chain, places, resolve, schema_problem, spread
 from providers.unified import JsonObject, JsonValue
 
 STRING: JsonObject = {"type": "string"}
@@ -138,7 +139,9 @@ def test_a_schema_that_leads_back_to_itself_is_counted_once_around() -> None:
 
 def test_a_chain_of_references_has_an_end() -> None:
     chain: JsonObject = {f"d{at}": {"$ref": f"#/$defs/d{at + 1}"} for at in range(5000)}
-    assert spread({"$ref": "#/$defs/d0", "$defs": {**chain, "d5000": STRING}}) == MAX_SPREAD + 1
+    schema: JsonObject = {"$ref": "#/$defs/d0", "$defs": {**chain, "d5000": STRING}}
+    assert spread(schema) == longest_chain(schema) == 5002
+    assert schema_problem(schema) == f"it applies more than {MAX_CHAIN} schemas in a row to one value"
 
 
 @given(
@@ -160,3 +163,58 @@ def test_no_value_breaks_the_walk(value: JsonValue) -> None:
     schema: JsonObject = {"items": value, "anyOf": [value, {"$ref": "#/items"}]}
     assert isinstance(schema_problem(schema), str | None)
     assert 1 <= spread(schema) <= MAX_SPREAD + 1
+
+
+def named_steps(count: int, keyword: str = "$anchor", reference: str = "$ref") -> JsonObject:
+    """Definitions of which each applies the next one twice, by name."""
+    steps: JsonObject = {
+        f"d{at}": {keyword: f"a{at}", "allOf": [{reference: f"#a{at + 1}"}, {reference: f"#a{at + 1}"}]}
+        for at in range(count)
+    }
+    return {"$ref": "#a0", "$defs": {**steps, "last": {keyword: f"a{count}", "type": "string"}}}
+
+
+@pytest.mark.parametrize("keyword", ["$anchor", "$dynamicAnchor"])
+@pytest.mark.parametrize("reference", ["$ref", "$dynamicRef", "$recursiveRef"])
+def test_names_are_followed_wherever_references_are_counted(keyword: str, reference: str) -> None:
+    schema = named_steps(60, keyword, reference)
+    assert schema_problem(schema) is None
+    assert spread(schema) == MAX_SPREAD + 1
+    assert longest_chain(schema) == 1 + 2 * 60 + 1
+
+
+def test_a_chain_through_names_is_refused_before_it_reaches_a_native_stack() -> None:
+    links: JsonObject = {f"d{at}": {"$anchor": f"a{at}", "anyOf": [{"$ref": f"#a{at + 1}"}]} for at in range(1000)}
+    schema: JsonObject = {"$ref": "#a0", "$defs": {**links, "end": {"$anchor": "a1000", "items": {"$ref": "#a0"}}}}
+    assert schema_problem(schema) == f"it applies more than {MAX_CHAIN} schemas in a row to one value"
+
+
+def test_a_chain_counts_only_what_applies_to_the_same_value() -> None:
+    nested: JsonObject = {"type": "string"}
+    for _ in range(30):
+        nested = {"properties": {"a": nested}, "items": nested}
+    assert longest_chain(nested) == 1
+    assert longest_chain({"not": {"anyOf": [{"$ref": "#/$defs/a"}, {}]}, "$defs": {"a": {"if": {}}}}) == 5
+    assert longest_chain({"anyOf": [{"$ref": "#"}]}) == 3
+
+
+def test_a_name_that_two_parts_have_is_refused() -> None:
+    schema: JsonObject = {"$defs": {"a": {"$anchor": "x"}, "b": {"$dynamicAnchor": "x"}}}
+    assert schema_problem(schema) == "$.$defs.b has a name that another part has"
+
+
+def test_more_schemas_or_longer_patterns_than_the_budget_are_refused_by_path() -> None:
+    many: JsonObject = {"properties": {f"p{at}": {} for at in range(MAX_SCHEMAS)}}
+    assert schema_problem(many) == f"$.properties.p{MAX_SCHEMAS - 1} brings it to more than {MAX_SCHEMAS} schemas"
+    long: JsonObject = {"properties": {f"p{at}": {"pattern": "a" * MAX_PATTERN} for at in range(5)}}
+    assert schema_problem(long) == (
+        f"$.properties.p4.pattern brings the patterns to more than {MAX_PATTERNS} characters together"
+    )
+    crowded: JsonObject = {"pattern": "".join(f"[\\d{chr(0x4E00 + at)}]" for at in range(200))}
+    assert schema_problem(crowded) == (
+        f"$.pattern has bracketed classes of more than {MAX_RANGES} ranges of characters together"
+    )
+
+
+def test_the_same_brackets_are_paid_for_once() -> None:
+    assert schema_problem({"properties": {f"p{at}": {"pattern": r"[\d.]+[^\s,]*" * 20} for at in range(60)}}) is None

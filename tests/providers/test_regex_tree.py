@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.constraint_budget import MAX_GROUPS, MAX_PATTERN
 from providers.regex_chars import BEYOND_ASCII, OTHER_DIGITS, OTHER_SPACES, complement, merged, of
 from providers.regex_tree import (
     EMPTY,
-    MAX_DEPTH,
-    MAX_PATTERN,
     Chars,
     Choice,
     Malformed,
@@ -159,7 +158,7 @@ def test_what_only_some_dialects_know_is_kept_and_named(pattern: str, what: str)
         ("(*)", "has '*' with nothing to repeat at position 1"),
         ("a{3,2}", "has a repetition whose bounds are the wrong way round at position 6"),
         ("[b-a]", "has a range whose ends are the wrong way round at position 1"),
-        ("(" * (MAX_DEPTH + 1) + ")" * (MAX_DEPTH + 1), "is nested too deeply at position 65"),
+        ("(" * (MAX_GROUPS + 1) + ")" * (MAX_GROUPS + 1), "is nested too deeply at position 65"),
         ("a" * (MAX_PATTERN + 1), "is longer than 4096 characters"),
     ],
 )
@@ -175,7 +174,7 @@ def test_what_no_dialect_takes_is_malformed(pattern: str, reason: str | None) ->
 def test_long_and_deep_patterns_are_read() -> None:
     assert parse("a" * MAX_PATTERN) == Sequence((A,) * MAX_PATTERN)
     assert parse("^" * MAX_PATTERN) == EMPTY
-    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH) == A
+    assert parse("(" * MAX_GROUPS + "a" + ")" * MAX_GROUPS) == A
     assert unsupported(parse("a{" + "9" * 4000 + "}")) == "uses so large a count at position 0"
 
 

@@ -1,7 +1,6 @@
 """Fields whose effect the gateway makes on the answer, and fields that are left out: what a request's calls lack, what
 its answer still needs, and what a client is told of it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
@@ -17,6 +16,7 @@ from providers.failure import Refusal
 from providers.guided import Unenforceable
 from providers.shape import NEVER_DROPPED, Prepared, prepare
 from providers.unified import Guided, JsonObject, LogprobsWanted, Params, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.verify import AnswerCheck, CheckKind
 from tests.providers.dialects import anthropic_kit
 from tests.providers.dialects.openai_kit import chat, completion, one_param, target
 
@@ -169,52 +169,40 @@ def test_no_tokens_without_an_echo_are_the_vendor_s_to_refuse_or_give() -> None:
 # Constraints that an engine may ignore -------------------------------------------------------------------------------
 
 
-def broken(text: str) -> str | None:
-    """What breaks any constraint."""
-    return f"{text} is wrong"
+WORDS = AnswerCheck("guided_choice", CheckKind.CHOICE, choices=frozenset({"a", "b"}))
 
 
-@pytest.fixture
-def verified(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str | None]:
-    """A verifier for every constraint, which the module under test makes."""
-    monkeypatch.setattr(
-        shape, "verifier", lambda params: broken if params.keys() & {"guided", "response_format"} else None
-    )
-    return broken
-
-
-@pytest.mark.usefixtures("verified")
 @pytest.mark.parametrize(
-    ("name", "value", "constraint"),
-    [("guided", AB, "guided_choice"), ("response_format", {"type": "json_object"}, "response_format")],
+    ("name", "value", "check"),
+    [
+        ("guided", AB, WORDS),
+        ("response_format", {"type": "json_object"}, AnswerCheck("response_format", CheckKind.OBJECT)),
+    ],
 )
 def test_an_answer_is_held_against_its_constraint_where_the_engine_may_ignore_it(
-    name: str, value: object, constraint: str
+    name: str, value: object, check: AnswerCheck
 ) -> None:
     prepared = prepare(chat(one_param(name, value)), VLLM)
-    assert prepared.finishing == Finishing(verify=broken, constraint=constraint)
+    assert prepared.finishing == Finishing(check=check)
     assert len(prepared.calls) == 1
     assert not prepared.calls[0].sent.stream
 
 
-@pytest.mark.usefixtures("verified")
 def test_a_vendor_that_keeps_its_word_is_believed() -> None:
     assert prepare(chat({"guided": AB}), target("groq")).finishing is None
     assert prepare(chat({"temperature": 0.5}), VLLM).finishing is None
 
 
-@pytest.mark.usefixtures("verified")
 def test_what_is_verified_is_the_answer_without_the_prompt() -> None:
     prepared = prepare(completion({"guided": AB, "echo": True}), VLLM)
     assert "echo" not in body_of(prepared)
-    assert prepared.finishing == Finishing(verify=broken, constraint="guided_choice", echo=("hello",))
+    assert prepared.finishing == Finishing(check=WORDS, echo=("hello",))
 
 
-@pytest.mark.usefixtures("verified")
 def test_what_is_verified_ends_where_the_gateway_knows_why() -> None:
     prepared = prepare(chat({"guided": AB, "stop": ("a",)}), VLLM)
     assert "stop" not in body_of(prepared)
-    assert prepared.finishing == Finishing(verify=broken, constraint="guided_choice", stops=("a",))
+    assert prepared.finishing == Finishing(check=WORDS, stops=("a",))
     assert prepared.emulated == ("stop",)
 
 
@@ -222,7 +210,7 @@ def test_a_constraint_that_nobody_can_check_is_refused_by_its_name(monkeypatch: 
     def unable(params: Params) -> None:
         raise Unenforceable("nobody knows")
 
-    monkeypatch.setattr(shape, "verifier", unable)
+    monkeypatch.setattr(shape, "answer_check", unable)
     why = refusal(chat({"guided": AB}), VLLM)
     assert (why.param, why.message) == ("guided_choice", "'guided_choice' is not supported by v/m/d: nobody knows.")
 

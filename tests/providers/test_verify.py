@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from providers.completion import Chunk
 from providers.guided import Unenforceable
 from providers.unified import Guided, JsonObject, Params
-from providers.verify import verifier
+from providers.verify import AnswerCheck, CheckKind, FinishedTexts, Verifier, answer_check, verifier
 from tests.providers.patterns import patterns, strange, texts
 
 SCHEMA: JsonObject = {
@@ -33,6 +34,13 @@ def asked(guided: Guided | None = None, response_format: JsonObject | None = Non
     return params
 
 
+def verify_of(params: Params) -> Verifier:
+    """The check that the parameters demand, compiled."""
+    check = answer_check(params)
+    assert check is not None
+    return verifier(check)
+
+
 @pytest.mark.parametrize("params", [asked(Guided("json", SCHEMA)), asked(response_format=NAMED)])
 @pytest.mark.parametrize(
     ("text", "reason"),
@@ -53,8 +61,7 @@ def asked(guided: Guided | None = None, response_format: JsonObject | None = Non
     ],
 )
 def test_an_answer_is_held_against_the_schema(params: Params, text: str, reason: str | None) -> None:
-    verify = verifier(params)
-    assert verify is not None
+    verify = verify_of(params)
     assert verify(text) == reason
 
 
@@ -81,8 +88,7 @@ def test_an_answer_is_held_against_the_schema(params: Params, text: str, reason:
     ],
 )
 def test_an_answer_is_held_against_other_constraints(params: Params, text: str, reason: str | None) -> None:
-    verify = verifier(params)
-    assert verify is not None
+    verify = verify_of(params)
     assert verify(text) == reason
 
 
@@ -97,7 +103,7 @@ def test_an_answer_is_held_against_other_constraints(params: Params, text: str, 
     ],
 )
 def test_what_cannot_be_checked_has_no_verifier(params: Params) -> None:
-    assert verifier(params) is None
+    assert answer_check(params) is None
 
 
 @pytest.mark.parametrize(
@@ -114,22 +120,37 @@ def test_what_cannot_be_checked_has_no_verifier(params: Params) -> None:
 def test_a_constraint_that_no_answer_can_be_held_against_is_unenforceable(params: Params, reason: str) -> None:
     for _ in range(2):
         with pytest.raises(Unenforceable, match=reason):
-            verifier(params)
+            verify_of(params)
 
 
-def test_the_same_constraint_is_compiled_once_and_a_huge_one_is_not_kept() -> None:
+def test_the_same_schema_is_the_same_check_whatever_its_order() -> None:
     again: JsonObject = dict(reversed(SCHEMA.items()))
-    assert verifier(asked(Guided("json", SCHEMA))) is verifier(asked(Guided("json", again)))
-    assert verifier(asked(PHONE)) is verifier(asked(Guided("regex", PHONE.value_text)))
-    huge: JsonObject = {**SCHEMA, "description": "x" * 100_000}
-    assert verifier(asked(Guided("json", huge))) is not verifier(asked(Guided("json", huge)))
+    assert answer_check(asked(Guided("json", SCHEMA))) == answer_check(asked(Guided("json", again)))
+
+
+def test_a_huge_schema_is_not_checked() -> None:
+    with pytest.raises(Unenforceable, match="since the schema is larger than 1048576 bytes"):
+        answer_check(asked(Guided("json", {"description": "x" * (1 << 20)})))
+
+
+def test_only_checks_whose_cost_the_text_bounds_are_brief() -> None:
+    word = AnswerCheck("guided_choice", CheckKind.CHOICE, choices=frozenset("a"))
+    plain = AnswerCheck("response_format", CheckKind.OBJECT)
+    assert word.brief("a" * 10_000_000)
+    assert (plain.brief("{}"), plain.brief(" " * 100_000)) == (True, False)
+    assert not any(AnswerCheck("f", kind).brief("") for kind in (CheckKind.SCHEMA, CheckKind.PATTERN))
+
+
+def test_an_answer_nested_beyond_what_the_native_stack_holds_keeps_no_schema() -> None:
+    verify = verify_of(asked(Guided("json", {"type": "array", "items": {"$ref": "#"}})))
+    assert verify("[" * 200 + "]" * 200) is None
+    assert verify("[" * 201 + "]" * 201) == BROKEN
 
 
 @given(patterns, texts)
 @example("(a?){2}b", "aab")
 def test_a_pattern_is_kept_exactly_where_python_finds_a_full_match(pattern: str, text: str) -> None:
-    verify = verifier(asked(Guided("regex", pattern)))
-    assert verify is not None
+    verify = verify_of(asked(Guided("regex", pattern)))
     assert (verify(text) is None) == bool(re.fullmatch(pattern, text))
 
 
@@ -137,27 +158,56 @@ def test_a_pattern_is_kept_exactly_where_python_finds_a_full_match(pattern: str,
 @example(r"\w", "é")
 @example(r"\W", "„")
 def test_beyond_ascii_what_python_matches_is_never_faulted(pattern: str, text: str) -> None:
-    verify = verifier(asked(Guided("regex", pattern)))
-    assert verify is not None
+    verify = verify_of(asked(Guided("regex", pattern)))
     assert verify(text) is None or not re.fullmatch(pattern, text)
 
 
 @given(st.lists(st.text(max_size=3), min_size=1, unique=True), st.text(max_size=3))
 def test_a_choice_is_kept_by_its_members(choices: list[str], text: str) -> None:
-    verify = verifier(asked(Guided("choice", tuple(choices))))
-    assert verify is not None
+    verify = verify_of(asked(Guided("choice", tuple(choices))))
     assert (verify(text) is None) == (text in choices)
 
 
 @given(st.text())
 def test_no_reason_holds_any_of_the_text(text: str) -> None:
     for params in (asked(Guided("json", SCHEMA)), asked(PHONE), asked(Guided("choice", ("a",)))):
-        verify = verifier(params)
-        assert verify is not None
+        verify = verify_of(params)
         assert verify(f"{text}#") in {NOT_JSON, NO_MATCH, OTHER}
 
 
 def test_json_is_read_as_the_rest_of_the_gateway_reads_it() -> None:
-    verify = verifier(asked(Guided("json", {"type": "string"})))
-    assert verify is not None
+    verify = verify_of(asked(Guided("json", {"type": "string"})))
     assert verify(orjson.dumps("é\u2028").decode()) is None
+
+
+# Which texts are finished --------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_whole_at_the_end_of_its_choice_in_any_pieces() -> None:
+    texts = FinishedTexts()
+    chunks = [Chunk(text="a"), Chunk(1, "x"), Chunk(text=""), Chunk(text="b"), Chunk(finish_reason="stop")]
+    assert [texts.add(chunk) for chunk in chunks] == [None, None, None, None, "ab"]
+    assert texts.add(Chunk(1, "y", "stop")) == "xy"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        Chunk(text="x", finish_reason="length"),
+        Chunk(text="x", finish_reason="content_filter"),
+        Chunk(text="x", finish_reason="tool_calls"),
+        Chunk(text="no", finish_reason="stop", refusal="no"),
+        Chunk(text="x", finish_reason="stop", matched_stop="END"),
+    ],
+)
+def test_a_text_that_was_cut_or_refused_promises_nothing(last: Chunk) -> None:
+    assert FinishedTexts().add(last) is None
+
+
+def test_a_refusal_that_was_streamed_before_the_end_is_one_too() -> None:
+    texts = FinishedTexts()
+    assert [texts.add(Chunk(text="no", refusal="no")), texts.add(Chunk(finish_reason="stop"))] == [None, None]
+
+
+def test_a_token_that_ends_the_text_is_an_end_like_any_other() -> None:
+    assert FinishedTexts().add(Chunk(text="x", finish_reason="stop", matched_stop=128009)) == "x"

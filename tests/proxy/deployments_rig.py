@@ -21,6 +21,7 @@ from proxy.record import RequestRecord
 from proxy.routing import Plan
 from proxy.snapshot import ANYONE
 from proxy.upstream import UpstreamResponse
+from tests.proxy.checking import off_loop
 from tests.proxy.marks import Body, Step
 from tests.proxy.scripted import Scripted
 from tests.proxy.tables import snapshot
@@ -109,7 +110,7 @@ class Rig:
 
     def dispatcher(self) -> Dispatcher:
         """A dispatcher of its own, for a loop that runs."""
-        return Dispatcher(self, self.metrics, self.rules, self.draw)
+        return Dispatcher(self, self.metrics, off_loop(), self.rules, self.draw)
 
     def job(self, total: float = 600.0, hurried: bool = False, fallbacks: Fallbacks = NO_FALLBACKS) -> Job:
         """A request for all of them, in order."""

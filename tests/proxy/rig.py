@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from providers.unified import JsonObject, JsonValue
 from proxy.admission import Admission, Lids, Reason, ShedRules
+from proxy.answer_checks import AnswerChecks
 from proxy.dispatch import Dispatcher
 from proxy.door import Door
 from proxy.gateway import Gateway
@@ -22,6 +23,7 @@ from proxy.line import Line, LineRules
 from proxy.live import Live
 from proxy.memory import MemoryMeter
 from proxy.metrics import Metrics
+from proxy.off_loop import OffLoop
 from proxy.record import RequestRecord
 from proxy.upstream import HttpTransport
 from tests.proxy.raw_client import Answer, exchange, request
@@ -136,7 +138,9 @@ async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float
         line = Line(LineRules(), loop.time, loop.call_soon)
         # A lag that sheds anything at all sheds everything here.
         admission = Admission(lids, ShedRules(), lags, line, memory, lambda: 0.0)
-        gateway = Gateway(live, Dispatcher(http, metrics), metrics, lambda record: made.tell(record), admission, line)
+        checks = AnswerChecks()
+        dispatcher = Dispatcher(http, metrics, OffLoop(checks))
+        gateway = Gateway(live, dispatcher, metrics, lambda record: made.tell(record), admission, line)
         door = Door(gateway, admission, line, MAX_BODY, lambda *refused: made.tell_of_the_door(*refused))
         made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, records=told)
         public = GuardedServer(gateway.handle, MAX_BODY, door)
@@ -150,6 +154,7 @@ async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float
             await public.shutdown(0.5)
             await http.aclose()
             await gateway.idle.wait()
+            await checks.aclose()
         assert gateway.in_flight == 0
         assert (admission.requests, admission.streams, admission.body_bytes) == (0, 0, 0)
         assert line.coming == 0

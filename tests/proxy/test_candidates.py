@@ -1,12 +1,15 @@
 """Who is left to be asked, and what is said when nobody is."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
+from providers.dialect import Target
 from providers.failure import Failure, FailureKind
+from providers.shape import Prepared
 from providers.unified import Operation, TextPrompt, UnifiedRequest
-from proxy.candidates import Candidates
+from proxy.candidates import Candidates, prepared_for
 from proxy.errors import GatewayError
 from proxy.health import Answer, HealthRules
 from proxy.healths import Healths
@@ -31,12 +34,23 @@ class Group:
         for name in away:
             self.healths.of(TARGETS[name]).begin(0.0, Answer.WHOLE).failed(0.0, Failure(kind, "why", retry_after=20.0))
         self.plan = Plan("v/m", "v/m", tuple(TARGETS[name] for name in names), False, ())
-        self.candidates = Candidates(self.healths, ANYONE, ASKED)
+        self.candidates = Candidates(self.healths, self._prepared)
+
+    async def _prepared(self, target: Target) -> Prepared:
+        return prepared_for(ASKED, target, ANYONE)
+
+    def first(self, now: float = 0.0) -> Prepared:
+        """Who is asked first."""
+        return asyncio.run(self.candidates.first(self.plan, now))
+
+    def next(self, now: float = 0.0) -> Prepared | None:
+        """Who is asked next."""
+        return asyncio.run(self.candidates.next(now))
 
     def order(self, now: float = 0.0) -> list[str]:
         """Who is asked, one after the other."""
-        names = [self.candidates.first(self.plan, now).target.deployment]
-        while (prepared := self.candidates.next(now)) is not None:
+        names = [self.first(now).target.deployment]
+        while (prepared := self.next(now)) is not None:
             names.append(prepared.target.deployment)
         return names
 
@@ -70,10 +84,10 @@ def test_those_that_are_away_are_left_out() -> None:
 
 def test_one_that_went_away_meanwhile_is_left_out_too() -> None:
     group = Group("good", "better")
-    group.candidates.first(group.plan, 0.0)
+    group.first()
     assert group.candidates.more
     group.healths.of(TARGETS["better"]).begin(0.0, Answer.WHOLE).failed(0.0, Failure(FailureKind.SERVER, "why"))
-    assert group.candidates.next(0.0) is None
+    assert group.next() is None
     assert not group.candidates.more
 
 
@@ -100,9 +114,9 @@ def test_who_is_away_and_could_not_honour_it_either_changes_nothing() -> None:
 
 def test_other_targets_can_take_the_place_of_those_left() -> None:
     group = Group("good")
-    group.candidates.first(group.plan, 0.0)
+    group.first()
     group.candidates.turn_to([TARGETS["picky"], TARGETS["better"]])
-    prepared = group.candidates.next(0.0)
+    prepared = group.next()
     assert prepared is not None
     assert prepared.target.deployment == "better"
 

@@ -65,7 +65,7 @@ def job(timeout: float | None = None, **headers: str) -> Job:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
 
     async def main() -> Job:
-        return job_of(planned, ANYONE, asked, named, RequestRecord("id", 0.0, "openai", "/"))
+        return job_of(planned, ANYONE, asked, named, RequestRecord("id", 0.0, "openai", "/"), heavy=False)
 
     return run(main())
 

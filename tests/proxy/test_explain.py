@@ -1,5 +1,6 @@
 """An explanation says what the gateway does: the same targets, the same call byte for byte, the same error."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 
 from config.loader import load_text
 from providers.auth import MASK
+from providers.dialect import Target
 from providers.failure import Refusal
 from providers.shape import Prepared
 from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
-from proxy.candidates import Candidates
+from proxy.candidates import Candidates, prepared_for
 from proxy.errors import GatewayError
 from proxy.explain import Explanation, default_path, explained, upstream_headers
 from proxy.health import HealthRules
@@ -55,7 +57,11 @@ def ask(snapshot: Snapshot, body: JsonObject, path: str = CHAT, team: str | None
 def chosen_by_the_gateway(snapshot: Snapshot, name: str, request: UnifiedRequest) -> Prepared:
     """The calls that a request would get."""
     planned = plan(snapshot, ANYONE, name, "openai", IDLE)
-    return Candidates(Healths(HealthRules(), lambda: 0.0), ANYONE, request).first(planned, 0.0)
+
+    async def prepared(target: Target) -> Prepared:
+        return prepared_for(request, target, ANYONE)
+
+    return asyncio.run(Candidates(Healths(HealthRules(), lambda: 0.0), prepared).first(planned, 0.0))
 
 
 def error_of(explanation: Explanation) -> tuple[int, Mapping[str, str]]:

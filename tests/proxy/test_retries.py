@@ -166,7 +166,7 @@ def test_calling_again_ends_with_the_last_failure_and_waits_as_decided() -> None
     waits = iter([1.0, 2.0, None])
     times: list[float] = []
 
-    def decide(failed: Failure) -> float | None:
+    async def decide(failed: Failure) -> float | None:
         seen.append(failed.kind)
         return next(waits)
 
@@ -188,9 +188,12 @@ def test_nothing_else_is_called_again(error: type[BaseException]) -> None:
     async def ask() -> None:
         raise error
 
+    async def decide(failed: Failure) -> float | None:
+        return 0.0
+
     async def main() -> None:
         with pytest.raises(error):
-            await retrying(lambda failed: 0.0)(ask)
+            await retrying(decide)(ask)
 
     run(main())
 

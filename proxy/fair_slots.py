@@ -1,0 +1,70 @@
+"""A few slots that many owners share: no owner keeps another waiting for longer than one turn. Never knows the work."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+
+class FairSlots:
+    """At most `most` holders at once, and one slot for each owner while there are several slots: an owner's next turn
+    waits for its last one. Owners that wait take turns."""
+
+    __slots__ = ("_free", "_holding", "_own_turn", "_waiting")
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._own_turn = most > 1
+        self._holding: set[str] = set()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def taken(self, owner: str) -> AsyncIterator[None]:
+        """Hold a slot for the block, once it is this owner's turn."""
+        if self._free and owner not in self._waiting and not self._must_wait(owner):
+            self._hold(owner)
+        else:
+            await self._turn(owner)
+        try:
+            yield
+        finally:
+            self._release(owner)
+
+    def _must_wait(self, owner: str) -> bool:
+        return self._own_turn and owner in self._holding
+
+    def _hold(self, owner: str) -> None:
+        self._free -= 1
+        self._holding.add(owner)
+
+    async def _turn(self, owner: str) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(owner, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._release(owner)  # the slot came in the moment in which its taker was cancelled
+            else:
+                self._leave(owner, turn)
+            raise
+
+    def _leave(self, owner: str, turn: asyncio.Future[None]) -> None:
+        waiting = self._waiting[owner]
+        waiting.remove(turn)
+        if not waiting:
+            del self._waiting[owner]
+
+    def _release(self, owner: str) -> None:
+        self._free += 1
+        self._holding.discard(owner)
+        found = next((each for each in self._waiting if not self._must_wait(each)), None)
+        if found is None:
+            return
+        # Behind the others, for whatever else it waits for.
+        waiting = self._waiting.pop(found)
+        turn = waiting.popleft()
+        if waiting:
+            self._waiting[found] = waiting
+        self._hold(found)
+        turn.set_result(None)
