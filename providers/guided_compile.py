@@ -98,17 +98,17 @@ def _validator_lacks(pattern: str) -> bool:
 
 def _deeper(value: JsonValue, most: int) -> bool:
     """Whether a value has more than `most` levels of objects and lists."""
-    level = [value]
-    for _ in range(most + 1):
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(most):
         level = [
             child
             for holder in level
-            if isinstance(holder, dict | list)
             for child in (holder.values() if isinstance(holder, dict) else holder)
+            if isinstance(child, dict | list)
         ]
         if not level:
             return False
-    return True
+    return bool(level)
 
 
 def expression_check(expression: str) -> Callable[[str], bool]:

@@ -15,7 +15,7 @@ from providers.completion import Chunk
 from providers.guided import Unenforceable, schema_in
 from providers.guided_compile import Uncompilable, expression_check, schema_check
 from providers.regex_linear import linear
-from providers.regex_tree import parse, unsupported
+from providers.regex_tree import Malformed, parse, unsupported
 from providers.unified import Guided, JsonObject, JsonValue, Params
 
 Verifier = Callable[[str], str | None]
@@ -105,7 +105,10 @@ def _of_schema(field: str, schema: JsonObject) -> AnswerCheck:
 
 
 def _of_pattern(field: str, pattern: str) -> AnswerCheck:
-    problem = unsupported(parse(pattern))
+    try:
+        problem = unsupported(parse(pattern))
+    except Malformed as error:
+        problem = str(error)
     if problem is not None:
         raise Unenforceable(f"the answer could not be checked, since the pattern {problem}")
     return AnswerCheck(field, CheckKind.PATTERN, pattern.encode())

@@ -7,6 +7,7 @@ most MAX_PROCESSES, and ended when they have had nothing to do for a while; no t
 import asyncio
 import hashlib
 import logging
+import os
 import signal
 import socket
 import sys
@@ -31,7 +32,7 @@ MAX_PROCESSES: Final = 2
 IDLE_SECONDS: Final = 60.0
 """How long a process without a question is kept, and up to twice as long."""
 
-LAST_RESORT: Final = 30.0
+LAST_RESORT: Final = 15.0
 """Seconds of wall time for one question. CPU time is what is limited; this is for a process that does not get any."""
 
 KEPT_PROBLEMS: Final = 1024
@@ -156,6 +157,7 @@ class _CheckProcess:
                     stderr=DEVNULL,
                     # Ctrl-C reaches every process of a terminal's session; these end when their socket is closed.
                     start_new_session=True,
+                    env=_environment(),
                     pass_fds=[there.fileno()],
                 )
             except OSError:
@@ -188,6 +190,13 @@ class _CheckProcess:
         if self._process.returncode is None:
             self._process.kill()
         await self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """What the interpreter needs of this process's environment, and none of the secrets in it. A backtrace made while
+    there is no memory left hangs, so Rust makes none."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "LD_", "DYLD_"))}
+    return {**kept, "RUST_BACKTRACE": "0"}
 
 
 def _why(status: int) -> TooCostly | CheckFailed:

@@ -143,6 +143,10 @@ def _limit_cpu(size: int | None) -> None:
 
 
 def _resident() -> int:
-    """The most memory that has been resident, in bytes."""
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used if sys.platform == "darwin" else used * 1024
+    """Bytes of memory that are resident; 0 where the system does not say."""
+    # Not getrusage: on Linux its maximum begins with that of the process which started this one.
+    try:
+        with open("/proc/self/statm", "rb") as pages:
+            return int(pages.read().split()[1]) * resource.getpagesize()
+    except FileNotFoundError:
+        return 0

@@ -50,21 +50,22 @@ class FairSlots:
             raise
 
     def _leave(self, owner: str, turn: asyncio.Future[None]) -> None:
-        waiting = self._waiting[owner]
-        waiting.remove(turn)
-        if not waiting:
-            del self._waiting[owner]
+        waiting = self._waiting.get(owner)
+        if waiting is not None and turn in waiting:
+            waiting.remove(turn)
+            if not waiting:
+                del self._waiting[owner]
 
     def _release(self, owner: str) -> None:
         self._free += 1
         self._holding.discard(owner)
-        found = next((each for each in self._waiting if not self._must_wait(each)), None)
-        if found is None:
-            return
-        # Behind the others, for whatever else it waits for.
-        waiting = self._waiting.pop(found)
-        turn = waiting.popleft()
-        if waiting:
-            self._waiting[found] = waiting
-        self._hold(found)
-        turn.set_result(None)
+        while (found := next((each for each in self._waiting if not self._must_wait(each)), None)) is not None:
+            # Behind the others, for whatever else it waits for.
+            waiting = self._waiting.pop(found)
+            turn = waiting.popleft()
+            if waiting:
+                self._waiting[found] = waiting
+            if not turn.done():  # its taker may have been cancelled a moment ago
+                self._hold(found)
+                turn.set_result(None)
+                return

@@ -9,7 +9,6 @@ import pytest
 import pytest_asyncio
 
 from providers.unified import JsonObject
-from proxy import gateway as gateway_module
 from proxy.admission import Lids
 from proxy.surfaces import body as body_module
 from proxy.surfaces import parse as parse_module
@@ -31,7 +30,7 @@ async def served() -> AsyncIterator[Rig]:
 async def test_a_long_body_is_read_beside_the_loop(
     served: Rig, size: int, beside: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gateway_module, "BRIEF", 4096)
+    monkeypatch.setattr(body_module, "LONG", 4096)
     readers: list[int] = []
 
     def load(body: bytes, acted_on: Container[str]) -> JsonObject:
@@ -46,7 +45,7 @@ async def test_a_long_body_is_read_beside_the_loop(
 
 
 async def test_a_fault_of_a_long_body_is_told_as_of_any(served: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_module, "BRIEF", 10)
+    monkeypatch.setattr(body_module, "LONG", 10)
     refused = await served.post("/v1/completions", ask(temperature=3))
     assert (refused.status, refused.code, refused.error()["param"]) == (400, "invalid_value", "temperature")
 

@@ -1,0 +1,151 @@
+"""Costly requests to a real gateway beside a light client: what they took, and what it felt. Never a verdict."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from providers.unified import JsonObject
+from tests.proxy.raw_client import connected, request
+from tests.security.costly_requests import ANSWERS, COSTLY_REQUESTS, TABLE, CostlyRequest
+from tests.support import openai_wire
+from tests.support.gateway import ROOT, running_gateway
+from tests.support.script import Received, Script
+from tests.support.vendor import FakeVendor
+from tests.support.wire import json_answer
+
+JSON = {"Content-Type": "application/json"}
+IDLE = 1.0
+"""Seconds for which the light client is alone."""
+
+AFTER = 0.2
+"""Seconds for which it goes on after an attack has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Felt:
+    """What a light client saw: milliseconds of each answer, and statuses."""
+
+    took: Sequence[float]
+    statuses: Sequence[int]
+
+    @property
+    def worst(self) -> float:
+        """Milliseconds of the slowest answer."""
+        return max(self.took)
+
+    @property
+    def hurt(self) -> int:
+        """Answers that were no 200."""
+        return sum(status != 200 for status in self.statuses)
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One costly request: its status, 0 without an answer, its seconds, and what a light client felt meanwhile."""
+
+    name: str
+    status: int
+    seconds: float
+    felt: Felt
+
+
+@dataclass(frozen=True, slots=True)
+class HostileRun:
+    """All of them. `idle` is what the light client felt alone, `kept` the bytes that the gateway holds more at rest
+    after them than before, `alive` whether its process is the one that was started."""
+
+    idle: Felt
+    attacks: Sequence[Attack]
+    kept: int
+    alive: bool
+
+    @property
+    def worst(self) -> Attack:
+        """The one that a light client felt most."""
+        return max(self.attacks, key=lambda attack: attack.felt.worst)
+
+    def of(self, number: str) -> Sequence[Attack]:
+        """Those of a threat."""
+        return [attack for attack in self.attacks if attack.name.startswith(number)]
+
+
+async def hostile_run(folder: Path) -> HostileRun:
+    """Send each costly request twice to a gateway of its own."""
+    async with FakeVendor(_vendor) as vendor:
+        table = TABLE.replace("VENDOR", str(vendor.port))
+        async with running_gateway(table, folder) as gateway:
+            port = int(gateway.url.rpartition(":")[2])
+            idle = await _alone(port)
+            for _ in range(3):
+                await _sent(port, COSTLY_REQUESTS["06 unique items"])  # what a first check loads is no leak
+            before = _resident(gateway.process.pid)
+            attacks = [await _attack(port, name, each) for name, each in COSTLY_REQUESTS.items() for _ in range(2)]
+            alive = gateway.process.poll() is None
+            kept = _resident(gateway.process.pid) - before
+    return HostileRun(idle, attacks, kept, alive)
+
+
+async def _alone(port: int) -> Felt:
+    async with _light_client(port) as felt:
+        await asyncio.sleep(IDLE)
+    return felt[0]
+
+
+async def _attack(port: int, name: str, each: CostlyRequest) -> Attack:
+    async with _light_client(port) as felt:
+        began = time.perf_counter()
+        status = await _sent(port, each)
+        seconds = time.perf_counter() - began
+        await asyncio.sleep(AFTER)
+    return Attack(name, status, seconds, felt[0])
+
+
+async def _sent(port: int, each: CostlyRequest) -> int:
+    body = await asyncio.to_thread(each.body)
+    async with connected(port) as client:
+        try:
+            await client.send(request("POST", each.path, body, JSON))
+            return (await client.answer()).status
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return 0
+
+
+@asynccontextmanager
+async def _light_client(port: int) -> AsyncIterator[list[Felt]]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.security.light_client", str(port)),
+        cwd=ROOT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=1 << 24,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    felt: list[Felt] = []
+    await process.stdout.readline()
+    try:
+        yield felt
+    finally:
+        process.stdin.close()
+        line = await process.stdout.readline()
+        await process.wait()
+    said = json.loads(line)
+    felt.append(Felt(said["took"], said["statuses"]))
+
+
+def _vendor(received: Received) -> Script:
+    """Answers as the model's name says, in the form of the OpenAI family, whatever was asked."""
+    sent: JsonObject = received.json() if received.body else {}  # type: ignore[assignment] - its bodies are objects
+    answer = ANSWERS.get(str(sent.get("model")), ANSWERS["empty"])()
+    if "prompt" in sent:
+        return json_answer(200, openai_wire.completion(answer))
+    return json_answer(200, openai_wire.chat(answer))
+
+
+def _resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
