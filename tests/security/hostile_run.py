@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from providers.unified import JsonObject
 from tests.proxy.raw_client import connected, request
 from tests.security.costly_requests import ANSWERS, COSTLY_REQUESTS, TABLE, CostlyRequest
 from tests.support import openai_wire
@@ -140,7 +139,8 @@ async def _light_client(port: int) -> AsyncIterator[list[Felt]]:
 
 def _vendor(received: Received) -> Script:
     """Answers as the model's name says, in the form of the OpenAI family, whatever was asked."""
-    sent: JsonObject = received.json() if received.body else {}  # type: ignore[assignment] - its bodies are objects
+    sent = received.json()
+    assert isinstance(sent, dict)
     answer = ANSWERS.get(str(sent.get("model")), ANSWERS["empty"])()
     if "prompt" in sent:
         return json_answer(200, openai_wire.completion(answer))
