@@ -19,19 +19,16 @@ def spelled(logprobs: Logprobs) -> str:
     return b"".join([token_bytes(token) for token in logprobs.content]).decode(errors="replace")
 
 
-def split(logprobs: Logprobs, count: int) -> tuple[Logprobs, Logprobs]:
-    """The first `count` tokens and the rest; the tokens of a refusal belong to the rest."""
+def part(logprobs: Logprobs, first: int, last: int | None = None) -> Logprobs:
+    """The tokens from `first` to before `last`, or to the end, to which the tokens of a refusal belong."""
+    place = slice(first, last)
     if isinstance(logprobs, ContentLogprobs):
-        return ContentLogprobs(logprobs.content[:count]), ContentLogprobs(logprobs.content[count:], logprobs.refusal)
-    return _part(logprobs, slice(count)), _part(logprobs, slice(count, None))
-
-
-def _part(arrays: LegacyLogprobs, place: slice) -> LegacyLogprobs:
+        return ContentLogprobs(logprobs.content[place], logprobs.refusal if last is None else ())
     return LegacyLogprobs(
-        arrays.tokens[place],
-        arrays.token_logprobs[place],
-        None if arrays.top_logprobs is None else arrays.top_logprobs[place],
-        None if arrays.text_offset is None else arrays.text_offset[place],
+        logprobs.tokens[place],
+        logprobs.token_logprobs[place],
+        None if logprobs.top_logprobs is None else logprobs.top_logprobs[place],
+        None if logprobs.text_offset is None else logprobs.text_offset[place],
     )
 
 

@@ -4,8 +4,9 @@ Never sends anything, and never a vendor's name: the table of cells says what a 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final, Literal, cast
 
 from providers.capabilities import SCANNED, Capabilities
@@ -30,11 +31,26 @@ from providers.verify import AnswerCheck, answer_check
 MAX_CALLS = 256
 """Calls that one request may become."""
 
+MAX_BYTES = 128 * 2**20
+"""Bytes that several calls of one request may send together: four times the largest body that a client can send."""
+
+MAX_ECHO = 32 * 2**20
+"""Characters of the prompts that the gateway repeats before all choices of one answer together."""
+
+MAX_CHOICES = 8192
+"""Choices of an answer that the gateway gives without a call."""
+
+MAX_NAMED = 64
+"""Fields without which a request is sent that are named one by one; a header has to hold the names. So many are also
+left out one at a time, each of which costs another attempt at the calls."""
+
 MAX_SEED = 2**63 - 1
 
 _UNMIXED: Final = (
     "a prompt's log probabilities cannot go with a 'stop', 'best_of' or constraint that the gateway sees to"
 )
+
+_BAD: Final = "invalid_value"
 
 WINDOW: Final = "context_length_exceeded_behavior"
 KEEP: Final = "include_stop_str_in_output"
@@ -107,14 +123,31 @@ def prepare(
 
 def _lenient(request: UnifiedRequest, target: Target, dropped: list[str]) -> Prepared:
     """The same without the fields that the target refuses, as far as an answer may do without them."""
-    try:
-        return _prepared(request, target)
-    except Refusal as refusal:
-        if not _droppable(refusal, request):
-            raise
-        # A name of the client's own goes into a header and a log line.
-        dropped.append(refusal.param if _PLAIN_NAME.fullmatch(refusal.param) else "unknown")
-        return _lenient(_without(request, refusal.param), target, dropped)
+    for _ in range(MAX_NAMED):
+        try:
+            return _prepared(request, target)
+        except Refusal as refusal:
+            if not _droppable(refusal, request):
+                raise
+            names = _refused_alike(refusal.param, request, target)
+            dropped += _shown(names, MAX_NAMED - len(dropped))
+            request = _without(request, names)
+    return _prepared(request, target)
+
+
+def _refused_alike(name: str, request: UnifiedRequest, target: Target) -> Collection[str]:
+    """A refused field and those that are refused for the same reason: one pass for each would be quadratic."""
+    unknown = request.unknown or {}
+    if name in unknown and target.dialect.capabilities(request, target)["unknown"].refused:
+        return dict.fromkeys(each for each in unknown if each not in NEVER_DROPPED)
+    return {name: None}
+
+
+def _shown(names: Collection[str], most: int) -> list[str]:
+    """The names for a header and a log line; `unknown` stands for those that are no plain words, and once for all that
+    are too many."""
+    shown = [name if _PLAIN_NAME.fullmatch(name) else "unknown" for name in islice(names, max(0, most))]
+    return shown if len(shown) == len(names) else [*shown, "unknown"]
 
 
 def _overruled(headers: Mapping[str, str], target: Target) -> bool:
@@ -129,9 +162,9 @@ def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:
     return refusal.code == "unsupported_parameter" and known and name not in NEVER_DROPPED
 
 
-def _without(request: UnifiedRequest, name: str) -> UnifiedRequest:
-    params = {key: value for key, value in request.params.items() if key != name}
-    unknown = {key: value for key, value in (request.unknown or {}).items() if key != name}
+def _without(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
+    params = {key: value for key, value in request.params.items() if key not in names}
+    unknown = {key: value for key, value in (request.unknown or {}).items() if key not in names}
     return replace(request, params=cast(Params, params), unknown=unknown or None)
 
 
@@ -213,9 +246,19 @@ class _Division:
         if not isinstance(prompt, TextPrompt):
             form = "a prompt in token ids" if isinstance(prompt, TokenPrompt) else "a conversation"
             raise self._refuse("echo", f"the text of {form} is not known to the gateway")
+        self._check_echo(prompt, finishing.n)
         del self.params["echo"]
         self.emulated.append("echo")
         return replace(finishing, echo=prompt.texts)
+
+    def _check_echo(self, prompt: TextPrompt, n: int) -> None:
+        """Raises Refusal for more than one answer may repeat."""
+        if sum(map(len, prompt.texts)) * n > MAX_ECHO:
+            message = f"'echo' can repeat at most {MAX_ECHO} characters before all choices together."
+            raise Refusal("echo", message, "invalid_value")
+        if self.params.get("max_tokens") == 0 and self.request.choices > MAX_CHOICES:
+            message = f"'echo' without a token of answer can give at most {MAX_CHOICES} choices."
+            raise Refusal("echo", message, "invalid_value")
 
     def _stopped(self, finishing: Finishing) -> Finishing:
         stops = self.params.get("stop", ())
@@ -248,17 +291,31 @@ class _Division:
         return finishing if check is None else replace(finishing, check=check)
 
     def _calls(self, candidates: int, *, stream: bool) -> Iterator[Call]:
+        request = replace(self.request, params=self.params, stream=stream)
         parts = self._parts(candidates)
-        if len(parts) > MAX_CALLS:
-            message = f"This request would become {len(parts)} calls of {self.target.name}; at most {MAX_CALLS} can be."
-            asked = self.request.params.get("n", 1)
-            name = "prompt" if self.request.prompts > MAX_CALLS else "best_of" if candidates > asked else "n"
-            raise Refusal(name, message, "invalid_value")
+        if len(parts) == 1:
+            yield Call(request, self._encoded(request), parts[0])
+            return
+        made: Call | None = None
+        size = 0
         for part in parts:
-            request = replace(self.request, params=self.params, stream=stream)
-            if len(parts) > 1:
-                request = self._sub_request(request, part)
-            yield Call(request, self._encoded(request), part)
+            if made is None or part.prompt != made.part.prompt or "seed" in self.params:
+                own = self._sub_request(request, part)
+                made = Call(own, self._encoded(own), part)
+            else:
+                # Candidates of one prompt differ by their seed alone.
+                made = replace(made, part=part)
+            size += len(made.sent.body)
+            if size > MAX_BYTES:
+                message = f"The {len(parts)} calls of {self.target.name} that this request would become are too large: "
+                raise Refusal(self._several(candidates), f"{message}together {MAX_BYTES} bytes at most.", _BAD)
+            yield made
+
+    def _several(self, candidates: int) -> str:
+        """The field for which a request becomes several calls."""
+        if candidates > 1:
+            return "best_of" if candidates > self.request.params.get("n", 1) else "n"
+        return "prompt"
 
     def _encoded(self, request: UnifiedRequest) -> UpstreamRequest:
         try:
@@ -273,6 +330,7 @@ class _Division:
         each = candidates > 1 and not self.table["n"].native
         if not each and not (prompts > 1 and self._one_by_one()):
             return [Part(0, 0, prompts * candidates)]
+        self._check_count(prompts * candidates if each else prompts, candidates)
         if prompts > 1:
             self.emulated.append("prompt")
         if not each:
@@ -280,6 +338,13 @@ class _Division:
         if self.request.params.get("n", 1) > 1:
             self.emulated.append("n")
         return [Part(prompt, number, 1) for prompt in range(prompts) for number in range(candidates)]
+
+    def _check_count(self, calls: int, candidates: int) -> None:
+        """Raises Refusal for more calls than one request may become."""
+        if calls > MAX_CALLS:
+            message = f"This request would become {calls} calls of {self.target.name}; at most {MAX_CALLS} can be."
+            name = "prompt" if self.request.prompts > MAX_CALLS else self._several(candidates)
+            raise Refusal(name, message, _BAD)
 
     def _one_by_one(self) -> bool:
         """Whether each prompt needs a call of its own: where one call takes one, and where each prompt may have to make

@@ -11,6 +11,37 @@ from providers.failure import Refusal
 from providers.unified import JsonObject, Params
 
 
+class DistinctNames:
+    """Names of which none occurs twice: the least free number from 2 on follows one that is taken.
+
+    `taken` are the names given out elsewhere, `most` the characters of a name at most (None for any), `mark` stands
+    before the number. The time for any sequence of names is linear in their total length.
+    """
+
+    __slots__ = ("_mark", "_most", "_next", "_taken")
+
+    def __init__(self, taken: Iterable[str] = (), most: int | None = None, mark: str = "_") -> None:
+        self._taken = set(taken)
+        self._most = most
+        self._mark = mark
+        # By stem and number of digits, since a longer suffix may leave a shorter stem: every lower number is taken.
+        self._next: dict[tuple[str, int], int] = {}
+
+    def add(self, base: str) -> str:
+        """The name itself where it is free, else the name with a number, shortened to fit."""
+        name, digits = base, 1
+        while name in self._taken:
+            stem = base if self._most is None else base[: self._most - len(self._mark) - digits]
+            number = self._next.get((stem, digits), max(2, 10 ** (digits - 1)))
+            if number == 10**digits:
+                digits += 1
+                continue
+            self._next[stem, digits] = number + 1
+            name = f"{stem}{self._mark}{number}"
+        self._taken.add(name)
+        return name
+
+
 class FittedNames:
     """The names of one request as the vendor takes them. `history` lists those on the wire that only the conversation
     uses.
@@ -19,7 +50,7 @@ class FittedNames:
     put before a name that begins as none may.
     """
 
-    __slots__ = ("_taken", "_wire", "history")
+    __slots__ = ("_distinct", "_wire", "history")
 
     fits: ClassVar[re.Pattern[str]]
     foreign: ClassVar[re.Pattern[str]]
@@ -30,7 +61,7 @@ class FittedNames:
         names = list(offered)
         # Names that fit keep themselves whatever the order, so that only a name that does not fit is ever changed.
         self._wire = {name: name for name in names if self.fits.fullmatch(name)}
-        self._taken = set(self._wire)
+        self._distinct = DistinctNames(self._wire, self.most)
         self.history: list[str] = []
         for name in names:
             self._fit(name)
@@ -58,19 +89,13 @@ class FittedNames:
         base = self.foreign.sub("_", name)[: self.most] or "_"
         if not self.fits.fullmatch(base):
             base = (self.lead + base)[: self.most]
-        fitting, number = base, 2
-        while fitting in self._taken:
-            suffix = f"_{number}"
-            fitting = base[: self.most - len(suffix)] + suffix
-            number += 1
-        self._wire[name] = fitting
-        self._taken.add(fitting)
+        fitting = self._wire[name] = self._distinct.add(base)
         return fitting
 
 
 def offered_names(params: Params) -> list[str]:
     """The names of the request's functions. Raises Refusal for another kind of tool and for a name given twice."""
-    names: list[str] = []
+    names: dict[str, None] = {}
     for tool in params.get("tools", ()):
         function = tool.get("function")
         name = function.get("name") if isinstance(function, dict) else None
@@ -78,8 +103,8 @@ def offered_names(params: Params) -> list[str]:
             raise Refusal("tools", "Only tools of type 'function' can be translated.")
         if name in names:
             raise Refusal("tools", f"'tools' lists the function '{name}' twice.", "invalid_value")
-        names.append(name)
-    return names
+        names[name] = None
+    return list(names)
 
 
 def chosen_name(choice: JsonObject, offered: Container[str]) -> str:

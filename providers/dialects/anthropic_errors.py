@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import orjson
 
 from providers.context import Overflow, read_overflow
+from providers.dialects.openai_read import loaded
 from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
@@ -60,7 +61,7 @@ _UNIFIED = {"stop_sequences": "stop"}
 def classify_answer(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """An answer that is not 2xx; `headers` has lower-case names. The edge in front of the vendor answers in HTML."""
     try:
-        value: JsonValue = orjson.loads(body)
+        value: JsonValue = loaded(body)
     except orjson.JSONDecodeError:
         value = None
     return failure_of(value if isinstance(value, dict) else {}, status, headers)

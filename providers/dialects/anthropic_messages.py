@@ -9,10 +9,8 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-import orjson
-
 from providers.dialects.anthropic_tools import ToolNames
-from providers.dialects.native_messages import says_nothing
+from providers.dialects.native_messages import NO_ARGUMENTS, arguments_of, says_nothing
 from providers.failure import Refusal
 from providers.unified import JsonObject, JsonValue
 
@@ -113,8 +111,10 @@ class Conversation:
         last = self.turns[-1] if self.turns else None
         if last is None or last["role"] != role:
             self.turns.append({"role": role, "content": content})
-        else:
-            last["content"] = _as_blocks(last["content"]) + _as_blocks(content)
+            return
+        said = _as_blocks(last["content"])
+        said += _as_blocks(content)
+        last["content"] = said
 
     def _blocks(self, content: JsonValue) -> list[JsonValue]:
         """Native blocks of a message's content, without blank ones."""
@@ -168,13 +168,9 @@ class Conversation:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(function, dict):
             raise self._refuse("has a tool call that is not a function's")
-        arguments = function.get("arguments")
-        try:
-            given: JsonValue = orjson.loads(arguments) if isinstance(arguments, str) and arguments else {}
-        except orjson.JSONDecodeError:
-            given = None
-        if not isinstance(given, dict):
-            raise self._refuse("has a tool call whose 'arguments' are not a JSON object", "invalid_value")
+        given = arguments_of(function)
+        if given is None:
+            raise self._refuse(NO_ARGUMENTS, "invalid_value")
         name = self._names.used(str(function.get("name")))
         return {"type": "tool_use", "id": _call_id(str(call.get("id"))), "name": name, "input": given}
 

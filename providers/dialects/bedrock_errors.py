@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import orjson
 
 from providers.context import Overflow, read_overflow
+from providers.dialects.openai_read import loaded
 from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
@@ -84,7 +85,7 @@ _UNIFIED: Mapping[str, str] = {
 def classify_answer(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """An answer that is not 2xx; `headers` has lower-case names. The edge in front of the service answers in HTML."""
     try:
-        value: JsonValue = orjson.loads(body)
+        value: JsonValue = loaded(body)
     except orjson.JSONDecodeError:
         value = None
     parsed = value if isinstance(value, dict) else {}
@@ -98,7 +99,7 @@ def failure_in_frame(headers: Mapping[str, object], payload: bytes) -> Failure:
         told: JsonObject = {"message": str(headers.get(":error-message", ""))}
         return _failure(_bare(str(headers.get(":error-code", ""))), told, None, {})
     try:
-        value: JsonValue = orjson.loads(payload)
+        value: JsonValue = loaded(payload)
     except orjson.JSONDecodeError:
         value = None
     named = _bare(str(headers.get(":exception-type", "")))

@@ -14,7 +14,7 @@ import orjson
 
 from providers.dialects.native_messages import Walk, data_uri
 from providers.failure import Refusal
-from providers.tool_names import FittedNames
+from providers.tool_names import DistinctNames, FittedNames
 from providers.unified import JsonObject, JsonValue
 
 Blocks = list[JsonObject]
@@ -54,7 +54,7 @@ class Conversation:
     def __init__(self, names: FittedNames, param: str) -> None:
         self._names = names
         self._walk = Walk(param)
-        self._titles: set[str] = set()
+        self._titles = DistinctNames(mark=" ")
         self.system: Blocks = []
         self.turns: list[JsonObject] = []
         self.folded = False
@@ -158,11 +158,7 @@ class Conversation:
     def _title(self, filename: str) -> str:
         """A name that the service takes: few characters, no ending, none twice."""
         base = _FOREIGN_IN_TITLE.sub(" ", filename.rpartition(".")[0] or filename).strip()[:190] or "document"
-        title, number = base, 2
-        while title in self._titles:
-            title, number = f"{base} {number}", number + 1
-        self._titles.add(title)
-        return title
+        return self._titles.add(base)
 
     def _sound(self, part: JsonObject) -> JsonObject:
         match part.get("input_audio"):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from providers.dialects.native_fields import Draft
 from providers.failure import Refusal
-from providers.tool_names import chosen_name
+from providers.tool_names import DistinctNames, chosen_name
 from providers.unified import JsonObject, JsonValue, Params
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -35,17 +35,12 @@ def wire_names(names: Iterable[str]) -> Mapping[str, str]:
     """Each name as the vendor takes it; names that fit keep themselves, whatever the order."""
     given = list(dict.fromkeys(names))
     wire = {name: name for name in given if _NAME.fullmatch(name)}
-    taken = set(wire)
+    distinct = DistinctNames(wire)
     for name in given:
         if name in wire:
             continue
         base = _FOREIGN.sub("_", name)
-        base = base if _NAME.fullmatch(base) else f"_{base}"
-        fitting, number = base, 2
-        while fitting in taken:
-            fitting, number = f"{base}_{number}", number + 1
-        wire[name] = fitting
-        taken.add(fitting)
+        wire[name] = distinct.add(base if _NAME.fullmatch(base) else f"_{base}")
     return wire
 
 

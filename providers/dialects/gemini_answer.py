@@ -24,7 +24,7 @@ from providers.completion import (
 from providers.dialect import UpstreamRequest
 from providers.dialects.gemini_calls import made_id, packed
 from providers.dialects.gemini_errors import error_in, failure_of
-from providers.dialects.gemini_partial import put_pieces
+from providers.dialects.gemini_partial import Pieces
 from providers.dialects.openai_read import malformed, parsed
 from providers.failure import Failure, FailureKind, UpstreamError, vet
 from providers.gather import Gatherer
@@ -105,7 +105,7 @@ class _Begun:
     name: str
     call_id: JsonValue
     signature: str | None
-    given: JsonObject = field(default_factory=dict)
+    given: Pieces = field(default_factory=Pieces)
 
 
 class Answer:
@@ -122,11 +122,11 @@ class Answer:
 
     def read(self, value: JsonValue) -> Iterator[Chunk]:
         """The next object, or several in a list. Raises UpstreamError for an error, after what came before it."""
-        if isinstance(value, list):
-            for one in value:
-                yield from self.read(one)
-        if not isinstance(value, dict):
-            return
+        for one in value if isinstance(value, list) else (value,):
+            if isinstance(one, dict):
+                yield from self._object(one)
+
+    def _object(self, value: JsonObject) -> Iterator[Chunk]:
         self._note(value)
         candidates = value.get("candidates")
         for candidate in candidates if isinstance(candidates, list) else ():
@@ -229,14 +229,14 @@ class Answer:
             raise malformed("has a call without a name")
         if isinstance(given, dict):
             begun.given.update(given)
-        put_pieces(begun.given, call.get("partialArgs"))
+        begun.given.put(call.get("partialArgs"))
         if call.get("willContinue") is True:
             return
         candidate.begun = None
         yield self._whole(index, candidate, begun)
 
     def _whole(self, index: int, candidate: _Candidate, call: _Begun) -> ToolCallDelta:
-        arguments, number = orjson.dumps(call.given), candidate.calls
+        arguments, number = orjson.dumps(call.given.whole()), candidate.calls
         candidate.calls += 1
         name = self._names.get(call.name, call.name)
         own = call.call_id if isinstance(call.call_id, str) and call.call_id else None

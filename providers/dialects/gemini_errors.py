@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 import orjson
 
 from providers.context import Overflow, read_overflow
+from providers.dialects.openai_read import loaded
 from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
@@ -79,7 +80,7 @@ _UNIFIED: Mapping[str, str] = {
 def classify_answer(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """An answer that is not 2xx; `headers` has lower-case names. What stands before the API answers in HTML."""
     try:
-        value: JsonValue = orjson.loads(body)
+        value: JsonValue = loaded(body)
     except orjson.JSONDecodeError:
         value = None
     return failure_of(error_in(value) or {}, status, headers)

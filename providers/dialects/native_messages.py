@@ -82,13 +82,9 @@ class Walk:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(function, dict):
             raise self.refusal("has a tool call that is not a function's")
-        arguments = function.get("arguments")
-        try:
-            given: JsonValue = orjson.loads(arguments) if isinstance(arguments, str) and arguments else {}
-        except orjson.JSONDecodeError:
-            given = None
-        if not isinstance(given, dict):
-            raise self.refusal("has a tool call whose 'arguments' are not a JSON object", "invalid_value")
+        given = arguments_of(function)
+        if given is None:
+            raise self.refusal(NO_ARGUMENTS, "invalid_value")
         return Called(str(call.get("id")), str(function.get("name")), given)
 
     def image_address(self, part: JsonObject) -> str:
@@ -98,6 +94,32 @@ class Walk:
         if not isinstance(url, str):
             raise self.refusal("has an image without an address", "invalid_value")
         return url
+
+
+NO_ARGUMENTS = "has a tool call whose 'arguments' are not a JSON object, or are nested too deeply"
+
+MAX_DEPTH = 64
+"""Levels of a call's arguments, as many as a client's whole request may have."""
+
+
+def arguments_of(function: JsonObject) -> JsonObject | None:
+    """What a call's function was given; None where that is no JSON object of bounded depth."""
+    arguments = function.get("arguments")
+    try:
+        given: JsonValue = orjson.loads(arguments) if isinstance(arguments, str) and arguments else {}
+    except orjson.JSONDecodeError:
+        return None
+    return given if isinstance(given, dict) and not _deeper(given) else None
+
+
+def _deeper(value: JsonObject) -> bool:
+    level: list[JsonObject | list[JsonValue]] = [value]
+    for _ in range(MAX_DEPTH):
+        held = [each for holder in level for each in (holder.values() if isinstance(holder, dict) else holder)]
+        level = [each for each in held if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def data_uri(url: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from providers.context import Overflow, read_overflow
+from providers.dialects.openai_read import loaded
 from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
 from providers.profiles import Profile
 from providers.rate_limits import asked_wait
@@ -129,7 +130,7 @@ def _word(text: str | None) -> str | None:
 
 def _parse(body: bytes) -> JsonValue:
     try:
-        value: JsonValue = orjson.loads(body)
+        value: JsonValue = loaded(body)
     except orjson.JSONDecodeError:
         return None
     return value[0] if isinstance(value, list) and value else value

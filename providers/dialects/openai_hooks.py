@@ -6,6 +6,7 @@ of what is said; where that cannot be, it refuses, or leaves the messages to the
 
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
+from itertools import groupby, takewhile
 
 from providers.dialect import Target
 from providers.dialects.gemini_calls import unpacked
@@ -121,11 +122,12 @@ def _image_urls(message: JsonObject) -> Iterator[str]:
 def alternating_roles(target: Target, messages: Messages) -> Messages:
     """Turns of one side that follow each other become one: users and models must alternate (Perplexity)."""
     merged: Messages = []
-    for message in messages:
-        if merged and _plain_turn(message) and _plain_turn(merged[-1]) and _role(message) == _role(merged[-1]):
-            merged[-1] = {**merged[-1], "content": _together(merged[-1]["content"], message["content"])}
+    for role, run in groupby(messages, lambda message: _role(message) if _plain_turn(message) else None):
+        turns = list(run)
+        if role is None or len(turns) == 1:
+            merged += turns
         else:
-            merged.append(message)
+            merged.append({**turns[0], "content": _together([turn["content"] for turn in turns])})
     return merged
 
 
@@ -134,10 +136,14 @@ def _plain_turn(message: JsonObject) -> bool:
     return message.keys() == {"role", "content"} and _role(message) in ("user", "assistant") and bool(content)
 
 
-def _together(first: JsonValue, second: JsonValue) -> JsonValue:
-    if isinstance(first, str) and isinstance(second, str):
-        return f"{first}\n\n{second}"
-    return [*_as_parts(first), *_as_parts(second)]
+def _together(contents: list[JsonValue]) -> JsonValue:
+    """One content of several: texts that come before any parts are one text."""
+    texts = [*takewhile(lambda content: isinstance(content, str), contents)]
+    joined = "\n\n".join(map(str, texts))
+    if len(texts) == len(contents):
+        return joined
+    told: list[JsonValue] = [joined] if texts else []
+    return [part for content in (*told, *contents[len(texts) :]) for part in _as_parts(content)]
 
 
 def _as_parts(content: JsonValue) -> list[JsonValue]:

@@ -52,16 +52,31 @@ def malformed(what: str) -> UpstreamError:
     return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's answer {what}."))
 
 
-def parsed(data: bytes) -> JsonValue:
-    """A JSON text. Raises `orjson.JSONDecodeError`.
+_MOST_OPEN = 200
+"""Brackets that a text may have without being looked at closer: fewer levels than any recursion here fails at."""
 
-    What is no UTF-8 in it becomes U+FFFD: engines that cut a text between tokens may cut a character, too.
+
+def loaded(data: bytes) -> JsonValue:
+    """A JSON text that can be written again. Raises `orjson.JSONDecodeError`.
+
+    orjson reads 1,024 levels and writes 254; what lies between would end in a RecursionError somewhere.
     """
-    try:
-        value: JsonValue = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        value = orjson.loads(data.decode("utf-8", "replace"))
+    value: JsonValue = orjson.loads(data)
+    if len(data) > 2 * _MOST_OPEN and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
+        try:
+            orjson.dumps(value)
+        except orjson.JSONEncodeError:
+            raise orjson.JSONDecodeError("nested too deeply", "", 0) from None
     return value
+
+
+def parsed(data: bytes) -> JsonValue:
+    """The same; what is no UTF-8 in it becomes U+FFFD: engines that cut a text between tokens may cut a character,
+    too."""
+    try:
+        return loaded(data)
+    except orjson.JSONDecodeError:
+        return loaded(data.decode("utf-8", "replace").encode())
 
 
 def is_json(data: bytes) -> bool:
@@ -229,18 +244,25 @@ def logprobs_of(raw: JsonValue, text: str) -> Logprobs | None:
 
 
 def _tokens(raw: JsonValue) -> tuple[TokenLogprob, ...]:
-    if not isinstance(raw, list):
-        return ()
-    return tuple([_token(entry) for entry in raw if isinstance(entry, dict)])
+    return tuple([_token(entry, _alternatives(entry.get("top_logprobs"))) for entry in _objects(raw)])
 
 
-def _token(entry: JsonObject) -> TokenLogprob:
+def _alternatives(raw: JsonValue) -> tuple[TokenLogprob, ...]:
+    """Alternatives have none of their own; a vendor that nests them would choose how deep the stack becomes."""
+    return tuple([_token(entry, ()) for entry in _objects(raw)])
+
+
+def _objects(raw: JsonValue) -> list[JsonObject]:
+    return [entry for entry in raw if isinstance(entry, dict)] if isinstance(raw, list) else []
+
+
+def _token(entry: JsonObject, top: tuple[TokenLogprob, ...]) -> TokenLogprob:
     raw_bytes = entry.get("bytes")
     return TokenLogprob(
         text_of(entry.get("token")),
         logprob(entry.get("logprob")),
         tuple([byte for byte in raw_bytes if isinstance(byte, int)]) if isinstance(raw_bytes, list) else None,
-        _tokens(entry.get("top_logprobs")),
+        top,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import orjson
 
+from providers.dialects.openai_read import loaded
 from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
@@ -48,7 +49,7 @@ def classify(
     """The failure an error answer stands for; `headers` has lower-case names. `of_container` classifies what a
     container answered, by its status and body."""
     try:
-        value: JsonValue = orjson.loads(body)
+        value: JsonValue = loaded(body)
     except orjson.JSONDecodeError:
         value = None
     told = value if isinstance(value, dict) else {}
@@ -65,7 +66,7 @@ def failure_in_frame(headers: Mapping[str, object], payload: bytes) -> Failure:
         told: JsonObject = {"Message": str(headers.get(":error-message", ""))}
         return _failure(str(headers.get(":error-code", "")), told, None, {})
     try:
-        value: JsonValue = orjson.loads(payload)
+        value: JsonValue = loaded(payload)
     except orjson.JSONDecodeError:
         value = None
     return _failure(str(headers.get(":exception-type", "")), value if isinstance(value, dict) else {}, None, {})

@@ -91,7 +91,7 @@ def _choice(sent: UpstreamRequest, asked: _Asked, result: JsonObject, index: int
     if not isinstance(text, str) or end is None:
         raise malformed("has no text or no finish reason")
     state = _State(index)
-    chunks = [*state.echoed(asked, meta), state.gained(asked, state.rest(text), meta)]
+    chunks = [*state.echoed(asked, meta), state.gained(asked, text, meta)]
     found = [chunk.logprobs for chunk in chunks if chunk.logprobs is not None]
     return Choice(
         index=index,
@@ -161,10 +161,12 @@ def _sum(metas: Sequence[JsonObject], name: str) -> int | None:
 
 @dataclass(slots=True)
 class _State:
-    """What has come of one choice: its text, how much of that was passed on, and how many tokens and entries."""
+    """What has come of one choice: its text in pieces, the end of it that was not passed on, how much was, and how many
+    tokens and entries."""
 
     index: int
-    text: str = ""
+    known: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
     passed: int = 0
     tokens: int = 0
     entries: int = 0
@@ -194,26 +196,49 @@ class _State:
         )
         return [Chunk(self.index, text, logprobs=logprobs if texts else None)]
 
-    def told(self, text: str) -> str:
-        """What of the text was not passed on yet, without the character whose bytes have not all come."""
-        piece = text[self.passed :].rstrip(_HALF)
-        self.text = text
-        self.passed += len(piece)
-        return piece
+    def repeats(self, text: str) -> bool:
+        """Whether a text begins with all that was passed on; in time that the text's own length bounds."""
+        if len(text) < self.passed:
+            return False
+        self.known = ["".join(self.known)]
+        return text.startswith(self.known[0][: self.passed])
 
-    def rest(self, text: str) -> str:
-        """What of the text was not passed on yet, when there will be no more."""
-        return text[self.passed :]
+    def add(self, text: str) -> None:
+        """A piece that follows what has come."""
+        self.known.append(text)
+        self.waiting.append(text)
 
-    def gained(self, asked: _Asked, piece: str, meta: JsonObject) -> Chunk:
+    def replace(self, text: str) -> None:
+        """All that has come, once more."""
+        self.known, self.waiting = [text], [text[self.passed :]]
+
+    def told(self) -> str:
+        """What was not passed on yet, without the character whose bytes have not all come."""
+        last = self.waiting[-1]
+        piece = last.rstrip(_HALF)
+        if not piece:
+            return ""
+        said = "".join([*self.waiting[:-1], piece])
+        self.waiting = [last[len(piece) :]]
+        self.passed += len(said)
+        return said
+
+    def rest(self) -> str:
+        """What was not passed on yet, when there will be no more."""
+        return "".join(self.waiting)
+
+    def gained(self, asked: _Asked, piece: str, meta: JsonObject, new_only: bool = False) -> Chunk:
         """The text with the entries that are new."""
-        return Chunk(self.index, piece, logprobs=self._scores(meta) if asked.scored else None)
+        return Chunk(
+            self.index, piece, logprobs=self._scores(meta, 0 if new_only else self.entries) if asked.scored else None
+        )
 
-    def _scores(self, meta: JsonObject) -> Logprobs | None:
+    def _scores(self, meta: JsonObject, first: int) -> Logprobs | None:
+        """The entries from the place `first` on, before which an event repeats what has come."""
         entries, tops = _list(meta, "output_token_logprobs"), _list(meta, "output_top_logprobs")
         fresh = [
             _token(entry, tops[place] if place < len(tops) else None)
-            for place, entry in enumerate(entries[self.entries :], self.entries)
+            for place, entry in enumerate(entries[first:], first)
         ]
         if not fresh:
             return None
@@ -225,7 +250,7 @@ class _State:
 class SglangReader:
     """See providers.dialects.native_stream.Reader. The stream has ended well at `[DONE]`, when every choice has."""
 
-    __slots__ = ("_asked", "_last", "_sent", "_states", "_text_only", "complete")
+    __slots__ = ("_asked", "_ended", "_last", "_sent", "_states", "_text_only", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
@@ -233,6 +258,7 @@ class SglangReader:
         self._asked = _asked(sent)
         self._text_only = self._asked.text_only
         self._states: dict[int, _State] = {}
+        self._ended = 0
         # The end waits for the terminator: a stream that breaks must not look finished.
         self._last: list[StreamEvent] = []
 
@@ -255,12 +281,14 @@ class SglangReader:
     def _chunks(self, state: _State, result: JsonObject) -> Iterable[StreamEvent]:
         meta, told = _meta(result), result.get("text")
         end = _end(self._sent, meta)
-        text, meta = _whole(state, told if isinstance(told, str) else "", result.get("output_ids"), meta)
+        text = told if isinstance(told, str) else ""
+        new_only = _new_only(state, text, result.get("output_ids"), meta)
+        (state.add if new_only else state.replace)(text)
         state.meta = meta
-        piece = state.told(text) if end is None else state.rest(text)
+        piece = state.told() if end is None else state.rest()
         if end is None and self._text_only:
             return (Chunk(state.index, piece),) if piece else NOTHING
-        chunks = [*state.echoed(self._asked, meta), state.gained(self._asked, piece, meta)]
+        chunks = [*state.echoed(self._asked, meta), state.gained(self._asked, piece, meta, new_only)]
         events: list[StreamEvent] = [chunk for chunk in chunks if chunk.text or chunk.logprobs]
         if end is not None:
             last = chunks[-1]
@@ -277,6 +305,7 @@ class SglangReader:
                 )
             )
             state.ended = True
+            self._ended += 1
             if self._all_ended():
                 usage = _usage(self._asked, [self._states[index].meta for index in sorted(self._states)])
                 self._last = events if usage is None else [*events, usage]
@@ -284,25 +313,17 @@ class SglangReader:
         return events
 
     def _all_ended(self) -> bool:
-        return sum(state.ended for state in self._states.values()) == self._asked.choices
+        return self._ended == self._asked.choices
 
 
-def _whole(state: _State, text: str, ids: JsonValue, meta: JsonObject) -> tuple[str, JsonObject]:
-    """An event's text and details as if the server repeated all that has come."""
+def _new_only(state: _State, text: str, ids: JsonValue, meta: JsonObject) -> bool:
+    """Whether an event has only what is new, and does not repeat all that has come."""
     count = meta.get("completion_tokens")
     count = count if isinstance(count, int) else state.tokens
     fresh, state.tokens = count - state.tokens, count
     if isinstance(ids, list) and fresh < count:
-        new_only = len(ids) <= fresh
-    else:
-        new_only = not text.startswith(state.text[: state.passed])
-    if not new_only:
-        return text, meta
-    lists = {name: [*_list(state.meta, name), *_list(meta, name)] for name in _GROWING if name in meta}
-    return state.text + text, {**meta, **lists}
-
-
-_GROWING = ("output_token_logprobs", "output_top_logprobs")
+        return len(ids) <= fresh
+    return not state.repeats(text)
 
 
 # Log probabilities --------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects import openai_errors
 from providers.dialects.native_stream import NOTHING, event_object
 from providers.dialects.openai_errors import failure_in_body
-from providers.dialects.openai_read import is_json, json_object, logprob, malformed
+from providers.dialects.openai_read import is_json, json_object, loaded, logprob, malformed
 from providers.dialects.openai_stream import OpenAIStream
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.profiles import Profile
@@ -45,7 +45,7 @@ _BROKEN = frozenset({"error", "cancelled"})
 def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """The failure an error answer stands for."""
     try:
-        told = orjson.loads(body)
+        told = loaded(body)
     except orjson.JSONDecodeError:
         told = None
     if isinstance(told, dict):
@@ -76,18 +76,20 @@ def decode_text(sent: UpstreamRequest, body: bytes) -> Completion:
     if finish is None:
         raise malformed("has an answer that is not finished")
     prompt, generated = _counts(result)
-    choice = Choice(0, _text(result), finish, native, _logprobs(sent, result))
+    logprobs = _logprobs(result) if _wants_logprobs(sent) else None
+    choice = Choice(0, _text(result), finish, native, logprobs)
     return Completion((choice,), None if prompt is None or generated is None else Usage(prompt, generated))
 
 
 class TextReader:
     """See providers.dialects.native_stream.Reader."""
 
-    __slots__ = ("_generated", "_prompt", "_sent", "complete")
+    __slots__ = ("_generated", "_prompt", "_scored", "_sent", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
+        self._scored = _wants_logprobs(sent)
         self._prompt: int | None = None
         self._generated: int | None = None
 
@@ -101,7 +103,7 @@ class TextReader:
         prompt, generated = _counts(result)
         self._prompt = prompt if self._prompt is None else max(self._prompt, prompt or 0)
         self._generated = generated if self._generated is None else max(self._generated, generated or 0)
-        text, logprobs = _text(result), _logprobs(self._sent, result)
+        text, logprobs = _text(result), _logprobs(result) if self._scored else None
         finish, native = _finish(result)
         if finish is None:
             return (Chunk(text=text, logprobs=logprobs),) if text or logprobs else NOTHING
@@ -144,11 +146,14 @@ def _finish(result: JsonObject) -> tuple[FinishReason | None, str | None]:
     return _FINISH.get(word, "stop"), None if word in _FINISH and word not in _SHOWN else word
 
 
-def _logprobs(sent: UpstreamRequest, result: JsonObject) -> ContentLogprobs | None:
+def _wants_logprobs(sent: UpstreamRequest) -> bool:
+    """Whether the call asked for log probabilities; once for an answer, since the whole body is searched."""
+    return b'"token_logprobs":true' in sent.body
+
+
+def _logprobs(result: JsonObject) -> ContentLogprobs | None:
     tokens = _objects(result.get("generated_tokens"))
-    if not tokens or b'"token_logprobs":true' not in sent.body:
-        return None
-    return ContentLogprobs(tuple([_scored(token) for token in tokens]))
+    return ContentLogprobs(tuple([_scored(token) for token in tokens])) if tokens else None
 
 
 def _scored(token: JsonObject) -> TokenLogprob:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import ContentLogprobs, LegacyLogprobs, TokenLogprob
-from providers.logprob_pieces import joined, spelled, split
+from providers.logprob_pieces import joined, part, spelled
 
 A, B, C = (TokenLogprob(text, -1.0, tuple(text.encode())) for text in "abc")
 ARRAYS = LegacyLogprobs(("a", "b", "c"), (None, -1.0, -2.0), (None, {"b": -1.0}, {"c": -2.0}), (0, 1, 2))
@@ -13,17 +13,18 @@ ARRAYS = LegacyLogprobs(("a", "b", "c"), (None, -1.0, -2.0), (None, {"b": -1.0},
 @given(st.integers(0, 3))
 def test_what_was_split_is_joined_to_the_same(count: int) -> None:
     for whole in (ContentLogprobs((A, B), (C,)), ARRAYS, LegacyLogprobs(("a", "b"), (-1.0, -2.0), None, None)):
-        assert joined(split(whole, count)) == whole
+        assert joined([part(whole, 0, count), part(whole, count)]) == whole
 
 
 def test_a_split_falls_between_two_tokens_of_each_array() -> None:
-    head, tail = split(ARRAYS, 1)
+    head, tail = part(ARRAYS, 0, 1), part(ARRAYS, 1)
     assert head == LegacyLogprobs(("a",), (None,), (None,), (0,))
     assert tail == LegacyLogprobs(("b", "c"), (-1.0, -2.0), ({"b": -1.0}, {"c": -2.0}), (1, 2))
 
 
 def test_the_tokens_of_a_refusal_stay_with_the_rest() -> None:
-    assert split(ContentLogprobs((A, B), (C,)), 1) == (ContentLogprobs((A,)), ContentLogprobs((B,), (C,)))
+    whole = ContentLogprobs((A, B), (C,))
+    assert (part(whole, 0, 1), part(whole, 1)) == (ContentLogprobs((A,)), ContentLogprobs((B,), (C,)))
 
 
 def test_nothing_joined_is_nothing_and_one_piece_is_itself() -> None:

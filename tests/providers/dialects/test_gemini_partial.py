@@ -2,15 +2,15 @@
 
 import pytest
 
-from providers.dialects.gemini_partial import put_pieces
+from providers.dialects.gemini_partial import MAX_DEPTH, Pieces
 from providers.failure import FailureKind, UpstreamError
 from providers.unified import JsonObject, JsonValue
 
 
 def assembled(*pieces: JsonValue) -> JsonObject:
-    given: JsonObject = {}
-    put_pieces(given, [*pieces])
-    return given
+    given = Pieces()
+    given.put([*pieces])
+    return given.whole()
 
 
 def test_pieces_find_their_places() -> None:
@@ -24,9 +24,26 @@ def test_pieces_find_their_places() -> None:
 
 
 def test_no_pieces_change_nothing() -> None:
-    given: JsonObject = {"a": 1}
-    put_pieces(given, None)
-    assert given == {"a": 1}
+    given = Pieces()
+    given.update({"a": 1})
+    given.put(None)
+    assert given.whole() == {"a": 1}
+
+
+def test_a_member_that_comes_whole_replaces_a_text_in_pieces() -> None:
+    given = Pieces()
+    given.put([{"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a", "stringValue": "y"}])
+    given.update({"a": "z"})
+    given.put([{"jsonPath": "$.a", "stringValue": "!"}])
+    assert given.whole() == {"a": "z!"}
+
+
+def test_arguments_are_nested_no_deeper_than_a_request() -> None:
+    nested = assembled({"jsonPath": "$" + ".a" * MAX_DEPTH, "stringValue": "x"})
+    assert str(nested).count("{") == MAX_DEPTH
+    with pytest.raises(UpstreamError) as caught:
+        assembled({"jsonPath": "$" + ".a" * (MAX_DEPTH + 1), "stringValue": "x"})
+    assert caught.value.failure.kind is FailureKind.MALFORMED
 
 
 @pytest.mark.parametrize(
