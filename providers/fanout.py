@@ -48,9 +48,10 @@ def merge(parts: Sequence[Part], completions: Sequence[Completion], n: int) -> C
     """
     choices: list[Choice] = []
     for part, completion in zip(parts, completions, strict=True):
-        indices = sorted([choice.index for choice in completion.choices])
-        if indices != list(range(part.count)):
-            raise ValueError(f"prompt {part.prompt} was answered with the choices {indices} instead of {part.count}")
+        indices = {choice.index for choice in completion.choices}
+        if not (len(indices) == len(completion.choices) == part.count and _within(indices, part.count)):
+            given = sorted(indices)[:10]
+            raise ValueError(f"prompt {part.prompt} was answered with the choices {given} instead of {part.count}")
         choices += [replace(choice, index=_final(part, choice.index, n)) for choice in completion.choices]
     return Completion(
         tuple(sorted(choices, key=_index)),
@@ -58,6 +59,10 @@ def merge(parts: Sequence[Part], completions: Sequence[Completion], n: int) -> C
         _agreed([completion.system_fingerprint for completion in completions]),
         _agreed([completion.service_tier for completion in completions]),
     )
+
+
+def _within(indices: Iterable[int], count: int) -> bool:
+    return all(0 <= index < count for index in indices)
 
 
 def _index(choice: Choice) -> int:
@@ -140,7 +145,7 @@ def rank(completion: Completion, n: int, prompts: int, best_of: int) -> Completi
     probabilities.
     """
     by_index = {choice.index: choice for choice in completion.choices}
-    if by_index.keys() != set(range(prompts * best_of)):
+    if len(by_index) != prompts * best_of or not _within(by_index, prompts * best_of):
         raise ValueError(f"{len(by_index)} candidates are not {best_of} for each of {prompts} prompts")
     means = {index: _mean(choice) for index, choice in by_index.items()}
     chosen: list[Choice] = []

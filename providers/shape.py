@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Literal, cast
 
-from providers.capabilities import SCANNED, Capabilities
+from providers.capabilities import SCANNED, Capabilities, feature_of
 from providers.context import fits, most_prompt_tokens
 from providers.dialect import Target, UpstreamRequest
 from providers.emulate import Finishing
@@ -63,6 +63,10 @@ NEVER_DROPPED = frozenset(
     | {"inference_extra_params", "inference_extra_headers"}
 )
 """What an answer would be wrong without: `on_unsupported: drop` does not reach it."""
+
+
+_JUDGED_OTHERWISE = NEVER_DROPPED | {"guided", WINDOW}
+"""Fields that the table's cell alone does not refuse, or that are not dropped under this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +140,18 @@ def _lenient(request: UnifiedRequest, target: Target, dropped: list[str]) -> Pre
 
 
 def _refused_alike(name: str, request: UnifiedRequest, target: Target) -> Collection[str]:
-    """A refused field and those that are refused for the same reason: one pass for each would be quadratic."""
-    unknown = request.unknown or {}
-    if name in unknown and target.dialect.capabilities(request, target)["unknown"].refused:
+    """A refused field, and those that the table refuses as well: each pass costs as much as the whole request."""
+    table, unknown = target.dialect.capabilities(request, target), request.unknown or {}
+    if name in unknown and table["unknown"].refused:
         return dict.fromkeys(each for each in unknown if each not in NEVER_DROPPED)
-    return {name: None}
+    alike = {
+        each: None
+        for each, value in request.params.items()
+        if each not in _JUDGED_OTHERWISE | request.injected
+        and not is_neutral(each, value)
+        and table[feature_of(each, value)].refused
+    }
+    return alike if name in alike else {name: None}
 
 
 def _shown(names: Collection[str], most: int) -> list[str]:

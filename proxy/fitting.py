@@ -13,8 +13,8 @@ import orjson
 from providers.context import fits, most_prompt_tokens, next_limit
 from providers.dialect import Target, UpstreamRequest
 from providers.failure import Failure, FailureKind, Refusal, UpstreamError
-from providers.shape import WINDOW, Call
-from providers.tokenizers import TOKENIZERS, Count
+from providers.shape import MAX_CALLS, WINDOW, Call
+from providers.tokenizers import TOKENIZERS, Count, Tokenizer
 from providers.unified import ChatPrompt, JsonObject, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.errors import refused
 from proxy.record import RequestRecord
@@ -48,7 +48,7 @@ class Fitting:
         window = self._windows.known(target)
         if fits(_bound(call.request), limit, window):
             return call
-        counts = [await self._count(call, prompt, record) for prompt in _singles(call.request.prompt)]
+        counts = await self._counts(call, record)
         window = self._windows.known(target)
         if window is None or any(count.tokens is None for count in counts):
             return self._uncertain(call, limit, window, record)
@@ -74,13 +74,22 @@ class Fitting:
         why = "its window is not known" if window is None else "its prompts cannot be counted"
         raise refused(Refusal(WINDOW, f"'{WINDOW}' cannot be held on {target.name}: {why}."))
 
-    async def _count(self, call: Call, prompt: Prompt, record: RequestRecord) -> Count:
-        """What the engine's tokenizer says of one prompt, and of its window."""
+    async def _counts(self, call: Call, record: RequestRecord) -> list[Count]:
+        """What the engine's tokenizer says of each prompt, and of its window. Prompts of which each would be a call too
+        many are not counted."""
+        target = call.sent.target
+        tokenizer = TOKENIZERS.get(target.profile.tokenizer or "")
+        if tokenizer is None or engine_of(target) in self._mute or call.request.prompts > MAX_CALLS:
+            return [Count()]
+        body = cast(JsonObject, orjson.loads(call.sent.body))
+        bodies = (_body_of(body, prompt) for prompt in _singles(call.request.prompt))
+        return [await self._count(call, tokenizer, each, record) for each in bodies]
+
+    async def _count(self, call: Call, tokenizer: Tokenizer, body: JsonObject, record: RequestRecord) -> Count:
         sent = call.sent
-        tokenizer = TOKENIZERS.get(sent.target.profile.tokenizer or "")
-        if tokenizer is None or engine_of(sent.target) in self._mute:
+        if engine_of(sent.target) in self._mute:
             return Count()
-        counting = tokenizer(_body_of(sent, prompt), sent.operation, sent.target.base_url, sent.target.upstream_model)
+        counting = tokenizer(body, sent.operation, sent.target.base_url, sent.target.upstream_model)
         try:
             async with asyncio.timeout(COUNT_WAIT):
                 while (question := counting.next()) is not None:
@@ -148,18 +157,17 @@ def _singles(prompt: Prompt) -> list[Prompt]:
             return [prompt]
 
 
-def _body_of(sent: UpstreamRequest, prompt: Prompt) -> JsonObject:
+def _body_of(body: JsonObject, prompt: Prompt) -> JsonObject:
     """The body of a call as it would be for one of its prompts."""
-    body = cast(JsonObject, orjson.loads(sent.body))
-    if "prompt" in body:
-        match prompt:
-            case TextPrompt((text,)):
-                body["prompt"] = text
-            case TokenPrompt((sequence,)):
-                body["prompt"] = list(sequence)
-            case _:
-                raise TypeError("one prompt is counted at a time")
-    return body
+    if "prompt" not in body:
+        return body
+    match prompt:
+        case TextPrompt((text,)):
+            return {**body, "prompt": text}
+        case TokenPrompt((sequence,)):
+            return {**body, "prompt": list(sequence)}
+        case _:
+            raise TypeError("one prompt is counted at a time")
 
 
 def _with_limit(call: Call, limit: int, record: RequestRecord) -> Call:

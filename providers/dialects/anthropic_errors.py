@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from providers.context import Overflow, read_overflow
+from providers.context import MAX_TEXT, Overflow, read_overflow
 from providers.dialects.openai_read import loaded
 from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
 from providers.unified import JsonObject, JsonValue
@@ -72,7 +72,7 @@ def failure_of(body: JsonObject, status: int | None = None, headers: Mapping[str
     error = body.get("error")
     error = error if isinstance(error, dict) else {}
     message = error.get("message")
-    message = message if isinstance(message, str) else ""
+    message = message[:MAX_TEXT] if isinstance(message, str) else ""
     kind = _kind(error, message, status)
     overflow = read_overflow(message, error) if kind is FailureKind.INVALID_REQUEST else None
     if overflow is not None and not overflow.of_answer:

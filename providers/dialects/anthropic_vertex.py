@@ -16,6 +16,7 @@ from providers.dialects.anthropic_stream import AnthropicStream, Events
 from providers.dialects.gemini_errors import classify_answer as classify_google
 from providers.dialects.gemini_errors import error_in, failure_of
 from providers.dialects.gemini_frames import EventsOrJSON
+from providers.dialects.openai_read import loaded
 from providers.dialects.vertex_host import placed
 from providers.failure import Failure, Refusal, UpstreamError
 from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
@@ -71,7 +72,7 @@ def _google_error(data: bytes) -> JsonObject | None:
     if b'"error"' not in data:
         return None
     try:
-        value: JsonValue = orjson.loads(data)
+        value = loaded(data)
     except orjson.JSONDecodeError:
         return None
     error = error_in(value)

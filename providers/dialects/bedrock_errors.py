@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from providers.context import Overflow, read_overflow
+from providers.context import MAX_TEXT, Overflow, read_overflow
 from providers.dialects.openai_read import loaded
 from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
 from providers.unified import JsonObject, JsonValue
@@ -63,7 +63,7 @@ _SIGNATURES = tuple(
 _NEEDS_PROFILE = re.compile(r"on-demand throughput isn.t supported", re.IGNORECASE)
 NEEDS_PROFILE = "The upstream serves this model by an inference profile alone; the routing table must name the profile."
 
-_REFUSED_FIELD = re.compile(r"doesn.t support (?:the )?([A-Za-z_.]+) (?:field|content)")
+_REFUSED_FIELD = re.compile(r"doesn.t support (?:the )?([A-Za-z_.]{1,64}) (?:field|content)")
 _UNIFIED: Mapping[str, str] = {
     "stopSequences": "stop",
     "maxTokens": "max_tokens",
@@ -121,7 +121,7 @@ def _bare(named: str) -> str:
 
 def _failure(named: str, body: JsonObject, status: int | None, headers: Mapping[str, str]) -> Failure:
     texts = (body.get(key) for key in ("message", "Message", "originalMessage"))
-    message = next((text for text in texts if isinstance(text, str)), "")
+    message = next((text for text in texts if isinstance(text, str)), "")[:MAX_TEXT]
     kind = _kind(named, message, body, status)
     overflow = read_overflow(message, {}) if kind is FailureKind.INVALID_REQUEST else None
     if overflow is not None and not overflow.of_answer:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from providers.sse import MAX_EVENT, EventTooLarge, SSEParser
 
 _LOOKS = 2 * 1024 * 1024
-"""Bytes that are looked at in vain with each piece before a bare text has to double: an error has a few hundred, and may
-come one at a time."""
+"""Bytes that are looked at in vain with each piece before a bare text has to double: an error has a few hundred, and
+may come one at a time."""
 
 _LINE_ENDS, _END = b"\r\n", b"\r\n\r\n"
 _BARE = re.compile(rb"[\r\n][{\[]")
@@ -23,8 +23,9 @@ class EventsOrJSON(SSEParser):
     """Besides events, a JSON text that begins a line is one, without a name: no line of an event stream begins with a
     bracket.
 
-    `_bare` holds such a text until it is whole, `_looked` how many bytes were looked at in vain, and `_look_at` the size
-    at which it is worth another look, so that a long one costs linear time. `_at_line` says that the next byte begins a line.
+    `_bare` holds such a text until it is whole, `_looked` how many bytes were looked at in vain, and `_look_at` the
+    size at which it is worth another look, so that a long one costs linear time. `_at_line` says that the next byte
+    begins a line.
     """
 
     __slots__ = ("_at_line", "_bare", "_look_at", "_looked")

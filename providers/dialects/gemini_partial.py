@@ -23,8 +23,8 @@ Step = str | int
 class Pieces:
     """The arguments of one call in the making.
 
-    `_texts` holds the texts that came in several pieces, by the holder's identity and their place in it: they are joined
-    once, when the whole is wanted.
+    `_texts` holds the texts that came in several pieces, by the holder's identity and their place in it: they are
+    joined once, when the whole is wanted.
     """
 
     __slots__ = ("_given", "_texts")

@@ -19,6 +19,7 @@ from providers.dialects.native_stream import NativeStream
 from providers.dialects.native_whole import WholeStream
 from providers.dialects.openai_errors import classify
 from providers.dialects.openai_prompt import IMAGE_MARKER, native_prompt
+from providers.dialects.openai_read import loaded
 from providers.dialects.tgi_answer import STREAM_PATH, WHOLE_PATH, TgiReader, decode_answer, is_stream
 from providers.dialects.tgi_fields import ELSEWHERE, FIELDS, capabilities, echoes
 from providers.failure import Failure, Refusal
@@ -66,7 +67,7 @@ class TgiDialect:
         """See Dialect. A gateway in front of a model that is being loaded says how long that takes."""
         failure = classify(sent.target.profile, status, headers, body)
         try:
-            told = orjson.loads(body)
+            told = loaded(body)
         except orjson.JSONDecodeError:
             told = None
         wait = told.get("estimated_time") if isinstance(told, dict) else None

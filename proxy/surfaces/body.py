@@ -66,7 +66,7 @@ def load(body: bytes, acted_on: Container[str]) -> JsonObject:
 
 def decode(text: bytes) -> JsonObject:
     """A JSON object of bounded depth and size. Raises Malformed."""
-    if len(text) > MAX_ELEMENTS and _crowded(text):
+    if crowded(text):
         raise Malformed(f"has more than {MAX_ELEMENTS} JSON elements")
     try:
         data: JsonValue = orjson.loads(text)
@@ -79,8 +79,9 @@ def decode(text: bytes) -> JsonObject:
     return data
 
 
-def _crowded(text: bytes) -> bool:
-    if not any(_frequent(text, mark, MAX_ELEMENTS // 3) for mark in _ELEMENT_MARKS):
+def crowded(text: bytes) -> bool:
+    """Whether a JSON text has more elements than a request may have."""
+    if len(text) <= MAX_ELEMENTS or not any(_frequent(text, mark, MAX_ELEMENTS // 3) for mark in _ELEMENT_MARKS):
         return False
     bare = _outside_strings(text)
     return sum(bare.count(mark) for mark in _ELEMENT_MARKS) > MAX_ELEMENTS

@@ -3,9 +3,10 @@
 Roles and members: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from providers.unified import ChatPrompt, JsonObject, JsonValue
+from proxy.surfaces.body import MAX_ELEMENTS, crowded
 from proxy.surfaces.checks import Check, Invalid, check_at, json_object, string, text
 
 MAX_MESSAGES = 4096
@@ -21,7 +22,24 @@ def messages(value: JsonValue) -> ChatPrompt:
         raise Invalid("must be a non-empty list of messages")
     if len(value) > MAX_MESSAGES:
         raise Invalid(f"may hold at most {MAX_MESSAGES} messages")
-    return ChatPrompt(tuple([check_at(_message, item, index) for index, item in enumerate(value)]))
+    checked = tuple([check_at(_message, item, index) for index, item in enumerate(value)])
+    _check_arguments(checked)
+    return ChatPrompt(checked)
+
+
+def _check_arguments(messages: Iterable[JsonObject]) -> None:
+    """The arguments of calls are JSON in strings, which the limit on a body's elements does not see."""
+    texts = [text for message in messages if "tool_calls" in message for text in _arguments(message["tool_calls"])]
+    if sum(map(len, texts)) > MAX_ELEMENTS and crowded("".join(texts).encode(errors="replace")):
+        raise Invalid(f"may hold at most {MAX_ELEMENTS} JSON elements in the arguments of all calls together")
+
+
+def _arguments(calls: JsonValue) -> Iterator[str]:
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        if isinstance(arguments, str):
+            yield arguments
 
 
 def _message(value: JsonValue) -> JsonObject:

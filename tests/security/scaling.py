@@ -1,0 +1,236 @@
+"""Requests that are large along one axis at a time, and what it costs to parse them and to prepare their calls.
+
+Never judges a cost. CPU time of the thread is counted, since neighbours on a busy machine do not add to it.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from providers.auth import Credential
+from providers.dialect import Target, Timeouts
+from providers.failure import Refusal
+from providers.profiles import load_profiles
+from providers.registry import DIALECTS
+from providers.shape import prepare
+from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
+from proxy.surfaces.openai import OPENAI
+
+Build = Callable[[int], JsonObject]
+
+IMAGE = "data:image/png;base64,iVBORw0KGgo="
+TEXT_FILE = "data:text/plain;base64,aGk="
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One way in which a request grows: `build` gives the members that it adds at a size, `size` is the smaller of the
+    two that are compared."""
+
+    name: str
+    build: Build
+    size: int
+    chat: bool = True
+
+
+def _user(content: JsonValue) -> JsonObject:
+    return {"role": "user", "content": content}
+
+
+def _chat(*messages: JsonValue) -> JsonObject:
+    return {"messages": [*messages]}
+
+
+def foreign(number: int) -> str:
+    """A name that fits no vendor's pattern, and becomes the same as all others of its kind."""
+    return chr(0x4E00 + number // 20000) + chr(0x4E00 + number % 20000)
+
+
+def _plain(number: int) -> str:
+    return f"tool{number}"
+
+
+def _call(identity: str, name: str, arguments: str = "{}") -> JsonObject:
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _result(identity: str) -> JsonObject:
+    return {"role": "tool", "tool_call_id": identity, "content": "ok"}
+
+
+def _calling(*calls: JsonValue) -> JsonObject:
+    return {"role": "assistant", "content": None, "tool_calls": [*calls]}
+
+
+def _called(name: Callable[[int], str]) -> Build:
+    def build(count: int) -> JsonObject:
+        calls = [_call(f"call{number:05}", name(number)) for number in range(count)]
+        results = [_result(f"call{number:05}") for number in range(min(count, 4000))]
+        return _chat(_user("Go"), _calling(*calls), *results)
+
+    return build
+
+
+def _tools(name: Callable[[int], str]) -> Build:
+    def build(count: int) -> JsonObject:
+        return {"tools": [{"type": "function", "function": {"name": name(number)}} for number in range(count)]}
+
+    return build
+
+
+def _properties(count: int) -> JsonObject:
+    some: JsonObject = {f"p{number}": {"type": "string"} for number in range(count)}
+    shape: JsonObject = {"type": "object", "properties": some, "required": [*some]}
+    return {"tools": [{"type": "function", "function": {"name": "look", "parameters": shape}}]}
+
+
+def _arguments(count: int) -> JsonObject:
+    given = orjson.dumps({f"p{number}": number for number in range(count)}).decode()
+    return _chat(_user("Go"), _calling(_call("call1", "look", given)), _result("call1"))
+
+
+def _call_id(count: int) -> JsonObject:
+    identity = "a__thought__" + "_" * count
+    return _chat(_user("Go"), _calling(_call(identity, "look")), _result(identity))
+
+
+def _fields(count: int) -> JsonObject:
+    return {f"field_{number}": 1 for number in range(count)}
+
+
+def _each(part: JsonObject) -> Build:
+    """A message of many equal parts."""
+    return lambda count: _chat(_user([part] * count))
+
+
+def _said(unit: str) -> Build:
+    return lambda count: _chat(_user(unit * (count // len(unit))))
+
+
+_ANSWER: JsonObject = {"role": "assistant", "content": "y"}
+_INSTRUCTION: JsonObject = {"role": "system", "content": "x"}
+_TEXT: JsonObject = {"type": "text", "text": "x"}
+_PICTURE: JsonObject = {"type": "image_url", "image_url": {"url": IMAGE}}
+_FILE: JsonObject = {"type": "file", "file": {"filename": "a.txt", "file_data": TEXT_FILE}}
+
+
+def _parts_and_turns(count: int) -> JsonObject:
+    parts: list[JsonValue] = [_TEXT]
+    return _chat(_user(parts * 10 * count), *[_user("x")] * count)
+
+
+AXES: tuple[Axis, ...] = (
+    Axis("messages of one role", lambda n: _chat(*[_user("x" * 2000)] * n), 1000),
+    Axis("parts, then messages of one role", _parts_and_turns, 900),
+    Axis("turns", lambda n: _chat(*[_user("x"), _ANSWER] * (n // 2), _user("x")), 1000),
+    Axis("instructions", lambda n: _chat(*[_INSTRUCTION] * n, _user("x")), 1000),
+    Axis("parts", _each(_TEXT), 8000),
+    Axis("images", _each(_PICTURE), 4000),
+    Axis("files of one name", _each(_FILE), 2000),
+    Axis("tools", _tools(_plain), 128),
+    Axis("tools of foreign names", _tools(foreign), 128),
+    Axis("properties of a tool", _properties, 4000),
+    Axis("calls", _called(_plain), 3000),
+    Axis("calls of foreign names", _called(foreign), 3000),
+    Axis("arguments of a call", _arguments, 30_000),
+    Axis("the id of a call", _call_id, 200_000),
+    Axis("logit_bias", lambda n: {"logit_bias": {str(number): 1 for number in range(n)}}, 8000),
+    Axis("metadata", lambda n: {"metadata": {f"k{number}": "v" for number in range(n)}}, 8000),
+    Axis("unknown fields", _fields, 4000),
+    Axis("extra params", lambda n: {"inference_extra_params": _fields(n)}, 8000),
+    Axis("a long stop", lambda n: {"stop": ["x" * n]}, 250_000),
+    Axis("user", lambda n: {"user": "1 a@" * (n // 4)}, 250_000),
+    *(Axis(f"text of {unit!r}", _said(unit), 250_000) for unit in ("word ", '"\\\n', "\u0301", "\u2028", " ")),
+    Axis("prompts", lambda n: {"prompt": ["x" * 1000] * n}, 60, chat=False),
+    Axis("too many prompts", lambda n: {"prompt": ["x"] * n}, 20_000, chat=False),
+    Axis("image markers", lambda n: {"prompt": "<image>" * n, "images": [IMAGE] * n}, 5000, chat=False),
+    Axis("a suffix", lambda n: {"suffix": "x" * n}, 250_000, chat=False),
+)
+"""What a client can make large, outside the constraints."""
+
+_BASE: Mapping[bool, JsonObject] = {True: {"messages": [{"role": "user", "content": "x"}]}, False: {"prompt": "x"}}
+
+
+def body_of(axis: Axis, size: int) -> bytes:
+    """A request's body."""
+    return orjson.dumps({"model": "v/m", "max_tokens": 8, **_BASE[axis.chat], **axis.build(size)})
+
+
+def parsed(axis: Axis, body: bytes) -> UnifiedRequest:
+    """The request."""
+    return OPENAI.parse(Operation.CHAT if axis.chat else Operation.COMPLETIONS, body, None)
+
+
+def target_of(profile: str, model: str) -> Target:
+    """A deployment of a packaged row."""
+    row = load_profiles()[profile]
+    return Target(
+        vendor=profile,
+        model=model,
+        deployment="d",
+        upstream_model=model,
+        profile=row,
+        dialect=DIALECTS[row.dialect],
+        base_url="https://vendor.example.com/v1",
+        credential=Credential(),
+        timeouts=Timeouts(1, 1, 1, 1),
+        max_output_tokens=1024,
+    )
+
+
+def targets() -> dict[str, Target]:
+    """A deployment for each dialect, and for each set of rewrites that a row of the OpenAI family asks for; by name."""
+    found: dict[tuple[str, ...], Target] = {}
+    for profile in load_profiles().values():
+        hooks = profile.hooks if profile.dialect == "openai" else ()
+        found.setdefault((profile.dialect, *hooks), target_of(profile.name, profile.examples[0]))
+    return {made.vendor: made for made in found.values()}
+
+
+def prepared(request: UnifiedRequest, target: Target) -> int:
+    """How many calls a request becomes without what the target refuses; 0 for one that is refused."""
+    try:
+        return len(prepare(request, target, "drop").calls)
+    except Refusal:
+        return 0
+
+
+def seconds(work: Callable[[], object], rounds: int = 2) -> float:
+    """CPU time of the cheapest of several rounds. Without the collector, whose share depends on what else is alive."""
+    best = float("inf")
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            start = time.thread_time()
+            work()
+            best = min(best, time.thread_time() - start)
+    finally:
+        gc.enable()
+    return best
+
+
+TIMES = 4
+"""How much larger the larger of two inputs is."""
+
+MOST = 2.5 * TIMES
+"""How many times its work may be; a quadratic one takes 16 times."""
+
+SLACK = 0.005
+"""Seconds within which nothing is told from noise."""
+
+
+def growth(small: Callable[[], object], large: Callable[[], object]) -> str:
+    """Why the work for the larger input is more than its size explains; empty where it is not, in one of three
+    attempts."""
+    before = after = 0.0
+    for _ in range(3):
+        after = seconds(large, 1)
+        if after <= SLACK:
+            return ""
+        before, after = seconds(small), min(after, seconds(large, 1))
+        if after <= MOST * before + SLACK:
+            return ""
+    return f"{before * 1000:.1f} ms became {after * 1000:.1f} ms for {TIMES} times the input"

@@ -1,0 +1,256 @@
+"""Whatever a client or a vendor makes large, the work that it costs grows no faster, and stays within bounds."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+import orjson
+import pytest
+
+from providers import context_signatures, failure, rate_limits
+from providers.context import MAX_TEXT, read_overflow
+from providers.dialect import Target
+from providers.dialects import anthropic_errors, bedrock_errors, gemini_errors, openai_stream, sagemaker_errors
+from providers.failure import Failure, Refusal, UpstreamError
+from providers.profiles import load_profiles
+from providers.shape import MAX_BYTES, MAX_CHOICES, MAX_ECHO, MAX_NAMED, prepare
+from providers.unified import JsonObject, Operation, TextPrompt, UnifiedRequest
+from proxy.errors import GatewayError
+from proxy.surfaces import body as body_of_request
+from proxy.surfaces.openai import OPENAI
+from tests.bench.streams import STREAMS
+from tests.providers.dialects.native_kit import chat_request, sent_for, text_request
+from tests.security.scaling import AXES, TIMES, Axis, body_of, growth, parsed, prepared, target_of, targets
+from tests.security.scaling_answers import FLOODS, Flood, stream_work
+
+TARGETS = targets()
+
+
+def _name(one: Axis | Flood) -> str:
+    return one.name
+
+
+@cache
+def bodies(axis: Axis) -> tuple[bytes, bytes]:
+    """A body and one that is larger along one axis."""
+    return body_of(axis, axis.size), body_of(axis, TIMES * axis.size)
+
+
+@cache
+def requests(axis: Axis) -> tuple[UnifiedRequest, UnifiedRequest]:
+    """The same, parsed."""
+    small, large = bodies(axis)
+    return parsed(axis, small), parsed(axis, large)
+
+
+# Requests -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", AXES, ids=_name)
+def test_threat_05_parsing_grows_with_the_body(axis: Axis) -> None:
+    small, large = bodies(axis)
+    assert growth(partial(parsed, axis, small), partial(parsed, axis, large)) == ""
+
+
+@pytest.mark.parametrize("axis", AXES, ids=_name)
+@pytest.mark.parametrize("name", TARGETS)
+def test_threat_05_preparing_grows_with_the_request(name: str, axis: Axis) -> None:
+    small, large = requests(axis)
+    assert growth(partial(prepared, small, TARGETS[name]), partial(prepared, large, TARGETS[name])) == ""
+
+
+def test_threat_05_fields_are_left_out_together_and_named_within_a_header() -> None:
+    fields = {f"field_{number}": 1 for number in range(50_000)}
+    request = OPENAI.parse(Operation.CHAT, orjson.dumps({**chat_body(), **fields}), None)
+    made = prepare(request, TARGETS["anthropic"], "drop")
+    assert made.dropped == (*[*fields][:MAX_NAMED], "unknown")
+    assert made.request.unknown is None
+
+
+def test_threat_05_candidates_of_one_prompt_share_their_bytes() -> None:
+    made = prepare(replace(chat_request(max_tokens=8), params={"max_tokens": 8, "n": 100}), TARGETS["anthropic"])
+    assert len(made.calls) == 100
+    assert len({id(call.sent) for call in made.calls}) == 1
+
+
+@pytest.mark.parametrize("seed", [{}, {"seed": 1}], ids=["alike", "each with a seed"])
+def test_threat_05_calls_are_not_larger_together_than_a_request_may_be(seed: JsonObject) -> None:
+    size = MAX_BYTES // 20
+    request = text_request("x" * size, max_tokens=8, n=16, **seed)
+    target = TARGETS["llamacpp_native"]
+    assert len(prepare(request, target).calls) == 16
+    with pytest.raises(Refusal, match="together") as caught:
+        prepare(replace(request, params={**request.params, "n": 24}), target)
+    assert caught.value.param == "n"
+
+
+def test_threat_05_an_echo_is_not_larger_than_a_request_may_be() -> None:
+    request = text_request("x" * (MAX_ECHO // 4), max_tokens=0, echo=True, n=4)
+    target = TARGETS["llamacpp_native"]
+    assert prepare(request, target).finishing is not None
+    for more in (
+        replace(request, params={**request.params, "n": 5}),
+        replace(request, prompt=TextPrompt(("x",) * MAX_CHOICES)),
+    ):
+        with pytest.raises(Refusal) as caught:
+            prepare(more, target)
+        assert (caught.value.param, caught.value.code) == ("echo", "invalid_value")
+
+
+def test_threat_05_too_many_calls_are_refused_before_they_are_listed() -> None:
+    request = text_request(n=128, max_tokens=8)
+    with pytest.raises(Refusal, match="12800000 calls"):
+        prepare(replace(request, prompt=TextPrompt(("x",) * 100_000)), TARGETS["llamacpp_native"])
+
+
+def chat_body(arguments: str = "{}") -> JsonObject:
+    """A conversation with a call."""
+    call: JsonObject = {"id": "a", "type": "function", "function": {"name": "look", "arguments": arguments}}
+    return {
+        "model": "v/m",
+        "max_tokens": 8,
+        "messages": [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        ],
+    }
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_threat_05_nested_arguments_of_a_call_are_passed_on_or_refused(name: str) -> None:
+    for levels in (60, 300, 1000):
+        body = orjson.dumps(chat_body('{"a":' + "[" * levels + "]" * levels + "}"))
+        prepared(OPENAI.parse(Operation.CHAT, body, None), TARGETS[name])
+
+
+def test_threat_05_arguments_of_calls_hold_no_more_elements_than_a_body() -> None:
+    assert OPENAI.parse(Operation.CHAT, orjson.dumps(chat_body('{"a":[' + "1," * 100_000 + "1]}")), None)
+    with pytest.raises(GatewayError, match="invalid_value"):
+        OPENAI.parse(Operation.CHAT, orjson.dumps(chat_body('{"a":[' + "[]," * 200_000 + "1]}")), None)
+
+
+# Answers --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flood", FLOODS, ids=_name)
+def test_threat_05_reading_a_flood_grows_with_its_bytes(flood: Flood) -> None:
+    assert growth(flood.work(flood.size), flood.work(TIMES * flood.size)) == ""
+
+
+@pytest.mark.parametrize(("form", "size"), [("events", 300), ("at once", 300), ("in bytes", 40)])
+@pytest.mark.parametrize("name", [name for name in STREAMS if name != "sglang"])  # SGLang's repeats all that has come
+def test_threat_05_decoding_grows_with_the_stream(name: str, form: str, size: int) -> None:
+    assert growth(stream_work(name, form, size), stream_work(name, form, TIMES * size)) == ""
+
+
+NESTED = (
+    b"[" * 1000 + b"]" * 1000,
+    b'{"detail":[' + b"[" * 900 + b"]" * 900 + b"]}",
+    b'{"error":{"message":' + b"[" * 900 + b"]" * 900 + b"}}",
+    b'{"choices":[{"text":"x","finish_reason":"stop","logprobs":{"tokens":[' + b"[" * 900 + b"]" * 900 + b"]}}]}",
+    b'{"choices":[{"text":"x","finish_reason":"stop","logprobs":{"content":['
+    + b'{"token":"x","top_logprobs":[' * 400
+    + b"]}" * 400
+    + b"]}}]}",
+)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("body", NESTED, ids=["lists", "details", "message", "tokens", "alternatives"])
+def test_threat_05_nested_answers_are_failures_of_the_vendor(name: str, body: bytes) -> None:
+    target = TARGETS[name]
+    sent = sent_for(_asked(target), target)
+    assert isinstance(target.dialect.classify(sent, 500, {}, body), Failure)
+    for stream in (False, True):
+        try:
+            if stream:
+                decoder = target.dialect.stream(sent)
+                list(decoder.feed(b"data: " + body + b"\n\n"))
+                list(decoder.finish())
+            else:
+                target.dialect.decode(sent, body)
+        except UpstreamError:
+            continue
+
+
+def _asked(target: Target) -> UnifiedRequest:
+    try:
+        target.dialect.encode(chat_request(max_tokens=8), target)
+    except Refusal:
+        return text_request("x", max_tokens=8)
+    return chat_request(max_tokens=8)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_threat_05_classifying_grows_with_the_error(name: str) -> None:
+    target = TARGETS[name]
+    sent = sent_for(_asked(target), target)
+    for unit in ("a.", "doesn't support a.", "1,", "a b ", "x" * 40 + " "):
+        small, large = (
+            orjson.dumps({"error": {"message": said}, "message": said, "Message": said, "detail": said})
+            for said in ("doesn't support " + unit * 4000, "doesn't support " + unit * 4000 * TIMES)
+        )
+        classify = partial(target.dialect.classify, sent, 400, {})
+        assert growth(partial(classify, small), partial(classify, large)) == "", unit
+
+
+# Patterns -------------------------------------------------------------------------------------------------------------
+
+
+def searched() -> Iterator[re.Pattern[str]]:
+    """Every pattern that a vendor's words are searched with."""
+    for signature in (*context_signatures.SIGNATURES, *context_signatures.CATCH_ALL):
+        yield signature.pattern
+    modules = (context_signatures, failure, rate_limits, anthropic_errors, bedrock_errors, gemini_errors)
+    for module in (*modules, sagemaker_errors, openai_stream):
+        for value in vars(module).values():
+            for each in value if isinstance(value, tuple) else (value,):
+                yield from (
+                    one for one in (each if isinstance(each, tuple) else (each,)) if isinstance(one, re.Pattern)
+                )
+    for profile in load_profiles().values():
+        yield from (pattern for pattern, _ in profile.error_patterns)
+        if profile.error_text is not None:
+            yield profile.error_text
+
+
+UNITS = ("a", "A1", "1", "1,", "1 ", "a.", "a-", "a_", "a:", "a/", "/a", "::", "1.", "1.1.1.1 ", " ", "\n", "<", "(1")
+
+
+def hostile(pattern: re.Pattern[str], size: int) -> Sequence[str]:
+    """Texts of words that the pattern looks for, and of characters that its repetitions take."""
+    words = re.findall(r"[A-Za-z][A-Za-z ]{2,}", pattern.pattern)[:8]
+    units = (*UNITS, *words, *(f"{word}{unit}" for word in words[:3] for unit in ("a", "1", " ", "1,")))
+    return [(unit * size)[:size] for unit in units]
+
+
+def test_threat_05_patterns_take_linear_time_over_hostile_words() -> None:
+    patterns = {pattern.pattern: pattern for pattern in searched()}
+    assert len(patterns) > 100
+    for pattern in patterns.values():
+        for small, large in zip(hostile(pattern, MAX_TEXT // TIMES), hostile(pattern, MAX_TEXT), strict=True):
+            grown = growth(partial(pattern.search, small), partial(pattern.search, large))
+            assert grown == "", f"{pattern.pattern} over {small[:40]!r}"
+
+
+@pytest.mark.parametrize("unit", [*UNITS, "maximum context length is 1", "exceeds ", "try again 1m"])
+def test_threat_05_what_is_said_of_sizes_is_read_in_bounded_time(unit: str) -> None:
+    """Of any text only the beginning is searched."""
+    for text in (unit * (MAX_TEXT // len(unit)), unit * (4 * MAX_TEXT)):
+        assert growth(partial(read_overflow, text[:MAX_TEXT], {}), partial(read_overflow, text, {})) == ""
+
+
+def test_threat_05_long_integers_are_found_in_linear_time() -> None:
+    for unit in (b"1", b"-1", b"1e", b"1.", b"-"):
+        small, large = unit * 100_000, unit * 100_000 * TIMES
+        find = body_of_request._LONG_INTEGER.findall
+        assert growth(partial(find, small), partial(find, large)) == ""
+
+
+def test_a_target_stands_for_every_dialect() -> None:
+    assert {target.profile.dialect for target in TARGETS.values()} == {
+        profile.dialect for profile in load_profiles().values()
+    } - {"mock"}
+    assert target_of("openai", "gpt-4o").name == "openai/gpt-4o/d"
