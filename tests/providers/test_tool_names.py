@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.failure import Refusal
-from providers.tool_names import FittedNames, chosen_name, offered_names
+from providers.tool_names import DistinctNames, FittedNames, chosen_name, offered_names
 from providers.unified import JsonValue
 
 
@@ -99,3 +99,21 @@ def test_a_choice_of_a_function_that_is_not_offered_is_refused_by_its_name() -> 
     with pytest.raises(Refusal, match="'tide', which is not among 'tools'") as refused:
         chosen_name({"type": "function", "function": {"name": "tide"}}, {"weather"})
     assert (refused.value.param, refused.value.code) == ("tool_choice", "invalid_value")
+
+
+def test_a_taken_name_gets_the_least_free_number_and_stays_within_the_length() -> None:
+    names = DistinctNames({"a_2"})
+    assert [names.add("a") for _ in range(12)] == ["a", *(f"a_{number}" for number in range(3, 14))]
+    short = DistinctNames(most=4)
+    assert [short.add("abcd") for _ in range(11)] == [
+        "abcd",
+        *(f"ab_{number}" for number in range(2, 10)),
+        "a_10",
+        "a_11",
+    ]
+    assert [short.add(name) for name in ("abxy", "abxy", "axyz", "axyz")] == ["abxy", "a_12", "axyz", "ax_2"]
+
+
+def test_a_name_of_any_length_has_its_number_behind_its_own_mark() -> None:
+    names = DistinctNames(mark=" ")
+    assert [names.add("x" * 300) for _ in range(2)] == ["x" * 300, "x" * 300 + " 2"]

@@ -123,18 +123,18 @@ def _parts_and_turns(count: int) -> JsonObject:
 
 
 AXES: tuple[Axis, ...] = (
-    Axis("messages of one role", lambda n: _chat(*[_user("x" * 2000)] * n), 1000),
+    Axis("messages of one role", lambda n: _chat(*[_user("x" * 4000)] * n), 1000),
     Axis("parts, then messages of one role", _parts_and_turns, 900),
     Axis("turns", lambda n: _chat(*[_user("x"), _ANSWER] * (n // 2), _user("x")), 1000),
     Axis("instructions", lambda n: _chat(*[_INSTRUCTION] * n, _user("x")), 1000),
-    Axis("parts", _each(_TEXT), 8000),
-    Axis("images", _each(_PICTURE), 4000),
-    Axis("files of one name", _each(_FILE), 2000),
+    Axis("parts", _each(_TEXT), 4000),
+    Axis("images", _each(_PICTURE), 2000),
+    Axis("files of one name", _each(_FILE), 1500),
     Axis("tools", _tools(_plain), 128),
     Axis("tools of foreign names", _tools(foreign), 128),
     Axis("properties of a tool", _properties, 4000),
-    Axis("calls", _called(_plain), 3000),
-    Axis("calls of foreign names", _called(foreign), 3000),
+    Axis("calls", _called(_plain), 1500),
+    Axis("calls of foreign names", _called(foreign), 1500),
     Axis("arguments of a call", _arguments, 30_000),
     Axis("the id of a call", _call_id, 200_000),
     Axis("logit_bias", lambda n: {"logit_bias": {str(number): 1 for number in range(n)}}, 8000),
@@ -182,12 +182,15 @@ def target_of(profile: str, model: str) -> Target:
 
 
 def targets() -> dict[str, Target]:
-    """A deployment for each dialect, and for each set of rewrites that a row of the OpenAI family asks for; by name."""
-    found: dict[tuple[str, ...], Target] = {}
+    """A deployment for each dialect, and for each rewriting of messages that some row asks for; by the row's name."""
+    found: dict[str, Target] = {}
+    covered: set[str] = set()
     for profile in load_profiles().values():
-        hooks = profile.hooks if profile.dialect == "openai" else ()
-        found.setdefault((profile.dialect, *hooks), target_of(profile.name, profile.examples[0]))
-    return {made.vendor: made for made in found.values()}
+        kinds = {profile.dialect, *profile.hooks}
+        if not kinds <= covered:
+            found[profile.name] = target_of(profile.name, profile.examples[0])
+            covered |= kinds
+    return found
 
 
 def prepared(request: UnifiedRequest, target: Target) -> int:

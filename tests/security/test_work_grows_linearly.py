@@ -8,7 +8,7 @@ from functools import cache, partial
 import orjson
 import pytest
 
-from providers import context_signatures, failure, rate_limits
+from providers import context_signatures, rate_limits
 from providers.context import MAX_TEXT, read_overflow
 from providers.dialect import Target
 from providers.dialects import anthropic_errors, bedrock_errors, gemini_errors, openai_stream, sagemaker_errors
@@ -25,6 +25,10 @@ from tests.security.scaling import AXES, TIMES, Axis, body_of, growth, parsed, p
 from tests.security.scaling_answers import FLOODS, Flood, stream_work
 
 TARGETS = targets()
+COMMON = frozenset(
+    {"openai", "perplexity", "anthropic", "gemini", "bedrock", "cohere", "ollama_native", "sglang_native"}
+)
+"""Rows that every run looks at; the others share their translation of conversations with one of these."""
 
 
 def _name(one: Axis | Flood) -> str:
@@ -54,7 +58,9 @@ def test_threat_05_parsing_grows_with_the_body(axis: Axis) -> None:
 
 
 @pytest.mark.parametrize("axis", AXES, ids=_name)
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    "name", [name if name in COMMON else pytest.param(name, marks=pytest.mark.nightly) for name in TARGETS]
+)
 def test_threat_05_preparing_grows_with_the_request(name: str, axis: Axis) -> None:
     small, large = requests(axis)
     assert growth(partial(prepared, small, TARGETS[name]), partial(prepared, large, TARGETS[name])) == ""
@@ -139,7 +145,14 @@ def test_threat_05_reading_a_flood_grows_with_its_bytes(flood: Flood) -> None:
     assert growth(flood.work(flood.size), flood.work(TIMES * flood.size)) == ""
 
 
-@pytest.mark.parametrize(("form", "size"), [("events", 300), ("at once", 300), ("in bytes", 40)])
+@pytest.mark.parametrize(
+    ("form", "size"),
+    [
+        ("events", 200),
+        pytest.param("at once", 300, marks=pytest.mark.nightly),
+        pytest.param("in bytes", 40, marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("name", [name for name in STREAMS if name != "sglang"])  # SGLang's repeats all that has come
 def test_threat_05_decoding_grows_with_the_stream(name: str, form: str, size: int) -> None:
     assert growth(stream_work(name, form, size), stream_work(name, form, TIMES * size)) == ""
@@ -203,7 +216,7 @@ def searched() -> Iterator[re.Pattern[str]]:
     """Every pattern that a vendor's words are searched with."""
     for signature in (*context_signatures.SIGNATURES, *context_signatures.CATCH_ALL):
         yield signature.pattern
-    modules = (context_signatures, failure, rate_limits, anthropic_errors, bedrock_errors, gemini_errors)
+    modules = (context_signatures, rate_limits, anthropic_errors, bedrock_errors, gemini_errors)
     for module in (*modules, sagemaker_errors, openai_stream):
         for value in vars(module).values():
             for each in value if isinstance(value, tuple) else (value,):
@@ -228,7 +241,7 @@ def hostile(pattern: re.Pattern[str], size: int) -> Sequence[str]:
 
 def test_threat_05_patterns_take_linear_time_over_hostile_words() -> None:
     patterns = {pattern.pattern: pattern for pattern in searched()}
-    assert len(patterns) > 100
+    assert len(patterns) > 80
     for pattern in patterns.values():
         for small, large in zip(hostile(pattern, MAX_TEXT // TIMES), hostile(pattern, MAX_TEXT), strict=True):
             grown = growth(partial(pattern.search, small), partial(pattern.search, large))
