@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -9,12 +10,68 @@ Reach = Literal["loopback", "private", "public", "unknown", "forbidden"]
 """Where a host lies; a DNS name is `unknown` until it is resolved, `forbidden` is no host to call at all."""
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAME: Final = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*\.?")
 # Resolvers read a host that ends in a number as an IPv4 address in disguise (`127.1`, `0x7f000001`, `2130706433`).
 _NUMBER: Final = re.compile(r"([0-9]+|0[xX][0-9A-Fa-f]*)")
-# AWS publishes its metadata service on this unique local IPv6 address; the link-local one is caught by its range.
-_METADATA: Final = frozenset({ipaddress.ip_address("fd00:ec2::254")})
+_NEVER: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8",  # RFC 1122: this host; Linux connects 0.0.0.0 to itself
+            "255.255.255.255",
+            "100.100.100.200",  # metadata: Alibaba Cloud, within the range of carrier-grade NAT
+            "168.63.129.16",  # Azure's wire server, a public address that is answered by the host
+            "192.0.0.192",  # metadata: Oracle Cloud, classic
+            "fd00:ec2::/32",  # metadata and pod identities: AWS
+            "fd00:42::42",  # metadata: Scaleway
+            "fd00:c1::a9fe:a9fe",  # metadata: Oracle Cloud
+            "fd20:ce::254",  # metadata: Google Cloud
+        ),
+    )
+)
+"""Addresses, besides those of whole kinds, that are never called: cloud metadata answers with credentials of the
+machine. Sources: the providers' pages on instance metadata, November 2026."""
+
+_GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
+"""All that IANA gives out for use on the internet; `is_global` holds for what lies outside it too."""
+
+_RESERVED: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "192.0.0.0/24",  # IETF protocol assignments, RFC 6890
+            "192.88.99.0/24",  # relays of 6to4, RFC 7526
+            "3fff::/20",  # documentation, RFC 9637
+        ),
+    )
+)
+"""Networks that some versions of Python count as global, and that are not."""
+
+_NAT64: Final = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+"""RFC 6052 and, with a prefix of the network's own choice, RFC 8215. In a network without IPv4 every host that has no
+other address is reached by these, so they lie where the address within lies."""
+
+_TEREDO: Final = ipaddress.IPv6Network("2001::/32")
+"""Tunnels, RFC 4380: the address holds that of a relay, and that of a client with its bits turned."""
+
+_EMBEDDING: Final[tuple[tuple[ipaddress.IPv6Network, tuple[int, ...]], ...]] = tuple(
+    (ipaddress.IPv6Network(network), lengths)
+    for network, lengths in (
+        ("::ffff:0:0:0/96", (96,)),  # IPv4-translated, RFC 2765
+        ("::/96", (96,)),  # IPv4-compatible, RFC 4291 2.5.5.1
+        (_NAT64[0], (96,)),
+        (_NAT64[1], (48, 56, 64, 96)),
+        ("2002::/16", (16,)),  # 6to4, RFC 3056
+    )
+)
+"""Networks whose addresses are gateways to IPv4, and the lengths of the prefixes after which the address stands."""
+
+_ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
+"""The third quarter of an address that ends in an IPv4 address behind a tunnel (RFC 5214)."""
+
+_WORST_LAST: Final[tuple[Reach, ...]] = ("public", "private", "forbidden")
 
 
 def reach(host: str) -> Reach:
@@ -29,13 +86,64 @@ def reach(host: str) -> Reach:
 
 
 def _address_reach(address: _Address) -> Reach:
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+    if isinstance(address, ipaddress.IPv4Address):
+        return _own_reach(address, address.is_global)
+    if address.ipv4_mapped is not None:
         return _address_reach(address.ipv4_mapped)
+    inner = _embedded(address)
+    translated = any(address in network for network in _NAT64)
+    tunnelled = any(address in network for network, _ in _EMBEDDING)
+    own = _own_reach(address, translated or (not tunnelled and address.is_global and address in _GLOBAL_UNICAST))
+    # Loopback within another address is not this machine's: a relay would be asked for its own.
+    return max((own, *map(_beyond, inner)), key=_WORST_LAST.index) if inner else own
+
+
+def _own_reach(address: _Address, public: bool) -> Reach:
+    """Where an address lies that holds no other one; `public` where nothing in particular is known of it."""
     if address.is_loopback:
         return "loopback"
-    if address.is_unspecified or address.is_multicast or address.is_link_local or address in _METADATA:
+    if address.is_unspecified or address.is_multicast or address.is_link_local:
         return "forbidden"
-    return "public" if address.is_global else "private"
+    if _within(address, _NEVER):
+        return "forbidden"
+    return "public" if public and not _within(address, _RESERVED) else "private"
+
+
+def _within(address: _Address, networks: Iterable[_Network]) -> bool:
+    return any(address in network for network in networks if network.version == address.version)
+
+
+def _beyond(address: ipaddress.IPv4Address) -> Reach:
+    where = _address_reach(address)
+    return "forbidden" if where == "loopback" else where
+
+
+def _embedded(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
+    """The IPv4 addresses that an IPv6 address leads to; none of one that is an address by itself."""
+    if address.is_loopback or address.is_unspecified:
+        return ()
+    if address in _TEREDO:
+        bits = int(address)
+        return ipaddress.IPv4Address(bits >> 64 & 0xFFFFFFFF), ipaddress.IPv4Address(~bits & 0xFFFFFFFF)
+    for network, lengths in _EMBEDDING:
+        if address in network:
+            found = tuple(read for length in lengths if (read := _read(int(address), length)) is not None)
+            # A prefix of the network's own may have any of these lengths; the wrong ones read a.0.0.0 or 0.b.c.d.
+            return tuple(each for each in found if int(each) >> 24 and int(each) & 0xFFFFFF) or found
+    if int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
+        return (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF),)
+    return ()
+
+
+def _read(bits: int, length: int) -> ipaddress.IPv4Address | None:
+    """The IPv4 address behind a prefix of so many bits; None where what should be zero is not. From 48 bits on RFC 6052
+    leaves out bits 64 to 71, and the rest of such an address is zero."""
+    if length in (16, 96):
+        return ipaddress.IPv4Address(bits >> (96 - length) & 0xFFFFFFFF)
+    if bits >> 56 & 0xFF or bits & ((1 << (88 - length)) - 1):
+        return None
+    joined = (bits >> 64) << 56 | bits & ((1 << 56) - 1)
+    return ipaddress.IPv4Address(joined >> (88 - length) & 0xFFFFFFFF)
 
 
 def listens_on_loopback(host: str) -> bool:
@@ -73,11 +181,14 @@ def _rest_fault(url: str, parts: SplitResult) -> str | None:
     return None
 
 
+_NO_HOST: Final = "names no host to call (malformed, unspecified, multicast, link-local or metadata address)"
+
+
 def _host_fault(parts: SplitResult, port: int | None) -> str | None:
     if port == 0 or parts.netloc.endswith(":"):
         return "has an empty or zero port"
     if reach(parts.hostname or "") == "forbidden":
-        return "names no host to call (malformed, unspecified, multicast, link-local or metadata address)"
+        return _NO_HOST
     return None
 
 
@@ -89,6 +200,8 @@ def address_fault(url: str, *, allow_private: bool) -> str | None:
     """
     parts = urlsplit(url)
     where = reach(parts.hostname or "")
+    if where == "forbidden":
+        return _NO_HOST
     if where in ("loopback", "private") and not allow_private:
         return f"is a {where} address; if it is meant, add `allow_private: true` beside it"
     if parts.scheme == "http" and where == "public":

@@ -27,6 +27,46 @@ from config.addresses import Reach, address_fault, listens_on_loopback, reach, r
         ("2606:4700::1111", "public"),
         ("169.254.169.254", "forbidden"),
         ("::ffff:169.254.169.254", "forbidden"),
+        ("168.63.129.16", "forbidden"),
+        ("192.0.0.192", "forbidden"),
+        ("100.100.100.200", "forbidden"),
+        ("fd20:ce::254", "forbidden"),
+        ("fd00:ec2::23", "forbidden"),
+        ("0.1.2.3", "forbidden"),
+        ("255.255.255.255", "forbidden"),
+        ("192.0.0.8", "private"),
+        ("192.88.99.1", "private"),
+        ("240.0.0.1", "private"),
+        ("fec0::1", "private"),
+        ("3fff::1", "private"),
+        ("4000::1", "private"),
+        ("64:ff9b::8.8.8.8", "public"),
+        ("64:ff9b::10.0.0.1", "private"),
+        ("64:ff9b::127.0.0.1", "forbidden"),
+        ("64:ff9b::169.254.169.254", "forbidden"),
+        ("64:ff9b:1::8.8.8.8", "public"),
+        ("64:ff9b:1:808:8:800::", "public"),
+        ("64:ff9b:1:8:8:808::", "public"),
+        ("64:ff9b:1:abcd:8:808:800:0", "public"),
+        ("64:ff9b:1:a9fe:a9:fe00::", "forbidden"),
+        ("64:ff9b:1:a9:fe:a9fe::", "forbidden"),
+        ("64:ff9b:1:abcd:a9:fea9:fe00:0", "forbidden"),
+        ("64:ff9b:1:abcd::169.254.169.254", "forbidden"),
+        ("64:ff9b:1::192.168.1.1", "private"),
+        ("2002:808:808::1", "private"),
+        ("2002:a00:1::1", "private"),
+        ("2002:a9fe:a9fe::1", "forbidden"),
+        ("::8.8.8.8", "private"),
+        ("::127.0.0.1", "forbidden"),
+        ("::169.254.169.254", "forbidden"),
+        ("::ffff:0:127.0.0.1", "forbidden"),
+        ("::ffff:168.63.129.16", "forbidden"),
+        ("2001:0:808:808::f7f7:f7f7", "private"),
+        ("2001:0:a9fe:a9fe::f7f7:f7f7", "forbidden"),
+        ("2001:0:808:808::5601:5601", "forbidden"),
+        ("2606:4700::5efe:169.254.169.254", "forbidden"),
+        ("2606:4700::200:5efe:10.0.0.1", "private"),
+        ("2606:4700::200:5efe:8.8.8.8", "public"),
         ("fe80::1", "forbidden"),
         ("fd00:ec2::254", "forbidden"),
         ("0.0.0.0", "forbidden"),
@@ -50,8 +90,8 @@ def test_a_host_lies_where_its_text_says(host: str, where: Reach) -> None:
 
 
 def test_only_loopback_listens_on_loopback() -> None:
-    hosts = ["127.0.0.1", "localhost", "::1", "0.0.0.0", "::", "10.0.0.1", "gateway"]
-    assert [listens_on_loopback(host) for host in hosts] == [True, True, True, False, False, False, False]
+    hosts = ["127.0.0.1", "localhost", "::1", "0.0.0.0", "::", "10.0.0.1", "gateway", "::127.0.0.1", "2002:7f00:1::"]
+    assert [listens_on_loopback(host) for host in hosts] == [True] * 3 + [False] * 6
 
 
 @pytest.mark.parametrize(
@@ -110,6 +150,7 @@ def test_anything_else_is_refused_without_repeating_it(url: str, fault: str) -> 
         ("https://localhost", "is a loopback address", None),
         ("http://10.0.0.1", "is a private address", None),
         ("https://[fd12::1]/v1", "is a private address", None),
+        ("https://[64:ff9b::169.254.169.254]/v1", "names no host", "names no host"),
     ],
 )
 def test_the_own_network_needs_leave_and_the_public_one_https(
