@@ -16,7 +16,7 @@ from proxy.errors import ErrorFacts
 from proxy.metrics import Metrics
 from proxy.operated import Operated
 from proxy.reload import Reloader
-from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, health
+from proxy.server import BASE_HEADERS, HEALTH_PATHS, JSON, health, path_of
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -37,7 +37,7 @@ class Admin:
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        path, method = http.path, http.method
+        path, method = path_of(http), http.method
         if path not in HEALTH_PATHS and not self._permitted(http):
             return answer({"error": "The admin token is missing or wrong."}, 401)
         methods = self._routes.get(path)
@@ -57,7 +57,7 @@ class Admin:
         return hmac.compare_digest(given, self._expected)
 
     async def _health(self, request: web.BaseRequest) -> web.StreamResponse:
-        return health(self._operated.ready or request.path == "/health/live", BASE_HEADERS)
+        return health(self._operated.ready or path_of(request) == "/health/live", BASE_HEADERS)
 
     async def _scrape(self, request: web.BaseRequest) -> web.StreamResponse:
         fresh = "no-cache" in request.headers.get("Cache-Control", "")

@@ -47,11 +47,13 @@ class ErrorFacts:
 
 
 class GatewayError(Exception):
-    """An answer that is not a completion. Carries the `ErrorFacts` that a surface renders."""
+    """An answer that is not a completion. Carries the `ErrorFacts` that a surface renders; `logged` is the code for the
+    operator's log, where that says more than the client may learn."""
 
-    def __init__(self, facts: ErrorFacts) -> None:
+    def __init__(self, facts: ErrorFacts, logged: str | None = None) -> None:
         super().__init__(facts.status, facts.code)
         self.facts = facts
+        self.logged = logged or facts.code
 
 
 NO_RETRY = {"x-should-retry": "false"}
@@ -97,17 +99,29 @@ def too_many_guesses(wait: float) -> GatewayError:
     return GatewayError(ErrorFacts(429, "rate_limit_error", "rate_limit_exceeded", message, headers=headers))
 
 
+NOT_ALLOWED = "model_not_allowed"
+
+
 def model_not_allowed(model: str) -> GatewayError:
-    """The key's team may not ask for this name."""
+    """The key's team may not ask for this name, of which its own names tell it anyway."""
     message = f"This key is not allowed to use the model '{model}'."
-    return GatewayError(ErrorFacts(403, "permission_error", "model_not_allowed", message, "model"))
+    return GatewayError(ErrorFacts(403, "permission_error", NOT_ALLOWED, message, "model"))
 
 
 def model_not_found(model: str, nearest: tuple[str, ...]) -> GatewayError:
     """Nothing in the table resolves the name."""
+    return GatewayError(_unknown(model, nearest))
+
+
+def model_hidden(model: str, nearest: tuple[str, ...]) -> GatewayError:
+    """The name is for others: the same answer as for one that does not exist. The log tells the two apart."""
+    return GatewayError(_unknown(model, nearest), NOT_ALLOWED)
+
+
+def _unknown(model: str, nearest: tuple[str, ...]) -> ErrorFacts:
     hint = f" Did you mean {' or '.join(repr(name) for name in nearest)}?" if nearest else ""
-    message = f"The model '{model}' does not exist.{hint}"
-    return GatewayError(ErrorFacts(404, "invalid_request_error", "model_not_found", message, "model"))
+    message = f"The model '{model}' does not exist or is not available to this key.{hint}"
+    return ErrorFacts(404, "invalid_request_error", "model_not_found", message, "model")
 
 
 def not_found(path: str) -> GatewayError:

@@ -46,8 +46,8 @@ class Explanation:
 
     `fallbacks` are the targets that follow a failure of a kind, as far as the table has lists of their own for it.
     `drawn` says that the order of the targets is chosen for each request, and this is one of those possible. `error` is
-    status and body of the answer when nothing would be sent; `plan` is missing when that was decided before any target
-    was known.
+    status and body of the answer when nothing would be sent, `logged` the code in the log where that says more; `plan`
+    is missing when that was decided before any target was known.
     """
 
     path: str
@@ -58,6 +58,7 @@ class Explanation:
     trials: tuple[Trial, ...]
     fallbacks: Mapping[FailureKind, tuple[Trial, ...]]
     error: tuple[int, bytes] | None
+    logged: str | None = None
 
     @property
     def chosen(self) -> Prepared | None:
@@ -92,6 +93,7 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     trials: tuple[Trial, ...] = ()
     fallbacks: dict[FailureKind, tuple[Trial, ...]] = {}
     error: tuple[int, bytes] | None = None
+    logged: str | None = None
     try:
         request = _parsed(snapshot, route, body)
         permit_extras(team, request)
@@ -102,8 +104,9 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         _require_one(trials)
     except GatewayError as problem:
         error = route.surface.error(problem.facts)
+        logged = problem.logged if problem.logged != problem.facts.code else None
     drawn = chance.asked and len(trials) > 1
-    return Explanation(path, route.surface.name, team.name, planned, drawn, trials, fallbacks, error)
+    return Explanation(path, route.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged)
 
 
 def _parsed(snapshot: Snapshot, route: Route, body: bytes) -> UnifiedRequest:

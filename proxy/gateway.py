@@ -15,7 +15,7 @@ from proxy.access import WrongKey, identify, permit_extras
 from proxy.admission import Admission, Admitted, Reason
 from proxy.deadlines import Deadlines
 from proxy.dispatch import Dispatcher
-from proxy.errors import GatewayError, internal, overloaded, too_many_guesses
+from proxy.errors import NOT_ALLOWED, GatewayError, internal, overloaded, too_many_guesses
 from proxy.exchange import Exchange, job_of, left
 from proxy.guesses import Guesses
 from proxy.line import Line
@@ -25,7 +25,7 @@ from proxy.ready import ReadyResponse, lines
 from proxy.record import Outcome, RequestRecord
 from proxy.router import Route, Router
 from proxy.routing import plan, visible
-from proxy.server import BASE_HEADERS, HEALTH_PATHS, STREAM_HEADERS, health, read_body, request_id
+from proxy.server import BASE_HEADERS, HEALTH_PATHS, STREAM_HEADERS, health, path_of, read_body, request_id
 from proxy.shed import Shedding, claimed, may_stay
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.body import is_heavy
@@ -92,7 +92,7 @@ class Gateway:
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; whatever happens, one record leaves and the client gets the surface's envelope."""
         started = self._clock()
-        path = http.path
+        path = path_of(http)
         if path in HEALTH_PATHS:
             return self._health(path)
         route = self._router.resolve(path)
@@ -247,9 +247,9 @@ class Gateway:
     def _refusal(self, surface: Surface, error: GatewayError, record: RequestRecord) -> ReadyResponse:
         facts = error.facts
         status, body = surface.error(facts)
-        record.code = facts.code
+        record.code = error.logged
         if record.outcome == "ok":
-            record.outcome = outcome_of(status)
+            record.outcome = "denied" if error.logged == NOT_ALLOWED else outcome_of(status)
         response = self._response(status, body, record, facts.headers)
         if status in UNREAD:
             response.force_close()

@@ -20,7 +20,7 @@ Action = Operation | str
 @dataclass(frozen=True, slots=True)
 class Route:
     """A path's meaning: its surface, what each method does (empty for an unknown path), and, below a models list, the
-    rest of the path."""
+    rest of the path, decoded."""
 
     surface: Surface
     path: str
@@ -51,7 +51,8 @@ class Router:
                     self._lists.append((endpoint.path + "/", route))
 
     def resolve(self, path: str) -> Route:
-        """The route of a decoded path; an unknown one still has the surface whose envelope its error wears."""
+        """The route of a path as `proxy.server.path_of` gives it; an unknown one still has the surface whose envelope
+        its error wears. An escaped slash separates nothing: it is a letter of a model's name or of no path at all."""
         route = self._exact.get(path)
         if route is not None:
             return route
@@ -61,5 +62,6 @@ class Router:
             return route
         for prefix, listing in self._lists:
             if clean.startswith(prefix):
-                return Route(listing.surface, clean, listing.methods, clean[len(prefix) :])
+                tail = clean[len(prefix) :].replace("%2F", "/").replace("%25", "%")
+                return Route(listing.surface, clean, listing.methods, tail)
         return Route(surface_for_path(clean), clean, {})

@@ -3,13 +3,13 @@
 Never awaits, reads a clock or draws by itself; the load, live state and draws, is an argument.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from providers.dialect import Target
 from providers.failure import FailureKind
-from proxy.errors import model_not_allowed, model_not_found
+from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
 from proxy.load import IDLE, Load, LoadOf
 from proxy.policies import POLICIES
 from proxy.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
@@ -54,14 +54,15 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) ->
     """Resolve `name` as the team may use it.
 
     Order: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor. Raises
-    GatewayError: 404 for a name the table does not know, 403 for one the team may not ask for.
+    GatewayError: 403 for a name that the team may not ask for but knows from those it may, 404 for any other. What a
+    team cannot know of is answered alike whether the table has it or not.
     """
     route = team.routes.get(name)
     if route is not None:
         return _route_plan(snapshot, team, route, name, "team route", load)
     route = snapshot.routes.get(name)
     if route is not None:
-        _permit(team, name, name)
+        _permit(snapshot, team, name, name, name)
         return _route_plan(snapshot, team, route, name, "route", load)
     found = _find(snapshot, name)
     canonical = name
@@ -71,8 +72,8 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) ->
         found = _find(snapshot, canonical)
         steps = (Step("default vendor", vendor),)
     if found is None:
-        raise model_not_found(name, nearest(snapshot, team, name))
-    _permit(team, name, canonical, found.model.name)
+        raise _unavailable(snapshot, team, name, name, model_not_found)
+    _permit(snapshot, team, name, canonical, found.model.name)
     targets = tuple(_ordered(found, load))
     return Plan(name, found.label, targets, False, (*steps, Step(found.rule, canonical)))
 
@@ -159,9 +160,40 @@ def _expand_member(snapshot: Snapshot, team: Team, name: str, load: Load, steps:
         yield from _ordered(found, load)
 
 
-def _permit(team: Team, asked: str, *names: str) -> None:
-    if not any(allowed(team, name) for name in names):
-        raise model_not_allowed(asked)
+def _permit(snapshot: Snapshot, team: Team, asked: str, canonical: str, model: str) -> None:
+    if not (allowed(team, canonical) or allowed(team, model)):
+        raise _unavailable(snapshot, team, asked, canonical, model_hidden)
+
+
+def _unavailable(
+    snapshot: Snapshot, team: Team, asked: str, canonical: str, unknown: Callable[[str, tuple[str, ...]], GatewayError]
+) -> GatewayError:
+    """What a team is told that may not have a name. The work is the same whether the table has the name or not, so that
+    time does not tell either."""
+    if knows(snapshot, team, canonical):
+        return model_not_allowed(asked)
+    return unknown(asked, nearest(snapshot, team, asked))
+
+
+def knows(snapshot: Snapshot, team: Team, name: str) -> bool:
+    """Whether what a team may ask for tells it of a name: the model of a deployment that is granted by itself, and the
+    models and deployments behind its routes, which answers name."""
+    for pattern in team.allow:
+        if pattern.rpartition("/")[0] == name and (found := _find(snapshot, pattern)) and found.deployment:
+            return True
+    routes = [*team.routes.values(), *(route for each, route in snapshot.routes.items() if allowed(team, each))]
+    return any(
+        name in (target.name, f"{target.vendor}/{target.model}")
+        for route in routes
+        for target in _behind(snapshot, team, route)
+    )
+
+
+def _behind(snapshot: Snapshot, team: Team, route: Route) -> Iterator[Target]:
+    """Every target that a route may lead to, in no order that means anything."""
+    yield from _expand_route(snapshot, team, route, IDLE, [])
+    for names in route.fallbacks.values():
+        yield from _named(snapshot, names, IDLE)
 
 
 def allowed(team: Team, name: str) -> bool:

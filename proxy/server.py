@@ -264,7 +264,7 @@ class PublicHandler(RequestHandler):
             error = bad_http(f"The request's head is larger than {HEAD_LIMIT} bytes.", status)
         else:
             error = bad_http("The request could not be read as HTTP.", status)
-        return self.refusal(request.path, error)
+        return self.refusal(path_of(request), error)
 
 
 class PublicServer(web.Server):
@@ -334,4 +334,10 @@ class PublicServer(web.Server):
 
 
 async def _refused(http: web.BaseRequest, reason: str) -> web.StreamResponse:
-    return cast(PublicHandler, http.protocol).refusal(http.path, bad_http(reason))
+    return cast(PublicHandler, http.protocol).refusal(path_of(http), bad_http(reason))
+
+
+def path_of(http: web.BaseRequest) -> str:
+    """A request's path, decoded but for `%2F` and `%25`: what is told apart by slashes must see those alone that a rule
+    in front of the gateway sees."""
+    return http.rel_url.path_safe

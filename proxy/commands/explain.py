@@ -78,6 +78,8 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield ""
         yield paint(f"Nothing would be sent. The client gets {status}:", Ink.BOLD)
         yield _pretty(body)
+    if explanation.logged is not None:
+        yield f"The log says {explanation.logged}: the table has the name, and the team is not told so."
 
 
 _AFTER = {
@@ -140,7 +142,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
     }
     if explanation.error is not None:
         status, body = explanation.error
-        facts["error"] = {"status": status, "body": orjson.loads(body)}
+        facts["error"] = {"status": status, "body": orjson.loads(body), "logged": explanation.logged}
     yield json.dumps(facts, indent=2, ensure_ascii=False)
 
 

@@ -154,12 +154,12 @@ async def test_a_wrong_key_is_an_authentication_error_that_is_not_tried_again(
 
 
 @EVERY
-async def test_a_model_of_another_team_is_forbidden_and_named(
+async def test_a_model_of_another_team_is_not_found_and_named(
     way: Way, clients: Clients, gateway: RunningGateway
 ) -> None:
     fields: JsonObject = {**ASK, "model": "mine/secret"}
     raised = await raised_by(way, "completion", fields, way.options(), clients, gateway)
-    check(way, raised, 403, "model_not_allowed", "model")
+    check(way, raised, 404, "model_not_found", "model")
     assert "mine/secret" in raised["message"]
     outcome = await clients(way.sdk).run("completion", gateway.url, fields, way.options(OTHER_KEY))
     assert outcome["error"] is None

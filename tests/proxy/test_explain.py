@@ -140,8 +140,11 @@ def test_what_the_gateway_would_refuse_is_the_answer(
     assert found.trials == ()
 
 
-def test_a_name_the_team_may_not_ask_for_is_its_403(snapshot: Snapshot) -> None:
-    assert error_of(ask(snapshot, chatting("gpu/llama"), team="data"))[0] == 403
+def test_a_name_for_others_is_the_404_that_the_team_gets_and_the_operator_learns_why(snapshot: Snapshot) -> None:
+    found = ask(snapshot, chatting("gpu/llama"), team="data")
+    assert (error_of(found)[0], found.logged) == (404, "model_not_allowed")
+    missing = ask(snapshot, chatting("gpu/lama"), team="data")
+    assert (error_of(missing)[0], missing.logged) == (404, None)
 
 
 def test_the_error_wears_the_envelope_of_the_paths_surface(snapshot: Snapshot) -> None:

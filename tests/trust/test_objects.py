@@ -83,7 +83,7 @@ WAYS: Final[Mapping[str, tuple[str, Way]]] = {
     "whole": ("ok", posts(WHOLE, 200)),
     "streamed": ("ok", posts(STREAM, 200, stream=True)),
     "bad body": ("client_error", refused(b"{", 400)),
-    "not allowed": ("denied", refused(b'{"model":"v/hidden","prompt":"hi"}', 403)),
+    "not allowed": ("denied", refused(b'{"model":"v/hidden","prompt":"hi"}', 404)),
     "upstream error": ("upstream_error", posts(BAD, 502)),
     "deadline": ("timeout", posts((Hang(),), 504, "v/short")),
     "broken stream": ("truncated", posts((START, Send(chunk(FRAMES[0])), Fin()), 200, stream=True)),
