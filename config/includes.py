@@ -7,12 +7,13 @@ only adds facts about a model.
 import os
 import pathlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from config.files import UnreadableError
-from config.problems import Path, Problem
-from config.tree import Entry, ListNode, MapNode, Node, ScalarNode, parse
+from config.problems import Path, Position, Problem
+from config.schema import GatewayConfig
+from config.tree import Entry, ListNode, MapNode, Node, Parsed, ScalarNode, parse
 from config.values import Expander
 
 INCLUDE: Final = "include"
@@ -24,6 +25,19 @@ FACTS: Final = frozenset({"context_window", "max_output_tokens", "price"})
 
 _MOST_FILES: Final = 1000
 _DEEPEST: Final = 10
+
+
+_KEYS: Final = (*GatewayConfig.model_fields, INCLUDE)
+
+
+def as_table(parsed: Parsed, name: str) -> Parsed:
+    """The same for a file with any of the keys of a table; of another one, which may hold secrets, what was wrong and
+    where, without the names in it."""
+    if not parsed.keys.isdisjoint(_KEYS) or not (parsed.keys or parsed.problems):
+        return parsed
+    problems = tuple(replace(problem, path="") for problem in parsed.problems)
+    message = f"this is no routing table: none of its keys is {', '.join(_KEYS)}"
+    return Parsed(None, problems or (Problem.at(Position(name, 1, 1), (), message),))
 
 
 @dataclass(slots=True)
@@ -43,13 +57,14 @@ class Includer:
 
     def _merged(self, root: MapNode, chain: tuple[pathlib.Path, ...]) -> MapNode:
         entries = {key: entry for key, entry in root.entries.items() if key != INCLUDE}
-        for path, node in self._named_files(root, chain[-1].parent):
-            included = self._read(path, node, chain)
+        for path, node, shown in self._named_files(root, chain[-1].parent):
+            included = self._read(path, node, shown, chain)
             if included is not None:
                 self._add(entries, included)
         return MapNode(root.at, entries, root.size, root.height)
 
-    def _named_files(self, root: MapNode, folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, ScalarNode]]:
+    def _named_files(self, root: MapNode, folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, ScalarNode, str]]:
+        """Each file, where it is named, and what may be shown of its name: never what a reference gave."""
         entry = root.entries.get(INCLUDE)
         items = entry.node.items if entry and isinstance(entry.node, ListNode) else ()
         if entry and not isinstance(entry.node, ListNode):
@@ -66,9 +81,13 @@ class Includer:
                 self._refuse(node, (INCLUDE, index), "expected a path")
                 continue
             pattern = str(folder / name)
-            yield from ((path, node) for path in self.expander.files.matching(pattern))
+            by_reference = (INCLUDE, index) in self.expander.referenced
+            for path in self.expander.files.matching(pattern):
+                yield path, node, node.text if by_reference else str(path)
 
-    def _read(self, path: pathlib.Path, node: ScalarNode, chain: tuple[pathlib.Path, ...]) -> MapNode | None:
+    def _read(
+        self, path: pathlib.Path, node: ScalarNode, shown: str, chain: tuple[pathlib.Path, ...]
+    ) -> MapNode | None:
         """The tree of an included file; None when there is none, or when its content is in the table already."""
         where = os.path.realpath(path)
         if where in map(os.path.realpath, chain):
@@ -83,9 +102,9 @@ class Includer:
         try:
             text = self.expander.files.read_table(path)
         except UnreadableError as error:
-            self._refuse(node, (INCLUDE,), f"cannot read the file {path}: {error}")
+            self._refuse(node, (INCLUDE,), f"cannot read the file {shown}: {error}")
             return None
-        parsed = parse(text, str(path))
+        parsed = as_table(parse(text, str(path)), str(path))
         self.problems.extend(parsed.problems)
         if not isinstance(parsed.root, MapNode):
             if parsed.root is not None:

@@ -15,7 +15,7 @@ from typing import Final
 from config.certificates import Bundle, Pair, read_certificates
 from config.doubts import semantic_warnings
 from config.files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest
-from config.includes import Includer
+from config.includes import Includer, as_table
 from config.problems import ConfigError, Locate, Path, Position, Problem
 from config.schema import GatewayConfig
 from config.semantics import Table, semantic_problems
@@ -46,7 +46,7 @@ class Loaded:
     does. `locate` gives the place of a value; of one that is not written, the place of the section it would stand in.
     `warnings` are for the operator to see, and errors under `--strict`. `authorities` are the certificates of each
     `ca_file`, by its path in the table; `pair` is the listener's. `copies` are what another process can load the same
-    from.
+    from. `referenced` holds the paths of values that came out of references, which no message repeats.
     """
 
     config: GatewayConfig
@@ -58,6 +58,7 @@ class Loaded:
     locate: Locate = field(repr=False)
     sources: Sources = field(repr=False)
     copies: Copies = field(repr=False)
+    referenced: frozenset[Path] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def _problem(name: str, message: str) -> Problem:
 
 
 def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Examined:
-    parsed = parse(text, name)
+    parsed = as_table(parse(text, name), name)
     if not isinstance(parsed.root, MapNode):
         return Examined(None, tuple(parsed.problems or [_no_table(parsed.root, name)]), Sources(files.hashes))
     expander = Expander(env, files)
@@ -151,6 +152,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         locate=partial(value_position, root),
         sources=sources,
         copies=files.copies(),
+        referenced=frozenset(expander.referenced),
     )
     return Examined(table_found, tuple(problems), sources)
 

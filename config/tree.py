@@ -83,10 +83,12 @@ Node = ScalarNode | ListNode | MapNode
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """One file's tree. `root` is None when the text is not YAML, then with problems, or when it holds nothing."""
+    """One file's tree. `root` is None when the text is not YAML, then with problems, or when it holds nothing. `keys`
+    are those of the outermost mapping, as far as the text could be read."""
 
     root: Node | None
     problems: tuple[Problem, ...]
+    keys: frozenset[str] = frozenset()
 
 
 def parse(text: str, file: str) -> Parsed:
@@ -102,11 +104,11 @@ def parse(text: str, file: str) -> Parsed:
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         builder.problems.append(_syntax_problem(error, file, text))
-        return Parsed(None, tuple(builder.problems))
+        return Parsed(None, tuple(builder.problems), builder.keys())
     except _Stop as stop:
         builder.problems.append(stop.problem)
-        return Parsed(None, tuple(builder.problems))
-    return Parsed(builder.root, tuple(builder.problems))
+        return Parsed(None, tuple(builder.problems), builder.keys())
+    return Parsed(builder.root, tuple(builder.problems), builder.keys())
 
 
 def find(root: Node, path: Path) -> tuple[Node, Position, int]:
@@ -164,11 +166,16 @@ def _line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError, file: str, text: str) -> Problem:
-    # PyYAML's wording names a kind of token, one character or a tag's handle; its str() would repeat the line.
+    # PyYAML's wording names a kind of token or one character; its str() would repeat the line.
     at = _position(file, error.problem_mark or error.context_mark)
     opened = error.context_mark
     since = f" {error.context} that starts at {opened.line + 1}:{opened.column + 1}" if error.context and opened else ""
-    return Problem.at(at, (), f"not YAML: {error.problem or 'cannot be read'}{since}{_hint(text, at)}")
+    problem = _HANDLE.sub("", error.problem or "cannot be read")
+    return Problem.at(at, (), f"not YAML: {problem}{since}{_hint(text, at)}")
+
+
+_HANDLE: Final = re.compile(r" '![^']*'")
+"""The one thing of the text that a message of PyYAML's quotes whole."""
 
 
 def _hint(text: str, at: Position) -> str:
@@ -310,6 +317,13 @@ class _Builder:
                 raise _Stop(
                     Problem.at(self._at(event), (), "a second document (---) starts here; a table is one document")
                 )
+
+    def keys(self) -> frozenset[str]:
+        """The keys of the outermost mapping that have been read; none where the text is something else."""
+        outermost = self._frames[0] if self._frames else None
+        if isinstance(outermost, _MapFrame):
+            return frozenset({*outermost.entries, *([] if outermost.key is None else [outermost.key])})
+        return frozenset(self.root.entries) if isinstance(self.root, MapNode) else frozenset()
 
     def report(self, at: Position, message: str, *last: str) -> None:
         self.problems.append(Problem.at(at, (*self._path(), *last), message))

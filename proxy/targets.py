@@ -61,6 +61,8 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
 def unknown_profile(vendor: str, name: str, loaded: Loaded) -> Problem:
     """The problem of a vendor whose profile does not exist, at the profile where it was written."""
     path: Path = ("vendors", vendor, "profile")
+    if path in loaded.referenced:
+        return Problem.at(loaded.locate(path), path, "the value of this reference is no profile")
     return Problem.at(loaded.locate(path), path, f"no profile is called {name!r}{did_you_mean(name, load_profiles())}")
 
 

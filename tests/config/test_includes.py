@@ -197,3 +197,14 @@ def test_a_glob_that_matches_nothing_adds_nothing_until_it_does(tmp_path: Path) 
     assert fingerprint(loaded.sources) == loaded.sources.hashes
     written(tmp_path, {"teams/a.yaml": "vendors: {w: {}}\n"})
     assert fingerprint(loaded.sources) != loaded.sources.hashes
+
+
+def test_a_file_of_other_keys_is_no_table_and_its_names_stay_in_it(tmp_path: Path) -> None:
+    (told,) = complaints(tmp_path, {"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": "sk-1: a\nsk-2: b\n"})
+    assert told.startswith("a.yaml:1:1 this is no routing table: none of its keys is version, server, ")
+    assert "sk-" not in told
+
+
+def test_what_a_reference_named_is_not_shown_when_it_cannot_be_read(tmp_path: Path) -> None:
+    (told,) = complaints(tmp_path, {"main.yaml": MAIN + "include: ['${NAME}.yaml']\n"}, {"NAME": "hush"})
+    assert told == "main.yaml:4:11 include: cannot read the file ${NAME}.yaml: No such file or directory"

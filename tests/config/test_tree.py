@@ -230,3 +230,24 @@ def tree_value(node: ScalarNode) -> object:
 def test_any_text_is_parsed_or_refused_and_never_raises(text: str) -> None:
     parsed = parse(text, "t")
     assert all(problem.line >= 1 and problem.column >= 1 for problem in parsed.problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("a: {b: 1}\nc: 2\n", {"a", "c"}),
+        ("a: 1\nb: [\n", {"a", "b"}),
+        ("a: 1\nb: *c\n", {"a", "b"}),
+        ("- a: 1\n", set()),
+        ("a", set()),
+        ("", set()),
+    ],
+)
+def test_the_outermost_keys_are_known_even_where_the_text_cannot_be_read_to_its_end(text: str, keys: set[str]) -> None:
+    assert parse(text, "t").keys == keys
+
+
+def test_a_tag_s_handle_is_not_quoted() -> None:
+    (problem,) = parse("a: !secret!x 1\n", "t").problems
+    assert "undefined tag handle" in problem.message
+    assert "secret" not in problem.message
