@@ -4,16 +4,23 @@ Never reads the environment, a file or a clock, and never fetches: where a crede
 said here.
 """
 
+import base64
+import binascii
 import hmac
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import SecretStr
 
-MASK = "********"
+from providers.redaction import MASK, RECOGNISABLE, redact
 
-_RECOGNISABLE = 8
+_CREDENTIAL = re.compile(r"(?i)auth|key|token|secret|pass|cred|session|sign|cookie")
+"""What the name of a header holds whose value is secret, however much it looks like a word."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9-]{1,30}) +(\S+)")
+"""A header's value that begins with the name of a scheme, as `Bearer` is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,16 @@ def reveal(secret: SecretStr) -> str:
     return secret.get_secret_value()
 
 
+def _password(scheme: str, value: str) -> Iterator[str]:
+    """The password of RFC 7617's `Basic`, where the value holds one."""
+    if scheme.lower() == "basic":
+        try:
+            pair = base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            return
+        yield from (part for part in (pair, pair.partition(":")[2]) if part)
+
+
 @dataclass(frozen=True, slots=True)
 class Credential:
     """How a target authenticates: a key with its header style, and static headers whose values may be secret.
@@ -138,19 +155,26 @@ class Credential:
             parts += [self.source.kind, *(f"{name}: {value}" for name, value in named)]
         return hmac.digest(repr(parts).encode(), repr(words).encode(), "sha256").hex()[:32]
 
-    def conceal(self, text: str) -> str:
-        """A vendor's words without the secrets that it was sent, whatever they look like.
+    def conceal(self, text: str, fetched: Iterable[SecretStr] = ()) -> str:
+        """A vendor's words without the secrets that it was sent, in whatever form; see `providers.redaction`. `fetched`
+        are those that its source has given lately."""
+        return redact(text, dict.fromkeys([*self._told(), *map(reveal, fetched)]))
 
-        Those shorter than 8 characters stay: other words would look like them. An ellipsis may have cut one off.
-        """
-        for value in sorted((reveal(secret) for secret in self._secrets().values()), key=len, reverse=True):
-            if len(value) >= _RECOGNISABLE:
-                text = text.replace(value, MASK)
-                for size in range(len(value) - 1, _RECOGNISABLE - 1, -1) if text.endswith("…") else ():
-                    if text.endswith(f"{value[:size]}…"):
-                        text = f"{text[: -size - 1]}{MASK}…"
-                        break
-        return text
+    def _told(self) -> Iterator[str]:
+        """What is secret of the credential: the key, what fetches another one, and static headers, also without the
+        name of a scheme before them, unless they are short words under a name that speaks of no credential."""
+        if self.key is not None:
+            yield reveal(self.key)
+        if self.source is not None:
+            values = (getattr(self.source, each.name) for each in fields(self.source))
+            yield from (reveal(value) for value in values if isinstance(value, SecretStr))
+        for name, secret in self.static.items():
+            value = reveal(secret)
+            if len(value) >= RECOGNISABLE or not value.isalpha() or _CREDENTIAL.search(name):
+                yield value
+            if scheme := _SCHEME.fullmatch(value):
+                yield scheme[2]
+                yield from _password(scheme[1], scheme[2])
 
     def _secrets(self) -> dict[str, SecretStr]:
         secrets = dict(self.static)

@@ -8,7 +8,7 @@ which the tests compare byte for byte.
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlsplit
 
 from pydantic import SecretStr
@@ -33,6 +33,11 @@ class Signer:
         self._service = service
         self._region = region
         self._derived = ("", b"")
+
+    @property
+    def secrets(self) -> Sequence[SecretStr]:
+        """The key that signs and, of temporary ones, the token that goes with it."""
+        return (self._secret_key,) if self._session_token is None else (self._secret_key, self._session_token)
 
     def headers(
         self, method: str, url: str, signed: Mapping[str, str], body: bytes, moment: str

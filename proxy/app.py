@@ -172,7 +172,7 @@ async def serving(
         stack.push_async_callback(checks.aclose)
         off_loop = OffLoop(checks)
         stack.callback(off_loop.threads.close)
-        dispatcher = Dispatcher(http, metrics, off_loop, rules)
+        dispatcher = Dispatcher(http, metrics, off_loop, rules, secrets=http.secrets)
         shared = None if server.shared is None else SharedState(server.shared, dispatcher.deployments.healths)
         if shared is not None:
             metrics.shared(lambda: shared.up)

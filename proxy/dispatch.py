@@ -6,10 +6,12 @@ Never reads an answer, and never writes to the client; a stream is handed over a
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+
+from pydantic import SecretStr
 
 from providers.completion import Completion
 from providers.dialect import Target
@@ -56,6 +58,10 @@ class Job:
     heavy: bool = False
 
 
+Secrets = Callable[[Target], Sequence[SecretStr]]
+"""What calls of a target have carried lately besides its own credential."""
+
+
 class Dispatcher:
     """Has targets asked, one after the other where one fails, and keeps their account in the request's record."""
 
@@ -66,6 +72,7 @@ class Dispatcher:
         off_loop: OffLoop,
         rules: Rules | None = None,
         draw: Callable[[], float] | None = None,
+        secrets: Secrets = lambda target: (),
     ) -> None:
         rules = rules or Rules()
         self.clock = asyncio.get_running_loop().time
@@ -78,6 +85,7 @@ class Dispatcher:
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
         self._caller = Caller(http, off_loop.checks)
+        self._secrets = secrets
         metrics.watch(lambda: self.deployments.healths.states(self.clock()))
 
     def keep(self, snapshot: Snapshot) -> None:
@@ -148,7 +156,7 @@ class Dispatcher:
         try:
             yield trial
         except UpstreamError as error:
-            error.failure = _unquoted(error.failure, target)
+            error.failure = _unquoted(error.failure, target, self._secrets)
             self._failed(target, attempt, trial, bulkhead, error.failure)
             raise
         except DeadlinePassed as late:
@@ -202,9 +210,13 @@ class Dispatcher:
             self.log.warning("%s is left alone for %.1f s: %s", attempt.deployment, wait, failure.kind.value)
 
 
-def _unquoted(failure: Failure, target: Target) -> Failure:
+def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
     """The failure without what the vendor repeated of the operator's credential, for the client and for the log."""
-    conceal = target.credential.conceal
+    fetched = secrets(target)
+
+    def conceal(text: str) -> str:
+        return target.credential.conceal(text, fetched)
+
     code, param = (value and conceal(value) for value in (failure.code, failure.param))
     message, evidence = conceal(failure.message), conceal(failure.evidence)
     return replace(failure, message=message, code=code, param=param, evidence=evidence)

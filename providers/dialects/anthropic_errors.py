@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import orjson
 
-from providers.context import MAX_TEXT, Overflow, read_overflow
+from providers.context import Overflow, read_overflow
 from providers.dialects.openai_read import loaded
-from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, message_text, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
 _BY_TYPE: Mapping[str, FailureKind] = {
@@ -71,8 +71,7 @@ def failure_of(body: JsonObject, status: int | None = None, headers: Mapping[str
     """The failure that an error envelope tells of; without a status it came inside a 2xx answer."""
     error = body.get("error")
     error = error if isinstance(error, dict) else {}
-    message = error.get("message")
-    message = message[:MAX_TEXT] if isinstance(message, str) else ""
+    message = message_text(error.get("message"))
     kind = _kind(error, message, status)
     overflow = read_overflow(message, error) if kind is FailureKind.INVALID_REQUEST else None
     if overflow is not None and not overflow.of_answer:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import orjson
 
-from providers.context import MAX_TEXT, Overflow, read_overflow
+from providers.context import Overflow, read_overflow
 from providers.dialects.openai_read import loaded
-from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, message_text, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
 _BY_TYPE: Mapping[str, FailureKind] = {
@@ -121,7 +121,7 @@ def _bare(named: str) -> str:
 
 def _failure(named: str, body: JsonObject, status: int | None, headers: Mapping[str, str]) -> Failure:
     texts = (body.get(key) for key in ("message", "Message", "originalMessage"))
-    message = next((text for text in texts if isinstance(text, str)), "")[:MAX_TEXT]
+    message = message_text(next((text for text in texts if isinstance(text, str)), ""))
     kind = _kind(named, message, body, status)
     overflow = read_overflow(message, {}) if kind is FailureKind.INVALID_REQUEST else None
     if overflow is not None and not overflow.of_answer:

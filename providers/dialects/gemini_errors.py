@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
-from providers.context import MAX_TEXT, Overflow, read_overflow
+from providers.context import Overflow, read_overflow
 from providers.dialects.openai_read import loaded
-from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, retry_after, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, kind_of_status, message_text, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
 _BY_NAME: Mapping[str, FailureKind] = {
@@ -98,8 +98,7 @@ def error_in(value: JsonValue) -> JsonObject | None:
 
 def failure_of(error: JsonObject, status: int | None = None, headers: Mapping[str, str] | None = None) -> Failure:
     """The failure that an error tells of; without a status it came inside a 2xx answer."""
-    message = error.get("message")
-    message = message[:MAX_TEXT] if isinstance(message, str) else ""
+    message = message_text(error.get("message"))
     kind = _kind(error, message, status)
     overflow = read_overflow(message, error) if kind is FailureKind.INVALID_REQUEST else None
     if overflow is not None and not overflow.of_answer:
@@ -160,7 +159,7 @@ def _violations(detail: JsonObject) -> Iterator[str]:
     for violation in violations if isinstance(violations, list) else ():
         field = violation.get("field") if isinstance(violation, dict) else None
         if isinstance(field, str):
-            yield field[:MAX_TEXT]
+            yield message_text(field)
 
 
 def _wait(error: JsonObject, message: str, headers: Mapping[str, str] | None) -> float | None:

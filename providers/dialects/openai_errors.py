@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from providers.context import MAX_TEXT, Overflow, read_overflow
+from providers.context import Overflow, read_overflow
 from providers.dialects.openai_read import loaded
-from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, message_text, retry_after, vet
 from providers.profiles import Profile
 from providers.rate_limits import asked_wait
 from providers.unified import JsonObject, JsonValue
@@ -157,7 +157,7 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     # Cloudflare numbers its errors.
     words = [str(word) for word in named if isinstance(word, str | int) and not isinstance(word, bool)]
     raw = _member(metadata, "raw")
-    message, evidence = _text(parsed, inner), raw if isinstance(raw, str) else ""
+    message, evidence = message_text(_text(parsed, inner)), message_text(raw)
     return _Facts(
         message,
         raw_code if isinstance(raw_code, str) else None,
@@ -165,7 +165,7 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
         next((number for number in statuses if isinstance(number, int) and 400 <= number < 600), None),
         tuple(words),
         evidence,
-        read_overflow(f"{message[:MAX_TEXT]} {evidence}", holder),
+        read_overflow(f"{message} {evidence}", holder),
         holder,
     )
 
@@ -219,7 +219,7 @@ def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:
 
 def _readings(profile: Profile, status: int | None, facts: _Facts) -> Iterable[FailureKind | None]:
     """What each sign says, the most telling first; None where it says nothing."""
-    text, overflow = f"{facts.message[:MAX_TEXT]} {facts.evidence[:MAX_TEXT]}", facts.overflow
+    text, overflow = f"{facts.message} {facts.evidence}", facts.overflow
     common = _of_words(_CODES, facts.words)
     yield _of_words(profile.error_codes, facts.words)
     yield next((kind for pattern, kind in profile.error_patterns if pattern.search(text)), None)

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 
 import orjson
 
-from providers.context import MAX_TEXT
 from providers.dialects.openai_read import loaded
-from providers.failure import OUR_WORDS, Failure, FailureKind, retry_after, vet
+from providers.failure import OUR_WORDS, Failure, FailureKind, message_text, retry_after, vet
 from providers.unified import JsonObject, JsonValue
 
 _BY_TYPE: Mapping[str, FailureKind] = {
@@ -75,7 +74,7 @@ def failure_in_frame(headers: Mapping[str, object], payload: bytes) -> Failure:
 
 def _failure(named: str, told: JsonObject, status: int | None, headers: Mapping[str, str]) -> Failure:
     texts = (told.get(name) for name in ("Message", "message"))
-    message = next((text for text in texts if isinstance(text, str)), "")[:MAX_TEXT]
+    message = message_text(next((text for text in texts if isinstance(text, str)), ""))
     kind = _BY_TYPE.get(named) or _BY_STATUS.get(status or 500)
     if kind is None:
         # Redirects are not followed, so one is an answer that makes no sense.

@@ -6,8 +6,9 @@ Source: botocore 1.44.5. Its own refreshing is not used: every fetch walks the c
 replaced in a file or taken back are noticed.
 """
 
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -36,6 +37,9 @@ _EXPIRED: Final = ("ExpiredToken", "UnrecognizedClient", "InvalidClientTokenId",
 """Beginnings of the error types by which AWS says 403 to keys that others could replace."""
 
 
+_ERROR: Final = re.compile(r"[A-Z][A-Za-z]{2,63}")
+"""A name of an error of AWS. Another word is not repeated: it is whatever answered in AWS's place."""
+
 _PREFIX: Final = "x-amz"
 
 
@@ -45,6 +49,10 @@ class AwsKeys:
 
     signer: Signer
     now: Callable[[], float] = time.time
+
+    def secrets(self) -> Sequence[SecretStr]:
+        """See Token."""
+        return self.signer.secrets
 
     def credential(self, sent: UpstreamRequest) -> Credential:
         """See Token."""
@@ -86,7 +94,8 @@ class AwsFetch:
             keys = found.get_frozen_credentials()
         except ClientError as error:
             code = error.response.get("Error", {}).get("Code")
-            raise Unobtainable(f"{error.operation_name} was answered with {code}") from None
+            told = code if isinstance(code, str) and _ERROR.fullmatch(code) else "an error"
+            raise Unobtainable(f"{error.operation_name} was answered with {told}") from None
         except (BotoCoreError, *ODD) as error:
             raise Unobtainable(type(error).__name__) from None
         token = SecretStr(keys.token) if keys.token else None

@@ -5,7 +5,8 @@ Never knows where a token comes from, and never shows one.
 
 import logging
 from asyncio import timeout
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,8 +36,15 @@ SETTLED = 60.0
 NO_CREDENTIAL = "The gateway has no valid credential for the upstream at the moment."
 
 
+RECENT = 4
+"""Tokens that are remembered: calls under way may carry one that has been replaced."""
+
+
 class Token(Protocol):
     """What was fetched: the means to make the credential of a call."""
+
+    def secrets(self) -> Sequence[SecretStr]:
+        """What of it no answer may repeat."""
 
     def credential(self, sent: UpstreamRequest) -> Credential:
         """The credential of one call, beside the target's own static headers."""
@@ -52,6 +60,10 @@ class Bearer:
 
     value: SecretStr
     headers: Mapping[str, SecretStr] = field(default_factory=dict)
+
+    def secrets(self) -> Sequence[SecretStr]:
+        """See Token."""
+        return (self.value,)
 
     def credential(self, sent: UpstreamRequest) -> Credential:
         """See Token."""
@@ -111,11 +123,16 @@ class Held:
         self._fetch = fetch
         self._clock = clock
         self._token: Token | None = None
+        self._recent: deque[Token] = deque(maxlen=RECENT)
         self._since = self._renew_at = self._until = 0.0
         self._renewal = Shared(self._renew)
         self._failures = Pause()
         self._refusals = Pause()
         self._log = logging.getLogger("dragoman")
+
+    def secrets(self) -> Sequence[SecretStr]:
+        """What of the latest tokens no answer may repeat."""
+        return [secret for token in self._recent for secret in token.secrets()]
 
     async def token(self) -> Token:
         """The token in use. Raises UpstreamError (AUTH) when there is none to be had."""
@@ -168,6 +185,7 @@ class Held:
             return
         self._failures.end()
         self._token, self._since = fetched.token, self._clock()
+        self._recent.append(fetched.token)
         self._until = self._since + fetched.lives
         self._renew_at = self._until - min(EARLY, EARLY_SHARE * fetched.lives)
 

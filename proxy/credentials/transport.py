@@ -3,11 +3,13 @@
 Never fetches a token itself, and never tries another deployment.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from pydantic import SecretStr
 
 from providers.auth import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from providers.dialect import Target, UpstreamRequest
@@ -44,6 +46,12 @@ class AuthorizedTransport:
         if source is None:
             return self._inner.open(request, request_id)
         return self._authorized(self._held.get(source) or self._new(source, request.target), request, request_id)
+
+    def secrets(self, target: Target) -> Sequence[SecretStr]:
+        """The tokens that a target's calls have carried lately; none where it has a key of its own."""
+        source = target.credential.source
+        held = None if source is None else self._held.get(source)
+        return () if held is None else held.secrets()
 
     async def _authorized(self, held: Held, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
         """The answer to a call with the token held, or, where that one was refused, with a newer one."""

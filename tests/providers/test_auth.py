@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from pydantic import SecretStr
 
-from providers.auth import MASK, AwsSource, Credential, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
+from providers.auth import AwsSource, Credential, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
+from providers.redaction import MASK
 
 SECRET = "sk-very-secret-value"
 OTHER = "another-secret-value"

@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from config.loader import load_text
-from providers.auth import MASK
 from providers.dialect import Target
 from providers.failure import Refusal
+from providers.redaction import MASK
 from providers.shape import Prepared
 from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
 from proxy.candidates import Candidates, prepared_for

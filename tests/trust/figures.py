@@ -223,7 +223,7 @@ FIGURES: Final = (
         "0",
         "C",
         Tests(("tests/security/test_canary.py",)),
-        Sabotage("proxy/dispatch.py", "conceal = target.credential.conceal", "conceal = str"),
+        Sabotage("proxy/dispatch.py", "return target.credential.conceal(text, fetched)", "return text"),
     ),
     Figure(
         "R28",

@@ -1,7 +1,7 @@
 """What tests of credentials share: tokens that are told apart, fetches that follow a script. Never a vendor."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -19,6 +19,10 @@ class Numbered:
     """A token that is told from the others by its number."""
 
     number: int
+
+    def secrets(self) -> Sequence[SecretStr]:
+        """See Token."""
+        return (SecretStr(f"{SECRET}-{self.number}"),)
 
     def credential(self, sent: UpstreamRequest) -> Credential:
         """See Token."""
