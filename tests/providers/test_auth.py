@@ -1,5 +1,6 @@
 """Credentials: the right header in clear, and no other way to the secret."""
 
+import base64
 import logging
 import re
 import traceback
@@ -9,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from providers.auth import AwsSource, Credential, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
-from providers.redaction import MASK
+from providers.redaction import MASK, piece_length
 
 SECRET = "sk-very-secret-value"
 OTHER = "another-secret-value"
@@ -66,7 +67,8 @@ def test_a_vendor_that_repeats_what_it_was_sent_is_not_quoted(credential: Creden
 @pytest.mark.parametrize("cut", range(8, len(SECRET)))
 def test_half_a_key_before_an_ellipsis_is_a_key(cut: int) -> None:
     assert BEARER.conceal(f"no {SECRET[:cut]}…") == f"no {MASK}…"
-    assert BEARER.conceal(f"no {SECRET[:cut]}.") == f"no {SECRET[:cut]}."
+    shown = MASK if cut >= piece_length(SECRET) else SECRET[:cut]
+    assert BEARER.conceal(f"no {SECRET[:cut]}.") == f"no {shown}."
 
 
 def test_of_secrets_within_each_other_the_longer_goes_first() -> None:
@@ -76,6 +78,31 @@ def test_of_secrets_within_each_other_the_longer_goes_first() -> None:
 
 def test_a_secret_that_could_be_any_word_stays() -> None:
     assert Credential("bearer", key=SecretStr("key")).conceal("bad key") == "bad key"
+
+
+def test_what_was_fetched_is_concealed_as_well() -> None:
+    assert Credential().conceal("no opaque-token", [SecretStr("opaque-token")]) == f"no {MASK}"
+
+
+def test_a_scheme_before_a_static_value_does_not_hide_it() -> None:
+    basic = base64.b64encode(b"gateway:swordfish9").decode()
+    credential = Credential(static={"X-A": SecretStr("Token abcd1234"), "X-B": SecretStr(f"Basic {basic}")})
+    assert credential.conceal(f"<abcd1234><{basic}><swordfish9><gateway>") == f"<{MASK}><{MASK}><{MASK}><gateway>"
+    broken = Credential(static={"X-B": SecretStr("Basic no-base64")})
+    assert broken.conceal("no-base64") == MASK
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hidden"),
+    [("X-Region", "eu", False), ("X-Stage", "prod", False), ("X-Api-Key", "prod", True), ("X-Stage", "pr0d", True)],
+)
+def test_a_short_word_is_a_secret_only_under_a_name_that_says_so(name: str, value: str, hidden: bool) -> None:
+    credential = Credential(static={name: SecretStr(value)})
+    assert credential.conceal(f"in {value} now") == (f"in {MASK} now" if hidden else f"in {value} now")
+
+
+def test_the_secrets_of_a_source_are_concealed() -> None:
+    assert Credential(source=OIDC).conceal(f"bad {SECRET}") == f"bad {MASK}"
 
 
 OIDC = OidcSource("https://id.example/token", "gateway", SecretStr(SECRET), "a b", allow_private=True)

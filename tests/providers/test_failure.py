@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from providers.failure import (
     MAX_MESSAGE,
+    MAX_READ,
     OUR_WORDS,
     VERDICTS,
     Failure,
@@ -15,6 +16,7 @@ from providers.failure import (
     Refusal,
     UpstreamError,
     kind_of_status,
+    message_text,
     retry_after,
     vet,
 )
@@ -231,3 +233,10 @@ def test_a_status_means_what_the_vendor_says_of_it_or_what_its_class_does(
 ) -> None:
     known = {429: FailureKind.RATE_LIMITED, 503: FailureKind.BUSY}
     assert kind_of_status(status, known) is kind
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("x", "x"), (None, ""), (7, ""), (["x"], ""), ("x" * 9000, "x" * MAX_READ)]
+)
+def test_of_a_vendor_s_text_so_much_is_read(value: object, text: str) -> None:
+    assert message_text(value) == text

@@ -152,3 +152,8 @@ def test_a_signer_shows_no_key() -> None:
     made = signer(token="session-canary")
     shown = repr(made) + str(made) + repr(made.headers("GET", f"{HOST}/", {}, b"", MOMENT))
     assert not [secret for secret in (SECRET, "session-canary") if secret in shown]
+
+
+@pytest.mark.parametrize(("token", "secrets"), [(None, [SECRET]), ("session", [SECRET, "session"])])
+def test_what_must_not_be_repeated_is_the_key_and_the_token(token: str | None, secrets: list[str]) -> None:
+    assert [each.get_secret_value() for each in signer(token=token).secrets] == secrets

@@ -194,6 +194,14 @@ def test_a_profile_that_does_not_exist() -> None:
 
 
 @pytest.mark.usefixtures("keys_in_environment")
+async def test_a_word_that_is_no_error_of_aws_is_not_repeated(services: Services, vendor: FakeVendor) -> None:
+    body = f"<ErrorResponse><Error><Code>{SECRET}</Code></Error></ErrorResponse>".encode()
+    vendor.default = body_answer(403, body, [("content-type", "text/xml")])
+    source = AwsSource("bedrock", "eu-central-1", role_arn=ROLE)
+    assert await asyncio.to_thread(reason, source) == "AssumeRole was answered with an error"
+
+
+@pytest.mark.usefixtures("keys_in_environment")
 async def test_a_role_that_is_denied(services: Services, vendor: FakeVendor) -> None:
     body = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>canary</Message></Error></ErrorResponse>"
     vendor.default = body_answer(403, body, [("content-type", "text/xml")])

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
-from proxy.credentials.held import DEADLINE, LONGEST_PAUSE, Bearer, Fetched, Held, Pause, Token
+from proxy.credentials.held import DEADLINE, LONGEST_PAUSE, RECENT, Bearer, Fetched, Held, Pause, Token
 from tests.proxy.credentials.kit import SECRET, Fetches, Numbered, Outcome, bearer
 from tests.proxy.door import call
 from tests.proxy.virtual_time import run
@@ -89,6 +89,18 @@ def test_a_token_whose_end_is_past_is_waited_for() -> None:
         assert now() == HOUR + 2
 
     assert played(scene, HOUR) == [0, HOUR + 1]
+
+
+def test_the_last_tokens_are_remembered_for_those_who_must_not_repeat_them() -> None:
+    async def scene(held: Held) -> None:
+        assert list(held.secrets()) == []
+        for number in range(1, RECENT + 3):
+            await held.token()
+            await until(number * (HOUR + 1))
+        told = [secret.get_secret_value() for secret in held.secrets()]
+        assert told == [f"{SECRET}-{number}" for number in range(3, RECENT + 3)]
+
+    played(scene, HOUR)
 
 
 def test_a_call_that_gives_up_leaves_the_fetch_to_the_others() -> None:

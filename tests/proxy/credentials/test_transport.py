@@ -113,6 +113,15 @@ async def test_a_token_is_fetched_once_and_put_on_every_call_beside_the_target_s
         assert made.provider.vendor.requests[-1].header("x-org") == "acme"
 
 
+async def test_the_tokens_that_calls_carried_are_known_for_their_target_alone() -> None:
+    async with rig() as made:
+        sent = made.provider.call()
+        assert list(made.transport.secrets(sent.target)) == []
+        await made.status(sent)
+        assert [each.get_secret_value() for each in made.transport.secrets(sent.target)] == ["token-1"]
+        assert list(made.transport.secrets(TARGET)) == []
+
+
 async def test_a_hundred_calls_at_once_cause_one_fetch() -> None:
     async with rig() as made:
         go = asyncio.Event()
