@@ -80,14 +80,16 @@ generated-files:
 	@echo $(GENERATED)
 
 # Hashed, and resolved for every supported Python and platform at once.
-COMPILE := uv pip compile pyproject.toml --group build --universal --python-version 3.11 --generate-hashes --upgrade \
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --upgrade \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --quiet
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv"; exit 1; }
-	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --constraint requirements.lock --extra aws --extra azure --extra gcp --extra redis \
+	$(COMPILE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) pyproject.toml --constraint requirements.lock --extra aws --extra azure --extra gcp --extra redis \
 		--output-file requirements-clouds.lock
-	$(COMPILE) --constraint requirements-clouds.lock --all-extras --output-file requirements-dev.lock
+	$(COMPILE) --group build --constraint requirements-clouds.lock --output-file requirements-build.lock
+	$(COMPILE) pyproject.toml --group build --constraint requirements-clouds.lock --constraint requirements-build.lock \
+		--all-extras --output-file requirements-dev.lock
 
 # From the lock alone: equal locks give equal bytes.
 sbom: $(VENV)/.dev
@@ -106,9 +108,9 @@ $(VENV)/.created:
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-$(VENV)/.runtime: requirements.lock pyproject.toml $(VENV)/.created
+$(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml $(VENV)/.created
 	@echo "Installing the gateway and what it needs into $(VENV)"
-	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --require-hashes -r requirements.lock -r requirements-build.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 

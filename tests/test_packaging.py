@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "providers", "proxy")
 RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson", "jsonschema-rs"}
 RUNTIME_LOCK, CLOUDS_LOCK, DEV_LOCK = LOCKS = ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock")
+BUILD_LOCK = "requirements-build.lock"
 CLOUDS = ("aws", "azure", "gcp", "redis")
 """The extras that fetch credentials, and what processes share: the second lock holds them beside the runtime's."""
 
@@ -73,16 +74,24 @@ def test_the_installed_metadata_is_that_of_this_checkout() -> None:
 def test_what_builds_the_wheel_is_locked() -> None:
     declared = project()
     assert declared["dependency-groups"]["build"] == declared["build-system"]["requires"]
-    assert {name_of(requirement) for requirement in declared["build-system"]["requires"]} <= locked(RUNTIME_LOCK).keys()
+    assert {name_of(requirement) for requirement in declared["build-system"]["requires"]} <= locked(BUILD_LOCK).keys()
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+def test_nothing_that_only_builds_the_wheel_is_installed_to_run_it() -> None:
+    build = locked(BUILD_LOCK)
+    assert locked(RUNTIME_LOCK).keys() & build.keys() == set()
+    assert {"hatchling", "pluggy", "pathspec", "trove-classifiers"} & locked(CLOUDS_LOCK).keys() == set()
+    # The tests build wheels, with the same versions.
+    assert {name: locked(DEV_LOCK).get(name) for name in build} == build
+
+
+@pytest.mark.parametrize("lock", [*LOCKS, BUILD_LOCK])
 def test_a_lock_holds_what_is_declared_with_hashes_and_names_no_host(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     pins = re.findall(r"^[a-z0-9._-]+==.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)*", text, re.MULTILINE)
     assert pins
     assert [pin.splitlines()[0] for pin in pins if "--hash=" not in pin] == []
-    assert locked(lock).keys() >= RUNTIME
+    assert lock == BUILD_LOCK or locked(lock).keys() >= RUNTIME
     assert re.findall(r"://|^\s*-(?!-hash)|@ ", text, re.MULTILINE) == []
 
 

@@ -5,13 +5,16 @@ import subprocess
 import sys
 import sysconfig
 from configparser import ConfigParser
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from proxy.upstream import address_allowed
 from tests.security.floor import ROOT
+from tests.security.test_addresses import forms
 
 DEPLOY = ROOT / "deploy"
 KNOWN_HOOKS = {
@@ -78,6 +81,29 @@ def test_the_same_source_makes_the_same_wheel(tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
+PINNED = re.compile(r"[a-z/]+:[\w.-]+@sha256:[0-9a-f]{64}")
+"""An image by its digest, with the tag that says what it is."""
+
+
+def test_base_images_are_pinned_by_digest() -> None:
+    text = (DEPLOY / "Dockerfile").read_text("utf-8")
+    (base,) = re.findall(r"^ARG PYTHON=(.*)$", text, re.MULTILINE)
+    assert PINNED.fullmatch(base)
+    assert {line.split()[0] for line in re.findall(r"^FROM (.*)$", text, re.MULTILINE)} == {"${PYTHON}"}
+    services = one(DEPLOY / "compose.yaml")["services"]
+    bought = [service["image"] for service in services.values() if "build" not in service]
+    assert [image for image in bought if not PINNED.fullmatch(image)] == []
+    assert len(bought) == 1
+
+
+def test_nothing_that_builds_or_installs_is_left_in_the_image() -> None:
+    stages = (DEPLOY / "Dockerfile").read_text("utf-8").split("\nFROM ")
+    assert "-r requirements-build.lock" in stages[1]
+    assert "/opt/dragoman/bin/python install --no-deps --no-index /wheels" in stages[1]
+    assert re.findall(r"requirements|pip install|pip wheel|/wheels", stages[2]) == []
+    assert "rm -rf /usr/local/bin/pip*" in stages[2]
+
+
 def test_the_image_trusts_no_working_directory_and_keeps_its_assertions() -> None:
     text = (DEPLOY / "Dockerfile").read_text("utf-8")
     assert "PYTHONSAFEPATH=1" in text
@@ -112,14 +138,114 @@ def test_the_composed_container_has_none_either() -> None:
     assert [port for port in service["ports"] if not port.startswith("127.0.0.1:")] == []
 
 
+def test_prometheus_has_none_either_and_takes_no_more_than_a_gateway_says() -> None:
+    service = one(DEPLOY / "compose.yaml")["services"]["prometheus"]
+    assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert {"mem_limit", "pids_limit"} <= service.keys()
+    assert all(mount.endswith(":ro") for mount in service["volumes"])
+    assert [port for port in service["ports"] if not port.startswith("127.0.0.1:")] == []
+    (scrape,) = one(DEPLOY / "prometheus" / "prometheus.yml")["scrape_configs"]
+    limits = {"body_size_limit", "sample_limit", "label_limit", "label_name_length_limit", "label_value_length_limit"}
+    assert limits <= scrape.keys()
+    assert scrape["follow_redirects"] is False
+    assert "basic_auth" not in scrape
+    assert scrape["authorization"].keys() == {"credentials_file"}
+
+
+def policy() -> dict[str, Any]:
+    """The network policy of the pods."""
+    found: dict[str, Any] = one(DEPLOY / "kubernetes" / "networkpolicy.yaml")["spec"]
+    return found
+
+
+def may_call(address: str, port: int) -> bool:
+    """Whether the policy lets the pods call an address outside the cluster."""
+    for rule in policy()["egress"]:
+        ports = {each["port"] for each in rule["ports"]}
+        for peer in rule["to"]:
+            block = peer.get("ipBlock")
+            if block is None or port not in ports:
+                continue
+            inside = [ip_network(block["cidr"]), *map(ip_network, block.get("except", []))]
+            if [network for network in inside if ip_address(address) in network] == inside[:1]:
+                return True
+    return False
+
+
+def test_the_pods_may_call_vendors_and_no_metadata_and_nobody_inside() -> None:
+    pods = one(DEPLOY / "kubernetes" / "deployment.yaml")["spec"]["template"]["metadata"]["labels"]
+    assert policy()["podSelector"] == {"matchLabels": pods}
+    assert policy()["policyTypes"] == ["Ingress", "Egress"]
+    for vendor in ("104.18.7.192", "2606:4700::6812:7c0", "64:ff9b::8.8.8.8"):
+        assert may_call(vendor, 443)
+        assert not may_call(vendor, 80)
+        assert not may_call(vendor, 6379)
+    for inner in ("169.254.169.254", "168.63.129.16"):
+        assert [form for form in forms(inner).values() if may_call(form, 443) and address_allowed(form, True)] == []
+        assert not may_call(inner, 443)
+        assert not may_call(f"64:ff9b::{inner}", 443)
+    for inside in ("10.0.0.1", "172.20.0.1", "192.168.1.1", "100.64.0.1", "127.0.0.1", "fd00:ec2::254", "fe80::1"):
+        assert not may_call(inside, 443)
+
+
+def test_nobody_but_prometheus_reaches_the_admin_port_of_the_pods() -> None:
+    open_ports = [port["port"] for rule in policy()["ingress"] if "from" not in rule for port in rule["ports"]]
+    assert open_ports == ["http"]
+    (admin,) = [rule for rule in policy()["ingress"] if "from" in rule]
+    assert [port["port"] for port in admin["ports"]] == ["admin"]
+    # One peer with both selectors: two peers would be either of them.
+    (peer,) = admin["from"]
+    assert peer.keys() == {"namespaceSelector", "podSelector"}
+    (container,) = one(DEPLOY / "kubernetes" / "deployment.yaml")["spec"]["template"]["spec"]["containers"]
+    assert {port["name"] for port in container["ports"]} == {"http", "admin"}
+
+
+HARDENED = (
+    "DynamicUser",
+    "LockPersonality",
+    "MemoryDenyWriteExecute",
+    "NoNewPrivileges",
+    "PrivateDevices",
+    "PrivateIPC",
+    "PrivateTmp",
+    "PrivateUsers",
+    "ProtectClock",
+    "ProtectControlGroups",
+    "ProtectHome",
+    "ProtectHostname",
+    "ProtectKernelLogs",
+    "ProtectKernelModules",
+    "ProtectKernelTunables",
+    "RemoveIPC",
+    "RestrictNamespaces",
+    "RestrictRealtime",
+    "RestrictSUIDSGID",
+)
+
+
 def test_the_service_has_none_either() -> None:
     unit = ConfigParser(interpolation=None, strict=False)
     unit.read(DEPLOY / "systemd" / "dragoman.service", encoding="utf-8")
     service = unit["Service"]
     assert service["CapabilityBoundingSet"] == ""
-    assert {service[name] for name in ("DynamicUser", "NoNewPrivileges", "PrivateTmp", "PrivateDevices")} == {"yes"}
-    assert service["ProtectSystem"] == "strict"
+    assert [name for name in HARDENED if service.get(name) != "yes"] == []
+    assert (service["ProtectSystem"], service["ProtectProc"], service["ProcSubset"]) == ("strict", "invisible", "pid")
+    assert (service["UMask"], service["SystemCallArchitectures"]) == ("0077", "native")
     assert [name for name in ("MemoryMax", "TasksMax", "SystemCallFilter") if not service.get(name)] == []
+    text = (DEPLOY / "systemd" / "dragoman.service").read_text("utf-8")
+    denied = {address for line in re.findall(r"^IPAddressDeny=(.*)$", text, re.MULTILINE) for address in line.split()}
+    assert {"169.254.169.254", "fd00:ec2::254", "fd20:ce::254", "100.100.100.200"} <= denied
+    assert [address for address in denied if address_allowed(address, True)] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory that cannot be written and run is Linux's")
+def test_the_gateway_runs_where_memory_is_never_both_written_and_run() -> None:
+    # What MemoryDenyWriteExecute does; older kernels than 6.3 do not know it and let everything pass.
+    deny = "import ctypes, os, sys; ctypes.CDLL(None).prctl(65, 1, 0, 0, 0); os.execv(sys.executable, sys.argv[1:])"
+    demo = [sys.executable, "-m", "proxy", "demo", "--once"]
+    done = subprocess.run([sys.executable, "-c", deny, *demo], cwd=ROOT, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])

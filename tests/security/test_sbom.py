@@ -77,8 +77,10 @@ def test_what_runs_is_what_is_listed_as_required() -> None:
 
 
 def test_what_only_builds_it_is_listed_apart() -> None:
-    only = {name: version for name, version in installed("hatchling").items() if name not in runtime()}
-    assert differences(listed(), "excluded", only) == []
+    assert {each["scope"] for each in listed()["components"]} == {"required"}
+    made = listed((ROOT / "requirements-build.lock").read_text("utf-8"))
+    assert {each["scope"] for each in made["components"]} == {"excluded"}
+    assert differences(made, "excluded", installed("hatchling")) == []
 
 
 def test_a_package_that_was_slipped_in_shows() -> None:
