@@ -104,3 +104,15 @@ def test_every_endpoint_of_every_surface_can_be_reached() -> None:
         for endpoint in surface.endpoints:
             route = ROUTER.resolve(endpoint.path)
             assert (route.surface, route.action(endpoint.method)) == (surface, endpoint.action)
+
+
+@pytest.mark.parametrize("path", ["/v1%2Fcompletions", "/v1/chat%2Fcompletions", "%2Fv1/models", "/v1/models%2Fa/b"])
+def test_an_escaped_slash_separates_nothing(path: str) -> None:
+    assert ROUTER.resolve(path).methods == {}
+
+
+@pytest.mark.parametrize(
+    ("tail", "name"), [("a%2Fb", "a/b"), ("a/b%2Fc", "a/b/c"), ("a%252Fb", "a%2Fb"), ("a%25", "a%")]
+)
+def test_in_a_model_s_name_it_is_a_slash_decoded_once(tail: str, name: str) -> None:
+    assert ROUTER.resolve(f"/v1/models/{tail}").tail == name

@@ -4,7 +4,7 @@ import pytest
 
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.load import IDLE, Load
-from proxy.routing import MOST_COMPARED, Plan, Step, allowed, nearest, plan, visible
+from proxy.routing import MOST_COMPARED, Plan, Step, allowed, knows, nearest, plan, visible
 from proxy.snapshot import ANYONE, Team
 from tests.proxy.loads import Told
 from tests.proxy.tables import digest_of, snapshot
@@ -338,3 +338,12 @@ def test_every_name_of_the_list_can_be_asked_for() -> None:
     for team in (ANYONE, SEARCH, NARROW, NONE):
         for name in visible(TABLE, team):
             assert targets(name, team)
+
+
+def test_a_team_knows_of_the_models_behind_its_routes_and_of_those_of_its_deployments() -> None:
+    assert knows(TABLE, SEARCH, "azure-eu/gpt")
+    assert knows(TABLE, NONE, "openai/gpt")
+    assert knows(TABLE, NONE, "openai/gpt/default")
+    assert not knows(TABLE, NONE, "azure-eu/gpt")
+    assert not knows(TABLE, SEARCH, "azure-eu/ordered")
+    assert not knows(TABLE, SEARCH, "nothing")
