@@ -62,7 +62,8 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) ->
         return _route_plan(snapshot, team, route, name, "team route", load)
     route = snapshot.routes.get(name)
     if route is not None:
-        _permit(snapshot, team, name, name, name)
+        if not covered(team, name):
+            raise _unavailable(snapshot, team, name, name, model_hidden)
         return _route_plan(snapshot, team, route, name, "route", load)
     found = _find(snapshot, name)
     canonical = name
@@ -73,7 +74,8 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) ->
         steps = (Step("default vendor", vendor),)
     if found is None:
         raise _unavailable(snapshot, team, name, name, model_not_found)
-    _permit(snapshot, team, name, canonical, found.model.name)
+    if not _granted(snapshot, team, found, canonical):
+        raise _unavailable(snapshot, team, name, canonical, model_hidden)
     targets = tuple(_ordered(found, load))
     return Plan(name, found.label, targets, False, (*steps, Step(found.rule, canonical)))
 
@@ -160,9 +162,18 @@ def _expand_member(snapshot: Snapshot, team: Team, name: str, load: Load, steps:
         yield from _ordered(found, load)
 
 
-def _permit(snapshot: Snapshot, team: Team, asked: str, canonical: str, model: str) -> None:
-    if not (allowed(team, canonical) or allowed(team, model)):
-        raise _unavailable(snapshot, team, asked, canonical, model_hidden)
+def _granted(snapshot: Snapshot, team: Team, found: _Found, name: str) -> bool:
+    """Whether the allow list grants what `name` was found to be.
+
+    A deployment is also granted with its model. Under a `vendor/*` row the words before a deployment may name something
+    else of the table, and a grant of that is none of the row's model.
+    """
+    if allowed(snapshot, team, name):
+        return True
+    if found.deployment is None or not allowed(snapshot, team, found.model.name):
+        return False
+    whole = _find(snapshot, found.model.name)
+    return whole is not None and (whole.label, whole.deployment) == (found.label, None)
 
 
 def _unavailable(
@@ -181,7 +192,7 @@ def knows(snapshot: Snapshot, team: Team, name: str) -> bool:
     for pattern in team.allow:
         if pattern.rpartition("/")[0] == name and (found := _find(snapshot, pattern)) and found.deployment:
             return True
-    routes = [*team.routes.values(), *(route for each, route in snapshot.routes.items() if allowed(team, each))]
+    routes = [*team.routes.values(), *(route for each, route in snapshot.routes.items() if covered(team, each))]
     return any(
         name in (target.name, f"{target.vendor}/{target.model}")
         for route in routes
@@ -196,10 +207,18 @@ def _behind(snapshot: Snapshot, team: Team, route: Route) -> Iterator[Target]:
         yield from _named(snapshot, names, IDLE)
 
 
-def allowed(team: Team, name: str) -> bool:
-    """Whether the team's allow list covers a name. A deployment is also granted with its model, which the caller asks
-    for: model names hold slashes, so what begins with a granted name may be another model."""
-    return any(covers(pattern, name) for pattern in team.allow)
+def allowed(snapshot: Snapshot, team: Team, name: str) -> bool:
+    """Whether the allow list covers the name of a model or of a deployment. A name that is also a route's is a grant of
+    the route, which hides the model."""
+    return any(
+        covers(pattern, name) and (pattern != name or (name not in snapshot.routes and name not in team.routes))
+        for pattern in team.allow
+    )
+
+
+def covered(team: Team, route: str) -> bool:
+    """Whether the allow list covers the name of a route."""
+    return any(covers(pattern, route) for pattern in team.allow)
 
 
 def covers(pattern: str, name: str) -> bool:
@@ -210,13 +229,15 @@ def covers(pattern: str, name: str) -> bool:
 def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
     """Every name the team may ask for, as the models list shows them: routes first, wildcard rows left out."""
     names = dict.fromkeys(team.routes)
-    names.update(dict.fromkeys(name for name in snapshot.routes if allowed(team, name)))
+    names.update(dict.fromkeys(name for name in snapshot.routes if covered(team, name)))
     for model in snapshot.models.values():
-        whole = allowed(team, model.name)
+        whole = allowed(snapshot, team, model.name)
         if whole:
             names[model.name] = None
         if len(model.targets) > 1 or not whole:
-            names.update(dict.fromkeys(target.name for target in model.targets if whole or allowed(team, target.name)))
+            names.update(
+                dict.fromkeys(target.name for target in model.targets if whole or allowed(snapshot, team, target.name))
+            )
     return tuple(names)
 
 

@@ -12,7 +12,7 @@ from proxy.commands.team import find_team
 from proxy.load import IDLE
 from proxy.policies import WEIGHED
 from proxy.reload import Source
-from proxy.routing import allowed, plan
+from proxy.routing import allowed, covered, plan
 from proxy.snapshot import FALLBACKS, WILDCARD, Route, Snapshot, Team
 from proxy.terminal import Ink, paint
 
@@ -32,7 +32,7 @@ def routes(source: Source, team: str | None) -> int:
     asking = find_team(snapshot, team)
     teams = tuple(snapshot.teams.values()) if team is None else (asking,)
     shared = {
-        name: each for name, each in snapshot.routes.items() if allowed(asking, name) and name not in asking.routes
+        name: each for name, each in snapshot.routes.items() if covered(asking, name) and name not in asking.routes
     }
     print_models([*model_rows(snapshot, asking), *wildcard_rows(snapshot, asking)])
     own = [row for each in teams for row in route_rows(snapshot, each, each.routes, each.name)]
@@ -50,12 +50,12 @@ def model_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
     """A row for each deployment the team may reach by a model's name, or only by the deployment's own; its settings are
     those that hold for the team."""
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
-        whole = allowed(team, model.name)
+        whole = allowed(snapshot, team, model.name)
         policy = model.policy if len(model.targets) > 1 else NONE
         for target in model.targets:
             if whole:
                 yield _row(team, model.name, policy, target)
-            elif allowed(team, target.name):
+            elif allowed(snapshot, team, target.name):
                 yield _row(team, target.name, NONE, target)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.load import IDLE, Load
-from proxy.routing import MOST_COMPARED, Plan, Step, allowed, knows, nearest, plan, visible
+from proxy.routing import MOST_COMPARED, Plan, Step, allowed, covered, covers, knows, nearest, plan, visible
 from proxy.snapshot import ANYONE, Team
 from tests.proxy.loads import Told
 from tests.proxy.tables import digest_of, snapshot
@@ -305,12 +305,22 @@ def test_through_the_default_vendor_the_whole_name_must_be_granted() -> None:
         ("a/b", "a/b", True),
         ("a/b", "a/bc", False),
         ("a/b/c", "a/b", False),
-        ("fast", "fast", True),
-        ("fast", "faster", False),
+        ("quick", "quick", True),
+        ("quick", "quicker", False),
     ],
 )
 def test_a_pattern_grants_a_name_a_vendor_or_everything(pattern: str, name: str, expected: bool) -> None:
-    assert allowed(Team("t", (pattern,), {}), name) is expected
+    assert covers(pattern, name) is expected
+    team = Team("t", (pattern,), {})
+    assert covered(team, name) is expected
+    assert allowed(TABLE, team, name) is expected
+
+
+def test_a_name_that_is_a_route_s_grants_the_route_and_not_the_model_it_hides() -> None:
+    team = Team("t", ("openai/alias",), {})
+    assert covered(team, "openai/alias")
+    assert not allowed(TABLE, team, "openai/alias")
+    assert not allowed(TABLE, Team("t", ("openai/gpt",), {"openai/gpt": TABLE.routes["fast"]}), "openai/gpt")
 
 
 def test_the_list_shows_what_may_be_asked_for_routes_first_and_no_wildcard() -> None:
