@@ -271,8 +271,8 @@ class Team(Section):
     )
     models: list[AllowedName] = Field(
         default=[],
-        description="Names the team may ask for: *, vendor/*, a model with its deployments, one deployment, or a route. "
-        "A name grants what a request for it reaches. None unless listed.",
+        description="Names the team may ask for: *, vendor/*, a model with its deployments, a deployment, or a route. "
+        "Each grants what a request for it reaches. None unless listed.",
     )
     routes: dict[RouteName, Route] = Field(
         default={},

@@ -32,6 +32,8 @@ class FailureKind(StrEnum):
     SERVER = "server"
     TRUNCATED = "truncated"
     MALFORMED = "malformed"
+    NONCONFORMING = "nonconforming"
+    TOO_LARGE = "too_large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,14 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.SERVER: Verdict(502, "server_error", "upstream_error", True, True, True, True),
     FailureKind.TRUNCATED: Verdict(502, "server_error", "upstream_error", True, False, True, True),
     FailureKind.MALFORMED: Verdict(502, "server_error", "malformed_upstream", True, False, True, False),
+    # The model's answer breaks what the request asked of it: a client can ask for what no answer keeps.
+    FailureKind.NONCONFORMING: Verdict(502, "server_error", "malformed_upstream", True, True, False, True),
+    # One request for more than a whole minute's tokens: others still have theirs.
+    FailureKind.TOO_LARGE: Verdict(429, "requests", "rate_limit_exceeded", True, False, False, False),
 }
 
 MAYBE_EXECUTED: frozenset[FailureKind] = frozenset(
-    {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.MALFORMED}
+    {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.MALFORMED, FailureKind.NONCONFORMING}
 )
 """Kinds after which an answer may have been generated, and may be billed, unless `Failure.unsent` rules that out. The
 others say that the vendor was not reached or would not have the request."""
@@ -121,6 +127,14 @@ class Refusal(Exception):
         self.param = param
         self.message = message
         self.code = code
+
+
+AGAINST_ALL = frozenset(
+    {kind for kind, verdict in VERDICTS.items() if verdict.counts_against}
+    | {FailureKind.RATE_LIMITED, FailureKind.QUOTA}
+)
+"""Kinds after which a deployment is left alone, for everybody. Statuses and codes give them; a text does only where it
+is a fixed sentence of the vendor's from its first word to its last: vendors quote what clients sent them."""
 
 
 OUR_WORDS: Mapping[FailureKind, str] = {

@@ -14,7 +14,7 @@ from typing import Literal
 import yaml
 from pydantic import ValidationError
 
-from providers.failure import FailureKind
+from providers.failure import AGAINST_ALL, FailureKind
 from providers.guided import STYLES
 from providers.profile_rows import (
     AtWindow,
@@ -275,6 +275,16 @@ def _read(place: str, row: JsonObject) -> ProfileRow:
     return read
 
 
+def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[tuple[re.Pattern[str], FailureKind]]:
+    """The messages that mean something else than their status. Raises ValueError for a part of one that would have a
+    deployment left alone: a client's words that the vendor quotes may have it too."""
+    for text, kind in patterns.items():
+        compiled = _pattern(f"{name}.errors.patterns", text, re.IGNORECASE)
+        if kind in AGAINST_ALL and not (text.startswith("^") and text.endswith("$")):
+            raise ValueError(f"{name}.errors.patterns: {text} must match the whole message to mean {kind.value}")
+        yield compiled, kind
+
+
 def _pattern(place: str, text: JsonValue, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     if not isinstance(text, str):
         raise ProfileError(f"{place}: must be a pattern")
@@ -332,10 +342,7 @@ def _built(
         body=MappingProxyType(dict(row.body)),
         error_codes=MappingProxyType(dict(row.errors.codes)),
         error_statuses=MappingProxyType(dict(row.errors.statuses)),
-        error_patterns=tuple(
-            (_pattern(f"{name}.errors.patterns", text, re.IGNORECASE), kind)
-            for text, kind in row.errors.patterns.items()
-        ),
+        error_patterns=tuple(_error_patterns(name, row.errors.patterns)),
         silent_statuses=MappingProxyType(dict(row.errors.silent)),
         error_text=None if text is None else _pattern(f"{name}.errors.text", text),
         overrides=overrides,

@@ -44,12 +44,16 @@ async def prepared_off_loop(
 
 
 class Candidates:
-    """What is left of a plan. The first is asked whatever its turn took; the others only if they may be by then."""
+    """What is left of a plan. The first is asked whatever its turn took; the others only if they may be by then.
 
-    __slots__ = ("_healths", "_left", "_prepare")
+    `tenant` is that of `Team.tenant`.
+    """
 
-    def __init__(self, healths: Healths, prepare: Prepare) -> None:
+    __slots__ = ("_healths", "_left", "_prepare", "_tenant")
+
+    def __init__(self, healths: Healths, tenant: str, prepare: Prepare) -> None:
         self._healths = healths
+        self._tenant = tenant
         self._prepare = prepare
         self._left: deque[Target] = deque()
 
@@ -60,7 +64,7 @@ class Candidates:
 
     async def first(self, plan: Plan, now: float) -> Prepared:
         """The best target that may be asked and can honour the request. Raises GatewayError when there is none."""
-        arranged = self._healths.arrange(plan.label, plan.targets, now)
+        arranged = self._healths.arrange(plan.label, plan.targets, now, self._tenant)
         self._left.extend(arranged.ready)
         first: Refusal | None = None
         while self._left:
@@ -86,7 +90,7 @@ class Candidates:
         """The next that may be asked now and can honour the request; None when none is left."""
         while self._left:
             target = self._left.popleft()
-            if not self._healths.of(target).admits(now):
+            if not self._healths.of(target).admits(now, self._tenant):
                 continue
             try:
                 return await self._prepare(target)

@@ -42,6 +42,10 @@ _TOO_MUCH = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, Failure
 """Failures that say that a deployment has more to do than it can."""
 
 
+_SHORTENED = frozenset({Phase.TOTAL, Phase.TRY})
+"""Limits that follow the client's wish where that is less than the operator's."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """One request on its way to an answer. `total` is its whole deadline in seconds, under which `clock` runs;
@@ -56,6 +60,11 @@ class Job:
     total: float
     hurried: bool = False
     heavy: bool = False
+
+    def impatient(self, phase: Phase, elapsed: float, target: Target) -> bool:
+        """Whether a try that ended after `elapsed` seconds did so for the client's patience alone: by a limit that the
+        client shortened, before the operator's own for one try was over. That says nothing of the deployment."""
+        return self.hurried and phase in _SHORTENED and elapsed < target.timeouts.total
 
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
@@ -93,7 +102,7 @@ class Dispatcher:
         self.deployments.keep(snapshot.targets())
         names = {*snapshot.models, *(f"{vendor}/*" for vendor in snapshot.wildcards), *snapshot.routes}
         names.update(*(team.routes for team in snapshot.teams.values()))
-        self.budgets.keep(names)
+        self.budgets.keep(names, {"", *snapshot.teams})
         self.load.keep(names)
 
     async def whole(self, job: Job) -> tuple[Prepared, Completion]:
@@ -151,18 +160,21 @@ class Dispatcher:
         record.attempts.append(attempt)
         record.price, record.max_tokens = target.price, None
         record.emulated, record.dropped = prepared.emulated, prepared.dropped
-        trial = self.deployments.healths.of(target).begin(attempt.started, answer)
+        trial = self.deployments.healths.of(target).begin(attempt.started, answer, job.team.tenant)
         self.metrics.inflight(attempt.deployment, 1)
         try:
             yield trial
         except UpstreamError as error:
-            error.failure = _unquoted(error.failure, target, self._secrets)
+            error.failure = _unquoted(_attributed(error.failure, job.request), target, self._secrets)
             self._failed(target, attempt, trial, bulkhead, error.failure)
             raise
         except DeadlinePassed as late:
             # Of this try alone: being late is an upstream's failure like others.
             failure = Failure(FailureKind.TIMEOUT, late.message)
-            self._failed(target, attempt, trial, bulkhead, failure)
+            if job.impatient(late.phase, self.clock() - attempt.started, target):
+                _note(attempt, failure)
+            else:
+                self._failed(target, attempt, trial, bulkhead, failure)
             raise UpstreamError(failure) from None
         except (asyncio.CancelledError, ConnectionError):
             # The upstream's own connection errors have become UpstreamErrors: this one is the client's.
@@ -172,10 +184,8 @@ class Dispatcher:
                 self._succeeded(trial, bulkhead)
             elif passed is None or passed.phase in (Phase.CLIENT, Phase.DRAIN):
                 attempt.outcome = "cancelled"
-            elif job.hurried and self.clock() - attempt.started < target.timeouts.first_event / 2:
-                # A client that has no patience says nothing of the deployment.
-                attempt.outcome, attempt.message = FailureKind.TIMEOUT.value, passed.message
-                attempt.maybe_executed = True
+            elif job.impatient(passed.phase, self.clock() - attempt.started, target):
+                _note(attempt, Failure(FailureKind.TIMEOUT, passed.message))
             else:
                 self._failed(target, attempt, trial, bulkhead, Failure(FailureKind.TIMEOUT, passed.message))
             raise
@@ -197,17 +207,32 @@ class Dispatcher:
 
     def _failed(self, target: Target, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
         now = self.clock()
-        attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.message
-        attempt.maybe_executed = failure.maybe_executed
-        if failure.evidence:
-            attempt.message = f"{failure.message} It began: {failure.evidence}"
+        _note(attempt, failure)
         if target.base_url.startswith(SCHEME):
             return  # its failures are what it was asked for
-        if failure.kind in _TOO_MUCH:
+        ejected = trial.failed(now, failure)
+        if failure.kind in _TOO_MUCH and not trial.disputed:
             bulkhead.limit.lost(now)
-        if trial.failed(now, failure):
+        if ejected:
             wait = self.deployments.healths.of(target).wait(now)
             self.log.warning("%s is left alone for %.1f s: %s", attempt.deployment, wait, failure.kind.value)
+
+
+def _note(attempt: Attempt, failure: Failure) -> None:
+    """Write a failure into the record of its attempt."""
+    attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.message
+    attempt.maybe_executed = failure.maybe_executed
+    if failure.evidence:
+        attempt.message = f"{failure.message} It began: {failure.evidence}"
+
+
+def _attributed(failure: Failure, request: UnifiedRequest) -> Failure:
+    """An answer that cannot be read is the request's doing where the client had members handed on unseen, which may
+    change its form; not a page of whatever stands before the vendor."""
+    unseen = request.extra_params or request.extra_headers or request.unknown
+    if failure.kind is FailureKind.MALFORMED and unseen and not failure.evidence:
+        return replace(failure, kind=FailureKind.NONCONFORMING)
+    return failure
 
 
 def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
@@ -243,7 +268,7 @@ class Tries(Generic[T]):
         self._dispatcher = dispatcher
         self._job = job
         self._ask = ask
-        self._candidates = Candidates(dispatcher.deployments.healths, self._prepared)
+        self._candidates = Candidates(dispatcher.deployments.healths, job.team.tenant, self._prepared)
         self._first: UpstreamError | None = None
         self._paid = 0
         self._repeats = False
@@ -253,7 +278,7 @@ class Tries(Generic[T]):
         """What the first that answers gives. Raises UpstreamError with the last failure."""
         dispatcher, job = self._dispatcher, self._job
         now = dispatcher.clock()
-        dispatcher.budgets.arrived(job.plan.label, now)
+        dispatcher.budgets.arrived(job.plan.label, job.team.tenant, now)
         self._next = await self._candidates.first(job.plan, now)
         self._most = self._next.target.retries.attempts
         try:
@@ -273,7 +298,7 @@ class Tries(Generic[T]):
             self._first = None
             raise error
         # Others may have waited for the same moment, and one of them is finding out.
-        while not self._health(self._next.target).admits(now := self._dispatcher.clock()):
+        while not self._health(self._next.target).admits(now := self._dispatcher.clock(), self._job.team.tenant):
             following = await self._candidates.next(now)
             if following is None:
                 raise UpstreamError(self._failure)
@@ -309,7 +334,7 @@ class Tries(Generic[T]):
         usual = self._health(self._next.target).first_byte
         if job.clock.remaining - wait < least_useful(usual, job.total, dispatcher.rules):
             return None
-        if not free and not dispatcher.budgets.spend(job.plan.label, dispatcher.clock()):
+        if not free and not dispatcher.budgets.spend(job.plan.label, job.team.tenant, dispatcher.clock()):
             dispatcher.metrics.retry_denied(job.record.model)
             return None
         if self._next is not failed:

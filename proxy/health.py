@@ -11,6 +11,7 @@ from enum import IntEnum
 from providers.failure import VERDICTS, Failure, FailureKind
 from proxy.awaited import Awaited
 from proxy.outcomes import Outcomes
+from proxy.witnesses import Ruling, Witnesses
 
 NEVER = float("-inf")
 
@@ -46,7 +47,8 @@ class HealthRules:
 
     It hangs while more than `hanging_least` tries and `hanging_times` the usual number have no first byte, and the
     oldest is older than `hanging_age` and `hanging_slowness` times the usual wait's tail. `panic_every` is the time
-    between two requests to a group of which no deployment may be asked.
+    between two requests to a group of which no deployment may be asked. While it is half-open each team may have one
+    request there, `probes_most` in all.
     """
 
     failures: int = 5
@@ -69,6 +71,7 @@ class HealthRules:
     hanging_age: float = 5.0
     hanging_slowness: float = 4.0
     panic_every: float = 1.0
+    probes_most: int = 4
 
 
 class Health:
@@ -78,6 +81,7 @@ class Health:
     gets its first byte. Only tries of the present time count: what was begun before it went away or came back says
     nothing of now. `in_flight` is the number of tries that have not ended, `why` the kind of failure after which it
     was last left alone; `name` is what it is called among the processes that share, and `say` tells them.
+    `lone` is the team that an ejection binds alone, because no other has seen it fail.
     """
 
     __slots__ = (
@@ -91,11 +95,13 @@ class Health:
         "_heard_since",
         "_kinds",
         "_outcomes",
-        "_probes",
+        "_probers",
         "_returned",
         "_row",
         "_rules",
+        "_witnesses",
         "in_flight",
+        "lone",
         "name",
         "say",
         "why",
@@ -114,7 +120,9 @@ class Health:
         self._returned = NEVER
         self._first_byte_at = NEVER
         self._era = 0
-        self._probes = 0
+        self._probers: list[str] = []
+        self._witnesses = Witnesses(rules.window)
+        self.lone: str | None = None
         self._heard_since = NEVER
         self.in_flight = 0
         self.why: FailureKind | None = None
@@ -130,7 +138,7 @@ class Health:
     @property
     def probed(self) -> bool:
         """Whether a request that was sent to it while it is away still waits for its first byte."""
-        return self._probes > 0
+        return bool(self._probers)
 
     def state(self, now: float) -> State:
         """CLOSED, OPEN for as long as it is ejected or told us to wait, HALF_OPEN after that."""
@@ -138,9 +146,19 @@ class Health:
             return State.CLOSED
         return State.OPEN if now < max(self._ejected_until, self._cooled_until) else State.HALF_OPEN
 
-    def admits(self, now: float) -> bool:
-        """Whether it may be asked now. The try must begin before anything is awaited: a half-open one admits one."""
-        return not self._away or self.wait(now) == 0
+    def admits(self, now: float, team: str = "") -> bool:
+        """Whether a team may ask it now. The try must begin before anything is awaited: a half-open one admits one of
+        each team."""
+        if not self._away:
+            return True
+        if now < self._cooled_until:
+            return False
+        if self.lone not in (None, team):
+            return True
+        if now < self._ejected_until:
+            return False
+        probers = self._probers
+        return not probers or (team not in probers and len(probers) < self._rules.probes_most)
 
     def wait(self, now: float) -> float:
         """Seconds until it may be asked, 0 when it may; while a probe is under way a guess, for nobody knows."""
@@ -149,7 +167,7 @@ class Health:
         left = max(self._ejected_until, self._cooled_until) - now
         if left > 0:
             return left
-        return self._rules.panic_every if self._probes else 0.0
+        return self._rules.panic_every if self._probers else 0.0
 
     def cooling(self, now: float) -> bool:
         """Whether nothing but the vendor's own word, a rate limit or a spent quota, forbids to ask it."""
@@ -171,14 +189,14 @@ class Health:
             return False
         return any(self._hangs(awaited, now) for awaited in self._kinds)
 
-    def begin(self, now: float, answer: Answer) -> "Try":
-        """A request is about to be sent. While the deployment is away this is a probe."""
+    def begin(self, now: float, answer: Answer, team: str = "") -> "Try":
+        """A team's request is about to be sent. While the deployment is away this is a probe."""
         self.in_flight += 1
         awaited = self._kinds[answer]
-        trial = Try(self, awaited, self._era, self._away)
+        trial = Try(self, awaited, self._era, self._away, team)
         awaited.begin(trial, now)
         if self._away:
-            self._probes += 1
+            self._probers.append(team)
             self._heard_since = NEVER
         return trial
 
@@ -200,6 +218,7 @@ class Health:
             self._cool(now, left)
             return
         self._ejected_until = max(self._ejected_until, now + left)
+        self.lone = None
         if not self._away:
             self._leave()
 
@@ -215,19 +234,21 @@ class Health:
 
     def _leave(self) -> None:
         self._away = True
+        self.lone = None
         self._era += 1
-        self._probes = 0
+        self._probers.clear()
         self._row = 0
 
-    def _alive(self, now: float) -> None:
-        """A probe has shown that it answers; what the vendor said meanwhile still holds."""
+    def _alive(self, now: float, team: str) -> None:
+        """A team's probe has shown that it answers; what the vendor said meanwhile still holds."""
         self._ejected_until = NEVER
+        self.lone = None
         if now < self._cooled_until:
-            self._probes -= 1
+            self._probers.remove(team)
             return
         self._away = False
         self._era += 1
-        self._probes = 0
+        self._probers.clear()
         self._outcomes.clear()
         self._returned = now
 
@@ -244,8 +265,9 @@ class Health:
         if self.say is not None:
             self.say(self.name, kind, seconds)
 
-    def _eject(self, now: float, seconds: float) -> None:
+    def _eject(self, now: float, seconds: float, lone: str | None = None) -> None:
         self._leave()
+        self.lone = lone
         self._ejected_until = now + seconds
 
     def _ejection(self, now: float) -> float:
@@ -271,18 +293,21 @@ class Health:
 class Try:
     """One request at one deployment, from before it is sent to its end.
 
-    `succeeded`, `failed` or `abandoned` ends it; what is said after that changes nothing.
+    `succeeded`, `failed` or `abandoned` ends it; what is said after that changes nothing. `disputed`: it failed while
+    other teams' went well, so that the request may be to blame.
     """
 
-    __slots__ = ("_awaited", "_era", "_health", "_open", "_probe", "_waits")
+    __slots__ = ("_awaited", "_era", "_health", "_open", "_probe", "_team", "_waits", "disputed")
 
-    def __init__(self, health: Health, awaited: Awaited, era: int, probe: bool) -> None:
+    def __init__(self, health: Health, awaited: Awaited, era: int, probe: bool, team: str) -> None:
         self._health = health
         self._awaited = awaited
         self._era = era
         self._probe = probe
+        self._team = team
         self._open = True
         self._waits = True
+        self.disputed = False
 
     def first_byte(self, now: float) -> None:
         """The first content of a stream, or a whole answer, is there. A probe has done its work with that, since a
@@ -308,6 +333,7 @@ class Try:
         if self._era == health._era:
             health._row = 0
             health._outcomes.well(now)
+            health._witnesses.well(self._team, now)
 
     def failed(self, now: float, failure: Failure) -> bool:
         """The attempt failed; gives whether this ejected the deployment.
@@ -328,7 +354,7 @@ class Try:
         elif self._era != health._era:
             return False
         elif VERDICTS[failure.kind].counts_against:
-            return self._blamed(now, failure.kind)
+            return self._blamed(now, failure, waited)
         elif self._probe and waited and failure.status is not None:
             self._lives(now)
             return False
@@ -336,27 +362,29 @@ class Try:
         return False
 
     def abandoned(self, now: float) -> None:
-        """It ended through no doing of the deployment's: the client left, the gateway stops, the request is at fault.
-
-        `now` is there for symmetry: an end that says nothing has no time either.
-        """
+        """It ended through no doing of the deployment's: the client left, or the gateway stops."""
         if self._open:
             self._step_back(self._close())
 
-    def _blamed(self, now: float, kind: FailureKind) -> bool:
-        health = self._health
-        if kind is FailureKind.AUTH:
-            health._eject(now, health._rules.auth)
-            health._spread(kind, health._rules.auth)
-        elif health._enough(now, self._probe):
-            health._eject(now, health._ejection(now))
-        else:
+    def _blamed(self, now: float, failure: Failure, waited: bool) -> bool:
+        """Count a failure against the deployment; gives whether that ejected it."""
+        health, kind = self._health, failure.kind
+        denied = kind is FailureKind.AUTH
+        enough = denied or health._enough(now, self._probe)
+        ruling = health._witnesses.badly(self._team, failure, now)
+        self.disputed = ruling is Ruling.NOBODY
+        if self.disputed or not enough:
+            self._step_back(waited)
             return False
+        lone = self._team if ruling is Ruling.TEAM else None
+        health._eject(now, health._rules.auth if denied else health._ejection(now), lone)
+        if denied and lone is None:
+            health._spread(kind, health._rules.auth)
         health.why = kind
         return True
 
     def _lives(self, now: float) -> None:
-        self._health._alive(now)
+        self._health._alive(now, self._team)
         self._era = self._health._era
 
     def _close(self) -> bool:
@@ -371,4 +399,4 @@ class Try:
     def _step_back(self, waited: bool) -> None:
         """Leave the half-open place to another request."""
         if waited and self._probe and self._era == self._health._era:
-            self._health._probes -= 1
+            self._health._probers.remove(self._team)

@@ -126,8 +126,8 @@ class Healths:
                 longest[label] = max(longest.get(label, 0.0), wait)
         return iter(longest.items())
 
-    def arrange(self, group: str, targets: Sequence[Target], now: float) -> Arranged:
-        """Put the targets of a group in the order to ask them.
+    def arrange(self, group: str, targets: Sequence[Target], now: float, team: str = "") -> Arranged:
+        """Put the targets of a group in the order in which a team is to ask them.
 
         The order stays, but those that hang come last and those that returned lately fall behind for what is not yet
         their share. When none may be asked, one request in `panic_every` seconds and group may all the same: somebody
@@ -138,7 +138,7 @@ class Healths:
         hanging: list[Target] = []
         for target in targets:
             health = self.of(target)
-            if not health.admits(now):
+            if not health.admits(now, team):
                 continue
             if health.hanging(now):
                 hanging.append(target)

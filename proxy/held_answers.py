@@ -42,7 +42,7 @@ class Constraint:
             raise UpstreamError(Failure(FailureKind.BUSY, message)) from None
         if reason is not None:
             message = f"The upstream's answer breaks '{field}': {reason}."
-            raise UpstreamError(Failure(FailureKind.MALFORMED, message))
+            raise UpstreamError(Failure(FailureKind.NONCONFORMING, message))
 
     async def hold_all(self, completion: Completion) -> None:
         """The same for every choice of a whole answer."""

@@ -4,7 +4,7 @@ Never chooses a deployment or makes an attempt; `now` is the loop's clock in sec
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -109,39 +109,47 @@ class RetryBudget:
 
 
 class RetryBudgets:
-    """One budget for each name of the table, and one over all."""
+    """Each team's budgets: one for each name of the table, and one over all of them. What one team's requests fail of,
+    the retries of no other pay for."""
 
     __slots__ = ("_all", "_budgets", "_rules")
 
     def __init__(self, rules: RetryRules, now: float) -> None:
         self._rules = rules
-        self._all = RetryBudget(rules, now)
-        self._budgets: dict[str, RetryBudget] = {}
+        self._all: dict[str, RetryBudget] = {}
+        self._budgets: dict[tuple[str, str], RetryBudget] = {}
 
-    def arrived(self, name: str, now: float) -> None:
-        """A request for this name came."""
-        self._of(name, now).requests += 1
-        self._all.requests += 1
+    def arrived(self, name: str, team: str, now: float) -> None:
+        """A team's request for this name came."""
+        named, all_names = self._of(name, team, now)
+        named.requests += 1
+        all_names.requests += 1
 
-    def spend(self, name: str, now: float) -> bool:
-        """Pay for a retry of a request for this name; False when there is nothing to pay with."""
-        budget = self._of(name, now)
-        if not (budget.holds(now) and self._all.holds(now)):
+    def spend(self, name: str, team: str, now: float) -> bool:
+        """Pay for a retry of a team's request for this name; False when there is nothing to pay with."""
+        named, all_names = self._of(name, team, now)
+        if not (named.holds(now) and all_names.holds(now)):
             return False
-        budget.take()
-        self._all.take()
+        named.take()
+        all_names.take()
         return True
 
-    def _of(self, name: str, now: float) -> RetryBudget:
-        """The budget of a name; a request under way may ask for one that a new table does not have."""
-        budget = self._budgets.get(name)
+    def _of(self, name: str, team: str, now: float) -> tuple[RetryBudget, RetryBudget]:
+        """The budget of a name and that over all; a request under way may ask for what a new table does not have."""
+        all_names = self._all.get(team)
+        if all_names is None:
+            all_names = self._all[team] = RetryBudget(self._rules, now)
+        budget = self._budgets.get((team, name))
         if budget is None:
-            budget = self._budgets[name] = RetryBudget(self._rules, now)
-        return budget
+            budget = self._budgets[team, name] = RetryBudget(self._rules, now)
+        return budget, all_names
 
-    def keep(self, names: set[str]) -> None:
-        """Forget the names that a new table does not have."""
-        self._budgets = {name: budget for name, budget in self._budgets.items() if name in names}
+    def keep(self, names: Set[str], teams: Set[str]) -> None:
+        """Forget the names and teams that a new table does not have."""
+        self._all = {team: budget for team, budget in self._all.items() if team in teams}
+        self._budgets = {
+            (team, name): budget for (team, name), budget in self._budgets.items() if name in names and team in teams
+        }
 
 
 class _Decision:

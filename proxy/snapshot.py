@@ -78,6 +78,11 @@ class Team:
     extra_params: bool = True
     extra_headers: bool = True
 
+    @property
+    def tenant(self) -> str:
+        """Its name where there are several; empty for the one that everybody is in a table without teams."""
+        return "" if self is ANYONE else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Key:

@@ -29,12 +29,13 @@ class Windows:
             del self._learned[next(iter(self._learned))]
 
     def learn_from_error(self, sent: UpstreamRequest, overflow: Overflow) -> None:
-        """Remember the window that an error named, unless the call itself had that number in it: a vendor that repeats
-        what it was sent would let one client set the window of all."""
+        """Remember the window that an error named, unless the call itself had that number in its body or headers: a
+        vendor that repeats what it was sent would let one client set the window of all."""
         window = overflow.window
         if not window:
             return
-        if not any(number.encode() in sent.body for number in (str(window), f"{window:,}")):
+        said = sent.body + " ".join(sent.headers.values()).encode()
+        if not any(number.encode() in said for number in (str(window), f"{window:,}")):
             self.learn(sent.target, window)
 
     def known(self, target: Target) -> int | None:

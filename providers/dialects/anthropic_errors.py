@@ -46,13 +46,14 @@ _SPEND_LIMITS = frozenset({"enforced_spend_limit_reached"})
 
 # Several faults share the type `invalid_request_error` and differ by their text alone; those about sizes are read by
 # `providers.context`.
-_SIGNATURES = tuple(
-    (re.compile(pattern, re.IGNORECASE), kind)
-    for pattern, kind in (
-        (r"output blocked by content filtering policy", FailureKind.CONTENT_FILTER),
-        (r"credit balance is too low", FailureKind.QUOTA),
-        (r"reached your specified (?:API|workspace API) usage limits", FailureKind.QUOTA),
-    )
+_FILTERED = re.compile(r"output blocked by content filtering policy", re.IGNORECASE)
+# Messages may quote the request, so that only a whole one speaks against the account.
+_SPENT = re.compile(
+    r"Your credit balance is too low(?: to access the (?:Anthropic|Claude) API)?\."
+    r"(?: Please go to Plans & Billing to upgrade or purchase credits\.)?"
+    r"|You have reached your specified (?:workspace )?API usage limits\."
+    r"(?: You will regain access on [0-9-]{10} at [0-9:]{5} UTC\.)?",
+    re.IGNORECASE,
 )
 _FIELD = re.compile(r"(max_tokens|temperature|top_p|top_k|stop_sequences|tools|tool_choice|thinking|messages)\b[.:]")
 _UNIFIED = {"stop_sequences": "stop"}
@@ -93,7 +94,9 @@ def _kind(error: JsonObject, message: str, status: int | None) -> FailureKind:
     if kind is None:
         kind = kind_of_status(status, _BY_STATUS)
     if kind is FailureKind.INVALID_REQUEST:
-        return next((meant for pattern, meant in _SIGNATURES if pattern.search(message)), kind)
+        if _SPENT.fullmatch(message.strip()):
+            return FailureKind.QUOTA
+        return FailureKind.CONTENT_FILTER if _FILTERED.search(message) else kind
     code = details.get("error_code") if isinstance(details, dict) else None
     if kind is FailureKind.RATE_LIMITED and isinstance(code, str) and code in _SPEND_LIMITS:
         return FailureKind.QUOTA

@@ -85,7 +85,8 @@ def finish_reason(reason: str) -> tuple[FinishReason, str | None]:
     A word nobody knows yet ends a text all the same.
     """
     if reason in _BROKEN:
-        raise UpstreamError(Failure(FailureKind.SERVER, "The upstream's model gave an answer that it could not read."))
+        message = "The upstream's model gave an answer that it could not read."
+        raise UpstreamError(Failure(FailureKind.NONCONFORMING, message))
     plain = _PLAIN.get(reason)
     return (plain, None) if plain is not None else (_TELLING.get(reason, "stop"), reason)
 

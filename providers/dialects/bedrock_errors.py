@@ -57,7 +57,12 @@ _SIGNATURES = tuple(
         (FailureKind.INVALID_REQUEST, r"content filter", FailureKind.CONTENT_FILTER),
         (FailureKind.INVALID_REQUEST, r"on-demand throughput isn.t supported", FailureKind.NOT_FOUND),
         (FailureKind.INVALID_REQUEST, r"model identifier is invalid", FailureKind.NOT_FOUND),
-        (FailureKind.RATE_LIMITED, r"tokens per day", FailureKind.QUOTA),
+        # The whole message, for it speaks against the account, and others may quote the request.
+        (
+            FailureKind.RATE_LIMITED,
+            r"^\s*Too many tokens per day, please wait before trying again\.\s*$",
+            FailureKind.QUOTA,
+        ),
     )
 )
 _NEEDS_PROFILE = re.compile(r"on-demand throughput isn.t supported", re.IGNORECASE)

@@ -56,11 +56,11 @@ _TELLING: Mapping[str, FinishReason] = {
 }
 _BROKEN: Mapping[str, FailureKind] = {
     # The model wrote what is no answer; asked again it may write another.
-    "MALFORMED_FUNCTION_CALL": FailureKind.SERVER,
-    "MALFORMED_RESPONSE": FailureKind.SERVER,
-    "UNEXPECTED_TOOL_CALL": FailureKind.SERVER,
-    "TOO_MANY_TOOL_CALLS": FailureKind.SERVER,
-    "NO_IMAGE": FailureKind.SERVER,
+    "MALFORMED_FUNCTION_CALL": FailureKind.NONCONFORMING,
+    "MALFORMED_RESPONSE": FailureKind.NONCONFORMING,
+    "UNEXPECTED_TOOL_CALL": FailureKind.NONCONFORMING,
+    "TOO_MANY_TOOL_CALLS": FailureKind.NONCONFORMING,
+    "NO_IMAGE": FailureKind.NONCONFORMING,
     "MISSING_THOUGHT_SIGNATURE": FailureKind.INVALID_REQUEST,
 }
 

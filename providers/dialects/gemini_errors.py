@@ -47,12 +47,22 @@ _BY_STATUS: Mapping[int, FailureKind] = {
 }
 
 # One name stands for several faults, which differ by their text or their details.
-_SIGNATURES = tuple(
-    (frozenset(kinds), re.compile(pattern, re.IGNORECASE), meant)
-    for kinds, pattern, meant in (
-        ({FailureKind.INVALID_REQUEST}, r"\bAPI[ _]key (?:not valid|expired|not found)", FailureKind.AUTH),
-        ({FailureKind.AUTH}, r"access the File\b|not in an ACTIVE state", FailureKind.INVALID_REQUEST),
-        ({FailureKind.RATE_LIMITED}, r"prepayment credits|\blimit: 0\b", FailureKind.QUOTA),
+_ABOUT_FILES = re.compile(r"access the File\b|not in an ACTIVE state", re.IGNORECASE)
+# Messages may quote the request, so that only a whole one speaks against the account.
+_SENTENCES = tuple(
+    (of, re.compile(pattern, re.IGNORECASE), meant)
+    for of, pattern, meant in (
+        (
+            FailureKind.INVALID_REQUEST,
+            r"API key (?:(?:not valid|not found)\. Please pass a valid|expired\. Please renew the) API key\.",
+            FailureKind.AUTH,
+        ),
+        (
+            FailureKind.RATE_LIMITED,
+            r"Your prepayment credits are depleted\. Please go to AI Studio (?:at \S{1,80} )?to manage your project "
+            r"and billing\.",
+            FailureKind.QUOTA,
+        ),
     )
 )
 _KEY_REASONS = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_NOT_FOUND"})
@@ -124,7 +134,10 @@ def _kind(error: JsonObject, message: str, status: int | None) -> FailureKind:
         return FailureKind.AUTH
     if kind is FailureKind.RATE_LIMITED and (status == 402 or code == 402 or any(map(_daily, details))):
         return FailureKind.QUOTA
-    return next((meant for kinds, pattern, meant in _SIGNATURES if kind in kinds and pattern.search(message)), kind)
+    if kind is FailureKind.AUTH and _ABOUT_FILES.search(message):
+        return FailureKind.INVALID_REQUEST
+    whole = message.strip()
+    return next((meant for of, pattern, meant in _SENTENCES if of is kind and pattern.fullmatch(whole)), kind)
 
 
 def _details(error: JsonObject) -> Iterator[JsonObject]:
@@ -135,12 +148,10 @@ def _details(error: JsonObject) -> Iterator[JsonObject]:
 
 
 def _daily(detail: JsonObject) -> bool:
-    """Whether a limit is one that only the next day lifts."""
+    """Whether a limit is one that only the next day lifts, or never."""
     violations = detail.get("violations")
-    found = [
-        one.get("quotaId") for one in (violations if isinstance(violations, list) else ()) if isinstance(one, dict)
-    ]
-    return any(isinstance(quota, str) and "PerDay" in quota for quota in found)
+    found = [one for one in (violations if isinstance(violations, list) else ()) if isinstance(one, dict)]
+    return any("PerDay" in str(one.get("quotaId")) or str(one.get("quotaValue")) == "0" for one in found)
 
 
 def _param(kind: FailureKind, error: JsonObject, message: str, overflow: Overflow | None) -> str | None:

@@ -145,7 +145,7 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     holder = inner if isinstance(inner, dict) else parsed
     raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
     # OpenRouter's own word stands in the metadata, beside a code that is a status.
-    named = (
+    named: tuple[JsonValue, ...] = (
         _member(metadata, "error_type"),
         raw_code,
         holder.get("type"),
@@ -153,6 +153,7 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
         holder.get("error_code"),
         holder.get("status"),
     )
+    named += tuple(_member(detail, "reason") for detail in _listed(holder.get("details")))
     statuses = (raw_code, holder.get("status_code"), parsed.get("status_code"))
     # Cloudflare numbers its errors.
     words = [str(word) for word in named if isinstance(word, str | int) and not isinstance(word, bool)]
@@ -195,6 +196,10 @@ def _text(parsed: JsonObject, inner: JsonValue) -> str:
     return next((place for place in places if isinstance(place, str) and place), "")
 
 
+def _listed(value: JsonValue) -> list[JsonValue]:
+    return value[:16] if isinstance(value, list) else []
+
+
 def _member(holder: JsonValue, name: str) -> JsonValue:
     return holder.get(name) if isinstance(holder, dict) else None
 
@@ -219,10 +224,12 @@ def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:
 
 def _readings(profile: Profile, status: int | None, facts: _Facts) -> Iterable[FailureKind | None]:
     """What each sign says, the most telling first; None where it says nothing."""
-    text, overflow = f"{facts.message} {facts.evidence}", facts.overflow
+    text, overflow = f"{facts.message} {facts.evidence}".strip(), facts.overflow
     common = _of_words(_CODES, facts.words)
     yield _of_words(profile.error_codes, facts.words)
     yield next((kind for pattern, kind in profile.error_patterns if pattern.search(text)), None)
+    if _alone_too_large(status, common, facts.message):
+        yield FailureKind.TOO_LARGE
     if facts.silent and status is not None:
         yield profile.silent_statuses.get(status)
     if status == 429:
@@ -234,6 +241,13 @@ def _readings(profile: Profile, status: int | None, facts: _Facts) -> Iterable[F
     if status is not None:
         yield profile.error_statuses.get(status)
         yield _STATUSES.get(status)
+
+
+def _alone_too_large(status: int | None, common: FailureKind | None, message: str) -> bool:
+    """Whether one request wants more than a whole minute's tokens: Groq's 413, or a 429 with OpenAI's words for it.
+    A text can do no more here than to have nobody kept waiting."""
+    limited = common is FailureKind.RATE_LIMITED
+    return (limited and status == 413) or (status == 429 and message.startswith("Request too large for "))
 
 
 def _of_words(table: Mapping[str, FailureKind], words: Iterable[str]) -> FailureKind | None:

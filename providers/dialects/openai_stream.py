@@ -202,7 +202,9 @@ class OpenAIStream:
         """An error in a text's place comes with its end in one frame (LocalAI)."""
         pattern = self._sent.target.profile.error_text
         if pattern is not None and pattern.search(text):
-            raise UpstreamError(Failure(FailureKind.SERVER, "The upstream wrote an error in the answer's place."))
+            raise UpstreamError(
+                Failure(FailureKind.NONCONFORMING, "The upstream wrote an error in the answer's place.")
+            )
 
     def _calls(self, state: _ChoiceState, raw: JsonValue) -> tuple[ToolCallDelta, ...]:
         if not isinstance(raw, list):

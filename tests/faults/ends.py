@@ -135,6 +135,6 @@ def strikes(rig: Rig, label: str = ONE) -> int:
 def unspent(rig: Rig, name: str = "both") -> int:
     """How many retries the budget of this name still pays for; a full one pays for 10."""
     now, left = asyncio.get_running_loop().time(), 0
-    while rig.app.dispatcher.budgets.spend(name, now):
+    while rig.app.dispatcher.budgets.spend(name, "", now):
         left += 1
     return left

@@ -123,6 +123,10 @@ NO_CREDIT: Final[JsonValue] = {
 _DAY: Final[JsonObject] = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}
 _SPENT: Final[JsonValue] = {"error_code": "enforced_spend_limit_reached"}
 
+_MONTH: Final = (
+    "You are using a Trial key, which is limited to 1000 API calls / month. You can continue to use it for free."
+)
+
 QUOTAS: Final[tuple[tuple[str, int, JsonValue], ...]] = (
     ("openai", 429, NO_CREDIT),
     ("openai", 429, {"error": {"message": "limit", "type": "x", "code": "billing_hard_limit_reached"}}),
@@ -135,7 +139,7 @@ QUOTAS: Final[tuple[tuple[str, int, JsonValue], ...]] = (
     ("moonshot", 429, {"error": {"message": "suspended", "type": "exceeded_current_quota_error"}}),
     ("zai", 429, {"error": {"message": "balance", "code": "1113"}}),
     ("dashscope", 400, {"error": {"message": "in arrears", "code": "Arrearage"}}),
-    ("cohere", 429, {"message": "Trial keys are limited to 1000 API calls / month."}),
+    ("cohere", 429, {"message": _MONTH}),
 )
 """Profile, status and body of each vendor's way to say so."""
 

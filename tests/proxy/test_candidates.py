@@ -34,7 +34,7 @@ class Group:
         for name in away:
             self.healths.of(TARGETS[name]).begin(0.0, Answer.WHOLE).failed(0.0, Failure(kind, "why", retry_after=20.0))
         self.plan = Plan("v/m", "v/m", tuple(TARGETS[name] for name in names), False, ())
-        self.candidates = Candidates(self.healths, self._prepared)
+        self.candidates = Candidates(self.healths, ANYONE.tenant, self._prepared)
 
     async def _prepared(self, target: Target) -> Prepared:
         return prepared_for(ASKED, target, ANYONE)

@@ -61,7 +61,7 @@ def chosen_by_the_gateway(snapshot: Snapshot, name: str, request: UnifiedRequest
     async def prepared(target: Target) -> Prepared:
         return prepared_for(request, target, ANYONE)
 
-    return asyncio.run(Candidates(Healths(HealthRules(), lambda: 0.0), prepared).first(planned, 0.0))
+    return asyncio.run(Candidates(Healths(HealthRules(), lambda: 0.0), ANYONE.tenant, prepared).first(planned, 0.0))
 
 
 def error_of(explanation: Explanation) -> tuple[int, Mapping[str, str]]:

@@ -98,7 +98,7 @@ def test_a_choice_that_breaks_it_never_ends() -> None:
     events, failure = run(read(held(Pieces([Chunk(text="a")], [Chunk(text="c"), Chunk(finish_reason="stop"), USAGE]))))
     assert events == [Chunk(text="a"), Chunk(text="c")]
     assert failure == Failure(
-        FailureKind.MALFORMED, "The upstream's answer breaks 'guided_choice': it is none of the choices."
+        FailureKind.NONCONFORMING, "The upstream's answer breaks 'guided_choice': it is none of the choices."
     )
 
 

@@ -143,21 +143,21 @@ def test_no_more_is_ever_spent_than_was_gained(steps: list[tuple[float, int]]) -
 def test_each_name_has_its_budget_and_one_is_over_all() -> None:
     budgets = RetryBudgets(RULES, 0.0)
     for name in ("a", "b"):
-        budgets.arrived(name, 0.0)
-    assert [budgets.spend("a", 0.0) for _ in range(6)] == [True] * 6
-    assert [budgets.spend("b", 0.0) for _ in range(5)] == [True] * 4 + [False]
+        budgets.arrived(name, "", 0.0)
+    assert [budgets.spend("a", "", 0.0) for _ in range(6)] == [True] * 6
+    assert [budgets.spend("b", "", 0.0) for _ in range(5)] == [True] * 4 + [False]
 
 
 def test_what_one_name_may_not_spend_is_not_taken_from_all() -> None:
     budgets = RetryBudgets(RULES, 0.0)
     for name in ("a", "b"):
-        budgets.arrived(name, 0.0)
+        budgets.arrived(name, "", 0.0)
     for _ in range(20):
-        budgets.spend("a", 0.0)
-    budgets.keep({"b"})
-    budgets.arrived("a", 10.0)
-    assert budgets.spend("b", 10.0)
-    assert budgets.spend("a", 10.0)
+        budgets.spend("a", "", 0.0)
+    budgets.keep({"b"}, {""})
+    budgets.arrived("a", "", 10.0)
+    assert budgets.spend("b", "", 10.0)
+    assert budgets.spend("a", "", 10.0)
 
 
 def test_calling_again_ends_with_the_last_failure_and_waits_as_decided() -> None:
@@ -200,6 +200,6 @@ def test_nothing_else_is_called_again(error: type[BaseException]) -> None:
 
 def test_a_request_whose_name_a_new_table_lost_still_pays() -> None:
     budgets = RetryBudgets(RULES, 0.0)
-    budgets.arrived("gone", 0.0)
-    budgets.keep(set())
-    assert budgets.spend("gone", 1.0)
+    budgets.arrived("gone", "", 0.0)
+    budgets.keep(set(), {""})
+    assert budgets.spend("gone", "", 1.0)

@@ -80,7 +80,10 @@ def test_what_is_no_json_is_not_repeated() -> None:
         ),
         ("Output blocked by content filtering policy", FailureKind.CONTENT_FILTER),
         ("Your credit balance is too low to access the Anthropic API.", FailureKind.QUOTA),
-        ("You have reached your specified API usage limits. You will regain access later.", FailureKind.QUOTA),
+        (
+            "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
+            FailureKind.QUOTA,
+        ),
         ("messages: at least one message is required", FailureKind.INVALID_REQUEST),
     ],
 )
@@ -144,5 +147,5 @@ def test_a_message_is_made_fit_to_show() -> None:
 
 
 def test_what_is_between_the_operator_and_the_vendor_is_not_shown_to_clients() -> None:
-    failure = classify_answer(400, {}, envelope("invalid_request_error", "Your credit balance is too low, ACME Corp."))
+    failure = classify_answer(400, {}, envelope("invalid_request_error", "Your credit balance is too low."))
     assert (failure.kind, failure.message) == (FailureKind.QUOTA, "The upstream's account has no credit left.")

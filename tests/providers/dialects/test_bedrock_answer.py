@@ -74,7 +74,7 @@ def test_a_blocked_answer_is_what_the_guardrail_says() -> None:
 
 
 def test_an_answer_that_the_service_could_not_read_is_an_error() -> None:
-    assert failure_of(lambda: decode_converse(SENT, answer("malformed"))).kind is FailureKind.SERVER
+    assert failure_of(lambda: decode_converse(SENT, answer("malformed"))).kind is FailureKind.NONCONFORMING
 
 
 def test_blocks_that_are_not_the_client_s_or_not_known_are_passed_over() -> None:

@@ -178,7 +178,7 @@ def test_a_stream_that_was_malformed_by_its_model_is_an_error() -> None:
     decoder = DIALECT.stream(SENT)
     assert len(list(decoder.feed(data))) == 1
     usage = orjson.dumps({"usage": {"inputTokens": 1, "outputTokens": 1}})
-    assert failure_of(lambda: list(decoder.feed(event("metadata", usage)))).kind is FailureKind.SERVER
+    assert failure_of(lambda: list(decoder.feed(event("metadata", usage)))).kind is FailureKind.NONCONFORMING
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_unknown_parts_and_reasons_change_nothing() -> None:
 
 
 def test_an_answer_that_the_model_broke_is_a_failure() -> None:
-    assert kind_of(answer("malformed_call")) is FailureKind.SERVER
+    assert kind_of(answer("malformed_call")) is FailureKind.NONCONFORMING
     body = answer("malformed_call").replace(b"MALFORMED_FUNCTION_CALL", b"MISSING_THOUGHT_SIGNATURE")
     assert kind_of(body) is FailureKind.INVALID_REQUEST
 

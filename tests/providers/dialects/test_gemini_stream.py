@@ -182,7 +182,7 @@ def test_an_answer_that_the_model_broke_ends_after_its_text() -> None:
     data = stream("length").replace(b"MAX_TOKENS", b"UNEXPECTED_TOOL_CALL")
     with pytest.raises(UpstreamError) as caught:
         events.extend(decoder.feed(data))
-    assert caught.value.failure.kind is FailureKind.SERVER
+    assert caught.value.failure.kind is FailureKind.NONCONFORMING
 
 
 @pytest.mark.parametrize(

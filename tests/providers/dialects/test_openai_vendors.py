@@ -108,7 +108,7 @@ BROKEN_STREAMS: dict[str, tuple[str, FailureKind, int | None]] = {
     "databricks/error": ("Th", FailureKind.SERVER, None),
     "zai/network": ("It", FailureKind.SERVER, None),
     "localai/error": ("Lo", FailureKind.SERVER, 500),
-    "localai/text_error": ("Once", FailureKind.SERVER, None),
+    "localai/text_error": ("Once", FailureKind.NONCONFORMING, None),
 }
 
 every_stream = pytest.mark.parametrize("name", STREAMS)
