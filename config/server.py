@@ -63,7 +63,9 @@ class ServerLimits(Section):
     requests: Count = Field(default=2000, description="Requests whose answer has not begun.")
     streams: Count = Field(default=4000, description="Streams that have begun.")
     body_bytes: Size = Field(
-        default=256 * 2**20, description="Request bodies in memory together, such as 256MiB. A larger one comes alone."
+        default=256 * 2**20,
+        description="Request bodies in memory together, such as 256MiB. A larger one comes alone. Where they are full, a "
+        "team (without teams: an address) with less than its share goes on, up to twice as much in all.",
     )
 
 

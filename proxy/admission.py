@@ -1,8 +1,9 @@
-"""Whether this process takes on another request. Never knows what a request asks for, nor who sends it."""
+"""Whether this process takes on another request, and whose requests leave room for others'. Never knows what a request
+asks for, or what a tenant is: teams have names, and without teams clients have addresses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Protocol
 
 
@@ -20,7 +21,13 @@ class Reason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Lids:
     """The most at once: requests that have not begun to answer, streams that have, bytes of the bodies of both. What is
-    on its way to become a stream counts as a request, so streams may pass their lid by what was let in as requests."""
+    on its way to become a stream counts as a request, so streams may pass their lid by what was let in as requests.
+
+    Only bytes that have arrived count. A tenant may have all of `body_bytes` while no other holds any. Where they are
+    full, a tenant with more than its share, the limit divided by the tenants that hold some, gets no more, and one
+    with less does, up to twice the limit in all. Requests whose bodies are still arriving count apart, as many as
+    `requests`, by the same rule.
+    """
 
     requests: int = 2000
     streams: int = 4000
@@ -72,11 +79,38 @@ class Memory(Protocol):
         """The share of what this process may have that is in use."""
 
 
-class Admission:
-    """The counts under the lids. Each request that was not refused is begun, and ended once.
+class Held:
+    """What each tenant holds of something that has a limit."""
 
-    `requests` are those before their commit point, `streams` the committed ones, `body_bytes` what both hold of bodies.
-    `sheds` says whether a request has been refused lately.
+    __slots__ = ("_by", "_limit", "total")
+
+    def __init__(self, limit: int) -> None:
+        self.total = 0
+        self._limit = limit
+        self._by: dict[str, int] = {}
+
+    def add(self, tenant: str, amount: int) -> None:
+        """A tenant holds so much more, or less where that is negative."""
+        held = self._by.get(tenant, 0) + amount
+        if held:
+            self._by[tenant] = held
+        else:
+            self._by.pop(tenant, None)
+        self.total += amount
+
+    def fits(self, tenant: str) -> bool:
+        """Whether a tenant may hold what it does."""
+        if self.total <= self._limit:
+            return True
+        return self.total <= 2 * self._limit and self._by.get(tenant, 0) * len(self._by) <= self._limit
+
+
+class Admission:
+    """The counts under the lids. Each request that was not refused is begun or expected, and ended once.
+
+    `requests` are those before their commit point whose bodies are whole, `streams` the committed ones, `bodies` the
+    bytes that all of them hold, `arriving` the requests whose bodies are still to come. `sheds` says whether a request
+    has been refused lately.
     """
 
     def __init__(
@@ -86,7 +120,8 @@ class Admission:
         self.sheds = False
         self.requests = 0
         self.streams = 0
-        self.body_bytes = 0
+        self.bodies = Held(lids.body_bytes)
+        self.arriving = Held(lids.requests)
         self._rules = rules
         self._lag = lag
         self._line = line
@@ -94,13 +129,11 @@ class Admission:
         self._memory = memory
         self._draw = draw
 
-    def refusal(self, length: int) -> Reason | None:
-        """Why a request whose body is that long is refused, or None. Asked before the body is read."""
+    def refusal(self) -> Reason | None:
+        """Why another request is refused, or None. Asked before its body is read."""
         lids, rules = self.lids, self._rules
         if self.requests >= lids.requests:
             reason = Reason.REQUESTS
-        elif self.body_bytes and self.body_bytes + length > lids.body_bytes:
-            reason = Reason.BODY_BYTES
         elif self._memory.share >= rules.memory_all:
             reason = Reason.MEMORY
         elif self._line.too_long:
@@ -126,42 +159,84 @@ class Admission:
         return None
 
     def begin(self, length: int) -> "Admitted":
-        """Count a request whose body is that long in."""
-        return Admitted(self, length)
+        """Count a request in of which everything is here, so many bytes of its body included."""
+        admitted = Admitted(self)
+        self.requests += 1
+        admitted.stage = Stage.REQUEST
+        admitted.holds(length)
+        return admitted
+
+    def expect(self) -> "Admitted":
+        """Count a request in whose body is still to come."""
+        self.arriving.add("", 1)
+        return Admitted(self)
+
+
+class Stage(Enum):
+    """How far a request is."""
+
+    ARRIVING = auto()
+    REQUEST = auto()
+    STREAM = auto()
 
 
 class Admitted:
     """A request under the lids, until `end`."""
 
-    __slots__ = ("_admission", "_committed", "_held")
+    __slots__ = ("_admission", "_held", "_tenant", "stage")
 
-    def __init__(self, admission: Admission, length: int) -> None:
+    def __init__(self, admission: Admission) -> None:
         self._admission = admission
-        self._held = length
-        self._committed = False
-        admission.requests += 1
-        admission.body_bytes += length
+        self._held = 0
+        self._tenant = ""
+        self.stage = Stage.ARRIVING
+
+    def belongs(self, tenant: str) -> Reason | None:
+        """It is known whose request this is; why that tenant has too many under way that have not arrived, or None."""
+        admission, before, self._tenant = self._admission, self._tenant, tenant
+        if self._held:
+            admission.bodies.add(before, -self._held)
+            admission.bodies.add(tenant, self._held)
+        if self.stage is not Stage.ARRIVING:
+            return None
+        admission.arriving.add(before, -1)
+        admission.arriving.add(tenant, 1)
+        return None if admission.arriving.fits(tenant) else Reason.REQUESTS
 
     def holds(self, length: int) -> bool:
-        """So much of the body has come, which of a chunked one nobody announced. False where that is too much together
-        with the others."""
-        admission = self._admission
-        if length <= self._held:
+        """So much of the body has come. False where that is too much together with the others."""
+        grown = length - self._held
+        if grown <= 0:
             return True
-        admission.body_bytes += length - self._held
+        bodies = self._admission.bodies
+        bodies.add(self._tenant, grown)
         self._held = length
-        return length == admission.body_bytes or admission.body_bytes <= admission.lids.body_bytes
+        return length == bodies.total or bodies.fits(self._tenant)
+
+    def arrived(self) -> Reason | None:
+        """The whole body is here; why the request is refused all the same, or None."""
+        admission = self._admission
+        if self.stage is not Stage.ARRIVING:
+            return None
+        admission.arriving.add(self._tenant, -1)
+        admission.requests += 1
+        self.stage = Stage.REQUEST
+        return Reason.REQUESTS if admission.requests > admission.lids.requests else None
 
     def commit(self) -> None:
         """Its stream begins."""
-        self._committed = True
+        self.stage = Stage.STREAM
         self._admission.requests -= 1
         self._admission.streams += 1
 
     def end(self) -> None:
         """It is over."""
-        self._admission.body_bytes -= self._held
-        if self._committed:
-            self._admission.streams -= 1
+        admission = self._admission
+        if self._held:
+            admission.bodies.add(self._tenant, -self._held)
+        if self.stage is Stage.ARRIVING:
+            admission.arriving.add(self._tenant, -1)
+        elif self.stage is Stage.STREAM:
+            admission.streams -= 1
         else:
-            self._admission.requests -= 1
+            admission.requests -= 1

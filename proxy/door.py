@@ -138,8 +138,8 @@ class Door:
 
     def answer(self, knock: Knock) -> bytes | None:
         """The refusal of a request, or None where it is to be taken on."""
-        surface, length = knock
-        reason = self.admission.refusal(length)
+        surface, _ = knock
+        reason = self.admission.refusal()
         if reason is None:
             return None
         made = self._refusals.get((surface.name, reason))

@@ -97,15 +97,12 @@ class Gateway:
             return self._health(path)
         route = self._router.resolve(path)
         record = RequestRecord(request_id(http.headers), started, route.surface.name, path, http.remote or "")
-        length = http.content_length or 0
-        if length > http.client_max_size:
-            length = 0  # it is refused unread
         admitted = claimed(http)
         if admitted is None:
-            reason = self._admission.refusal(length)
+            reason = self._admission.refusal()
             if reason is not None:
                 return self._shed(http, route.surface, record, reason)
-            admitted = self._admission.begin(length)
+            admitted = self._admission.begin(0) if http.content.is_eof() else self._admission.expect()
         self.in_flight += 1
         self.idle.clear()
         try:
@@ -147,6 +144,8 @@ class Gateway:
             wait = self._guesses.count(record.client, self._clock())
             raise (too_many_guesses(wait) if wait else wrong) from None
         record.team = team.name
+        if (reason := admitted.belongs(team.tenant or record.client)) is not None:
+            raise self._overloaded(record, reason)
         if not isinstance(action, Operation):
             return self._models(snapshot, team, route, record)
         arriving = self._clock()
@@ -154,6 +153,8 @@ class Gateway:
             body = await read_body(http, partial(self._hold, record, admitted))
         finally:
             record.client_waited = self._clock() - arriving
+        if (reason := admitted.arrived()) is not None:
+            raise self._overloaded(record, reason)
         heavy = is_heavy(body)
         parse = partial(surface.parse, action, body, snapshot.default_models.get(surface.name))
         request = await self._dispatcher.off_loop.threads.run(record.owner, parse) if heavy else parse()

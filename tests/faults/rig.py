@@ -193,7 +193,7 @@ class Rig:
             acquired=sum(len(connector._acquired) for connector in connectors if connector is not None),
             in_flight=app.gateway.in_flight,
             clocks=len(app.gateway.clocks),
-            admitted=(app.admission.requests, app.admission.streams, app.admission.body_bytes),
+            admitted=(app.admission.requests, app.admission.streams, app.admission.bodies.total),
             gauge=sum(gauges.values()),
             places=sum(places.in_flight + places.waiting for places in deployments._bulkheads.values()),
         )

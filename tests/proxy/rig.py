@@ -156,7 +156,7 @@ async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float
             await gateway.idle.wait()
             await checks.aclose()
         assert gateway.in_flight == 0
-        assert (admission.requests, admission.streams, admission.body_bytes) == (0, 0, 0)
+        assert (admission.requests, admission.streams, admission.bodies.total, admission.arriving.total) == (0, 0, 0, 0)
         assert line.coming == 0
         assert gateway.clocks == set()
         assert set(made.series("inflight_requests").values()) <= {0.0}

@@ -10,6 +10,7 @@ from proxy.admission import Admission, Admitted, Lids, Reason, ShedRules
 
 RULES = ShedRules()
 SMALL = Lids(requests=2, streams=2, body_bytes=1000)
+ROOMY = Lids(requests=20, streams=2, body_bytes=1000)
 
 
 @dataclass
@@ -35,11 +36,11 @@ def door(gauge: Gauge | None = None, lids: Lids = SMALL) -> Admission:
 def test_requests_are_let_in_up_to_their_lid_and_again_when_one_ends() -> None:
     admission = door()
     first = admission.begin(0)
-    assert admission.refusal(0) is None
+    assert admission.refusal() is None
     admission.begin(0)
-    assert admission.refusal(0) is Reason.REQUESTS
+    assert admission.refusal() is Reason.REQUESTS
     first.end()
-    assert admission.refusal(0) is None
+    assert admission.refusal() is None
 
 
 def test_a_committed_stream_makes_room_for_a_request() -> None:
@@ -47,7 +48,7 @@ def test_a_committed_stream_makes_room_for_a_request() -> None:
     admission.begin(0)
     admission.begin(0).commit()
     assert (admission.requests, admission.streams) == (1, 1)
-    assert admission.refusal(0) is None
+    assert admission.refusal() is None
 
 
 def test_streams_begin_up_to_their_lid_and_others_are_let_in_beyond_it() -> None:
@@ -57,57 +58,95 @@ def test_streams_begin_up_to_their_lid_and_others_are_let_in_beyond_it() -> None
     assert admission.refuses_streams() is None
     admission.begin(0).commit()
     assert admission.refuses_streams() is Reason.STREAMS
-    assert admission.refusal(0) is None
+    assert admission.refusal() is None
     first.end()
     assert admission.refuses_streams() is None
-
-
-def test_bodies_are_let_in_up_to_their_bytes() -> None:
-    admission = door()
-    held = admission.begin(600)
-    assert admission.refusal(400) is None
-    assert admission.refusal(401) is Reason.BODY_BYTES
-    held.end()
-    assert admission.refusal(1000) is None
 
 
 def test_a_body_keeps_its_bytes_until_its_stream_ends() -> None:
     admission = door()
     held = admission.begin(600)
     held.commit()
-    assert admission.refusal(401) is Reason.BODY_BYTES
+    assert not admission.begin(0).holds(401)
     held.end()
-    assert admission.body_bytes == 0
+    assert admission.bodies.total == 401
 
 
 def test_a_body_beyond_the_lid_is_let_in_alone() -> None:
     admission = door()
-    assert admission.refusal(5000) is None
-    admission.begin(5000)
-    assert admission.refusal(1) is Reason.BODY_BYTES
+    assert admission.begin(0).holds(5000)
+    assert not admission.begin(0).holds(1)
 
 
-def test_a_body_whose_length_was_not_announced_counts_when_it_came() -> None:
+def test_a_body_counts_as_it_comes_and_never_less_than_before() -> None:
     admission = door()
-    held = admission.begin(0)
+    held = admission.expect()
+    assert admission.bodies.total == 0
     assert held.holds(300)
     assert held.holds(700)
     assert held.holds(500)
-    assert admission.body_bytes == 700
+    assert admission.bodies.total == 700
     held.end()
-    assert admission.body_bytes == 0
+    assert admission.bodies.total == 0
 
 
-def test_bodies_that_nobody_announced_are_refused_where_they_are_too_much_together() -> None:
+def of(admission: Admission, tenant: str) -> Admitted:
+    """A tenant's request whose body is still to come."""
+    admitted = admission.expect()
+    assert admitted.belongs(tenant) is None
+    return admitted
+
+
+def test_one_tenant_may_fill_the_bytes_while_no_other_holds_any() -> None:
+    admission = door(lids=ROOMY)
+    assert of(admission, "a").holds(400)
+    assert of(admission, "a").holds(600)
+    assert not of(admission, "a").holds(1)
+
+
+def test_where_they_are_full_the_tenant_above_its_share_gets_no_more_and_one_below_it_does() -> None:
+    admission = door(lids=ROOMY)
+    first = of(admission, "a")
+    assert first.holds(1000)
+    newcomer = of(admission, "b")
+    assert newcomer.holds(500)
+    assert not first.holds(1001)
+    assert not newcomer.holds(501)
+    third = of(admission, "c")
+    assert third.holds(333)
+    assert not third.holds(334)
+
+
+def test_the_bytes_of_all_never_pass_twice_the_lid() -> None:
+    admission = door(lids=ROOMY)
+    for tenant, share in (("a", 1000), ("b", 500), ("c", 333)):
+        assert of(admission, tenant).holds(share)
+    last = of(admission, "d")
+    assert last.holds(167)
+    assert admission.bodies.total == 2000
+    assert not last.holds(168)
+
+
+def test_bytes_that_came_before_their_tenant_was_known_become_the_tenant_s() -> None:
+    admission = door(lids=ROOMY)
+    early = admission.begin(900)
+    assert early.belongs("a") is None
+    assert of(admission, "b").holds(500)
+    assert not early.holds(901)
+    early.end()
+    assert admission.bodies.total == 500
+
+
+def test_a_body_that_is_still_arriving_takes_no_place_of_a_request() -> None:
     admission = door()
-    alone = admission.begin(0)
-    assert alone.holds(5000)
-    alone.end()
-    first, second = admission.begin(0), admission.begin(600)
-    assert first.holds(400)
-    assert second.holds(600)
-    assert not first.holds(401)
-    assert admission.body_bytes == 1001
+    arriving = [of(admission, "a") for _ in range(2)]
+    assert (admission.requests, admission.arriving.total) == (0, 2)
+    assert admission.expect().belongs("a") is Reason.REQUESTS
+    assert admission.refusal() is None
+    other = of(admission, "b")
+    assert other.arrived() is None
+    assert [each.arrived() for each in arriving] == [None, Reason.REQUESTS]
+    assert (admission.requests, admission.arriving.total) == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +165,7 @@ def test_f70_full_memory_refuses_streams_first_and_then_everything(
 ) -> None:
     admission = door(Gauge(share=share))
     assert admission.refuses_streams() is stream
-    assert admission.refusal(0) is request_
+    assert admission.refusal() is request_
 
 
 @pytest.mark.parametrize(
@@ -140,16 +179,16 @@ def test_a_late_loop_refuses_the_share_of_its_lag(lag: float, share: float) -> N
     refused = 0
     for step in range(1000):
         gauge.drawn = (step + 0.5) / 1000
-        refused += admission.refusal(0) is Reason.LOOP_LAG
+        refused += admission.refusal() is Reason.LOOP_LAG
     assert refused / 1000 == pytest.approx(share, abs=2e-3)
 
 
 def test_a_line_that_is_too_long_takes_nobody_else_and_lets_streams_go_on() -> None:
     gauge = Gauge(too_long=True)
-    assert door(gauge).refusal(0) is Reason.QUEUE
+    assert door(gauge).refusal() is Reason.QUEUE
     assert door(gauge).refuses_streams() is None
     gauge.too_long = False
-    assert door(gauge).refusal(0) is None
+    assert door(gauge).refusal() is None
 
 
 def test_what_has_been_refused_is_known_for_one_to_two_looks() -> None:
@@ -157,7 +196,7 @@ def test_what_has_been_refused_is_known_for_one_to_two_looks() -> None:
     admission = door(gauge)
     seen = [admission.sheds]
     for gauge.share in (1.0, 0.0):
-        admission.refusal(0)
+        admission.refusal()
         seen.append(admission.sheds)
         seen.append(admission.look())
         seen.append(admission.sheds)
@@ -178,9 +217,9 @@ def test_the_lids_that_are_built_in() -> None:
     admission = door(lids=Lids())
     for _ in range(1999):
         admission.begin(0)
-    assert admission.refusal(256 * 2**20) is None
+    assert admission.refusal() is None
     admission.begin(2**20)
-    assert admission.refusal(0) is Reason.REQUESTS
+    assert admission.refusal() is Reason.REQUESTS
 
 
 @given(st.lists(st.tuples(st.sampled_from(["begin", "holds", "commit", "end"]), st.integers(0, 3000)), max_size=60))
@@ -190,7 +229,7 @@ def test_what_is_under_the_lids_is_what_has_begun_and_not_ended(steps: list[tupl
     streaming: list[tuple[Admitted, int]] = []
     for step, number in steps:
         match step:
-            case "begin" if admission.refusal(number) is None:
+            case "begin" if admission.refusal() is None:
                 waiting.append((admission.begin(number), number))
             case "holds" if waiting:
                 admitted, length = waiting.pop()
@@ -204,6 +243,6 @@ def test_what_is_under_the_lids_is_what_has_begun_and_not_ended(steps: list[tupl
                 side = waiting or streaming
                 side.pop(number % len(side))[0].end()
         assert (admission.requests, admission.streams) == (len(waiting), len(streaming))
-        assert admission.body_bytes == sum(length for _, length in waiting + streaming)
+        assert admission.bodies.total == sum(length for _, length in waiting + streaming)
         assert admission.requests <= SMALL.requests
         assert admission.streams <= SMALL.streams
