@@ -64,8 +64,8 @@ class ServerLimits(Section):
     streams: Count = Field(default=4000, description="Streams that have begun.")
     body_bytes: Size = Field(
         default=256 * 2**20,
-        description="Request bodies in memory together, such as 256MiB. A larger one comes alone. Where they are full, a "
-        "team (without teams: an address) with less than its share goes on, up to twice as much in all.",
+        description="Request bodies in memory together, such as 256MiB. A larger one comes alone. Where they are full, "
+        "a team (without teams: an address) with less than its share goes on, up to twice as much in all.",
     )
 
 

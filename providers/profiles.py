@@ -276,12 +276,12 @@ def _read(place: str, row: JsonObject) -> ProfileRow:
 
 
 def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[tuple[re.Pattern[str], FailureKind]]:
-    """The messages that mean something else than their status. Raises ValueError for a part of one that would have a
+    """The messages that mean something else than their status. Raises ProfileError for a part of one that would have a
     deployment left alone: a client's words that the vendor quotes may have it too."""
     for text, kind in patterns.items():
         compiled = _pattern(f"{name}.errors.patterns", text, re.IGNORECASE)
         if kind in AGAINST_ALL and not (text.startswith("^") and text.endswith("$")):
-            raise ValueError(f"{name}.errors.patterns: {text} must match the whole message to mean {kind.value}")
+            raise ProfileError(f"{name}.errors.patterns: {text} must match the whole message to mean {kind.value}")
         yield compiled, kind
 
 

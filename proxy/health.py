@@ -257,10 +257,6 @@ class Health:
         if not self._away:
             self._leave()
 
-    def _told_here(self, now: float, kind: FailureKind, seconds: float) -> None:
-        self._cool(now, seconds)
-        self._spread(kind, seconds)
-
     def _spread(self, kind: FailureKind, seconds: float) -> None:
         if self.say is not None:
             self.say(self.name, kind, seconds)
@@ -342,15 +338,12 @@ class Try:
         """
         if not self._open:
             return False
-        health, rules = self._health, self._health._rules
-        waited = self._close()
-        if failure.kind in (FailureKind.RATE_LIMITED, FailureKind.QUOTA):
-            health.why = failure.kind
+        health, rules, waited = self._health, self._health._rules, self._close()
         if failure.kind is FailureKind.RATE_LIMITED:
             asked = rules.cooldown if failure.retry_after is None else failure.retry_after
-            health._told_here(now, failure.kind, min(max(asked, rules.cooldown_least), rules.cooldown_most))
+            self._told(now, failure.kind, min(max(asked, rules.cooldown_least), rules.cooldown_most))
         elif failure.kind is FailureKind.QUOTA:
-            health._told_here(now, failure.kind, rules.quota)
+            self._told(now, failure.kind, rules.quota)
         elif self._era != health._era:
             return False
         elif VERDICTS[failure.kind].counts_against:
@@ -365,6 +358,11 @@ class Try:
         """It ended through no doing of the deployment's: the client left, or the gateway stops."""
         if self._open:
             self._step_back(self._close())
+
+    def _told(self, now: float, kind: FailureKind, seconds: float) -> None:
+        self._health.why = kind
+        self._health._cool(now, seconds)
+        self._health._spread(kind, seconds)
 
     def _blamed(self, now: float, failure: Failure, waited: bool) -> bool:
         """Count a failure against the deployment; gives whether that ejected it."""

@@ -74,6 +74,8 @@ grandchild: {extends: child, base_url: http://grandchild}
         ("a: {structured: x}", "a.structured: no style is called 'x'"),
         ("a: {errors: {codes: {x: bad}}}", "a.errors.codes.x: "),
         ("a: {errors: {patterns: {'(': quota}}}", "a.errors.patterns: is not a pattern"),
+        ("a: {errors: {patterns: {'no credit': quota}}}", "a.errors.patterns: no credit must match the whole message"),
+        ("a: {errors: {patterns: {'^busy': overloaded}}}", "a.errors.patterns: ^busy must match the whole message"),
         ("a: {raw_prompts: '('}", "a.raw_prompts: is not a pattern"),
         ("a: {models: [{stop_most: 1}]}", "a.models.0.match: must be a pattern"),
         ("a: {models: [{match: x, stopmost: 1}]}", "a.models.0.stopmost: "),

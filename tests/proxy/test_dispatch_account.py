@@ -127,6 +127,20 @@ def test_a_client_without_patience_says_nothing_of_a_deployment(impatient: bool,
     assert (outcomes(rig), state(rig)) == ([("a", "timeout")], {"a": counts})
 
 
+@pytest.mark.parametrize("total", [20.0, 50.0, 599.0])
+def test_nor_does_one_whose_patience_is_long_and_still_less_than_the_operator_s(total: float) -> None:
+    rig = Rig({"a": [hangs()]}, ejecting())
+    with pytest.raises(DeadlinePassed):
+        rig.whole(total=total, hurried=True)
+    assert state(rig) == {"a": 0.0}
+
+
+def test_a_share_of_a_client_s_patience_turns_to_another_and_speaks_against_nobody() -> None:
+    rig = Rig({"a": [hangs()], "b": [OK]}, ejecting())
+    assert rig.whole(total=20.0, hurried=True) == "ok"
+    assert (outcomes(rig), state(rig)["a"]) == ([("a", "timeout"), ("b", "ok")], 0.0)
+
+
 @pytest.mark.parametrize("leaves", [asyncio.CancelledError, ConnectionResetError])
 def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type[BaseException]) -> None:
     rig = Rig({"a": [lambda: Body(b"+a", 100.0, b"")], "b": [OK]}, ejecting())

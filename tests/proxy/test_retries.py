@@ -203,3 +203,13 @@ def test_a_request_whose_name_a_new_table_lost_still_pays() -> None:
     budgets.arrived("gone", "", 0.0)
     budgets.keep(set(), {""})
     assert budgets.spend("gone", "", 1.0)
+
+
+def test_one_team_s_retries_leave_another_s_budget_alone() -> None:
+    budgets = RetryBudgets(RULES, 0.0)
+    for name in ("a", "b", "a", "b"):
+        while budgets.spend(name, "hostile", 0.0):
+            pass
+    assert budgets.spend("a", "honest", 0.0)
+    budgets.keep({"a"}, {"honest"})
+    assert budgets.spend("a", "hostile", 0.0)
