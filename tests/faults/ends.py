@@ -133,8 +133,8 @@ def strikes(rig: Rig, label: str = ONE) -> int:
 
 
 def unspent(rig: Rig, name: str = "both") -> int:
-    """How many retries the budget of this name still pays for; a full one pays for 10."""
+    """How many retries the team's budget of this name still pays for; a full one pays for 10."""
     now, left = asyncio.get_running_loop().time(), 0
-    while rig.app.dispatcher.budgets.spend(name, "", now):
+    while rig.app.dispatcher.budgets.spend(name, "search", now):
         left += 1
     return left

@@ -73,7 +73,7 @@ async def held(made: Rig, least: int) -> None:
 
 
 async def test_threat_09_uploads_that_announce_much_and_send_a_byte_take_nothing_from_anybody() -> None:
-    async with rig(TABLE) as made:
+    async with rig(TABLE, lids=LITTLE) as made:
         made.vendor.default = OK
         head = upload("hostile", f"Content-Length: {MAX_BODY}")
         async with uploads(made, 16, head, b"{"):
@@ -221,7 +221,8 @@ async def test_threat_11_a_client_s_words_in_a_vendor_s_message_eject_nothing(
         for words in WORDS:
             made.vendor.default = json_answer(status, quoting(template, words))
             for _ in range(6):
-                assert (await asks(made, "hostile", user=words)).status in (400, 422)
+                said: JsonValue = [{"role": "user", "content": words}]
+                assert (await asks(made, "hostile", messages=said)).code in ("invalid_value", "context_length_exceeded")
         assert states(made) == {State.CLOSED}
 
 
