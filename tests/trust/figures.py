@@ -180,7 +180,7 @@ FIGURES: Final = (
                 f"{SIMULATION}test_of_two_hundred_waiters_for_one_deployment_one_is_let_through",
             )
         ),
-        Sabotage("proxy/health.py", "return self._rules.panic_every if self._probes else 0.0", "return 0.0"),
+        Sabotage("proxy/health.py", "return self._rules.panic_every if self._probers else 0.0", "return 0.0"),
     ),
     Figure(
         "R20",
