@@ -134,7 +134,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "0 client errors after the first second; at most 40 tries on the dead one in 60 s",
         "N",
         load_dead.r16,
-        Sabotage("proxy/health.py", "elif health._enough(now, self._probe):", "elif False:"),
+        Sabotage("proxy/health.py", "enough = denied or health._enough(now, self._probe)", "enough = denied"),
         1.6,
     ),
     Figure(
