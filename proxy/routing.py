@@ -227,17 +227,17 @@ def covers(pattern: str, name: str) -> bool:
 
 
 def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
-    """Every name the team may ask for, as the models list shows them: routes first, wildcard rows left out."""
+    """Every name the team may ask for, as the models list shows them: routes first, wildcard rows left out. A route
+    hides the model or deployment of its name."""
     names = dict.fromkeys(team.routes)
     names.update(dict.fromkeys(name for name in snapshot.routes if covered(team, name)))
     for model in snapshot.models.values():
         whole = allowed(snapshot, team, model.name)
-        if whole:
+        if whole and model.name not in snapshot.routes:
             names[model.name] = None
         if len(model.targets) > 1 or not whole:
-            names.update(
-                dict.fromkeys(target.name for target in model.targets if whole or allowed(snapshot, team, target.name))
-            )
+            own = (target.name for target in model.targets if whole or allowed(snapshot, team, target.name))
+            names.update(dict.fromkeys(name for name in own if name not in snapshot.routes))
     return tuple(names)
 
 
