@@ -14,6 +14,7 @@ from config.problems import Locate, Path, Problem, did_you_mean, shown
 from config.schema import DeploymentSettings, GatewayConfig, Route
 from config.settings import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
 from config.tree import MapNode, Node, find, key_position, value_position
+from config.web_origins import ANY_ORIGIN
 
 _MOST_HINTS: Final = 20
 """Nearest names are sought for this many problems: a search over thousands of names takes milliseconds."""
@@ -331,6 +332,14 @@ def _open_admin(table: Table) -> Iterator[Problem]:
         yield table.at_value(("server", "admin", "host"), message)
 
 
+def _any_origin(table: Table) -> Iterator[Problem]:
+    config = table.config
+    for index, origin in enumerate(config.server.cors.origins):
+        if origin == ANY_ORIGIN and not config.teams:
+            message = "without teams any web page could use the keys: list the origins, or add teams"
+            yield table.at_value(("server", "cors", "origins", index), message)
+
+
 _CHECKS: Final[tuple[Check, ...]] = (
     _vendors_of_models,
     _hidden_deployments,
@@ -346,4 +355,5 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _doubled_keys,
     _surface_defaults,
     _open_admin,
+    _any_origin,
 )

@@ -21,6 +21,7 @@ from config.types import (
     Text,
     Workers,
 )
+from config.web_origins import AllowedOrigin, HostPattern
 
 SurfaceName = Literal["openai", "scale", "fireworks", "pais"]
 
@@ -45,6 +46,7 @@ class Admin(Section):
     host: Host = Field(default="127.0.0.1", description="Address to listen on. Another than loopback needs a token.")
     port: Port = Field(default=9091, description="Port to listen on; 0 takes a free one.")
     token: OptionalToken = Field(default=None, description="Bearer token that callers must send. Empty: none.")
+    hosts: list[HostPattern] = Field(default=[], description="As server.hosts, for the admin listener.")
 
 
 class Tls(Section):
@@ -55,6 +57,17 @@ class Tls(Section):
         description="A PEM file, relative to this file: the certificate, and after it those up to its authority."
     )
     key: Text = Field(description="A PEM file, relative to this file: the certificate's key, without a passphrase.")
+
+
+class Cors(Section):
+    """Which web pages may call the public listener. A request with the Origin of any other gets 403, unless it is the
+    listener's own. Cookies are never taken; pages send a key like everybody else."""
+
+    origins: list[AllowedOrigin] = Field(
+        default=[],
+        description="Origins as browsers send them, such as https://app.example.com; http://localhost:* is any port, "
+        "chrome-extension://* any host of a scheme that is not the web's, * any page, which needs teams.",
+    )
 
 
 class ServerLimits(Section):
@@ -96,6 +109,15 @@ class Server(Section):
         description="Processes that take requests, as many as there are cores at most. Each learns of deployments by "
         "itself, and the limits hold for each. 1: there is one process for everything.",
     )
+    hosts: list[HostPattern] = Field(
+        default=[],
+        description="Names under which clients call the public listener, without port; *.example.com is any name below "
+        "example.com. On loopback they are added to the loopback names (localhost, 127.0.0.1, [::1]), and another Host "
+        "gets 421, so that no web page can come in under a name of its own (DNS rebinding): list the names that a "
+        "reverse proxy passes on. On another address the Host is judged only where names are listed; addresses and "
+        "loopback names pass there too.",
+    )
+    cors: Cors = Field(default=Cors(), description="Which web pages may call the public listener.")
     tls: Tls | None = Field(default=None, description="The public listener's certificate. None written: plain HTTP.")
     admin: Admin = Field(default=Admin(), description="The admin listener.")
     max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")

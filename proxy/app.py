@@ -23,6 +23,7 @@ from proxy.admin import Admin
 from proxy.admin import envelope as admin_envelope
 from proxy.admission import Admission, Lids, Reason, ShedRules
 from proxy.answer_checks import AnswerChecks
+from proxy.browser_guard import ADMIN, BrowserGuard
 from proxy.credentials.transport import AuthorizedTransport
 from proxy.deployments import Rules
 from proxy.descriptors import LoopComplaints, allow_all
@@ -87,6 +88,7 @@ class Serving:
     live: Live
     metrics: Metrics
     operated: OneProcess
+    guard: BrowserGuard
     public: PublicServer
     listener: asyncio.Server
     presented: Presented
@@ -103,6 +105,8 @@ class Serving:
         self.live.swap(table.snapshot)
         self.dispatcher.keep(table.snapshot)
         self.presented.exchange(table.tls)
+        server = table.loaded.config.server
+        self.guard.exchange(server.hosts, server.cors.origins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +191,9 @@ async def serving(
         admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, metrics, telling.finished, admission, queue)
         presented = Presented(table.tls)
-        door = Door(gateway, admission, queue, server.max_body, telling.refused)
-        public = GuardedServer(gateway.handle, server.max_body, door)
+        guard = BrowserGuard(host, server.hosts, server.cors.origins)
+        door = Door(gateway, admission, queue, server.max_body, guard, telling.refused)
+        public = GuardedServer(gateway.handle, server.max_body, door, guard, gateway.refuse)
         listener = await opener(public, presented.secured())
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
@@ -196,7 +201,7 @@ async def serving(
         url = url_of(scheme_of(server), host, listener)
         rest = (public, listener, presented, url)
         ticking = [lag.run, memory.run, checks.run, *([] if shared is None else [shared.run])]
-        yield Serving(gateway, dispatcher, admission, transport, live, metrics, operated, *rest, ticking)
+        yield Serving(gateway, dispatcher, admission, transport, live, metrics, operated, guard, *rest, ticking)
 
 
 @asynccontextmanager
@@ -225,7 +230,8 @@ async def operating(
     """The operator's listener, for as long as the block; gives its address. Raises OSError when the port cannot be
     had."""
     async with AsyncExitStack() as stack:
-        admin = PublicServer(Admin(operated, reloader, settings.token).handle, ADMIN_BODY, admin_envelope)
+        guard = BrowserGuard(listen.admin_host, settings.hosts, (), ADMIN)
+        admin = PublicServer(Admin(operated, reloader, settings.token).handle, ADMIN_BODY, admin_envelope, guard)
         door = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
         _close_with(stack, admin, door)
         yield url_of("http", listen.admin_host, door)

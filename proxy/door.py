@@ -15,6 +15,7 @@ from aiohttp.http_parser import RawRequestMessage
 
 from providers.unified import Operation
 from proxy.admission import Admission, Admitted, Reason
+from proxy.browser_guard import BrowserGuard
 from proxy.errors import overloaded
 from proxy.line import Line
 from proxy.ready import head, lines
@@ -37,9 +38,10 @@ _HEAD = re.compile(
     rb"|(?(4)(?!)|content-type):(" + _VALUE + rb")"
     rb"|(?(5)(?!)|user-agent):(" + _VALUE + rb")"
     rb"|connection: ?keep-alive"
-    # Any other but those that frame, switch or end, that are to be echoed, or that the parser has rules for.
+    # Any other but those that frame, switch or end, that are to be echoed, that a browser's page is judged by, or that
+    # the parser has rules for.
     rb"|(?!(?:content-(?:length|type|location|range)|host|user-agent|(?:proxy-)?connection|transfer-encoding|upgrade"
-    rb"|expect|x-request-id|sec-websocket-key1|etag|max-forwards|server):)"
+    rb"|expect|x-request-id|origin|sec-fetch-site|sec-websocket-key1|etag|max-forwards|server):)"
     + _NAME
     + rb"++:"
     + _VALUE
@@ -47,15 +49,16 @@ _HEAD = re.compile(
 )
 
 
-def read(data: bytes) -> tuple[bytes, int] | None:
-    """The path and the bytes of the body where this is one whole request of the closed form, and nothing else."""
+def read(data: bytes) -> tuple[bytes, int, bytes] | None:
+    """The path, the bytes of the body and the Host where this is one whole request of the closed form, and nothing
+    else."""
     found = _HEAD.match(data, 0, MAX_HEAD)
     if found is None:
         return None
     path, length, host = found.group(1, 2, 3)
     if length is None or host is None or found.end() + int(length) != len(data):
         return None
-    return path, int(length)
+    return path, int(length), host.strip(b" \t")
 
 
 def comes_from(data: bytes, message: RawRequestMessage) -> bool:
@@ -106,20 +109,28 @@ class Drains(Protocol):
 
 
 class Door:
-    """Stands before the paths of all surfaces. Bodies of more than `most` bytes are none of its business.
+    """Stands before the paths of all surfaces. Bodies of more than `most` bytes, and hosts that `guard` does not serve,
+    are none of its business.
 
     `told` receives a surface's name, a reason and how many requests were refused since it was last told. `watch` is the
     number of the time in which all that came was seen, from 1 on.
     """
 
     def __init__(
-        self, gateway: Drains, admission: Admission, line: Line, most: int, told: Callable[[str, Reason, int], None]
+        self,
+        gateway: Drains,
+        admission: Admission,
+        line: Line,
+        most: int,
+        guard: BrowserGuard,
+        told: Callable[[str, Reason, int], None],
     ) -> None:
         self.admission = admission
         self.line = line
         self.watch = 1
         self._gateway = gateway
         self._most = most
+        self._guard = guard
         self._told = told
         self._refusals: dict[tuple[str, Reason], Refusal] = {}
         self._surfaces: dict[bytes, Surface] = {}
@@ -132,9 +143,11 @@ class Door:
         """What this is where it is a request that may be refused here."""
         if (found := read(data)) is None or self._gateway.draining:
             return None
-        path, length = found
+        path, length, host = found
         surface = self._surfaces.get(path)
-        return None if surface is None or length > self._most else (surface, length)
+        if surface is None or length > self._most or not self._guard.serves(host.decode("ascii")):
+            return None
+        return surface, length
 
     def answer(self, knock: Knock) -> bytes | None:
         """The refusal of a request, or None where it is to be taken on."""

@@ -142,6 +142,33 @@ def bad_http(message: str, status: int = 400) -> GatewayError:
     return GatewayError(ErrorFacts(status, "invalid_request_error", "bad_request", message))
 
 
+def host_not_served(host: str, setting: str) -> GatewayError:
+    """The Host is no name of this listener (RFC 9110 15.5.20); `setting` is where the operator lists more."""
+    message = f"The host '{_shown(host)}' is not served here; the operator lists the names of the gateway in {setting}."
+    return GatewayError(ErrorFacts(421, "invalid_request_error", "host_not_served", message, headers=NO_RETRY))
+
+
+def origin_not_allowed(origin: str | None, setting: str | None) -> GatewayError:
+    """A web page asks that may not: `origin` is its Origin header, where its browser sent one; `setting` is where the
+    operator lists others, where there is such a place."""
+    page = "A web page of another site" if origin is None else f"A web page of the origin '{_shown(origin)}'"
+    hint = "" if setting is None else f"; the operator lists origins that may in {setting}"
+    message = f"{page} may not call this listener{hint}."
+    headers = {**NO_RETRY, "vary": "Origin"}
+    return GatewayError(ErrorFacts(403, "permission_error", "origin_not_allowed", message, headers=headers))
+
+
+def not_json(content_type: str) -> GatewayError:
+    """A body of another media type: a browser lets any page send some of them unasked."""
+    message = f"A body of type '{_shown(content_type)}' is not taken; send JSON with 'content-type: application/json'."
+    return GatewayError(ErrorFacts(415, "invalid_request_error", "unsupported_media_type", message, headers=NO_RETRY))
+
+
+def _shown(value: str) -> str:
+    """A header's value in a message: short, and printable ASCII."""
+    return "".join(each if " " <= each <= "~" else "?" for each in value[:100])
+
+
 def too_large(limit: int) -> GatewayError:
     """The body passed the limit, in bytes."""
     message = f"The request body is larger than {limit} bytes."

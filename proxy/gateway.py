@@ -125,6 +125,15 @@ class Gateway:
             record.finished = record.finished or self._clock()
             self._emit(record)
 
+    def refuse(self, http: web.BaseRequest, error: GatewayError) -> ReadyResponse:
+        """Answer a request that is refused by its head, and record it like every other."""
+        surface, now = self._router.resolve(http.path).surface, self._clock()
+        record = RequestRecord(request_id(http.headers), now, surface.name, http.path, http.remote or "")
+        response = self._refusal(surface, error, record)
+        record.finished = now
+        self._emit(record)
+        return response
+
     def _complain(self, record: RequestRecord) -> None:
         """Say where a fault of ours lies, at most once in a while: whoever finds one can ask for it again and again."""
         now = self._clock()

@@ -3,14 +3,13 @@
 Never knows an answer's words, and never decides who is refused.
 """
 
-from collections.abc import Awaitable, Callable
-
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from proxy.admission import Admitted
+from proxy.browser_guard import BrowserGuard
 from proxy.door import Door, comes_from
-from proxy.server import Envelope, PublicHandler, PublicServer
+from proxy.server import Envelope, PublicHandler, PublicServer, Refuse, RequestHandling, surface_envelope
 
 
 class GuardedHandler(PublicHandler):
@@ -84,10 +83,10 @@ class GuardedServer(PublicServer):
     """A public server behind a door."""
 
     def __init__(
-        self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], max_body: int, door: Door
+        self, handler: RequestHandling, max_body: int, door: Door, guard: BrowserGuard, refuse: Refuse
     ) -> None:
         self._door = door
-        super().__init__(handler, max_body)
+        super().__init__(handler, max_body, surface_envelope, guard, refuse)
 
     def __call__(self) -> RequestHandler:
         return GuardedHandler(self, self._envelope, self._door, loop=self._loop, **self._kwargs)

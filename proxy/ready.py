@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from typing import cast
 
 from aiohttp import HttpVersion, HttpVersion11, web
 
-from proxy.server import BASE_HEADERS, JSON
+from proxy.server import BASE_HEADERS, JSON, Incoming
 
 _KNOWN = frozenset(HTTPStatus)
 
@@ -37,7 +38,9 @@ class ReadyResponse(web.StreamResponse):
         self._sent = True
         if self._keep_alive is None:
             self._keep_alive = request.keep_alive
-        text = head(request.version, self._status, self._own, len(self._content), self._keep_alive)
+        cors = cast(Incoming, request).cors
+        own = self._own + lines(cors) if cors else self._own
+        text = head(request.version, self._status, own, len(self._content), self._keep_alive)
         content = b"" if request.method == "HEAD" else self._content
         await request.writer.write_eof(text + content)
 

@@ -7,6 +7,8 @@ import asyncio
 import random
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from aiohttp import HttpVersion11, hdrs, web
@@ -14,8 +16,9 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from proxy.admission import Admitted
+from proxy.browser_guard import BrowserGuard, Permitted, Preflight, Verdict
 from proxy.deadlines import CLIENT_STALL
-from proxy.errors import ErrorFacts, GatewayError, bad_http, internal, too_large
+from proxy.errors import ErrorFacts, GatewayError, bad_http, internal, not_json, too_large
 from proxy.strict import fault
 from proxy.surfaces.registry import surface_for_path
 
@@ -67,6 +70,8 @@ UNREAD_LIMIT = 64 * 1024
 LINGER = 2.0
 """Seconds an unread body is listened to after its answer."""
 
+_JSON_TYPE = re.compile(r"application/(?:[a-z0-9!#$&^_.-]+\+)?json[ \t]*(?:;|$)", re.IGNORECASE)
+
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -90,8 +95,12 @@ async def read_body(http: web.BaseRequest, arrived: Callable[[int], None]) -> by
     """The request body; `arrived` is told how much of it there is while it comes and at its end, and may refuse it.
 
     Raises GatewayError 413 when it is too large, from the declared length where there is one, 408 when it does not
-    arrive, and 415 when it is compressed: its length would say nothing of the memory it takes.
+    arrive, and 415 when it is declared as anything but JSON, or is compressed: its length would say nothing of the
+    memory it takes. Without a content type it is taken: raw clients leave it out.
     """
+    kind = http.headers.get(hdrs.CONTENT_TYPE, JSON)
+    if kind != JSON and not _JSON_TYPE.match(kind):
+        raise not_json(kind)
     limit = http.client_max_size
     if (http.content_length or 0) > limit:
         raise too_large(limit)
@@ -267,17 +276,34 @@ class PublicHandler(RequestHandler):
         return self.refusal(path_of(request), error)
 
 
+class Incoming(web.BaseRequest):
+    """A request. `cors` are the headers that its answer has so that the web page that asked can read it."""
+
+    cors: Mapping[str, str] = MappingProxyType({})
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        # What aiohttp calls before it writes an answer's head.
+        response.headers.update(self.cors)
+
+
+RequestHandling = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+Refuse = Callable[[web.BaseRequest, GatewayError], web.StreamResponse]
+
+
 class PublicServer(web.Server):
     """Makes our handler for each connection, and requests with the body limit in bytes; whoever makes it shuts it down.
 
-    `envelope` dresses what is refused before `handler` is asked.
+    `envelope` dresses what is refused before `handler` is asked. `guard` judges what browsers send; without one,
+    everything passes. `refuse` answers what it refuses, in the envelope unless given.
     """
 
     def __init__(
         self,
-        handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        handler: RequestHandling,
         max_body: int,
         envelope: Envelope = surface_envelope,
+        guard: BrowserGuard | None = None,
+        refuse: Refuse | None = None,
     ) -> None:
         super().__init__(
             self._handle,
@@ -292,6 +318,8 @@ class PublicServer(web.Server):
         self._sound = handler
         self._max_body = max_body
         self._envelope = envelope
+        self._guard = guard
+        self._refuse = refuse or _refusal
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)
 
     def __call__(self) -> RequestHandler:
@@ -312,12 +340,27 @@ class PublicServer(web.Server):
         message = http._message
         if (found := fault(message)) is not None:
             return _refused(http, found)
-        return self._unmoved(http) if message.upgrade else self._sound(http)
+        handler = self._sound
+        if self._guard is not None and (verdict := self._guard.judge(message.method, message.headers)) is not None:
+            handler = partial(self._judged, verdict)
+        return self._unmoved(handler, http) if message.upgrade else handler(http)
 
-    async def _unmoved(self, http: web.BaseRequest) -> web.StreamResponse:
+    async def _judged(self, verdict: Verdict, http: web.BaseRequest) -> web.StreamResponse:
+        """Answer a browser."""
+        if isinstance(verdict, Permitted):
+            cast(Incoming, http).cors = verdict.headers
+            return await self._sound(http)
+        if isinstance(verdict, Preflight):
+            return web.Response(status=204, headers={**BASE_HEADERS, **verdict.headers})
+        response = self._refuse(http, verdict)
+        # Its body has not been read.
+        response.force_close()
+        return response
+
+    async def _unmoved(self, handler: RequestHandling, http: web.BaseRequest) -> web.StreamResponse:
         """Answer a client that offers to upgrade as if it did not, and close: aiohttp 3.14.5 loses the next request, or
         stumbles over it, when it comes too soon."""
-        response = await self._sound(http)
+        response = await handler(http)
         response.force_close()
         cast(PublicHandler, http.protocol).stay()
         return response
@@ -330,11 +373,15 @@ class PublicServer(web.Server):
         writer: "AbstractStreamWriter",
         task: "asyncio.Task[None]",
     ) -> web.BaseRequest:
-        return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=self._max_body)
+        return Incoming(message, payload, protocol, writer, task, self._loop, client_max_size=self._max_body)
 
 
 async def _refused(http: web.BaseRequest, reason: str) -> web.StreamResponse:
-    return cast(PublicHandler, http.protocol).refusal(path_of(http), bad_http(reason))
+    return _refusal(http, bad_http(reason))
+
+
+def _refusal(http: web.BaseRequest, error: GatewayError) -> web.StreamResponse:
+    return cast(PublicHandler, http.protocol).refusal(path_of(http), error)
 
 
 def path_of(http: web.BaseRequest) -> str:

@@ -34,7 +34,7 @@ IMPURE = frozenset(
 PURE_PROXY = frozenset(
     {"proxy/snapshot.py", "proxy/routing.py", "proxy/policies.py", "proxy/load.py", "proxy/candidates.py"}
     | {"proxy/health.py", "proxy/healths.py", "proxy/awaited.py", "proxy/outcomes.py"}
-    | {"proxy/hearsay.py", "proxy/standing.py", "proxy/witnesses.py"}
+    | {"proxy/hearsay.py", "proxy/standing.py", "proxy/witnesses.py", "proxy/browser_guard.py"}
 )
 PURE_PROXY_FOLDER = "proxy/surfaces/"
 

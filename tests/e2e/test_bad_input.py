@@ -288,7 +288,7 @@ async def test_a_body_beyond_the_limit_is_a_413_whether_its_size_was_said_or_not
     large = door.ask(f',"user":"{"x" * LIMIT}"')
     said = await exchange(port, request("POST", door.path, large))
     assert error_of(said, door.envelope, 413)["code"] == "request_too_large"
-    head = f"POST {door.path} HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    head = f"POST {door.path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     async with connected(port) as client:
         await client.send(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(large), large))
         unsaid = await client.answer()
@@ -344,17 +344,17 @@ async def test_what_is_not_served_publicly_is_a_404(path: str, port: int) -> Non
 @pytest.mark.parametrize(
     "head",
     [
-        b"POST %b HTTP/1.1\r\nHost: g\r\nContent-Length: nine\r\n\r\n",
-        b"POST %b HTTP/1.1\r\nHost: g\r\nContent-Length: -1\r\n\r\n",
-        b"POST %b HTTP/1.1\r\nHost: g\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-        b"POST %b HTTP/1.1\r\nHost: g\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
-        b"POST %b HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+        b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Length: nine\r\n\r\n",
+        b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+        b"POST %b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
         b"POST %b HTTP/1.1\r\nno colon\r\n\r\n",
-        b"POST %b HTTP/1.1\r\nHost: g\r\nx: " + b"y" * 70_000 + b"\r\n\r\n",
-        b"POST %b HTTP/9.9\r\nHost: g\r\n\r\n",
+        b"POST %b HTTP/1.1\r\nHost: localhost\r\nx: " + b"y" * 70_000 + b"\r\n\r\n",
+        b"POST %b HTTP/9.9\r\nHost: localhost\r\n\r\n",
         b"POST %b\r\n\r\n",
-        b"BREW %b HTTP/1.1\r\nHost: g\r\n\r\n",
-        b"POST %b\xfc HTTP/1.1\r\nHost: g\r\n\r\n",
+        b"BREW %b HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST %b\xfc HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 %b\r\n\r\n",
         b"\x00\x01\x02\x03%b\xff\r\n\r\n",
     ],

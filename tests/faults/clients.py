@@ -197,7 +197,7 @@ async def whole_answer_that_nobody_reads(rig: Rig) -> None:
 
 def head_of(path: str, *headers: str) -> bytes:
     """A request's head with the team's key and these headers."""
-    lines = [f"POST {path} HTTP/1.1", "Host: gateway", f"Authorization: {AUTH['Authorization']}", *headers]
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: {AUTH['Authorization']}", *headers]
     return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n"
 
 

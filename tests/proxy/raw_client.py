@@ -47,10 +47,11 @@ class Answer:
 
 
 def request(method: str, path: str, body: JsonValue | bytes = None, headers: Mapping[str, str] | None = None) -> bytes:
-    """A request's bytes. A body that is no bytes is sent as JSON; None sends none."""
+    """A request's bytes, to the host `localhost` unless the headers name another. A body that is no bytes is sent as
+    JSON; None sends none."""
     data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
-    lines = [f"{method} {path} HTTP/1.1", "Host: gateway", f"Content-Length: {len(data)}"]
-    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    fields = {"Host": "localhost", "Content-Length": str(len(data)), **(headers or {})}
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + data
 
 

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from providers.unified import JsonObject, JsonValue
 from proxy.admission import Admission, Lids, Reason, ShedRules
 from proxy.answer_checks import AnswerChecks
+from proxy.browser_guard import BrowserGuard
 from proxy.dispatch import Dispatcher
 from proxy.door import Door
 from proxy.gateway import Gateway
@@ -75,6 +76,7 @@ class Rig:
     memory: MemoryMeter
     line: Line
     door: Door
+    guard: BrowserGuard
     port: int = 0
     records: list[RequestRecord] = field(default_factory=list)
     turned_away: list[tuple[str, Reason, int]] = field(default_factory=list)
@@ -141,9 +143,10 @@ async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float
         checks = AnswerChecks()
         dispatcher = Dispatcher(http, metrics, OffLoop(checks))
         gateway = Gateway(live, dispatcher, metrics, lambda record: made.tell(record), admission, line)
-        door = Door(gateway, admission, line, MAX_BODY, lambda *refused: made.tell_of_the_door(*refused))
-        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, records=told)
-        public = GuardedServer(gateway.handle, MAX_BODY, door)
+        guard = BrowserGuard("127.0.0.1", (), ())
+        door = Door(gateway, admission, line, MAX_BODY, guard, lambda *refused: made.tell_of_the_door(*refused))
+        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, records=told)
+        public = GuardedServer(gateway.handle, MAX_BODY, door, guard, gateway.refuse)
         listener = await loop.create_server(public, "127.0.0.1", 0)
         made.port = listener.sockets[0].getsockname()[1]
         try:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from providers.unified import Operation
 from proxy.admission import Admission, Lids, Reason, ShedRules
+from proxy.browser_guard import BrowserGuard
 from proxy.door import MAX_HEAD, Door, Refusal, comes_from, read
 from proxy.errors import overloaded
 from proxy.line import Line, LineRules
@@ -31,7 +32,7 @@ PATHS = [
     for endpoint in surface.endpoints
     if isinstance(endpoint.action, Operation)
 ]
-SOUND = {"Host": "gateway", "Content-Length": "2"}
+SOUND = {"Host": "localhost", "Content-Length": "2"}
 
 
 def told(path: str = "/v1/completions", more: Mapping[str, str] | None = None, body: bytes = b"{}") -> bytes:
@@ -72,10 +73,11 @@ def test_every_path_that_takes_a_request_is_known_with_its_surface(surface: Surf
         {"connection": "Keep-Alive"},
         {"x-stainless-lang": "python", "Cookie": "a=b", "accept-encoding": "gzip", "empty": ""},
         {"Content-Encoding": "gzip", "TE": "trailers", "Keep-Alive": "timeout=5", "x-real-ip": "::1"},
+        {"Sec-Fetch-Mode": "cors"},  # fetch of Node 20
     ],
 )
 def test_what_clients_send_is_read(more: Mapping[str, str]) -> None:
-    assert read(told(more=more)) == (b"/v1/completions", 2)
+    assert read(told(more=more)) == (b"/v1/completions", 2, b"localhost")
 
 
 LEFT_ALONE = {
@@ -83,9 +85,9 @@ LEFT_ALONE = {
     "another version": told().replace(b"1.1", b"1.0"),
     "a query": told("/v1/completions?a=b"),
     "an escape": told("/v1/%63ompletions"),
-    "a whole address": told("http://gateway/v1/completions"),
-    "no host": told().replace(b"Host: gateway\r\n", b""),
-    "two hosts": told(more={"host": "gateway"}),
+    "a whole address": told("http://localhost/v1/completions"),
+    "no host": told().replace(b"Host: localhost\r\n", b""),
+    "two hosts": told(more={"host": "localhost"}),
     "no length": told().replace(b"Content-Length: 2\r\n", b""),
     "two lengths": told(more={"content-length": "2"}),
     "a length that is none": told(more={"Content-Length": "+2"}),
@@ -100,6 +102,9 @@ LEFT_ALONE = {
     "the end and not": told(more={"Connection": "keep-alive, close"}),
     "the end for a proxy": told(more={"Proxy-Connection": "close"}),
     "an id to echo": told(more={"X-Request-Id": "abc"}),
+    "a page": told(more={"Origin": "https://evil.example"}),
+    "a page without its origin": told(more={"sec-fetch-site": "cross-site"}),
+    "another host": told(more={"Host": "evil.example"}),
     "an old key": told(more={"Sec-WebSocket-Key1": "x"}),
     "a folded line": told(more={"a": "b\r\n c"}),
     "a space before the colon": told(more={"a ": "b"}),
@@ -144,6 +149,8 @@ RULED = (
         "X-Request-ID",
         "x-request-i",
         "Sec-WebSocket-Key1",
+        "Origin",
+        "Sec-Fetch-Site",
     ),
     *(
         "Server",
@@ -178,12 +185,13 @@ def test_what_is_read_is_what_the_parser_reads_and_nothing_more(
     if found is None:
         return
     ((message, payload),) = parsed(data)
-    assert found == (message.path.encode(), int(message.headers["Content-Length"]))
+    headers = message.headers
+    assert found == (message.path.encode(), int(headers["Content-Length"]), headers["Host"].encode("latin-1"))
     assert fault(message) is None
     assert payload.is_eof()
     assert (message.method, message.path, message.should_close) == ("POST", path, False)
     assert (message.upgrade, message.chunked) == (False, False)
-    assert not {"expect", "x-request-id"} & {name.lower() for name in message.headers}
+    assert not {"expect", "x-request-id", "origin", "sec-fetch-site"} & {name.lower() for name in message.headers}
     assert comes_from(data, message)
 
 
@@ -217,7 +225,8 @@ def made(gauge: Gauge | None = None, lids: Lids | None = None) -> tuple[Door, li
     admission = Admission(lids or Lids(), ShedRules(), gauge, line, gauge, gauge.draw)
     tales: list[tuple[str, Reason, int]] = []
     gateway = mock.Mock(draining=False)
-    return Door(gateway, admission, line, 1000, lambda *tale: tales.append(tale)), tales
+    guard = BrowserGuard("127.0.0.1", (), ())
+    return Door(gateway, admission, line, 1000, guard, lambda *tale: tales.append(tale)), tales
 
 
 @pytest.mark.parametrize("reason", Reason)

@@ -98,7 +98,8 @@ async def test_who_is_refused_before_the_body_is_told_that_the_connection_closes
     served: Rig, framing: str, status: int, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "BODY_WAIT", 0.05)
-    head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: {AUTH['Authorization']}\r\n{framing}\r\n\r\n"
+    key = f"Authorization: {AUTH['Authorization']}"
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n{key}\r\n{framing}\r\n\r\n"
     async with connected(served.port) as client:
         await client.send(head.encode())
         answer = await client.answer()

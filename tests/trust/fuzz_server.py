@@ -118,7 +118,7 @@ class Requests:
         if draw.random() < 0.1:
             target = re.sub(rb"[^!-~]", b"%00", self._targets.input()[:2000]) or b"/"
         body = self._bodies.input() if draw.random() < 0.8 else draw.choice(self._seeds)
-        lines = [b"%s %s HTTP/1.1" % (draw.choice(METHODS), target), b"Host: gateway"]
+        lines = [b"%s %s HTTP/1.1" % (draw.choice(METHODS), target), b"Host: localhost"]
         if draw.random() < 0.95:
             lines.append(b"Authorization: Bearer " + KEY.encode())
         lines += [draw.choice(HEADERS), b"Content-Length: %d" % len(body)]

@@ -200,7 +200,7 @@ async def unread_streams(folder: Path, clients: int, patience: float, quiet: int
         more = vendor.sent - sent
         closed = await until(lambda: vendor.closed >= clients, stood + patience - loop.time())
         last = loop.time() - stood if closed else None
-        well = (await ask(port, b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n")).well
+        well = (await ask(port, b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")).well
         return Unread(each, more, first, last, well)
 
 
