@@ -20,6 +20,7 @@ _SECTIONS: Final = {
     "": "The table",
     "Server": "`server`",
     "Tls": "`server.tls`",
+    "Cors": "`server.cors`",
     "Admin": "`server.admin`",
     "ServerLimits": "`server.limits`",
     "Shared": "`server.shared`",

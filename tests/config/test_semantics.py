@@ -227,6 +227,17 @@ def test_an_admin_listener_beyond_loopback_needs_a_token(host: str, token: str, 
     assert complaints(text, {"T": token}) == ([expected] if open_door else [])
 
 
+@pytest.mark.parametrize("teams", [True, False])
+def test_any_web_page_may_call_only_where_there_are_teams(teams: bool) -> None:
+    text = "server: {cors: {origins: ['https://app.example.com', '*']}}\n"
+    who = f"teams: {{t: {{keys: ['sha256:{'0' * 64}'], models: ['*']}}}}\n" if teams else ""
+    expected = (
+        "2:54 server.cors.origins.1: without teams any web page could use the keys: list the origins, or add teams"
+    )
+    models = "vendors: {openai: {}}\nmodels: {openai/x: {}}\n"
+    assert complaints("version: 1\n" + text + models + who) == ([] if teams else [expected])
+
+
 def test_a_gateway_beyond_loopback_needs_teams_or_the_operators_word() -> None:
     closed, wide = load("version: 1"), load("version: 1\nserver:\n  host: 0.0.0.0\n")
     with_teams = load(team("{mine: local/x}"))

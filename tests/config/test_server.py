@@ -24,6 +24,32 @@ def test_an_empty_token_is_none() -> None:
     assert token.get_secret_value() == "t"
 
 
+def test_hosts_and_origins_are_kept_as_browsers_send_them() -> None:
+    found = server(
+        hosts=["LLM.Example.com."], cors={"origins": ["HTTPS://App.Example.com:443"]}, admin={"hosts": ["[::2]"]}
+    )
+    assert (found.hosts, found.cors.origins, found.admin.hosts) == (
+        ["llm.example.com"],
+        ["https://app.example.com"],
+        ["::2"],
+    )
+    assert (server().hosts, server().cors.origins, server().admin.hosts) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"hosts": ["https://a.example"]},
+        {"cors": {"origins": ["null"]}},
+        {"cors": {"origin": []}},
+        {"admin": {"hosts": [""]}},
+    ],
+)
+def test_what_browsers_do_not_send_cannot_be_listed(fields: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        server(**fields)
+
+
 def test_sizes_and_times_have_units() -> None:
     found = server(max_body="1MiB", drain_timeout="2m", limits={"body_bytes": "2kB"})
     assert (found.max_body, found.drain_timeout, found.limits.body_bytes) == (2**20, 120.0, 2000)

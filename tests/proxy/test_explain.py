@@ -215,7 +215,7 @@ models: {{openai/gpt-4o-mini: {{}}}}
         async with (
             running_gateway(table, tmp_path) as gateway,
             aiohttp.ClientSession() as http,
-            http.post(gateway.url + CHAT, data=body) as answer,
+            http.post(gateway.url + CHAT, data=body, headers={"content-type": "application/json"}) as answer,
         ):
             assert answer.status == 200
         (received,) = vendor.requests

@@ -92,6 +92,7 @@ async def test_the_time_a_body_takes_to_come_is_not_the_gateway_s(served: Rig) -
         ("Content-Length: 5", 408, "bad_request"),
         ("Transfer-Encoding: chunked", 408, "bad_request"),
         ("Content-Length: 5\r\nContent-Encoding: gzip", 415, "bad_request"),
+        ("Content-Length: 5\r\nContent-Type: text/plain", 415, "unsupported_media_type"),
     ],
 )
 async def test_who_is_refused_before_the_body_is_told_that_the_connection_closes(

@@ -70,7 +70,7 @@ async def test_no_value_that_could_end_a_header_reaches_a_vendor(served: Rig, va
 async def test_what_a_client_sends_as_its_own_headers_stays_here(served: Rig) -> None:
     """The names that frame the client's own message, or are looked at here, are left out."""
     own = {"authorization", "x-api-key", "api-key", "host", "content-length", "transfer-encoding", "expect"}
-    own |= {"content-encoding", "upgrade", "connection", "x-request-id", "http2-settings"}
+    own |= {"content-encoding", "content-type", "origin", "upgrade", "connection", "x-request-id", "http2-settings"}
     sent = {name: CANARY for name in (*FORBIDDEN, "User-Agent", "X-Anything") if name.lower() not in own}
     assert (await served.post("/v1/completions", ask(), sent)).status == 200
     (received,) = served.vendor.requests

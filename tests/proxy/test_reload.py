@@ -204,14 +204,15 @@ async def test_tls_that_comes_or_goes_needs_a_restart_and_other_files_of_it_do_n
 
 
 async def test_what_needs_none_is_not(rig: Rig, told: pytest.LogCaptureFixture) -> None:
-    rig.write(OTHER + "server: {surfaces: {openai: {default_vendor: mock}}}\n")
+    pages = "hosts: [a.example], cors: {origins: ['https://b.example']}"
+    rig.write(OTHER + f"server: {{surfaces: {{openai: {{default_vendor: mock}}}}, {pages}}}\n")
     await rig.reloader.reload()
     assert "restart" not in told.text
     assert rig.live.snapshot.default_vendors["openai"] == "mock"
 
 
 def test_every_setting_of_the_server_is_one_or_the_other() -> None:
-    assert set(Server.model_fields) == {*CHANGES, "surfaces", "tls"}
+    assert set(Server.model_fields) == {*CHANGES, "cors", "hosts", "surfaces", "tls"}
 
 
 # Who asks ------------------------------------------------------------------------------------------------------------

@@ -22,7 +22,9 @@ def main(arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
     address = urlsplit(args.url)
     fields = (header.partition(":") for header in args.header)
-    headers = {name: value.strip() for name, _, value in fields}
+    headers = {name.lower(): value.strip() for name, _, value in fields}
+    if args.data:
+        headers.setdefault("content-type", "application/x-www-form-urlencoded")
     connection = http.client.HTTPConnection(address.netloc)
     connection.request(args.request or ("POST" if args.data else "GET"), address.path, args.data, headers)
     response = connection.getresponse()

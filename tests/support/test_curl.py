@@ -25,6 +25,14 @@ async def test_a_body_is_posted_with_its_headers(capsys: Output) -> None:
     assert capsys.readouterr().out == '{"ok":true}'
 
 
+async def test_a_body_is_a_form_unless_a_header_says_otherwise() -> None:
+    async with FakeVendor(json_answer(200, {})) as vendor:
+        await run("-s", vendor.base_url + "/", "-d", "{}")
+        await run("-s", vendor.base_url + "/", "-d", "{}", "-H", "Content-Type: application/json")
+    types = [request.header("content-type") for request in vendor.requests]
+    assert types == ["application/x-www-form-urlencoded", "application/json"]
+
+
 async def test_an_error_status_fails_only_when_asked(capsys: Output) -> None:
     async with FakeVendor(json_answer(404, {"ok": False})) as vendor:
         assert await run("-s", vendor.base_url + "/") == 0
