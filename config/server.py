@@ -127,6 +127,11 @@ class Server(Section):
     )
     drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
     drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")
+    stall_limit: Duration = Field(
+        default=30.0,
+        description="How long the event loop of a process may stand still before the process is ended, and with "
+        "workers replaced. 0: never, for a debugger.",
+    )
     watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")
     log: LogFormat = Field(default="json", description="Form of the log lines.")
     surfaces: dict[SurfaceName, SurfaceSettings] = Field(default={}, description="Settings of single surfaces.")

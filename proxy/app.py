@@ -40,10 +40,12 @@ from proxy.memory import MemoryMeter, groups
 from proxy.metrics import Metrics
 from proxy.off_loop import OffLoop
 from proxy.operated import OneProcess, Operated
+from proxy.pulse import Pulse
 from proxy.record import RequestRecord
 from proxy.reload import Reloader, Source, Table
 from proxy.server import PublicServer
 from proxy.shared import SharedState
+from proxy.standstill import LastLine
 from proxy.tls import Presented, Secured, keep_small_buffers
 from proxy.upstream import HttpTransport
 from proxy.writer import LineWriter, Sink, unbuffered
@@ -71,6 +73,14 @@ class Listen:
     port: int
     admin_host: str
     admin_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a serving process lets others see: a line of the access log for each request, and its loop's pulse."""
+
+    log: Sink
+    pulse: Pulse
 
 
 Work = Coroutine[None, None, None]
@@ -152,20 +162,20 @@ Opener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
 
 @asynccontextmanager
 async def serving(
-    table: Table, since: int, host: str, opener: Opener, log: Sink, rules: Rules | None = None
+    table: Table, since: int, host: str, opener: Opener, shown: Shown, rules: Rules | None = None
 ) -> AsyncIterator[Serving]:
     """Bring the public half of the gateway up on `host`, and take it down at once on leaving; `drain` before that loses
     nothing.
 
-    `since` is when it started, in unix seconds; `log` receives one line per request; `rules` stand in for the built-in
-    ones. Raises OSError when the port cannot be had.
+    `since` is when it started, in unix seconds; `rules` stand in for the built-in ones. Raises OSError when the port
+    cannot be had.
     """
     server = table.loaded.config.server
     async with AsyncExitStack() as stack:
         metrics = Metrics()
         metrics.config(table.snapshot.digest)
         own = logging.getLogger("dragoman")
-        lines = LineWriter(log, own.warning)
+        lines = LineWriter(shown.log, own.warning)
         stack.callback(lines.close)
         telling = Telling(metrics, lines, server.log)
         transport = HttpTransport()
@@ -180,16 +190,19 @@ async def serving(
         shared = None if server.shared is None else SharedState(server.shared, dispatcher.deployments.healths)
         if shared is not None:
             metrics.shared(lambda: shared.up)
+        pulse = shown.pulse
         loop = asyncio.get_running_loop()
         queue = Line(LineRules(), loop.time, loop.call_soon)
 
         def ticked(lags: Lags) -> None:
+            pulse.beat()
             metrics.lag(lags.max)
             queue.tick(lags.last)
 
         lag, memory = LoopLag(LagRules(), ticked), MemoryMeter(groups())
         admission = Admission(lids_of(server.limits), ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, metrics, telling.finished, admission, queue)
+        gateway.begun = pulse.begin
         presented = Presented(table.tls)
         guard = BrowserGuard(host, server.hosts, server.cors.origins)
         door = Door(gateway, admission, queue, server.max_body, guard, telling.refused)
@@ -206,16 +219,17 @@ async def serving(
 
 @asynccontextmanager
 async def running(
-    source: Source, table: Table, listen: Listen, log: Sink, rules: Rules | None = None
+    source: Source, table: Table, listen: Listen, log: Sink, rules: Rules | None = None, pulse: Pulse | None = None
 ) -> AsyncIterator[Running]:
-    """The whole gateway in this process, as `serving` brings its public half up. Raises OSError when a port cannot be
-    had."""
+    """The whole gateway in this process, as `serving` brings its public half up; by `pulse` its loop can be guarded.
+    Raises OSError when a port cannot be had."""
     server = table.loaded.config.server
+    shown = Shown(log, Pulse.private() if pulse is None else pulse)
 
     def opener(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
         return listening(public, listen.host, listen.port, secured)
 
-    async with serving(table, int(time.time()), listen.host, opener, log, rules) as app:
+    async with serving(table, int(time.time()), listen.host, opener, shown, rules) as app:
         reloader = Reloader(source, table, app.metrics, app.take)
         async with operating(app.operated, reloader, listen, server.admin) as admin_url:
             own = {field.name: getattr(app, field.name) for field in fields(app)}
@@ -297,15 +311,17 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
     """Run until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
     server = table.loaded.config.server
     log = prepare(server.log)
-    async with running(source, table, listen, unbuffered(sys.stdout)) as app:
-        ending = Ending()
-        ending.listen()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, app.reloader.request)
-        for warning in table.warnings:
-            log.warning("%s", warning)
-        log.info("listening on %s, admin on %s", app.url, app.admin_url)
-        settle_down()
-        await ending.first.wait()
-        log.info(DRAINING, server.drain_timeout)
-        await drain_or_stop(app, server, ending)
+    pulse = Pulse.private()
+    with LastLine(pulse, server.stall_limit, server.log):
+        async with running(source, table, listen, unbuffered(sys.stdout), pulse=pulse) as app:
+            ending = Ending()
+            ending.listen()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, app.reloader.request)
+            for warning in table.warnings:
+                log.warning("%s", warning)
+            log.info("listening on %s, admin on %s", app.url, app.admin_url)
+            settle_down()
+            await ending.first.wait()
+            log.info(DRAINING, server.drain_timeout)
+            await drain_or_stop(app, server, ending)
     log.info("stopped")

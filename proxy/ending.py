@@ -1,16 +1,19 @@
 """How a gateway ends: who asks for it, and a drain that loses nothing. Never why it ends."""
 
 import asyncio
+import faulthandler
 import os
 import signal
 import socket
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
+from types import FrameType
 from typing import Protocol
 
 from config.server import Server
 from proxy.deadlines import Phase
 from proxy.gateway import Gateway
+from proxy.native_signals import reset_after_first
 from proxy.server import PublicServer
 from proxy.tls import Secured
 
@@ -23,6 +26,9 @@ LAST_WORDS = 2.0
 AT_ONCE = 0.05
 """Seconds that handlers have, and as many after they were told to end, where nobody waits for answers any more; aiohttp
 takes 0 for no limit."""
+
+LAST_CALL = 5.0
+"""Seconds after the second signal within which the process has to have ended, before it is ended."""
 
 DRAINING = "draining, at most %g s; a second signal ends at once"
 
@@ -116,15 +122,31 @@ class Ending:
     def __init__(self) -> None:
         self.first = asyncio.Event()
         self.second = asyncio.Event()
+        self._signals = 0
 
     def ask(self) -> None:
         """Somebody wants it to end; whoever asks again does not want to wait."""
         (self.second if self.first.is_set() else self.first).set()
 
     def listen(self) -> None:
-        """Let SIGTERM and SIGINT ask."""
+        """Let SIGTERM and SIGINT ask.
+
+        The second signal ends the process also where the loop stands: after LAST_CALL seconds while Python code runs,
+        at once (the default action) while native code has held the interpreter's lock since before the first one.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.ask)
+            # The loop hears of a signal through its wakeup descriptor, whatever Python function is its handler.
+            signal.signal(number, self._noticed)
+            reset_after_first(number)
+
+    def _noticed(self, number: int, frame: FrameType | None) -> None:
+        """A signal has come; runs in the main thread between two bytecodes, whatever the loop does."""
+        signal.signal(number, self._noticed)  # of which the next one is noticed too
+        self._signals += 1
+        if self._signals == 2:
+            # A thread in C, which needs nothing of the interpreter; it writes where the process stood.
+            faulthandler.dump_traceback_later(LAST_CALL, exit=True)
 
 
 async def end(work: Coroutine[None, None, None], impatient: asyncio.Event) -> None:

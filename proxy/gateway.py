@@ -46,8 +46,9 @@ COMPLAIN_EVERY = 1.0
 class Gateway:
     """The public listener's handler. `emit` receives each finished record once.
 
-    `clocks` are the deadlines of the calls under way, for whoever must end them; `draining` makes each answer say that
-    the connection closes; `idle` is set while nothing is in flight.
+    `begun` receives each record once its team is known. `clocks` are the deadlines of the calls under way, for whoever
+    must end them; `draining` makes each answer say that the connection closes; `idle` is set while nothing is in
+    flight.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Gateway:
         self._guesses = Guesses()
         self._load = dispatcher.load
         self._complained = float("-inf")
+        self.begun: Callable[[RequestRecord], None] = unnoted
         self.clocks: set[Deadlines] = set()
         self.ready = True
         self.draining = False
@@ -127,8 +129,8 @@ class Gateway:
 
     def refuse(self, http: web.BaseRequest, error: GatewayError) -> ReadyResponse:
         """Answer a request that is refused by its head, and record it like every other."""
-        surface, now = self._router.resolve(http.path).surface, self._clock()
-        record = RequestRecord(request_id(http.headers), now, surface.name, http.path, http.remote or "")
+        surface, now = self._router.resolve(path_of(http)).surface, self._clock()
+        record = RequestRecord(request_id(http.headers), now, surface.name, path_of(http), http.remote or "")
         response = self._refusal(surface, error, record)
         record.finished = now
         self._emit(record)
@@ -153,6 +155,7 @@ class Gateway:
             wait = self._guesses.count(record.client, self._clock())
             raise (too_many_guesses(wait) if wait else wrong) from None
         record.team = team.name
+        self.begun(record)
         if (reason := admitted.belongs(team.tenant or record.client)) is not None:
             raise self._overloaded(record, reason)
         if not isinstance(action, Operation):
@@ -277,6 +280,10 @@ class Gateway:
         if self.draining:
             response.force_close()
         return response
+
+
+def unnoted(record: RequestRecord) -> None:
+    """A request has begun, which is of interest to nobody."""
 
 
 def outcome_of(status: int) -> Outcome:

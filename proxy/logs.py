@@ -219,12 +219,16 @@ class JsonFormatter(TextFormatter):
         return line.decode()
 
 
+FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"json": JsonFormatter, "text": TextFormatter}
+"""What formats the process's own messages, by the form of the log."""
+
+
 def set_up(form: str) -> logging.Logger:
     """The gateway's logger, writing lines of the form `json` or `text` to standard error."""
     writer = LineWriter(unbuffered(sys.stderr), _untold, at_once)
     atexit.register(writer.close)
     handler = logging.StreamHandler(LineStream(writer))
-    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    handler.setFormatter(FORMATTERS[form]())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

@@ -169,7 +169,8 @@ class Reloader:
 
 def _needs_restart(old: Server, new: Server) -> tuple[str, ...]:
     fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "watch", "log")
-    changed = [name for name in (*fixed, "drain_grace", "drain_timeout") if getattr(old, name) != getattr(new, name)]
+    times = ("drain_grace", "drain_timeout", "stall_limit")
+    changed = [name for name in (*fixed, *times) if getattr(old, name) != getattr(new, name)]
     # Other files are taken as they come; whether there is TLS at all is the listener's.
     if (old.tls is None) != (new.tls is None):
         changed.append("tls")

@@ -18,11 +18,12 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from config.files import Copies
-from proxy.app import Serving, background, listening, prepare, serving, settle_down
+from proxy.app import Serving, Shown, background, listening, prepare, serving, settle_down
 from proxy.channel import Answers, Gone, answer, receive, send
 from proxy.ending import Ending, drain_or_stop
 from proxy.families import Family
 from proxy.operated import Moment
+from proxy.pulse import Pulse
 from proxy.reload import Source
 from proxy.server import PublicServer
 from proxy.tls import Secured
@@ -52,16 +53,18 @@ FAMILIES: Final = TypeAdapter(list[Family])
 """How they travel."""
 
 
-def main(descriptor: int) -> None:
-    """Serve until the supervisor, or a signal, ends it; `descriptor` is this end of the socket pair."""
+def main(descriptor: int, pulse: int) -> None:
+    """Serve until the supervisor, or a signal, ends it; `descriptor` is this end of the socket pair, `pulse` that of
+    the file by which the supervisor guards the event loop."""
     link = socket.socket(fileno=descriptor)
     link.set_inheritable(False)
     # A reload comes from the supervisor; whoever signals a whole group of processes must not end this one.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    asyncio.run(work(link))
+    os.set_inheritable(pulse, False)
+    asyncio.run(work(link, Pulse.shared(pulse)))
 
 
-async def work(link: socket.socket) -> None:
+async def work(link: socket.socket, pulse: Pulse) -> None:
     """See main."""
     reader, writer = await asyncio.open_unix_connection(sock=link)
     try:
@@ -80,10 +83,10 @@ async def work(link: socket.socket) -> None:
     def opener(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
         return listening(public, orders.host, orders.port, {"reuse_port": True, **secured})
 
-    output = unbuffered(sys.stdout)
+    begin = (table, orders.since, orders.host, opener, Shown(unbuffered(sys.stdout), pulse))
     async with AsyncExitStack() as stack:
         try:
-            app = await stack.enter_async_context(serving(table, orders.since, orders.host, opener, output))
+            app = await stack.enter_async_context(serving(*begin))
         except OSError as error:
             send(writer, number, word, str(error).encode())
             await closed(writer)

@@ -5,6 +5,7 @@ Never serves a request, and never reads the table's files.
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -18,13 +19,17 @@ from proxy.channel import Asker, Gone
 from proxy.families import Family, lasting, merged
 from proxy.metrics import Supervised
 from proxy.operated import Moment
+from proxy.pulse import Pulse, shared_file
 from proxy.reload import Table
+from proxy.standstill import LOOK, STANDS, Standstill, main_thread
 from proxy.worker import COPIES, FAMILIES, MOMENT, ORDERS, Orders
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder of this very program's packages: whatever else is called proxy on the path is another's."""
 
-BOOT: Final = "import sys; sys.path.insert(0, sys.argv[1]); from proxy.worker import main; main(int(sys.argv[2]))"
+BOOT: Final = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from proxy.worker import main; main(*map(int, sys.argv[2:]))"
+)
 
 BEGIN_LIMIT: Final = 60.0
 TABLE_LIMIT: Final = 30.0
@@ -46,6 +51,7 @@ class Worker:
     number: int
     process: Process
     asker: Asker
+    pulse: Pulse
     digest: str = ""
     counted: list[Family] = field(default_factory=list)
 
@@ -78,6 +84,7 @@ class Workers:
 
     def __init__(self, count: int, table: Table, orders: Callable[[Table], Orders], told: Supervised) -> None:
         self._count = count
+        self._stall_limit = table.loaded.config.server.stall_limit
         self._table = table
         self._orders = orders
         self._told = told
@@ -163,19 +170,23 @@ class Workers:
 
     async def _spawn(self, number: int) -> Worker:
         here, there = socket.socketpair()
+        shown = shared_file()
         with there:
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno())),
+                    *(sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()), str(shown)),
                     stdin=DEVNULL,
-                    pass_fds=[there.fileno()],
+                    pass_fds=[there.fileno(), shown],
                     # Ctrl-C reaches every process of a terminal's session; the supervisor alone decides what it means.
                     start_new_session=True,
                 )
             except OSError:
                 here.close()
                 raise
-        return Worker(number, process, Asker(*await asyncio.open_unix_connection(sock=here)))
+            finally:
+                pulse = Pulse.shared(shown)
+                os.close(shown)
+        return Worker(number, process, Asker(*await asyncio.open_unix_connection(sock=here)), pulse)
 
     async def _life(self, worker: Worker) -> str:
         """From the first order to the end of the process; gives how it ended."""
@@ -183,7 +194,9 @@ class Workers:
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.asker.run())
             group.create_task(self._begin(worker))
+            guarding = group.create_task(self._guard(worker))
             status = await worker.process.wait()
+            guarding.cancel()
         del self._alive[worker.number]
         self._count_up()
         if worker.asker.last_words:
@@ -191,6 +204,19 @@ class Workers:
         self._gone = merged(self._gone, [lasting(worker.counted)])
         how = f"on {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         return f"{worker.name} ended {how}"
+
+    async def _guard(self, worker: Worker) -> None:
+        """Kill a worker whose event loop stands still: native code may hold its interpreter's lock, so that nothing
+        else ends it."""
+        standstill, clock = Standstill(self._stall_limit), asyncio.get_running_loop().time
+        process = worker.process.pid
+        while self._stall_limit:
+            await asyncio.sleep(LOOK)
+            if standstill.look(worker.pulse.beats, clock(), lambda: main_thread(process)):
+                facts = (f"the event loop of {worker.name}", standstill.stood, worker.pulse.last_request)
+                self._log.error(STANDS, *facts)
+                _kill(worker)
+                return
 
     async def _begin(self, worker: Worker) -> None:
         table = self._table

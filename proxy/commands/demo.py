@@ -7,7 +7,6 @@ import asyncio
 import http.client
 import json
 import os
-import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -18,7 +17,7 @@ from urllib.parse import urlsplit
 
 from proxy.app import Listen, Running, running
 from proxy.commands.serve import cannot_listen
-from proxy.ending import drain
+from proxy.ending import Ending, drain, end
 from proxy.http_floor import require_sound_http
 from proxy.reload import Source, Table
 from proxy.terminal import FAILED, Ink, paint
@@ -57,14 +56,13 @@ def demo_once(port: int | None) -> int:
 
 async def _serving(port: int | None) -> int:
     async with _gateway(port) as app:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        ending = Ending()
+        ending.listen()
         status = await _smoke(app)
         if status == 0:
             _introduce(app)
-            await stop.wait()
-            await drain(app, 0.0, PATIENCE)
+            await ending.first.wait()
+            await end(drain(app, 0.0, PATIENCE), ending.second)
     return status
 
 

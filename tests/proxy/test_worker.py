@@ -17,6 +17,7 @@ import pytest
 from config.files import Copies
 from proxy.channel import Asker, Gone
 from proxy.operated import Moment
+from proxy.pulse import shared_file
 from proxy.reload import Source
 from proxy.worker import COPIES, FAMILIES, MOMENT, ORDERS, Orders
 from proxy.workers import BOOT, ROOT
@@ -63,11 +64,13 @@ class Started:
 async def begun(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
     """A worker process that waits for its orders, and the supervisor's end of the socket pair."""
     here, there = socket.socketpair()
+    pulse = shared_file()
     with there:
-        command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()))
+        command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()), str(pulse))
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=DEVNULL, stdout=PIPE, stderr=stderr, pass_fds=[there.fileno()]
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=stderr, pass_fds=[there.fileno(), pulse]
         )
+    os.close(pulse)
     return process, here
 
 
