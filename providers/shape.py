@@ -353,9 +353,8 @@ class _Division:
     def _check_count(self, calls: int, candidates: int) -> None:
         """Raises Refusal for more calls than one request may become."""
         if calls > MAX_CALLS:
-            message = f"This request would become {calls} calls of {self.target.name}; at most {MAX_CALLS} can be."
             name = "prompt" if self.request.prompts > MAX_CALLS else self._several(candidates)
-            raise Refusal(name, message, _BAD)
+            raise too_many_calls(name, calls, self.target)
 
     def _one_by_one(self) -> bool:
         """Whether each prompt needs a call of its own: where one call takes one, and where each prompt may have to make
@@ -380,6 +379,12 @@ class _Division:
         if "images" in params and not is_neutral("images", params["images"]):
             params["images"] = (params["images"][part.prompt],)
         return replace(request, prompt=_single(request.prompt, part.prompt), params=params)
+
+
+def too_many_calls(param: str, calls: int, target: Target) -> Refusal:
+    """The answer to a request that would become more than MAX_CALLS calls because of a parameter."""
+    message = f"This request would become {calls} calls of {target.name}; at most {MAX_CALLS} can be."
+    return Refusal(param, message, _BAD)
 
 
 def _single(prompt: Prompt, number: int) -> Prompt:

@@ -210,6 +210,7 @@ async def serving(
         listener = await opener(public, presented.secured())
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
+        pulse.beat()  # requests may come before the first tick
         operated = OneProcess(gateway, live, metrics, lines)
         url = url_of(scheme_of(server), host, listener)
         rest = (public, listener, presented, url)

@@ -4,7 +4,7 @@ Never decides what an answer means, and never cuts a prompt.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -13,7 +13,7 @@ import orjson
 from providers.context import fits, most_prompt_tokens, next_limit
 from providers.dialect import Target, UpstreamRequest
 from providers.failure import Failure, FailureKind, Refusal, UpstreamError
-from providers.shape import MAX_CALLS, WINDOW, Call
+from providers.shape import MAX_CALLS, WINDOW, Call, too_many_calls
 from providers.tokenizers import TOKENIZERS, Count, Tokenizer
 from providers.unified import ChatPrompt, JsonObject, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.errors import refused
@@ -75,17 +75,21 @@ class Fitting:
         raise refused(Refusal(WINDOW, f"'{WINDOW}' cannot be held on {target.name}: {why}."))
 
     async def _counts(self, call: Call, record: RequestRecord) -> list[Count]:
-        """What the engine's tokenizer says of each prompt, and of its window. Prompts of which each would be a call too
-        many are not counted."""
-        target = call.sent.target
-        tokenizer = TOKENIZERS.get(target.profile.tokenizer or "")
-        if tokenizer is None or engine_of(target) in self._mute or call.request.prompts > MAX_CALLS:
+        """What the engine says of each prompt, which takes a call for each. Raises GatewayError for more than MAX_CALLS
+        where the client asked for it; what a default asks for remains the engine's own concern then."""
+        sent = call.sent
+        tokenizer, prompts = TOKENIZERS.get(sent.target.profile.tokenizer or ""), call.request.prompts
+        if tokenizer is None or engine_of(sent.target) in self._mute:
             return [Count()]
-        body = cast(JsonObject, orjson.loads(call.sent.body))
-        bodies = (_body_of(body, prompt) for prompt in _singles(call.request.prompt))
-        return [await self._count(call, tokenizer, each, record) for each in bodies]
+        if prompts > MAX_CALLS:
+            if WINDOW in call.request.injected:
+                return [Count()]
+            raise refused(too_many_calls("prompt", prompts, sent.target))
+        body = cast(JsonObject, orjson.loads(sent.body))
+        return [await self._count(call, tokenizer, body, record) for body in _bodies(body, call.request.prompt)]
 
     async def _count(self, call: Call, tokenizer: Tokenizer, body: JsonObject, record: RequestRecord) -> Count:
+        """What the engine's tokenizer says of the body of one prompt, and of its window."""
         sent = call.sent
         if engine_of(sent.target) in self._mute:
             return Count()
@@ -146,28 +150,14 @@ def _bound(request: UnifiedRequest) -> int | None:
     return most_prompt_tokens(request.prompt, request.params)
 
 
-def _singles(prompt: Prompt) -> list[Prompt]:
-    """Each prompt by itself; a conversation is one."""
+def _bodies(body: JsonObject, prompt: Prompt) -> Iterator[JsonObject]:
+    """The body of a call as it would be for each of its prompts by itself; a conversation is one."""
     match prompt:
-        case TextPrompt(texts):
-            return [TextPrompt((text,)) for text in texts]
-        case TokenPrompt(sequences):
-            return [TokenPrompt((sequence,)) for sequence in sequences]
         case ChatPrompt():
-            return [prompt]
-
-
-def _body_of(body: JsonObject, prompt: Prompt) -> JsonObject:
-    """The body of a call as it would be for one of its prompts."""
-    if "prompt" not in body:
-        return body
-    match prompt:
-        case TextPrompt((text,)):
-            return {**body, "prompt": text}
-        case TokenPrompt((sequence,)):
-            return {**body, "prompt": list(sequence)}
-        case _:
-            raise TypeError("one prompt is counted at a time")
+            yield body
+        case TextPrompt(singles) | TokenPrompt(singles):
+            for single in singles:
+                yield {**body, "prompt": single if isinstance(single, str) else [*single]} if "prompt" in body else body
 
 
 def _with_limit(call: Call, limit: int, record: RequestRecord) -> Call:

@@ -13,6 +13,7 @@ from aiohttp import web
 from providers.unified import Operation
 from proxy.access import WrongKey, identify, permit_extras
 from proxy.admission import Admission, Admitted, Reason
+from proxy.catalogue import Catalogue
 from proxy.deadlines import Deadlines
 from proxy.dispatch import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, internal, overloaded, too_many_guesses
@@ -24,13 +25,13 @@ from proxy.metrics import Metrics
 from proxy.ready import ReadyResponse, lines
 from proxy.record import Outcome, RequestRecord
 from proxy.router import Route, Router
-from proxy.routing import plan, visible
+from proxy.routing import plan
 from proxy.server import BASE_HEADERS, HEALTH_PATHS, STREAM_HEADERS, health, path_of, read_body, request_id
 from proxy.shed import Shedding, claimed, may_stay
 from proxy.snapshot import Snapshot, Team
 from proxy.surfaces.body import is_heavy
 from proxy.surfaces.registry import SURFACES
-from proxy.surfaces.surface import ModelCard, Surface
+from proxy.surfaces.surface import Surface
 
 LARGE = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
@@ -72,6 +73,7 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._router = Router(SURFACES)
         self._guesses = Guesses()
+        self._catalogue = Catalogue(live.since)
         self._load = dispatcher.load
         self._complained = float("-inf")
         self.begun: Callable[[RequestRecord], None] = unnoted
@@ -159,7 +161,7 @@ class Gateway:
         if (reason := admitted.belongs(team.tenant or record.client)) is not None:
             raise self._overloaded(record, reason)
         if not isinstance(action, Operation):
-            return self._models(snapshot, team, route, record)
+            return await self._models(snapshot, team, route, record)
         arriving = self._clock()
         try:
             body = await read_body(http, partial(self._hold, record, admitted))
@@ -241,21 +243,12 @@ class Gateway:
         self._metrics.shed(reason)
         return overloaded(reason)
 
-    def _models(self, snapshot: Snapshot, team: Team, route: Route, record: RequestRecord) -> ReadyResponse:
+    async def _models(self, snapshot: Snapshot, team: Team, route: Route, record: RequestRecord) -> ReadyResponse:
         if route.tail is None:
-            names = visible(snapshot, team)
-            cards = [self._card(snapshot, team, route, name) for name in names]
-            return self._response(200, route.surface.models(cards), record, {})
-        card = self._card(snapshot, team, route, route.tail)
-        return self._response(200, route.surface.model(card), record, {})
-
-    def _card(self, snapshot: Snapshot, team: Team, route: Route, name: str) -> ModelCard:
-        planned = plan(snapshot, team, name, route.surface.name, self._load)
-        windows = [target.context_window for target in planned.targets]
-        known = [window for window in windows if window is not None]
-        window = min(known) if len(known) == len(windows) else None
-        owner = "dragoman" if planned.by_route else planned.targets[0].vendor
-        return ModelCard(name, self._live.since, owner, window)
+            body = await self._catalogue.models(snapshot, team, route.surface)
+        else:
+            body = self._catalogue.model(snapshot, team, route.surface, route.tail)
+        return self._response(200, body, record, {})
 
     def _refusal(self, surface: Surface, error: GatewayError, record: RequestRecord) -> ReadyResponse:
         facts = error.facts

@@ -229,16 +229,21 @@ def covers(pattern: str, name: str) -> bool:
 def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
     """Every name the team may ask for, as the models list shows them: routes first, wildcard rows left out. A route
     hides the model or deployment of its name."""
-    names = dict.fromkeys(team.routes)
-    names.update(dict.fromkeys(name for name in snapshot.routes if covered(team, name)))
+    return tuple(dict.fromkeys(each_visible(snapshot, team)))
+
+
+def each_visible(snapshot: Snapshot, team: Team) -> Iterator[str]:
+    """The same names one by one, for callers that must not take long at a time; a name may come again."""
+    routes = snapshot.routes
+    yield from team.routes
+    yield from (name for name in routes if covered(team, name))
     for model in snapshot.models.values():
         whole = allowed(snapshot, team, model.name)
-        if whole and model.name not in snapshot.routes:
-            names[model.name] = None
+        if whole and model.name not in routes:
+            yield model.name
         if len(model.targets) > 1 or not whole:
             own = (target.name for target in model.targets if whole or allowed(snapshot, team, target.name))
-            names.update(dict.fromkeys(name for name in own if name not in snapshot.routes))
-    return tuple(names)
+            yield from (name for name in own if name not in routes)
 
 
 def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:

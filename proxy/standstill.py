@@ -107,6 +107,7 @@ class LastLine:
         if self._limit:
             exit_on(signal.SIGPROF)
             faulthandler.register(signal.SIGPROF, sys.stderr.fileno(), all_threads=False, chain=True)
+            signal.setitimer(signal.ITIMER_PROF, self._limit)
             self._thread.start()
         return self
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from providers.unified import JsonObject
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.tables import digest_of
 from tests.support.gateway import ROOT, RunningGateway, running_gateway
@@ -61,7 +62,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def completion(prompt: str, request_id: str = "other") -> bytes:
     """A request's bytes."""
-    body = {"model": "mock/echo", "prompt": prompt, "max_tokens": 5}
+    body: JsonObject = {"model": "mock/echo", "prompt": prompt, "max_tokens": 5}
     return request("POST", "/v1/completions", body, {**AUTH, "x-request-id": request_id})
 
 
@@ -158,7 +159,7 @@ async def test_a_limit_of_zero_lets_a_loop_stand(tmp_path: Path) -> None:
         assert await gateway.stop() == 0
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["python", "call", "regex", "native"])
 async def test_a_second_sigterm_ends_one_process_that_stands(way: str, tmp_path: Path) -> None:
     async with running_gateway(table("stall_limit: 0s"), tmp_path, environment(tmp_path)) as gateway:
         async with connected(port_of(gateway)) as client:
