@@ -11,7 +11,7 @@ not in the table means nothing:
 |-----------------------|----------------------------------------------------------------------------------------------|
 | `echo`                | is the prompt's own text, or the last message of the user                                    |
 | `typed`               | streams with 30 ms before each token, for people to see                                      |
-| `long-<n>`            | has n tokens, unless the request's limit is lower; all choices together have at most 200000 |
+| `long-<n>`            | has n tokens, unless the request's limit is lower; all choices together have at most 4096   |
 | `empty`               | has no text                                                                                  |
 | `slow-<ms>`           | takes that long before each token; a whole body takes as long as its tokens would            |
 | `first-<ms>`          | takes that long before its first byte                                                        |
@@ -25,7 +25,7 @@ not in the table means nothing:
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,11 +49,12 @@ class MockPiece:
 
 @dataclass(frozen=True, slots=True)
 class MockAnswer:
-    """A whole answer. After the pieces the body ends (`eof`), the connection breaks (`cut`) or hangs (`hang`)."""
+    """A whole answer; a stream's pieces can be gone through once. After them the body ends (`eof`), the connection breaks
+    (`cut`) or hangs (`hang`)."""
 
     status: int
     headers: Mapping[str, str]
-    pieces: Sequence[MockPiece]
+    pieces: Iterable[MockPiece]
     end: End = "eof"
 
 
@@ -84,6 +85,13 @@ class _Behaviour:
         return next(((name, self.numbers[name]) for name in _BREAKS if name in self.numbers), None)
 
 
+FAULTS = frozenset({"overflow", "malformed"})
+"""Words of a name that make trouble, besides the numbered ones."""
+
+MAX_BODY = 48 * 1024
+"""Bytes of a request; a longer one is said to overflow the context window. The mock reads bodies on the gateway's own
+event loop, and those that are nothing but marks take it 10 ms."""
+
 _BREAKS: dict[str, End] = {"cut": "cut", "eof": "eof", "hang": "hang", "midstream-error": "eof"}
 _NUMBERED = re.compile(r"(long|slow|first|error|cut|eof|hang|midstream-error)-(\d{1,9})", re.ASCII)
 _JSON = {"content-type": "application/json"}
@@ -91,9 +99,17 @@ _EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
 _NOT_JSON = b'{"id": "cmpl-'
 
 
+def harmless(model: str) -> bool:
+    """Whether a model's name asks for neither faults, waits nor lengths: whether anybody may choose it."""
+    behaviour = _behaviour(model)
+    return not behaviour.numbers and behaviour.words.isdisjoint(FAULTS)
+
+
 def answer(path: str, body: bytes) -> MockAnswer:
     """What the server answers to a POST of `body` to `path`, which is relative to the base URL. Raises nothing."""
     try:
+        if len(body) > MAX_BODY:
+            raise overflow(len(body))
         request = parse(path, body)
         behaviour = _behaviour(request.model)
         _raise_fault(request, behaviour)
@@ -136,26 +152,38 @@ def _whole(request: MockRequest, generation: Generation, behaviour: _Behaviour) 
 
 
 def _streamed(request: MockRequest, generation: Generation, behaviour: _Behaviour) -> MockAnswer:
-    frames = list(render.stream(request, generation))
+    end: End = "eof" if behaviour.breaks is None or "malformed" in behaviour.words else _BREAKS[behaviour.breaks[0]]
+    return MockAnswer(200, _EVENTS, _played(request, generation, behaviour), end)
+
+
+def _played(request: MockRequest, generation: Generation, behaviour: _Behaviour) -> Iterator[MockPiece]:
+    """The pieces of a stream, each made when it is its turn."""
+    frames = render.stream(request, generation)
     tail: bytes = render.DONE
-    end: End = "eof"
     if "malformed" in behaviour.words:
         frames, tail = _up_to(frames, 1), b"data: " + _NOT_JSON + b"\n\n"
     elif behaviour.breaks is not None:
         name, count = behaviour.breaks
-        frames, end = _up_to(frames, count), _BREAKS[name]
+        frames = _up_to(frames, count)
         tail = render.frame(by_status(500).body()) if name == "midstream-error" else b""
-    pieces = [MockPiece(behaviour.pace if frame.token else 0.0, frame.data) for frame in frames]
+    first = behaviour.first
+    for frame in frames:
+        yield MockPiece(first + behaviour.pace * frame.token, frame.data)
+        first = 0.0
     if tail:
-        pieces.append(MockPiece(0.0, tail))
-    if pieces:
-        pieces[0] = MockPiece(pieces[0].delay + behaviour.first, pieces[0].data)
-    return MockAnswer(200, _EVENTS, tuple(pieces), end)
+        yield MockPiece(first, tail)
 
 
-def _up_to(frames: Sequence[render.Frame], count: int) -> list[render.Frame]:
+def _up_to(frames: Iterable[render.Frame], count: int) -> Iterator[render.Frame]:
     """The frames before token number `count` + 1; never all of them, so that the last choice is never finished."""
-    tokens = [position for position, frame in enumerate(frames) if frame.token]
-    if count < len(tokens):
-        return list(frames[: tokens[count]])
-    return list(frames[: tokens[-1] + 1]) if tokens else []
+    held: list[render.Frame] = []
+    tokens = 0
+    for frame in frames:
+        held.append(frame)
+        if frame.token:
+            if tokens == count:
+                yield from held[:-1]
+                return
+            tokens += 1
+            yield from held
+            held.clear()

@@ -9,8 +9,9 @@ from providers.simulated.errors import bad_request
 from providers.simulated.request import MockPrompt, MockRequest
 from providers.simulated.text import Draw, alternatives, sentences, tokenize
 
-MAX_TOKENS = 200_000
-"""All choices of one request; the mock answers within the gateway's process, so an answer must stay small."""
+MAX_TOKENS = 4096
+"""All candidates of one request, each alternative of a log probability counting as one more: the mock answers on the
+gateway's own event loop, and 4,096 take it 10 ms."""
 
 Finish = Literal["stop", "length", "tool_calls"]
 
@@ -64,19 +65,48 @@ class Generation:
 def generate(request: MockRequest, style: Style) -> Generation:
     """Prompt-major choices: all of the first prompt, then all of the next. Raises MockError when there is too much."""
     choices: list[Candidate] = []
-    made = generated = 0
+    budget = _Budget(1 if request.logprobs is None else 1 + request.logprobs.top)
+    generated = 0
     for prompt in request.prompts:
         candidates = []
+        draws = Draw.each(prompt.text, request.suffix, request.seed)
+        echoed = _echoed(prompt) if style.echo else []
         for number in range(request.best_of):
-            candidate = _candidate(request, style, prompt, number)
+            candidate = _candidate(request, style, _Source(prompt, echoed, draws(number), budget), number)
             candidates.append(candidate)
-            made += 1 + len(candidate.tokens)
             generated += candidate.generated
-            if made > MAX_TOKENS:
-                raise bad_request("n", f"The mock makes at most {MAX_TOKENS} tokens for one request.")
         best = sorted(candidates, key=_mean_logprob, reverse=True) if request.best_of > request.n else candidates
         choices += [replace(best[number], index=len(choices) + number) for number in range(request.n)]
     return Generation(tuple(choices), sum(len(prompt.tokens) for prompt in request.prompts), generated)
+
+
+def _echoed(prompt: MockPrompt) -> list[str]:
+    return [*prompt.tokens] if prompt.repeated == prompt.text else tokenize(prompt.repeated)
+
+
+class _Budget:
+    """Tokens that are left to one request, each of so much `weight`."""
+
+    def __init__(self, weight: int) -> None:
+        self._weight = weight
+        self.left = MAX_TOKENS // weight
+
+    def spend(self, tokens: int) -> None:
+        """So many more. Raises MockError where that is too much."""
+        self.left -= tokens
+        if self.left < 0:
+            what = "tokens for one request" if self._weight == 1 else "tokens and alternatives for one request"
+            raise bad_request("n", f"The mock makes at most {MAX_TOKENS} {what}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What one candidate is made of; `echoed` are the tokens of the prompt's repeated text, where that is wanted."""
+
+    prompt: MockPrompt
+    echoed: list[str]
+    draw: Draw
+    budget: _Budget
 
 
 def _mean_logprob(candidate: Candidate) -> float:
@@ -84,28 +114,29 @@ def _mean_logprob(candidate: Candidate) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
-def _candidate(request: MockRequest, style: Style, prompt: MockPrompt, number: int) -> Candidate:
-    draw = Draw(prompt.text, request.suffix, request.seed, number)
-    pieces = _pieces(request, style, prompt, draw)
+def _candidate(request: MockRequest, style: Style, source: _Source, number: int) -> Candidate:
+    source.budget.spend(1)
+    pieces = _pieces(request, style, source)
     pieces, finish = _limited(request, pieces)
     pieces, matched = _stopped(request, pieces)
     if matched is not None:
         finish = "stop"
     elif request.tool and finish == "stop":
         finish = "tool_calls"
-    tokens = _tokens(request, prompt, pieces, draw)
+    source.budget.spend(len(pieces) + len(source.prompt.tokens) * request.echo)
+    tokens = _tokens(request, source.prompt, pieces, source.draw)
     return Candidate(number, tokens, len(pieces), finish, matched, request.tool)
 
 
-def _pieces(request: MockRequest, style: Style, prompt: MockPrompt, draw: Draw) -> list[str]:
-    """The text before limits and stops, in tokens."""
-    length = style.length
+def _pieces(request: MockRequest, style: Style, source: _Source) -> list[str]:
+    """The text before limits and stops, in tokens; of a text that is made to a length no more than the limit needs."""
+    length, prompt, draw = style.length, source.prompt, source.draw
     if request.options is not None:
         return tokenize(request.options[draw.below(len(request.options))])
     if style.empty:
         return []
     if style.echo:
-        return tokenize(prompt.repeated)
+        return source.echoed
     if request.ignore_eos and request.limit is not None:
         length = request.limit + 1
     lead = " " if not request.chat and prompt.text and not prompt.text[-1].isspace() else ""
@@ -113,7 +144,9 @@ def _pieces(request: MockRequest, style: Style, prompt: MockPrompt, draw: Draw) 
     if length is None:
         return tokenize(lead + " ".join([next(prose) for _ in range(2 + draw.below(3))]))
     pieces: list[str] = []
-    while len(pieces) < min(length, MAX_TOKENS + 1):
+    if request.limit is not None:
+        length = min(length, request.limit + 1)
+    while len(pieces) < min(length, source.budget.left + 1):
         pieces += tokenize((" " if pieces else lead) + next(prose))
     return pieces[:length]
 

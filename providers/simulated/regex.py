@@ -2,7 +2,6 @@
 
 import string
 from collections.abc import Iterable
-from itertools import repeat
 
 from providers.regex_chars import Ranges
 from providers.regex_tree import Chars, Choice, Malformed, Node, Repeat, Sequence, Special, parse, unsupported
@@ -35,10 +34,15 @@ def _text(node: Node) -> str:
         case Choice(branches):
             return _text(branches[0])
         case Repeat(body, least):
-            # A body without a character stays one, however often it is repeated.
-            return _bounded(repeat(_text(body), min(least, MAX_LENGTH + 1)))
+            return _repeated(_text(body), least)
         case Special():
             raise TypeError("a pattern is asked about before it is sampled")
+
+
+def _repeated(text: str, times: int) -> str:
+    if len(text) * times > MAX_LENGTH:
+        raise Unsupported("the pattern needs too long a text")
+    return text * times
 
 
 def _bounded(pieces: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ Shapes: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`, `CreateChatCompletionRe
 `stop_reason` is vLLM's word for the stop string that ended it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
@@ -17,6 +17,9 @@ from providers.unified import JsonObject, JsonValue
 
 CREATED = 1704067200
 """2024-01-01: the mock has no clock."""
+CallIds = Callable[[int], str]
+"""The random part of the id of a call, by the index of its choice."""
+
 DONE = b"data: [DONE]\n\n"
 
 
@@ -37,7 +40,8 @@ def whole(request: MockRequest, generation: Generation) -> bytes:
     """The body of an answer that is not streamed."""
     choice = _chat_choice if request.chat else _text_choice
     body = _head(request, "chat.completion" if request.chat else "text_completion")
-    body["choices"] = [choice(request, candidate) for candidate in generation.choices]
+    ids = _call_ids(request)
+    body["choices"] = [choice(request, ids, candidate) for candidate in generation.choices]
     body["usage"] = _usage(generation)
     return orjson.dumps(body)
 
@@ -48,7 +52,8 @@ def stream(request: MockRequest, generation: Generation) -> Iterator[Frame]:
     head = _head(request, "chat.completion.chunk" if request.chat else "text_completion")
     if request.include_usage:
         head["usage"] = None
-    rows = [list(events(request, candidate)) for candidate in generation.choices]
+    ids = _call_ids(request)
+    rows = [events(request, ids, candidate) for candidate in generation.choices]
     for event in chain.from_iterable(zip_longest(*rows)):
         if event is not None:
             token, choice = event
@@ -68,8 +73,14 @@ def _head(request: MockRequest, kind: str) -> JsonObject:
     }
 
 
-def _unique(request: MockRequest, *more: int) -> str:
-    return f"{Draw(request.model, request.seed, *[prompt.text for prompt in request.prompts], *more).below(2**31):08x}"
+def _unique(request: MockRequest) -> str:
+    return f"{Draw(request.model, request.seed, *[prompt.text for prompt in request.prompts]).below(2**31):08x}"
+
+
+def _call_ids(request: MockRequest) -> CallIds:
+    """Makes the random part of a call's id from the index of its choice."""
+    draws = Draw.each(request.model, request.seed, *[prompt.text for prompt in request.prompts])
+    return lambda index: f"{draws(index).below(2**31):08x}"
 
 
 def _usage(generation: Generation) -> JsonObject:
@@ -89,12 +100,12 @@ def _ending(candidate: Candidate) -> JsonObject:
     return ending
 
 
-def _text_choice(request: MockRequest, candidate: Candidate) -> JsonObject:
+def _text_choice(request: MockRequest, ids: CallIds, candidate: Candidate) -> JsonObject:
     logprobs = _logprobs(request.logprobs, candidate.tokens)
     return {"index": candidate.index, "text": candidate.text, "logprobs": logprobs, **_ending(candidate)}
 
 
-def _text_events(request: MockRequest, candidate: Candidate) -> Iterator[tuple[bool, JsonObject]]:
+def _text_events(request: MockRequest, ids: CallIds, candidate: Candidate) -> Iterator[tuple[bool, JsonObject]]:
     for token in candidate.tokens:
         logprobs = _logprobs(request.logprobs, (token,))
         choice: JsonObject = {"index": candidate.index, "text": token.text, "logprobs": logprobs, "finish_reason": None}
@@ -102,19 +113,19 @@ def _text_events(request: MockRequest, candidate: Candidate) -> Iterator[tuple[b
     yield False, {"index": candidate.index, "text": "", "logprobs": None, **_ending(candidate)}
 
 
-def _chat_choice(request: MockRequest, candidate: Candidate) -> JsonObject:
+def _chat_choice(request: MockRequest, ids: CallIds, candidate: Candidate) -> JsonObject:
     message: JsonObject = {"role": "assistant", "content": candidate.text, "refusal": None}
     if candidate.tool is not None:
         message["content"] = None
-        message["tool_calls"] = [_call(request, candidate, candidate.text)]
+        message["tool_calls"] = [_call(ids, candidate, candidate.text)]
     logprobs = _logprobs(request.logprobs, candidate.tokens)
     return {"index": candidate.index, "message": message, "logprobs": logprobs, **_ending(candidate)}
 
 
-def _chat_events(request: MockRequest, candidate: Candidate) -> Iterator[tuple[bool, JsonObject]]:
+def _chat_events(request: MockRequest, ids: CallIds, candidate: Candidate) -> Iterator[tuple[bool, JsonObject]]:
     first: JsonObject = {"role": "assistant", "content": ""}
     if candidate.tool is not None:
-        first = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **_call(request, candidate, "")}]}
+        first = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **_call(ids, candidate, "")}]}
     yield False, {"index": candidate.index, "delta": first, "logprobs": None, "finish_reason": None}
     for token in candidate.tokens:
         delta: JsonObject = {"content": token.text}
@@ -125,9 +136,9 @@ def _chat_events(request: MockRequest, candidate: Candidate) -> Iterator[tuple[b
     yield False, {"index": candidate.index, "delta": {}, "logprobs": None, **_ending(candidate)}
 
 
-def _call(request: MockRequest, candidate: Candidate, arguments: str) -> JsonObject:
+def _call(ids: CallIds, candidate: Candidate, arguments: str) -> JsonObject:
     function: JsonObject = {"name": candidate.tool, "arguments": arguments}
-    return {"id": f"call_{_unique(request, candidate.index)}", "type": "function", "function": function}
+    return {"id": f"call_{ids(candidate.index)}", "type": "function", "function": function}
 
 
 def _logprobs(asked: LogprobsAsked | None, tokens: Sequence[Token]) -> JsonObject | None:

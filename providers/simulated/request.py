@@ -16,6 +16,8 @@ from providers.simulated.text import tokenize, word
 from providers.unified import JsonValue
 
 MAX_CHOICES = 128
+MAX_STOPS = 64
+MAX_PROMPTS = 2048
 _COMPLETIONS, _CHAT = "/completions", "/chat/completions"
 _WITHOUT_EFFECT = frozenset(
     {
@@ -124,6 +126,8 @@ def _request(chat: bool, model: str, fields: Fields) -> MockRequest:
         raise bad_request("modalities", "Only the modality 'text' is supported.")
     limit = fields.integer("max_tokens", 0, 10**6)
     newer = fields.integer("max_completion_tokens", 0, 10**6)
+    if len(fields.strings("stop")) > MAX_STOPS:
+        raise bad_request("stop", f"Invalid 'stop': array too long. Expected an array with maximum length {MAX_STOPS}.")
     tool, arguments = constraints.tool(fields)
     return MockRequest(
         chat=chat,
@@ -151,6 +155,8 @@ def _prompts(value: JsonValue) -> tuple[MockPrompt, ...]:
     if isinstance(value, str):
         return (_text_prompt(value),)
     if isinstance(value, list) and value:
+        if len(value) > MAX_PROMPTS and not isinstance(value[0], int):
+            raise bad_request("prompt", f"'prompt' must not have more than {MAX_PROMPTS} prompts.")
         if all(isinstance(item, str) for item in value):
             return tuple([_text_prompt(str(item)) for item in value])
         if _is_ids(value):

@@ -7,12 +7,16 @@ the mock either keeps its schema or is an error; only `oneOf` is read as `anyOf`
 import math
 from collections.abc import Callable, Mapping
 
+import orjson
+
 from providers.simulated.errors import Unsupported
 from providers.simulated.regex import sample
 from providers.unified import JsonObject, JsonValue
 
 MAX_DEPTH = 32
 MAX_VALUES = 4096
+MAX_WORK = 20_000
+"""Members copied and bytes of texts written for one instance: references multiply both."""
 
 _REFUSED = frozenset({"not", "if", "contains", "dependentRequired", "dependentSchemas", "propertyNames", "$dynamicRef"})
 _FORMATS = {
@@ -54,6 +58,21 @@ class _Maker:
     def __init__(self, root: JsonValue) -> None:
         self._root = root
         self._left = MAX_VALUES
+        self._work = MAX_WORK
+
+    def _spend(self, work: int) -> None:
+        self._work -= work
+        if self._work < 0:
+            raise Unsupported("the schema needs a value that is too deep or too large")
+
+    def _given(self, value: JsonValue) -> JsonValue:
+        """A value that stands in the schema itself."""
+        self._spend(len(orjson.dumps(value)))
+        return value
+
+    def _merged(self, schema: JsonObject, keyword: str, part: JsonValue) -> JsonObject:
+        self._spend(_members(schema) + _members(part))
+        return _merged(schema, keyword, part)
 
     def make(self, schema: JsonValue, depth: int) -> JsonValue:
         self._left -= 1
@@ -66,21 +85,21 @@ class _Maker:
         if refused := _REFUSED & schema.keys():
             raise Unsupported(f"the keyword '{min(refused)}' is not supported")
         if "const" in schema:
-            return schema["const"]
+            return self._given(schema["const"])
         if "enum" in schema:
-            return _first(schema["enum"], "enum")
+            return self._given(_first(schema["enum"], "enum"))
         narrower = self._narrower(schema)
         return self._typed(schema, depth) if narrower is None else self.make(narrower, depth + 1)
 
     def _narrower(self, schema: JsonObject) -> JsonObject | None:
         """The schema with one reference or combination worked in; None when there is none."""
         if "$ref" in schema:
-            return _merged(schema, "$ref", self._resolve(schema["$ref"]))
+            return self._merged(schema, "$ref", self._resolve(schema["$ref"]))
         if "allOf" in schema:
             return self._all(schema)
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
-                return _merged(schema, keyword, _first(schema[keyword], keyword))
+                return self._merged(schema, keyword, _first(schema[keyword], keyword))
         return None
 
     def _typed(self, schema: JsonObject, depth: int) -> JsonValue:
@@ -92,7 +111,9 @@ class _Maker:
         make = _SCALARS.get(kind) if isinstance(kind, str) else None
         if make is None:
             raise Unsupported(f"the type {kind!r} is not supported")
-        return make(schema)
+        made = make(schema)
+        self._spend(len(made) if isinstance(made, str) else 1)
+        return made
 
     def _resolve(self, reference: JsonValue) -> JsonValue:
         if not isinstance(reference, str) or not reference.startswith("#"):
@@ -112,19 +133,22 @@ class _Maker:
         merged = {name: member for name, member in schema.items() if name != "allOf"}
         for part in parts:
             if isinstance(part, dict) and "$ref" in part:
-                part = _merged(part, "$ref", self._resolve(part["$ref"]))
-            merged = _merged(merged, "allOf", part)
+                part = self._merged(part, "$ref", self._resolve(part["$ref"]))
+            merged = self._merged(merged, "allOf", part)
         return merged
 
     def _object(self, schema: JsonObject, depth: int) -> JsonObject:
         properties, required = schema.get("properties", {}), schema.get("required", [])
         if not isinstance(properties, dict) or not isinstance(required, list):
             raise Unsupported("'properties' is not an object or 'required' is not a list")
+        self._spend(len(properties) + len(required))
         names = list(dict.fromkeys(name for name in required if isinstance(name, str)))
         if "patternProperties" in schema and not properties.keys() >= set(names):
             raise Unsupported("a required name that only 'patternProperties' can describe is not supported")
         least = _integer(schema, "minProperties")
-        names += [name for name in properties if name not in names][: max(0, least - len(names))]
+        known = set(names)
+        names += [name for name in properties if name not in known][: max(0, least - len(names))]
+        self._spend(sum(map(len, names)))
         if len(names) < least:
             raise Unsupported("'minProperties' asks for more than the schema names")
         other = schema.get("additionalProperties", True)
@@ -160,10 +184,22 @@ def _merged(schema: JsonObject, keyword: str, part: JsonValue) -> JsonObject:
                     raise Unsupported(f"two schemas for the property '{shared}' are not supported")
             merged[name] = {**known, **member}
         elif name == "required" and isinstance(known, list) and isinstance(member, list):
-            merged[name] = known + [wanted for wanted in member if wanted not in known]
+            merged[name] = _union(known, member)
         elif known != member:
             raise Unsupported(f"two values of '{name}' for one place are not supported")
     return merged
+
+
+def _union(known: list[JsonValue], more: list[JsonValue]) -> list[JsonValue]:
+    """Names of both lists once each, in order; what is no name is left out, as `required` reads it."""
+    return [*dict.fromkeys(name for name in (*known, *more) if isinstance(name, str))]
+
+
+def _members(schema: JsonValue) -> int:
+    """How much there is to copy or compare: its own members, and those of its members."""
+    if not isinstance(schema, dict):
+        return 1
+    return len(schema) + sum(len(member) for member in schema.values() if isinstance(member, dict | list | str))
 
 
 def _first(options: JsonValue, keyword: str) -> JsonValue:

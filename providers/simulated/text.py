@@ -5,7 +5,7 @@ Never knows a request, and holds no state that outlives a call.
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _TOKEN = re.compile(r"\s*+(?:\w{1,12}|[^\w\s])|\s+")
 
@@ -77,6 +77,20 @@ class Draw:
 
     def __init__(self, *key: str | int) -> None:
         self._state = int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest())
+
+    @classmethod
+    def each(cls, *key: str | int) -> "Callable[[int], Draw]":
+        """What makes the row of this key with one more number at its end; the key, which may be long, is read once."""
+        start = hashlib.blake2b(repr(key).removesuffix(")").removesuffix(",").encode() + b", ", digest_size=8)
+
+        def of(last: int) -> Draw:
+            whole = start.copy()
+            whole.update(f"{last})".encode())
+            draw = cls.__new__(cls)
+            draw._state = int.from_bytes(whole.digest())
+            return draw
+
+        return of
 
     def below(self, limit: int) -> int:
         """The next number, from 0 to `limit` - 1."""

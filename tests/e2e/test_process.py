@@ -26,7 +26,7 @@ from tests.support.wire import LAST_CHUNK, chunk, head, json_answer, sse_answer
 MOCK = """\
 version: 1
 vendors: {mock: {}}
-models: {mock/echo: {}, mock/*: {}}
+models: {mock/echo: {}, mock/cut-1: {}, mock/*: {}}
 """
 WITHOUT_WILDCARD = """\
 version: 1

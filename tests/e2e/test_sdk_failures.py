@@ -17,6 +17,11 @@ pytestmark = CLIENTS
 Clients = Callable[[str], Client]
 
 KEY, OTHER_KEY = "sk-of-search", "sk-of-ads"
+FAULTS = (
+    *("error-429", "error-500", "error-401", "error-400", "overflow", "malformed", "midstream-error-0"),
+    *("midstream-error-1", "midstream-error-2", "cut-1", "cut-2", "eof-2", "hang-0"),
+)
+ROWS = "\n".join(f"  mock/{name}: {{}}" for name in FAULTS)
 TABLE = f"""\
 version: 1
 vendors:
@@ -26,6 +31,7 @@ vendors:
 models:
   mock/echo: {{}}
   mock/*: {{}}
+{ROWS}
   mine/secret: {{}}
 teams:
   search: {{keys: ["{digest(KEY)}"], models: [mock/*]}}

@@ -24,6 +24,8 @@ vendors:
 models:
   mock/echo: {context_window: 4096}
   mock/*: {}
+  mock/long-3: {}
+  mock/long-40: {}
   fireworks/accounts/acme/models/echo: {upstream_model: echo}
   pais/echo: {}
 """

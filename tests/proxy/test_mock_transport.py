@@ -1,6 +1,7 @@
 """The mock vendor's answers played out, in virtual time."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,8 @@ from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
 from providers.mock import End, MockAnswer, MockPiece
 from providers.unified import Operation
-from proxy.mock_transport import MockResponse, MockTransport
+from proxy.errors import GatewayError
+from proxy.mock_transport import AT_ONCE, MockResponse, MockTransport
 from tests.proxy.door import whole
 from tests.proxy.tables import snapshot
 from tests.proxy.virtual_time import run
@@ -85,5 +87,52 @@ def test_a_request_is_answered_by_its_path_and_body(path: str, body: bytes, stat
         response.release()
         response.close()
         await transport.aclose()
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("row", "model", "status"),
+    [
+        ("mock/*", "anything", 200),
+        ("mock/*", "echo+typed", 200),
+        ("mock/*", "empty", 200),
+        ("mock/*", "echo+slow-1000", 404),
+        ("mock/*", "long-9", 404),
+        ("mock/*", "overflow", 404),
+        ("mock/error-500", "error-500", 500),
+        ("mock/mine", "error-500", 500),
+    ],
+)
+def test_a_row_for_any_model_serves_no_faults_and_one_that_names_them_does(row: str, model: str, status: int) -> None:
+    async def main() -> None:
+        made = replace(TARGET, row=row, upstream_model=model)
+        body = b'{"model":"%s","prompt":"x"}' % model.encode()
+        sent = UpstreamRequest(made, Operation.COMPLETIONS, TARGET.base_url + "/completions", body, stream=False)
+        try:
+            found = (await MockTransport().open(sent, "req-1")).status
+        except GatewayError as error:
+            assert error.facts.code == "model_not_found"
+            found = error.facts.status
+        assert found == status
+
+    run(main())
+
+
+def test_pieces_without_a_delay_give_others_their_turn() -> None:
+    async def main() -> None:
+        turns: list[int] = []
+
+        async def other() -> None:
+            while True:
+                turns.append(1)
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(other())
+        response = scripted(*[MockPiece(0, b"x")] * (4 * AT_ONCE))
+        while await response.read():
+            pass
+        beside.cancel()
+        assert len(turns) == 4
 
     run(main())

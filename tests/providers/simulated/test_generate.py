@@ -121,8 +121,10 @@ def test_an_empty_text_is_finished() -> None:
 
 def test_an_answer_has_a_largest_size() -> None:
     for fields in ({"n": 3}, {"max_tokens": MAX_TOKENS}):
-        assert choices(Style(length=50_000), **fields)
-    with pytest.raises(MockError, match="at most 200000 tokens"):
-        choices(Style(length=50_000), n=4)
-    with pytest.raises(MockError, match="at most 200000 tokens"):
+        assert choices(Style(length=1_000), **fields)
+    with pytest.raises(MockError, match="at most 4096 tokens"):
+        choices(Style(length=1_000), n=5)
+    with pytest.raises(MockError, match="at most 4096 tokens"):
         choices(Style(length=10**9))
+    with pytest.raises(MockError, match="at most 4096 tokens and alternatives"):
+        choices(Style(length=1_000), logprobs=True, top_logprobs=5)

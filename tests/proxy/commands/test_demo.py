@@ -87,7 +87,7 @@ def test_a_failed_request_is_status_1_and_one_line(capsys: Output, monkeypatch: 
     monkeypatch.setitem(REQUEST, "model", "mock/cut-2")
     assert demo_once(0) == 1
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("dragoman: "))
-    assert line.startswith("dragoman: the gateway did not answer its own request: the stream broke off")
+    assert line.startswith("dragoman: the gateway did not answer its own request: HTTP 404")
 
 
 def test_the_printed_commands_reach_the_gateway_until_it_is_interrupted(tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""What one request can make the mock, the models list and the counting of tokens do is bounded."""
+
+import time
+from collections.abc import Mapping
+
+import orjson
+import pytest
+
+from providers import mock
+from providers.shape import MAX_CALLS
+from providers.unified import JsonValue, TextPrompt
+from proxy.errors import GatewayError
+from tests.proxy.calls import ask
+from tests.proxy.raw_client import exchange, request
+from tests.proxy.rig import rig
+from tests.proxy.test_fitting import ERROR, TRUNCATE, VLLM, Rig, injected, vllm
+
+BOUND = 1.0
+"""Seconds of CPU; each takes some milliseconds now, and took from one to many seconds."""
+
+BOMBS: dict[str, dict[str, JsonValue]] = {
+    "length": {"model": "long-200000", "prompt": "x", "max_tokens": 10**6},
+    "choices": {"model": "long-1500", "prompt": "x", "n": 128},
+    "echo": {"model": "echo", "prompt": "word " * 6_000_000},
+    "streamed": {"model": "long-200000", "prompt": "x", "stream": True, "logprobs": 5, "max_tokens": 10**6},
+    "prompts": {"model": "m", "prompt": [[1]] * 500_000},
+    "stops": {"model": "m", "prompt": "x" * 10_000_000, "stop": ["y" * 1000] * 10_000},
+    "schema": {"model": "m", "prompt": "x", "guided_json": {"allOf": [{f"a{n}": 1} for n in range(50_000)]}},
+    "value": {
+        "model": "m",
+        "prompt": "x",
+        "guided_json": {
+            "$defs": {"a": {"const": "y" * 30_000}},
+            "type": "array",
+            "minItems": 4000,
+            "items": {"$ref": "#/$defs/a"},
+        },
+    },
+    "pattern": {"model": "m", "prompt": "x", "guided_regex": "(){4096}" * 3000},
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_threat_07_the_mock_does_a_bounded_amount_of_work(name: str) -> None:
+    body = orjson.dumps(BOMBS[name])
+    began = time.process_time()
+    answer = mock.answer("/completions", body)
+    size = sum(len(piece.data) for piece in answer.pieces)
+    assert time.process_time() - began < BOUND
+    assert size < 4 * 2**20
+
+
+async def test_threat_07_no_client_chooses_faults_from_a_row_for_any_model() -> None:
+    async with rig("vendors: {mock: {}}\nmodels: {mock/*: {}, mock/error-400: {}}\n") as made:
+        for model, status in (("mock/hello", 200), ("mock/hang-0", 404), ("mock/long-9", 404), ("mock/error-400", 400)):
+            sent = request("POST", "/v1/completions", {"model": model, "prompt": "x"})
+            answer = await exchange(made.port, sent)
+            assert (model, answer.status) == (model, status)
+            if status == 404:
+                assert orjson.loads(answer.body)["error"]["code"] == "model_not_found"
+
+
+async def test_threat_08_a_models_list_is_made_once_and_anew_after_a_reload() -> None:
+    rows = "".join(f"  mock/m{n}: {{}}\n" for n in range(500))
+    async with rig("vendors: {mock: {}}\nmodels:\n" + rows) as made:
+        first = await exchange(made.port, request("GET", "/v1/models"))
+        assert len(orjson.loads(first.body)["data"]) == 500
+        kept = made.gateway._catalogue._made[("anonymous", "openai")]
+        assert kept == first.body == (await exchange(made.port, request("GET", "/v1/models"))).body
+        assert made.gateway._catalogue._made[("anonymous", "openai")] is kept
+        one = await exchange(made.port, request("GET", "/v1/models/mock/m7"))
+        assert orjson.loads(one.body)["id"] == "mock/m7"
+
+
+@pytest.mark.parametrize("behaviour", [ERROR, TRUNCATE])
+def test_threat_08_counting_asks_at_most_as_often_as_a_request_may_call(behaviour: Mapping[str, object]) -> None:
+    made = Rig(vllm, VLLM)
+    with pytest.raises(GatewayError, match=f"would become 5000 calls of v/m/default; at most {MAX_CALLS} can be"):
+        made.before(ask(TextPrompt(("hi",) * 5000), behaviour))
+    assert made.asked == []
+    made.before(ask(TextPrompt(("hi",) * MAX_CALLS), behaviour))
+    assert len(made.asked) == MAX_CALLS
+
+
+def test_a_default_is_no_reason_to_refuse_a_batch_that_the_engine_takes() -> None:
+    made = Rig(vllm, VLLM)
+    assert made.before(injected(ask(TextPrompt(("hi",) * 5000), ERROR)))
+    assert made.asked == []
