@@ -49,8 +49,8 @@ class MockPiece:
 
 @dataclass(frozen=True, slots=True)
 class MockAnswer:
-    """A whole answer; a stream's pieces can be gone through once. After them the body ends (`eof`), the connection breaks
-    (`cut`) or hangs (`hang`)."""
+    """A whole answer; a stream's pieces can be gone through once. After them the body ends (`eof`), or the connection
+    breaks (`cut`) or hangs (`hang`)."""
 
     status: int
     headers: Mapping[str, str]

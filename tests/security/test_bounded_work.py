@@ -75,8 +75,11 @@ async def test_threat_08_a_models_list_is_made_once_and_anew_after_a_reload() ->
 @pytest.mark.parametrize("behaviour", [ERROR, TRUNCATE])
 def test_threat_08_counting_asks_at_most_as_often_as_a_request_may_call(behaviour: Mapping[str, object]) -> None:
     made = Rig(vllm, VLLM)
-    with pytest.raises(GatewayError, match=f"would become 5000 calls of v/m/default; at most {MAX_CALLS} can be"):
+    with pytest.raises(GatewayError) as caught:
         made.before(ask(TextPrompt(("hi",) * 5000), behaviour))
+    facts = caught.value.facts
+    assert facts.message == f"This request would become 5000 calls of v/m/default; at most {MAX_CALLS} can be."
+    assert (facts.status, facts.code, facts.param) == (400, "invalid_value", "prompt")
     assert made.asked == []
     made.before(ask(TextPrompt(("hi",) * MAX_CALLS), behaviour))
     assert len(made.asked) == MAX_CALLS
