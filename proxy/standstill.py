@@ -1,6 +1,7 @@
 """The last line against an event loop that does not come back: says which request began last, and ends the process.
 
-With workers the supervisor looks from outside (`proxy.workers`); `LastLine` is for the gateway as one process.
+With workers the supervisor looks from outside (`proxy.workers`); `LastLine` is for the gateway as one process, and for
+a worker whose supervisor is gone.
 """
 
 import faulthandler

@@ -26,6 +26,7 @@ from proxy.operated import Moment
 from proxy.pulse import Pulse
 from proxy.reload import Source
 from proxy.server import PublicServer
+from proxy.standstill import LastLine
 from proxy.tls import Secured
 from proxy.writer import unbuffered
 
@@ -85,6 +86,8 @@ async def work(link: socket.socket, pulse: Pulse) -> None:
 
     begin = (table, orders.since, orders.host, opener, Shown(unbuffered(sys.stdout), pulse))
     async with AsyncExitStack() as stack:
+        # The supervisor is there first; this is for a worker that stands when it is gone.
+        stack.enter_context(LastLine(pulse, 2 * server.stall_limit, server.log))
         try:
             app = await stack.enter_async_context(serving(*begin))
         except OSError as error:

@@ -177,6 +177,7 @@ CHANGES = {
     "shared": 'shared: {redis: "redis://127.0.0.1:1"}',
     "drain_grace": "drain_grace: 3s",
     "drain_timeout": "drain_timeout: 3s",
+    "stall_limit": "stall_limit: 7s",
     "watch": "watch: false",
     "log": "log: text",
 }

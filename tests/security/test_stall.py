@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from providers.unified import JsonObject
+from proxy.standstill import main_thread
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.tables import digest_of
 from tests.support.gateway import ROOT, RunningGateway, running_gateway
@@ -76,8 +77,14 @@ async def answered(gateway: RunningGateway) -> Answer:
         try:
             async with asyncio.timeout(1):
                 return await exchange(port_of(gateway), completion("hi"))
-        except TimeoutError:
+        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
             continue
+
+
+def alive(process: int) -> bool:
+    """Whether a process has not ended, whoever may be there to take note of its end."""
+    thread = main_thread(process)
+    return thread is not None and thread.state not in "ZX"
 
 
 async def ended(gateway: RunningGateway) -> int:
@@ -150,6 +157,21 @@ async def test_a_process_that_was_stopped_for_longer_than_the_limit_goes_on(work
             assert stopped in await gateway.in_flight()
         assert "is ended" not in gateway.messages()
         assert await gateway.stop() == 0
+
+
+@pytest.mark.parametrize("way", ["call", "native"])
+async def test_a_worker_that_stands_does_not_outlive_its_supervisor_for_long(way: str, tmp_path: Path) -> None:
+    text = table("workers: 2", "stall_limit: 1s")
+    async with running_gateway(text, tmp_path, environment(tmp_path)) as gateway:
+        await gateway.serving(2)
+        workers = set(await gateway.in_flight())
+        async with connected(port_of(gateway)) as client:
+            await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
+            await asyncio.sleep(0.2)
+            gateway.process.kill()
+            assert await ended(gateway) == -signal.SIGKILL
+            while any(map(alive, workers)):  # noqa: ASYNC110 - tells no one
+                await asyncio.sleep(0.1)
 
 
 async def test_a_limit_of_zero_lets_a_loop_stand(tmp_path: Path) -> None:
