@@ -203,7 +203,8 @@ async def test_models_are_listed_and_found_by_their_whole_name(
 ) -> None:
     listed = await clients(name).run("models", gateway.url, {}, options)
     cards = {card["id"]: card for card in listed["result"]["data"]}
-    assert list(cards) == ["mock/echo", "fireworks/accounts/acme/models/echo", "pais/echo"]
+    lengths = ["mock/long-3", "mock/long-40"]
+    assert list(cards) == ["mock/echo", *lengths, "fireworks/accounts/acme/models/echo", "pais/echo"]
     assert cards["mock/echo"]["max_model_len"] == 4096
     assert "max_model_len" not in cards["pais/echo"]
     for model, card in cards.items():
