@@ -15,6 +15,8 @@ from config.credentials import Credentials
 from config.sections import Section, Shorthand
 from config.server import Server
 from config.types import (
+    AllowedField,
+    AllowedHeader,
     AllowedName,
     Attempts,
     BaseUrl,
@@ -35,6 +37,7 @@ from config.types import (
     ProfileName,
     RouteName,
     Safety,
+    Scheme,
     Switch,
     TargetName,
     TeamName,
@@ -96,6 +99,22 @@ class Price(Section):
     output: Dollars = Field(description="Tokens that were generated, reasoning included.")
     cached_input: OptionalDollars = Field(
         default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
+    )
+
+
+class Media(Section):
+    """Which addresses of images, sounds, videos and files may be sent. Each is inherited by itself."""
+
+    schemes: list[Scheme] | None = Field(
+        default=None,
+        description="Schemes of addresses that pass, such as http, gs or s3, which a vendor may read under the "
+        "identity of its key. The list replaces the one above it. Built in: [https, data].",
+    )
+    allow_private: OptionalSwitch = Field(
+        default=None,
+        description="Whether an engine, which fetches addresses itself, may be sent ones inside its own network: "
+        "loopback and private IP addresses, names without a dot or ending in .internal, .local or .svc. Addresses of "
+        "metadata services are never sent. Built in: false.",
     )
 
 
@@ -161,6 +180,20 @@ class DeploymentSettings(Section):
         description="A field the deployment cannot honour: error refuses the request by name, drop leaves the field "
         "out and names it in x-dragoman-dropped. Built in: error. guided_*, tools, n, logprobs, stop and "
         "response_format are never dropped.",
+    )
+    allow_fields: list[AllowedField] | None = Field(
+        default=None,
+        description="Fields that clients may send to an engine although they name a host, a path, a template or code, "
+        "such as chat_template or lora_path, each with all that it holds. An engine is a deployment whose profile is "
+        "one, or that has allow_private; other fields outside the unified request pass. Built in: none.",
+    )
+    allow_headers: list[AllowedHeader] | None = Field(
+        default=None,
+        description="Names that clients may use in inference_extra_headers beside tracing and the vendors' documented "
+        "switches; x-team-* stands for all that begin with x-team-. Built in: none.",
+    )
+    media: Media = Field(
+        default=Media(), description="Which addresses of images, sounds, videos and files it may be sent."
     )
     context_length_exceeded_behavior: ContextBehavior = Field(
         default=None,
@@ -284,13 +317,18 @@ class Team(Section):
     context_length_exceeded_behavior: ContextBehavior = Field(
         default=None, description="As of a deployment, for this team's requests. Built in: the deployment's."
     )
+    media: Media = Field(
+        default=Media(), description="As of a deployment, for this team's requests. Built in: the deployment's."
+    )
     inference_extra_params: Switch = Field(
         default=True,
         description="Whether the team may send inference_extra_params, and fields outside the unified request, which "
         "would reach the upstream as they are too.",
     )
     inference_extra_headers: Switch = Field(
-        default=True, description="Whether the team may send inference_extra_headers."
+        default=True,
+        description="Whether the team may send inference_extra_headers: tracing, the vendors' documented switches, and "
+        "what a deployment's allow_headers adds.",
     )
 
 

@@ -21,6 +21,14 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
+class MediaSettings:
+    """Which addresses of media may be sent; None where no level says it."""
+
+    schemes: frozenset[str] | None = None
+    allow_private: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TimeoutSeconds:
     """The deadlines of one attempt in seconds; the defaults are the built-in ones."""
 
@@ -68,6 +76,9 @@ class Settings:
     completions: bool | None
     on_unsupported: Literal["error", "drop"]
     context_behavior: Literal["truncate", "error"] | None
+    allow_fields: tuple[str, ...]
+    allow_headers: tuple[str, ...]
+    media: MediaSettings
     weight: int
     origins: Mapping[str, Path]
 
@@ -146,9 +157,18 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         completions=level.first("completions", lambda s: s.completions),
         on_unsupported=level.first("on_unsupported", lambda s: s.on_unsupported) or "error",
         context_behavior=level.first("context_length_exceeded_behavior", lambda s: s.context_length_exceeded_behavior),
+        allow_fields=tuple(level.first("allow_fields", lambda s: s.allow_fields) or ()),
+        allow_headers=tuple(level.first("allow_headers", lambda s: s.allow_headers) or ()),
+        media=_media(level),
         weight=own.weight,
         origins=MappingProxyType(level.origins),
     )
+
+
+def _media(level: Inheritance) -> MediaSettings:
+    schemes = level.first("media.schemes", lambda s: s.media.schemes)
+    allow_private = level.first("media.allow_private", lambda s: s.media.allow_private)
+    return MediaSettings(None if schemes is None else frozenset(schemes), allow_private)
 
 
 def _authentication(level: Inheritance) -> tuple[SecretStr | None, Credentials | None]:

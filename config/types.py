@@ -346,4 +346,13 @@ def _check_header_value(value: str) -> str:
 
 
 HeaderName = Annotated[str, Checked(_check_header_name)]
+_PLAIN_HEADER: Final = r"[0-9A-Za-z]+(-[0-9A-Za-z]+)*(-\*)?"
+AllowedHeader = Annotated[
+    str,
+    value_matching(_PLAIN_HEADER, "must be words with '-' between, as in x-my-header; * stands last, as in x-team-*"),
+]
+AllowedField = Annotated[str, value_matching(r"[A-Za-z_][A-Za-z0-9_.-]{0,127}", "must be the name of a field")]
+Scheme = Annotated[
+    str, value_matching(r"[a-z][a-z0-9+.-]{1,31}", "must be a URL scheme in lower case without a colon, such as https")
+]
 HeaderValue = Annotated[SecretStr, Checked(_check_header_value)]

@@ -11,6 +11,7 @@ from providers.auth import Authorities, Credential
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent
 from providers.failure import Failure
+from providers.permits import NO_PERMITS, Permits
 from providers.price import Price
 from providers.profiles import Profile
 from providers.unified import Operation, UnifiedRequest
@@ -52,7 +53,7 @@ class Target:
     overrides the profile's answer to whether this model takes raw prompts (None = ask the profile). `on_unsupported`
     is what becomes of a field the deployment cannot honour; `context_behavior` the `context_length_exceeded_behavior`
     of clients who send none (None = the surface's). A team's own word beats both. `price` is None where nobody said it.
-    `authorities` vouch for the vendor's certificate (None = the system's).
+    `authorities` vouch for the vendor's certificate (None = the system's). `permits` is what clients may send to it.
     """
 
     vendor: str
@@ -76,6 +77,7 @@ class Target:
     price: Price | None = None
     retries: Retries = Retries()
     authorities: Authorities | None = None
+    permits: Permits = NO_PERMITS
     label: str = field(init=False)
     """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
     client can add a label value."""
@@ -92,6 +94,12 @@ class Target:
     def name(self) -> str:
         """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
         return f"{self.vendor}/{self.model}/{self.deployment}"
+
+    @property
+    def is_engine(self) -> bool:
+        """Whether the server runs in the operator's network and answers to nobody else: it acts there on what clients
+        name, whichever row describes its API."""
+        return self.profile.engine or self.allow_private
 
 
 @dataclass(frozen=True, slots=True)

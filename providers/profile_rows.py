@@ -117,6 +117,8 @@ class ProfileRow(Row):
     dialect: str = "openai"
     base_url: str | None = None
     auth: AuthRow = AuthRow()
+    engine: bool = False
+    fetches_from_text: bool = False
     paths: dict[OperationName, str | None] = {}
     raw_prompts: str = "native"
     model_in: Literal["body", "path"] = "body"

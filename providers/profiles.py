@@ -81,6 +81,9 @@ class Wire:
 class Profile:
     """One vendor's row.
 
+    `engine` says that it is a server which operators run themselves, not a hosted vendor; `fetches_from_text` that it
+    fetches images which the text of a prompt names in Markdown.
+
     `raw_prompts` says which models take a prompt as it is (`native`: all, `chat`: none, `suffix`: none but to fill in
     the middle, or a pattern over their names); prompts for the others are wrapped into a chat. Models that match a
     pattern do not chat. `examples` are models for each of which the row means something else. `structured` names a
@@ -100,6 +103,8 @@ class Profile:
     dialect: str
     base_url: str | None
     auth: Auth
+    engine: bool
+    fetches_from_text: bool
     wires: Mapping[Operation, Wire]
     raw_prompts: Literal["native", "chat", "suffix"] | re.Pattern[str]
     model_in: Literal["body", "path"]
@@ -314,6 +319,8 @@ def _built(
         dialect=row.dialect,
         base_url=row.base_url,
         auth=Auth(**row.auth.model_dump()),
+        engine=row.engine,
+        fetches_from_text=row.fetches_from_text,
         wires=MappingProxyType({op: wire for op in Operation if (wire := _wire(row, op)) is not None}),
         raw_prompts=_raw_prompts(name, row.raw_prompts),
         model_in=row.model_in,

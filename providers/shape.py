@@ -13,9 +13,13 @@ from providers.capabilities import SCANNED, Capabilities, feature_of
 from providers.context import fits, most_prompt_tokens
 from providers.dialect import Target, UpstreamRequest
 from providers.emulate import Finishing
+from providers.engine_members import check_members
+from providers.extra_headers import check_headers
 from providers.failure import Refusal
 from providers.fanout import Part
 from providers.guided import Unenforceable
+from providers.media import check_media
+from providers.permits import NO_MEDIA, Media
 from providers.unified import (
     ChatPrompt,
     LogprobsWanted,
@@ -111,11 +115,16 @@ def prepare(
     target: Target,
     on_unsupported: Literal["error", "drop"] = "error",
     behavior: Literal["truncate", "error"] | None = None,
+    media: Media = NO_MEDIA,
 ) -> Prepared:
-    """The calls of a request. Raises Refusal when the target cannot honour it.
+    """The calls of a request. Raises Refusal when the target cannot honour it or may not be sent what it holds.
 
-    `behavior` stands in for a `context_length_exceeded_behavior` that the client did not send.
+    `behavior` stands in for a `context_length_exceeded_behavior` that the client did not send; `media` is what the team
+    may send, where the table says so.
     """
+    if request.extra_headers:
+        check_headers(request.extra_headers, target)
+    check_media(request, target, media)
     if behavior is not None and WINDOW in request.injected:
         request = replace(request, params={**request.params, WINDOW: behavior})
     dropped: list[str] = []
@@ -180,6 +189,8 @@ def _without(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
 
 
 def _prepared(request: UnifiedRequest, target: Target) -> Prepared:
+    if target.is_engine:
+        check_members(request, target)
     table = target.dialect.capabilities(request, target)
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     if request.prompts == 1 and not _needs_gateway(request.params, table):

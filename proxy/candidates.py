@@ -21,7 +21,8 @@ from proxy.snapshot import Team
 def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> Prepared:
     """The calls of one target, as the team wants them; its word goes before the deployment's. Raises Refusal."""
     on_unsupported = team.on_unsupported or target.on_unsupported
-    return prepare(request, target, on_unsupported, team.context_behavior or target.context_behavior)
+    behavior = team.context_behavior or target.context_behavior
+    return prepare(request, target, on_unsupported, behavior, team.media)
 
 
 Prepare = Callable[[Target], Awaitable[Prepared]]

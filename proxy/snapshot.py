@@ -17,6 +17,7 @@ from config.server import SurfaceName, SurfaceSettings
 from config.settings import IMPLICIT_DEPLOYMENT, effective
 from providers.dialect import Target
 from providers.failure import FailureKind
+from providers.permits import NO_MEDIA, Media
 from providers.profiles import load_profiles
 from proxy.record import NO_TEAM
 from proxy.surfaces.registry import SURFACES
@@ -65,9 +66,9 @@ class Route:
 class Team:
     """Who may ask for what. `allow` are patterns over names, `routes` the team's own meanings.
 
-    `on_unsupported` and `context_behavior` are the team's own word where the deployment's would count (None = the
-    deployment's). `extra_params` and `extra_headers` say whether the team's clients may send `inference_extra_params`
-    and `inference_extra_headers`.
+    `on_unsupported`, `context_behavior` and `media` are the team's own word where the deployment's would count (None =
+    the deployment's). `extra_params` and `extra_headers` say whether the team's clients may send
+    `inference_extra_params` and `inference_extra_headers`.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Team:
     context_behavior: Literal["truncate", "error"] | None = None
     extra_params: bool = True
     extra_headers: bool = True
+    media: Media = NO_MEDIA
 
     @property
     def tenant(self) -> str:
@@ -181,6 +183,7 @@ def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
 
 
 def _team(name: str, team: config_schema.Team) -> Team:
+    schemes = team.media.schemes
     return Team(
         name,
         tuple(team.models),
@@ -189,6 +192,7 @@ def _team(name: str, team: config_schema.Team) -> Team:
         context_behavior=team.context_length_exceeded_behavior,
         extra_params=team.inference_extra_params,
         extra_headers=team.inference_extra_headers,
+        media=Media(None if schemes is None else frozenset(schemes), team.media.allow_private),
     )
 
 

@@ -6,12 +6,15 @@ Never decides which deployment serves a request.
 from pathlib import Path as FilePath
 from urllib.parse import urlsplit
 
-from config.addresses import address_fault
+from config.addresses import address_fault, reach
 from config.loader import Loaded
 from config.problems import Path, Problem, did_you_mean
 from config.settings import Settings
 from providers.auth import Authorities, Credential
 from providers.dialect import Retries, Target, Timeouts
+from providers.extra_headers import covers_own
+from providers.locators import reserved
+from providers.permits import Media, Permits
 from providers.price import Price
 from providers.profiles import Profile, load_profiles
 from providers.registry import DIALECTS
@@ -27,6 +30,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         return (unknown_profile(vendor, settings.profile, loaded),)
     base_url = _base_url(profile, settings, report)
     credential = _credential(profile, settings, base_url, report)
+    permits = _permits(settings, report)
     if report.problems:
         return tuple(report.problems)
     timeouts, price = settings.timeouts, settings.price
@@ -54,7 +58,24 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         on_unsupported=settings.on_unsupported,
         context_behavior=settings.context_behavior,
         authorities=report.authorities("ca_file"),
+        permits=permits,
         price=None if price is None else Price(price.input, price.output, price.cached_input),
+    )
+
+
+def _permits(settings: Settings, report: "_Report") -> Permits:
+    """What clients may send; names that no table can allow are reported where they stand."""
+    for index, name in enumerate(settings.allow_headers):
+        if covers_own(name.lower()):
+            report.entry("allow_headers", index, "no client may send this: it is the gateway's or a credential")
+    for index, name in enumerate(settings.allow_fields):
+        if reserved(name):
+            report.entry("allow_fields", index, "no client may send this: it is the gateway's to decide")
+    return Permits(
+        frozenset(settings.allow_fields),
+        tuple(name.lower() for name in settings.allow_headers),
+        Media(settings.media.schemes, settings.media.allow_private),
+        reach,
     )
 
 
@@ -79,6 +100,11 @@ class _Report:
     def add(self, key: str, fallback: Path, message: str) -> None:
         """Report at the key's origin, or at `fallback` when it was not written."""
         self.problems.append(self.problem(key, fallback, message))
+
+    def entry(self, key: str, index: int, message: str) -> None:
+        """Report one entry of a list, where it was written."""
+        path: Path = (*self._settings.origins[key], index)
+        self.problems.append(Problem.at(self._loaded.locate(path), path, message))
 
     def authorities(self, key: str, *below: str) -> Authorities | None:
         """The certificates of a file that is named at the key's origin, or below it; None when none is."""

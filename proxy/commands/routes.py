@@ -3,11 +3,12 @@
 Never how a name is resolved.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from providers.dialect import Retries, Target
+from providers.permits import Media, Permits
 from proxy.commands.team import find_team
 from proxy.load import IDLE
 from proxy.policies import WEIGHED
@@ -17,6 +18,9 @@ from proxy.snapshot import FALLBACKS, WILDCARD, Route, Snapshot, Team
 from proxy.terminal import Ink, paint
 
 Row = tuple[str, ...]
+
+Setting = tuple[str, str | bool | int | None, str | bool | int | None]
+"""A setting's key, its value and the built-in one."""
 
 MODEL_COLUMNS: Row = ("MODEL", "DEPLOYMENT", "POLICY", "WEIGHT", "PROFILE", "UPSTREAM MODEL", "HOST")
 ROUTE_COLUMNS: Row = ("ROUTE", "TEAM", "POLICY", "WEIGHT", "TARGET", "DEPLOYMENTS")
@@ -83,6 +87,8 @@ def target_settings(team: Team, target: Target) -> str:
         ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
         ("retries.attempts", target.retries.attempts, Retries().attempts),
         ("retries.safety", target.retries.safety, Retries().safety),
+        *_permitted(target.permits),
+        *_media(team.media.over(target.permits.media)),
     )
 
 
@@ -93,10 +99,25 @@ def team_settings(team: Team) -> str:
         ("context_length_exceeded_behavior", team.context_behavior, None),
         ("inference_extra_params", team.extra_params, True),
         ("inference_extra_headers", team.extra_headers, True),
+        *_media(team.media),
     )
 
 
-def _differing(*settings: tuple[str, str | bool | int | None, str | bool | int | None]) -> str:
+def _permitted(permits: Permits) -> Iterator[Setting]:
+    yield "allow_fields", _listed(permits.fields), _listed(())
+    yield "allow_headers", _listed(permits.headers), _listed(())
+
+
+def _media(media: Media) -> Iterator[Setting]:
+    yield "media.schemes", None if media.schemes is None else _listed(media.schemes), None
+    yield "media.allow_private", media.allow_private or False, False
+
+
+def _listed(names: Collection[str]) -> str:
+    return f"[{', '.join(sorted(names))}]"
+
+
+def _differing(*settings: Setting) -> str:
     """Key, value and built-in value of each setting, written as in the table."""
     return ", ".join(f"{key}: {str(value).lower()}" for key, value, built_in in settings if value != built_in) or NONE
 

@@ -28,7 +28,7 @@ TOOL: JsonObject = {
     "type": "function",
     "function": {"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}},
 }
-HEADERS: JsonObject = {"x-trace": "abc"}
+HEADERS: JsonObject = {"x-trace-id": "abc"}
 TOO_MANY = 4096
 """A limit that no window of the fakes has room for; some vendors take no larger one."""
 

@@ -203,7 +203,7 @@ def test_the_body_chooses_the_path_of_a_surface(surface: str, body: bytes, path:
 
 
 async def test_what_is_shown_is_what_arrives_at_the_vendor(tmp_path: Path) -> None:
-    body = orjson.dumps(chatting("openai/gpt-4o-mini", inference_extra_headers={"x-trace": "1"}, seed=7))
+    body = orjson.dumps(chatting("openai/gpt-4o-mini", inference_extra_headers={"x-trace-id": "1"}, seed=7))
     async with FakeVendor(json_answer(200, chat("hello"))) as vendor:
         table = f"""\
 version: 1

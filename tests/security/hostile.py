@@ -66,7 +66,7 @@ STEPS: Sequence[str] = (
 )
 """Whole names that would be steps where a name is a part of a path."""
 
-HARMLESS: Sequence[str] = ("anthropic-beta", "traceparent", "x-trace", "user-agent", "baggage", "x-smg-routing-key")
+HARMLESS: Sequence[str] = ("anthropic-beta", "traceparent", "x-trace-id", "baggage", "x-smg-routing-key")
 """Names of headers that may pass."""
 
 

@@ -272,7 +272,7 @@ REQUESTS = (
     b'"function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}],"tool_choice":'
     b'"auto","response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"object"}}}}',
     b'{"model":"mock/echo","prompt":[[1,2,3],[4]],"guided_regex":"a+","inference_extra_params":{"a":{"b":1}},'
-    b'"inference_extra_headers":{"x-a":"b"},"inference_timeout":5,"temperature":0.5,"top_k":3,"seed":7}',
+    b'"inference_extra_headers":{"baggage":"b"},"inference_timeout":5,"temperature":0.5,"top_k":3,"seed":7}',
 )
 
 WAITS = (

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.profiles import Profile, load_profiles
+from providers.locators import reserved
 from providers.unified import PROTECTED_PARAMS, JsonObject, JsonValue
 from proxy.surfaces.checks import Invalid
-from proxy.surfaces.extras import MAX_HEADER_BYTES, MAX_HEADERS, denied, headers, params, reserved, timeout
+from proxy.surfaces.extras import MAX_HEADER_BYTES, MAX_HEADERS, headers, params, timeout
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,9 @@ def test_extra_params_are_an_object(value: JsonValue) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["X-Trace", "anthropic-beta", "OpenAI-Beta", "traceparent", "tracestate", "baggage", "HTTP-Referer", "X-Title",
-     "User-Agent", "Accept-Language", "x-session-affinity", "x-data-parallel-rank", "X-SMG-Routing-Key"],
+    ["X-My-Header", "anthropic-beta", "OpenAI-Beta", "traceparent", "HTTP-Referer", "X-SMG-Routing-Key"],
 )  # fmt: skip
-def test_extra_headers_pass_as_they_are(name: str) -> None:
+def test_extra_headers_of_a_good_shape_are_kept_as_they_are_for_the_deployment_to_judge(name: str) -> None:
     assert headers({name: "a b"}) == {name: "a b"}
     assert headers({name: ""}) == {name: ""}
 
@@ -126,16 +125,11 @@ CREDENTIALS = [
     "Authorization", "api-key", "X-API-Key", "apikey", "x-goog-api-key", "Ocp-Apim-Subscription-Key", "X-Auth-Token",
     "x-functions-key", "Modal-Key", "Modal-Secret", "Private-Token", "Helicone-Auth", "cf-aig-authorization",
     "x-portkey-virtual-key", "X-Amz-Security-Token", "X-Amz-Date", "Cookie", "Cookie2", "Set-Cookie",
-    "Proxy-Authorization", "x-ms-authorization-auxiliary", "X-Remote-User", "WWW-Authenticate", "Idempotency-Key",
-]  # fmt: skip
-ACCOUNTS = [
-    "OpenAI-Organization", "OpenAI-Project", "x-selected-account-id", "X-HF-Bill-To", "x-goog-user-project",
-    "anthropic-workspace-id", "X-Org-ID", "x-tenant-id",
+    "Proxy-Authorization", "x-ms-authorization-auxiliary", "WWW-Authenticate", "Idempotency-Key",
 ]  # fmt: skip
 ROUTES = [
-    "Host", "X-Host", "X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "X-Real-IP", "True-Client-IP",
-    "x-original-url", "X-Rewrite-URL", "X-HTTP-Method-Override", "x-envoy-original-path", "x-portkey-custom-host",
-    "helicone-target-url", "azureml-model-deployment", "X-Amzn-SageMaker-Target-Model", "Max-Forwards",
+    "Host", "X-Host", "X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "x-original-url", "X-Rewrite-URL",
+    "X-HTTP-Method-Override", "x-portkey-custom-host", "Max-Forwards",
 ]  # fmt: skip
 FRAMING = [
     "Content-Length", "content-type", "Content-Encoding", "Transfer-Encoding", "Connection", "Keep-Alive", "TE",
@@ -144,17 +138,12 @@ FRAMING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*CREDENTIALS, *ACCOUNTS, *ROUTES, *FRAMING])
+@pytest.mark.parametrize("name", [*CREDENTIALS, *ROUTES, *FRAMING])
 def test_headers_of_host_route_framing_and_credentials_are_refused_by_name(name: str) -> None:
     for spelling in (name, name.lower(), name.upper()):
         with pytest.raises(Invalid, match="cannot be set here") as caught:
             headers({"x-fine": "1", spelling: "v"})
         assert caught.value.loc == (spelling,)
-
-
-@pytest.mark.parametrize("profile", load_profiles().values(), ids=lambda profile: profile.name)
-def test_no_profile_s_credential_can_be_set(profile: Profile) -> None:
-    assert denied(profile.auth.header.lower())
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a:b", "a\r\nb", "ä", "a\x00", "(x)", " host", "host\t", "x_host", "a.b"])
