@@ -28,6 +28,7 @@ _SECTIONS: Final = {
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",
     "Retries": "`retries`",
+    "Media": "`media`",
     "Price": "`price`",
     "Credentials": "`credentials`",
     "AwsCredentials": "`credentials.aws`",

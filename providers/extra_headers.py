@@ -59,7 +59,7 @@ def is_own(name: str) -> bool:
 
 def covers_own(pattern: str) -> bool:
     """Whether a pattern of the table (a lower-case name, perhaps with `*` at its end) names nothing that may pass."""
-    return is_own(pattern.removesuffix("-*"))
+    return is_own(pattern.removesuffix("*"))
 
 
 def check_headers(names: Iterable[str], target: Target) -> None:

@@ -185,7 +185,7 @@ def _why(member: _Member) -> str | None:
     if member.variable:
         return _TEMPLATE if member.name.casefold() in ("chat_template", "template") else None
     why = _why_name(member.name)
-    if why or member.name in _TEXTS or not isinstance(member.value, str):
+    if why or _is_text(member.name) or not isinstance(member.value, str):
         return why
     return _why_media(member.value) if member.name in _MEDIA else _why_value(member.value)
 
@@ -193,7 +193,7 @@ def _why(member: _Member) -> str | None:
 def _below(member: _Member, allowed: Collection[str]) -> Iterator[_Member]:
     """What a member holds, as far as it may be a locator or hold one."""
     place, name, value, variable = member
-    if variable or name in _TEXTS or name.startswith("$"):
+    if variable or _is_text(name):
         return
     if isinstance(value, dict):
         for inner, item in value.items():
@@ -208,9 +208,14 @@ def _below(member: _Member, allowed: Collection[str]) -> Iterator[_Member]:
                 yield _Member((*place, index), name, item)
 
 
+def _is_text(name: str) -> bool:
+    """Whether a member holds what engines only read: texts, schemas, and a schema's own words (`$id`, `$ref`)."""
+    return name in _TEXTS or name.startswith("$")
+
+
 def _why_name(name: str) -> str | None:
     """What a name says that its member is; whatever the case, for Go's servers."""
-    if name in _HARMLESS or name in _TEXTS:
+    if name in _HARMLESS or _is_text(name):
         return None
     folded = _HUMP.sub("_", name).casefold()
     why = _NAMES.get(folded) or _NAMES.get(name.casefold())

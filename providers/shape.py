@@ -122,14 +122,15 @@ def prepare(
     `behavior` stands in for a `context_length_exceeded_behavior` that the client did not send; `media` is what the team
     may send, where the table says so.
     """
+    overruled = _overruled(request.extra_headers, target) if request.extra_headers else frozenset()
     if request.extra_headers:
-        check_headers(request.extra_headers, target)
+        check_headers([name for name in request.extra_headers if name not in overruled], target)
     check_media(request, target, media)
     if behavior is not None and WINDOW in request.injected:
         request = replace(request, params={**request.params, WINDOW: behavior})
     dropped: list[str] = []
     prepared = _prepared(request, target) if on_unsupported == "error" else _lenient(request, target, dropped)
-    if request.extra_headers and _overruled(request.extra_headers, target):
+    if overruled:
         dropped.append("inference_extra_headers")
     return replace(prepared, dropped=tuple(dropped)) if dropped else prepared
 
@@ -170,10 +171,10 @@ def _shown(names: Collection[str], most: int) -> list[str]:
     return shown if len(shown) == len(names) else [*shown, "unknown"]
 
 
-def _overruled(headers: Mapping[str, str], target: Target) -> bool:
-    """Whether the table sets one of the client's headers; its word holds."""
+def _overruled(headers: Mapping[str, str], target: Target) -> frozenset[str]:
+    """Which of the client's headers the table sets; its word holds."""
     own = {name.lower() for name in target.credential.masked()}
-    return any(name.lower() in own for name in headers)
+    return frozenset(name for name in headers if name.lower() in own)
 
 
 def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:
