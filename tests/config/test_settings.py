@@ -5,6 +5,7 @@ from pydantic import SecretStr
 
 from config.schema import Deployment, Model, Price
 from config.settings import (
+    MediaSettings,
     RetrySettings,
     TimeoutSeconds,
     deployment_inheritance,
@@ -137,6 +138,22 @@ def test_every_value_tells_where_it_was_written() -> None:
     assert origins["headers.X-B"] == ("models", "v/m", "deployments", "one", "headers", "X-B")
     assert origins["on_unsupported"] == ("models", "v/m", "deployments", "one", "on_unsupported")
     assert "max_output_tokens" not in origins
+
+
+def test_what_clients_may_send_is_inherited_list_by_list_and_media_key_by_key() -> None:
+    text = """
+version: 1
+defaults: {allow_headers: [x-a], media: {schemes: [https, gs], allow_private: true}}
+vendors: {v: {allow_fields: [lora_path]}}
+models:
+  v/m: {allow_fields: [chat_template], media: {schemes: [data]}, deployments: {one: {allow_fields: []}, two: {}}}
+"""
+    config = load(text).config
+    one, two = (effective(config, "v", "v/m", name) for name in ("one", "two"))
+    assert (one.allow_fields, two.allow_fields, two.allow_headers) == ((), ("chat_template",), ("x-a",))
+    assert two.media == MediaSettings(frozenset({"data"}), allow_private=True)
+    assert two.origins["media.schemes"] == ("models", "v/m", "media", "schemes")
+    assert effective(CONFIG, "v", "v/x", "default").media == MediaSettings()
 
 
 def test_settings_show_no_secret() -> None:

@@ -261,3 +261,24 @@ def test_anything_else_is_no_host(host: str) -> None:
 def test_a_base_url_is_an_address_to_send_to() -> None:
     assert accepted(types.BaseUrl, "https://a.example/v1") == "https://a.example/v1"
     assert refusal(types.BaseUrl, "https://a.example?x=1") == "may not hold a query or a fragment"
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (
+            types.AllowedHeader,
+            ["x-a", "X-My-Header", "x-team-*", "b3"],
+            ["*", "x*", "x-*-a", "x_a", "x-", "-x", "a b", ""],
+        ),
+        (types.AllowedField, ["chat_template", "loraPath", "speculative.n_max"], ["", "a b", "a[0]", "-a", "*"]),
+        (types.Scheme, ["https", "data", "gs", "s3", "nixl+tcp"], ["", "HTTPS", "https:", "https://", "s", "*"]),
+    ],
+)
+def test_names_of_what_clients_may_send_are_names(kind: type[str], good: list[str], bad: list[str]) -> None:
+    adapter = TypeAdapter(kind)
+    for text in good:
+        assert adapter.validate_python(text) == text
+    for text in bad:
+        with pytest.raises(ValidationError):
+            adapter.validate_python(text)

@@ -1,7 +1,6 @@
 """Addresses of media, as a deployment may be sent them."""
 
 from dataclasses import replace
-from itertools import repeat
 
 import pytest
 from hypothesis import given
@@ -17,6 +16,8 @@ from tests.providers.dialects.openai_kit import chat, completion, target
 
 ENGINE = replace(target("vllm"), permits=Permits(reach=reach))
 HOSTED = replace(target("openai"), permits=Permits(reach=reach))
+PART: JsonObject = {"type": "x"}
+TEXT: JsonObject = {"type": "text", "text": "x"}
 OPEN = frozenset({"https", "http", "gs", "s3", "file", "data", "ftp"})
 
 
@@ -130,7 +131,7 @@ def test_texts_are_read_for_images_only_where_the_engine_does() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        talk(*repeat({"type": "x"}, MOST_PARTS + 1)),
+        talk(*[PART] * (MOST_PARTS + 1)),
         talk({"type": "x", "x": ["a"] * (MOST_PARTS + 1)}),
         talk({"type": "x", "x": {str(number): "a" for number in range(MOST_PARTS + 1)}}),
     ],
@@ -142,7 +143,7 @@ def test_what_holds_too_much_to_look_through_is_refused(request_: UnifiedRequest
 
 
 def test_text_parts_pass_in_any_number() -> None:
-    assert refusal(talk(*repeat({"type": "text", "text": "x"}, MOST_PARTS + 1)), ENGINE) is None
+    assert refusal(talk(*[TEXT] * (MOST_PARTS + 1)), ENGINE) is None
 
 
 @given(st.text(st.sampled_from("htps:/.@\\[]0127localhost \t#?%"), max_size=24))

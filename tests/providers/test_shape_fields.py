@@ -283,6 +283,6 @@ def test_a_client_s_header_that_the_table_sets_too_gives_way_and_is_told() -> No
     credential = Credential("bearer", "Authorization", SecretStr("k"), {"X-Org": SecretStr("acme")})
     to = replace(GPT, credential=credential)
     assert prepare(replace(chat(), extra_headers={"x-org": "mine"}), to).dropped == ("inference_extra_headers",)
-    assert prepare(replace(chat(), extra_headers={"x-other": "mine"}), to).dropped == ()
+    assert prepare(replace(chat(), extra_headers={"baggage": "mine"}), to).dropped == ()
     both = replace(chat({"top_k": 5}), extra_headers={"x-org": "mine"})
     assert prepare(both, to, "drop").dropped == ("top_k", "inference_extra_headers")

@@ -113,6 +113,25 @@ def test_settings_are_shown_where_they_differ_from_what_is_built_in(source: Writ
     ]
 
 
+def test_what_clients_may_send_is_shown_with_the_team_s_word_first(source: Writer, capsys: Output) -> None:
+    table = f"""\
+version: 1
+vendors: {{mock: {{}}}}
+models:
+  mock/echo: {{allow_fields: [b, a], allow_headers: [X-A, "x-b-*"], media: {{schemes: [gs, https]}}}}
+teams:
+  t: {{keys: ["sha256:{"1" * 64}"], models: ["*"], media: {{schemes: [data], allow_private: true}}}}
+"""
+    permitted = "allow_fields: [a, b], allow_headers: [x-a, x-b-*], "
+    own = "media.schemes: [data], media.allow_private: true"
+    routes(source(table), None)
+    models, teams = capsys.readouterr().out.split("\n\n")
+    assert rows(models)[1][-1] == f"{permitted}media.schemes: [gs, https]"
+    assert rows(teams)[1] == ["t", own]
+    routes(source(table), "t")
+    assert rows(capsys.readouterr().out)[1][-1] == permitted + own
+
+
 def test_a_team_s_own_word_is_what_it_sees_at_each_deployment(source: Writer, capsys: Output) -> None:
     routes(source(DIFFERING), "strict")
     found = [(row[0], row[-1]) for row in rows(capsys.readouterr().out) if row]
