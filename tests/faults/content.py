@@ -219,7 +219,7 @@ LATIN: Final = ("\xa0", "\xe9")
 
 NOT_THEIRS: Final = (
     *("Host", "Content-Length", "Transfer-Encoding", "Connection", "Authorization", "X-Api-Key", "api-key", "Cookie"),
-    *("X-Forwarded-For", "Expect", "Content-Type", "OpenAI-Organization", "x-request-id", "Accept-Encoding"),
+    *("X-Forwarded-For", "Expect", "Content-Type", "X-Amz-Security-Token", "x-request-id", "Accept-Encoding"),
 )
 
 
