@@ -62,15 +62,20 @@ def covers_own(pattern: str) -> bool:
     return is_own(pattern.removesuffix("*"))
 
 
-def check_headers(names: Iterable[str], target: Target) -> None:
-    """Raises Refusal for the first header that the target may not be sent; the names are in any case."""
+def check_headers(names: Iterable[str], target: Target) -> list[str]:
+    """The client's headers, in any case, that the table sets itself, which replaces them. Raises Refusal for the first
+    of the others that the target may not be sent."""
+    own = {name.lower() for name in target.credential.masked()}
+    overruled: list[str] = []
     for name in names:
         lower = name.lower()
-        if lower in ALLOWED or (_listed(lower, target.permits.headers) and not is_own(lower)):
-            continue
-        why = f"it is not among the headers that {target.name} may be sent; `allow_headers: [{lower}]` in the table"
-        field = f"inference_extra_headers.{name}"
-        raise Refusal(field, f"'{field}' is refused: {why} would allow it.")
+        if lower in own:
+            overruled.append(name)
+        elif lower not in ALLOWED and (is_own(lower) or not _listed(lower, target.permits.headers)):
+            field, how = f"inference_extra_headers.{name}", f"`allow_headers: [{lower}]` in the table would allow it"
+            why = f"it is not among the headers that {target.name} may be sent"
+            raise Refusal(field, f"'{field}' is refused: {why}; {how}.")
+    return overruled
 
 
 def _listed(name: str, patterns: tuple[str, ...]) -> bool:

@@ -18,9 +18,6 @@ from providers.locators import Place, is_inline
 from providers.permits import DEFAULT_SCHEMES, Media
 from providers.unified import ChatPrompt, JsonObject, JsonValue, TextPrompt, UnifiedRequest
 
-MOST_PARTS: Final = 10_000
-"""Parts of a conversation that are not text, at most; and members of one of them."""
-
 _LABELS: Final = frozenset(
     {"type", "text", "refusal", "thinking", "signature", "detail", "format", "filename", "title", "context", "id"}
     | {"name", "uuid", "media_type", "mime_type", "mimeType", "description", "cache_control", "citations"}
@@ -66,13 +63,12 @@ def check_media(request: UnifiedRequest, target: Target, media: Media) -> None:
 class _Screen:
     """One field of a request being looked through for a target; every method raises Refusal."""
 
-    __slots__ = ("_left", "_param", "_rule", "_target")
+    __slots__ = ("_param", "_rule", "_target")
 
     def __init__(self, target: Target, media: Media, param: str) -> None:
         self._target = target
         self._rule = media.over(target.permits.media)
         self._param = param
-        self._left = MOST_PARTS
 
     def messages(self, messages: Sequence[JsonObject]) -> None:
         """Every part of every message."""
@@ -90,9 +86,6 @@ class _Screen:
             if self._target.profile.fetches_from_text and isinstance(text := part.get("text"), str):
                 self.text(text, f"messages[{message}].content[{number}].text")
             return
-        self._left -= 1
-        if self._left < 0:
-            raise Refusal("messages", f"'messages' may hold at most {MOST_PARTS} parts besides text.", "invalid_value")
         for place, address in _addresses(part):
             self.address(address, f"messages[{message}].content[{number}]{written(place)}")
 
@@ -141,20 +134,15 @@ class _Screen:
 def _addresses(part: JsonObject) -> Iterator[tuple[Place, str]]:
     """Every text of a part that is an address, by its member's name or by how it begins."""
     pending: list[tuple[Place, str, JsonValue]] = [((name,), name, item) for name, item in part.items()]
-    left = MOST_PARTS
     while pending:
         place, name, item = pending.pop()
-        left -= 1
-        if left < 0 or len(pending) > MOST_PARTS:
-            message = f"'messages' has a part with more than {MOST_PARTS} members."
-            raise Refusal("messages", message, "invalid_value")
         if name in _LABELS:
             continue
         if isinstance(item, str):
             if _ADDRESS.search(name) or _is_address(item):
                 yield place, item
         elif isinstance(item, list):
-            pending.extend(((*place, index), name, each) for index, each in enumerate(item[: MOST_PARTS + 1]))
+            pending.extend(((*place, index), name, each) for index, each in enumerate(item))
         elif isinstance(item, dict):
             pending.extend(((*place, inner), inner, each) for inner, each in item.items())
 

@@ -4,7 +4,7 @@ Never sends anything, and never a vendor's name: the table of cells says what a 
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Literal, cast
@@ -122,9 +122,7 @@ def prepare(
     `behavior` stands in for a `context_length_exceeded_behavior` that the client did not send; `media` is what the team
     may send, where the table says so.
     """
-    overruled = _overruled(request.extra_headers, target) if request.extra_headers else frozenset()
-    if request.extra_headers:
-        check_headers([name for name in request.extra_headers if name not in overruled], target)
+    overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     check_media(request, target, media)
     if behavior is not None and WINDOW in request.injected:
         request = replace(request, params={**request.params, WINDOW: behavior})
@@ -169,12 +167,6 @@ def _shown(names: Collection[str], most: int) -> list[str]:
     are too many."""
     shown = [name if _PLAIN_NAME.fullmatch(name) else "unknown" for name in islice(names, max(0, most))]
     return shown if len(shown) == len(names) else [*shown, "unknown"]
-
-
-def _overruled(headers: Mapping[str, str], target: Target) -> frozenset[str]:
-    """Which of the client's headers the table sets; its word holds."""
-    own = {name.lower() for name in target.credential.masked()}
-    return frozenset(name for name in headers if name.lower() in own)
 
 
 def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
+from providers.auth import Credential
 from providers.extra_headers import ALLOWED, check_headers, covers_own, is_own
 from providers.failure import Refusal
 from providers.permits import Permits
@@ -44,6 +46,11 @@ def test_a_listed_header_passes_in_any_case(name: str) -> None:
     assert allows(name)
     assert allows(name.upper())
     assert not is_own(name)
+
+
+def test_headers_that_the_table_sets_itself_are_told_and_not_refused() -> None:
+    credential = Credential("bearer", "Authorization", SecretStr("k"), {"X-Org": SecretStr("acme")})
+    assert check_headers(["x-ORG", "baggage"], replace(TARGET, credential=credential)) == ["x-ORG"]
 
 
 def test_a_pattern_stands_for_all_that_begin_so_and_a_name_for_itself() -> None:
