@@ -119,8 +119,7 @@ def prepare(
 ) -> Prepared:
     """The calls of a request. Raises Refusal when the target cannot honour it or may not be sent what it holds.
 
-    `behavior` stands in for a `context_length_exceeded_behavior` that the client did not send; `media` is what the team
-    may send, where the table says so.
+    `behavior` stands in for a `context_length_exceeded_behavior` that the client did not send; `media` is the team's.
     """
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     check_media(request, target, media)
