@@ -234,6 +234,11 @@ def _why_value(text: str) -> str | None:
     return _HOST if found or _IPV4.fullmatch(bare) else None
 
 
+def names_place(text: str) -> bool:
+    """Whether a text is an address, a path or a host with a port, or a word with such a host in it."""
+    return _why_value(text) is not None
+
+
 def _why_media(text: str) -> str | None:
     return None if is_inline(text) else _PATH
 

@@ -9,6 +9,7 @@ from typing import Final
 from multidict import CIMultiDict
 
 from providers.dialect import UpstreamRequest
+from providers.locators import names_place
 from proxy.version import USER_AGENT
 
 # Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
@@ -30,6 +31,9 @@ def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_i
     for name, lines in lists.items():
         headers[name] = _joined([*headers.getall(name), *lines])
     headers["Content-Type"] = sent.content_type
+    if ":" in request_id and sent.target.is_engine and names_place(request_id):
+        # vLLM's connectors for disaggregated serving read the addresses of their peers out of this header.
+        request_id = request_id.replace(":", "-")
     headers["X-Request-Id"] = request_id
     return headers
 

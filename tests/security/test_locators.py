@@ -97,6 +97,24 @@ async def test_threat_14_no_field_of_a_client_leads_an_engine_elsewhere(served: 
     assert served.vendor.requests == []
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (
+            "___prefill_addr_10.0.0.9:21001___decode_addr_x.y:22001",
+            "___prefill_addr_10.0.0.9-21001___decode_addr_x.y-22001",
+        ),
+        ("team:1234", "team:1234"),
+        ("2026-11-22T14:55:40.123", "2026-11-22T14:55:40.123"),
+        ("9f8e7d6c-5b4a-4c3d-8e2f-1a0b9c8d7e6f", "9f8e7d6c-5b4a-4c3d-8e2f-1a0b9c8d7e6f"),
+    ],
+)
+async def test_threat_14_no_request_id_of_a_client_names_an_engine_s_peers(served: Rig, given: str, sent: str) -> None:
+    answer = await served.post("/v1/completions", ask(), {"x-request-id": given})
+    assert (answer.status, answer.headers["x-request-id"]) == (200, given)
+    assert {received.header("x-request-id") for received in served.vendor.requests} == {sent}
+
+
 HARMLESS: JsonObject = {
     "add_generation_prompt": True, "add_special_tokens": False, "allowed_token_ids": [1, 2], "bad_words": ["http://x"],
     "cache_prompt": True, "cache_salt": "a/b:1234", "chat_template_kwargs": {"enable_thinking": False},
