@@ -294,6 +294,33 @@ FIGURES: Final = (
         ),
         Sabotage("tests/security/floor.py", "release(version) < release(floor.least):", "not release(version):"),
     ),
+    Figure(
+        "R36",
+        "Stall of others by costly requests, on a busy machine",
+        "none of 1.5 s, over the whole corpus",
+        "C",
+        Tests(("tests/security/test_costly_requests.py",)),
+        Sabotage("proxy/check_process.py", "signal.setitimer(signal.ITIMER_PROF, seconds)", "pass"),
+        0.5,
+    ),
+    Figure(
+        "R38",
+        "Random constraints that crash, hold the loop or keep memory",
+        "0 of 500; 20,000 at night",
+        "C",
+        Tests(("tests/security/test_constraint_fuzz.py",)),
+        Sabotage("proxy/check_process.py", "threading.stack_size(STACK_BYTES)", "threading.stack_size(2**16)"),
+        0.2,
+    ),
+    Figure(
+        "R39",
+        "Tenants hurt by another's behaviour",
+        "0: uploads, deadlines, quoted words, grants",
+        "C",
+        Tests(("tests/security/test_fair_share.py", "tests/security/test_grants.py")),
+        Sabotage("proxy/routing.py", "if found.deployment is None or not allowed(", "if not allowed("),
+        0.3,
+    ),
 )
 
 UNHELD: Final = (
