@@ -35,7 +35,7 @@ nowhere:
   structured: json_schema
   usage: always
   hooks: [alternating_roles]
-  errors: {codes: {out_of_coins: quota}, patterns: {nobody is home: overloaded}}
+  errors: {codes: {out_of_coins: quota}, patterns: {'^nobody is home$': overloaded}}
 """
 TABLE = """
 vendors:

@@ -35,8 +35,10 @@ from tests.proxy.whole import ANY, MOCK, REST, START, port_of, table_before
 from tests.proxy.whole import up as up_on
 from tests.support.authority import DAY, LOCAL, NOW, Authority
 from tests.support.gateway import SERVER, running_gateway
-from tests.support.script import Until
+from tests.support.openai_wire import completion
+from tests.support.script import Received, Script, Until
 from tests.support.vendor import FakeVendor
+from tests.support.wire import json_answer
 
 TLS = "server: {tls: {cert: cert.pem, key: key.pem}}\n"
 
@@ -379,15 +381,23 @@ async def test_a_connection_takes_far_less_than_the_buffer_that_asyncio_would_gi
         assert (resident(gateway.process.pid) - before) / 100 < 160  # KiB
 
 
+def echo(received: Received) -> Script:
+    """A vendor that answers with the prompt."""
+    sent = received.json()
+    assert isinstance(sent, dict)
+    return json_answer(200, completion(str(sent["prompt"])))
+
+
 async def test_a_body_of_many_records_arrives_whole(authority: Authority, tmp_path: Path) -> None:
-    table = f"{MOCK}{SERVER}  tls: {{cert: cert.pem, key: key.pem}}\n"
-    prompt = "".join(f"{number:07d} " for number in range(150_000))
-    async with (
-        running_gateway(table, tmp_path) as gateway,
-        connected(port_of(gateway.url), trusting(authority)) as client,
-    ):
-        body = ask("mock/echo", prompt=prompt, max_tokens=200_000)
-        await client.send(request("POST", "/v1/completions", body))
-        answer = await client.answer()
-        assert answer.whole
-        assert prompt.strip() in answer.body.decode()
+    prompt = "".join(f"{number:07d} " for number in range(150_000)).strip()
+    async with FakeVendor(echo) as vendor:
+        address = f'{{profile: openai_compatible, base_url: "{vendor.base_url}/v1", allow_private: true}}'
+        table = f"version: 1\nvendors: {{v: {address}}}\nmodels: {{v/m: {{completions: true}}}}\n"
+        async with (
+            running_gateway(f"{table}{SERVER}  tls: {{cert: cert.pem, key: key.pem}}\n", tmp_path) as gateway,
+            connected(port_of(gateway.url), trusting(authority)) as client,
+        ):
+            await client.send(request("POST", "/v1/completions", ask("v/m", prompt=prompt)))
+            answer = await client.answer()
+            assert answer.whole
+            assert prompt in answer.body.decode()

@@ -50,7 +50,7 @@ def states(made: Rig) -> set[State]:
 
 def upload(team: str, *fields: str) -> bytes:
     """The head of a request whose body is to come."""
-    lines = (f"POST {PATH} HTTP/1.1", "Host: gateway", f"Authorization: Bearer {team}", *fields)
+    lines = (f"POST {PATH} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {team}", *fields)
     return ("\r\n".join((*lines, "Content-Type: application/json")) + "\r\n\r\n").encode()
 
 

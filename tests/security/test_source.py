@@ -9,9 +9,11 @@ import pytest
 from tests.security.floor import ROOT
 from tests.support import source_rules as rules
 
-UNPACKERS = frozenset(
-    {"pickle", "cPickle", "marshal", "shelve", "dill", "jsonpickle", "xml", "plistlib", "ctypes", "cffi"}
-)
+UNPACKERS = frozenset({"pickle", "cPickle", "marshal", "shelve", "dill", "jsonpickle", "xml", "plistlib"})
+CALLS_C = frozenset({"ctypes", "cffi"})
+MAY_CALL_C = {"proxy/native_signals.py"}
+"""Signal handlers that work while native code holds the interpreter's lock, which Python cannot set."""
+
 UNSAFE_YAML = frozenset(
     {f"yaml.{name}" for name in ("load_all", "full_load", "full_load_all", "unsafe_load", "unsafe_load_all")}
     | {f"yaml.{name}" for name in ("Loader", "FullLoader", "UnsafeLoader", "CFullLoader", "CUnsafeLoader")}
@@ -58,6 +60,10 @@ def found(banned: frozenset[str], but: frozenset[str] = frozenset()) -> dict[str
 def test_no_module_that_turns_data_into_behaviour_is_used(banned: frozenset[str]) -> None:
     files = sources()
     assert {path: used for path, text in files.items() if (used := rules.forbidden_uses(text, banned))} == {}
+
+
+def test_c_is_called_where_python_has_no_words_for_it_only() -> None:
+    assert {path for path, text in sources().items() if rules.forbidden_uses(text, CALLS_C)} == MAY_CALL_C
 
 
 def test_yaml_is_loaded_by_a_safe_loader_only() -> None:
