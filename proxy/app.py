@@ -38,6 +38,7 @@ from proxy.live import Live
 from proxy.logs import DOOR_LINES, LINES, set_up
 from proxy.memory import MemoryMeter, groups
 from proxy.metrics import Metrics
+from proxy.native_memory import return_large_buffers
 from proxy.off_loop import OffLoop
 from proxy.operated import OneProcess, Operated
 from proxy.pulse import Pulse
@@ -297,6 +298,7 @@ def prepare(form: str) -> logging.Logger:
     log = set_up(form)
     allow_all()
     keep_small_buffers()
+    return_large_buffers()
     asyncio.get_running_loop().set_exception_handler(LoopComplaints(log))
     return log
 

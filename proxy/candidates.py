@@ -30,7 +30,7 @@ Prepare = Callable[[Target], Awaitable[Prepared]]
 
 
 async def prepared_off_loop(
-    off_loop: OffLoop, request: UnifiedRequest, target: Target, team: Team, owner: str, heavy: bool
+    off_loop: OffLoop, request: UnifiedRequest, team: Team, owner: str, heavy: bool, target: Target
 ) -> Prepared:
     """The calls of one target, whose answer can be held against what the client wants of it. Raises Refusal.
 
@@ -42,6 +42,12 @@ async def prepared_off_loop(
     if check is not None and (problem := await off_loop.checks.problem(check, owner)) is not None:
         raise unsupported(target, check.field, problem)
     return prepared
+
+
+def _kept(refusal: Refusal) -> Refusal:
+    """The refusal without its traceback, which would hold the frame that keeps it, and a request of megabytes with it:
+    a cycle that waits for the collector."""
+    return refusal.with_traceback(None)
 
 
 class Candidates:
@@ -72,13 +78,13 @@ class Candidates:
             try:
                 return await self._prepare(self._left.popleft())
             except Refusal as refusal:
-                first = first or refusal
+                first = first or _kept(refusal)
         away = [target for target in plan.targets if target not in arranged.ready]
         for target in away:
             try:
                 await self._prepare(target)
             except Refusal as refusal:
-                first = first or refusal
+                first = first or _kept(refusal)
             else:
                 wait = arranged.wait or min(self._healths.of(each).wait(now) for each in away)
                 why = self._healths.of(target).why

@@ -9,6 +9,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar
 
 from pydantic import SecretStr
@@ -30,7 +31,7 @@ from proxy.metrics import Metrics
 from proxy.mock_transport import SCHEME
 from proxy.off_loop import OffLoop
 from proxy.record import Attempt, RequestRecord
-from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retrying, wait_for_other, wait_for_same
+from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retried, wait_for_other, wait_for_same
 from proxy.routing import Plan
 from proxy.snapshot import Snapshot, Team
 from proxy.streams import Stream
@@ -268,7 +269,9 @@ class Tries(Generic[T]):
         self._dispatcher = dispatcher
         self._job = job
         self._ask = ask
-        self._candidates = Candidates(dispatcher.deployments.healths, job.team.tenant, self._prepared)
+        # Not a method of this object, which keeps the candidates: they would hold each other until the collector comes.
+        prepare = partial(prepared_off_loop, dispatcher.off_loop, job.request, job.team, job.record.owner, job.heavy)
+        self._candidates = Candidates(dispatcher.deployments.healths, job.team.tenant, prepare)
         self._first: UpstreamError | None = None
         self._paid = 0
         self._repeats = False
@@ -285,18 +288,16 @@ class Tries(Generic[T]):
             return await self._try()
         except UpstreamError as error:
             self._first = error
-        return await retrying(self._decide, self._pause)(self._again)
-
-    def _prepared(self, target: Target) -> Awaitable[Prepared]:
-        job = self._job
-        off_loop, owner = self._dispatcher.off_loop, job.record.owner
-        return prepared_off_loop(off_loop, job.request, target, job.team, owner, job.heavy)
+        return await retried(self._again, self._decide, self._pause)
 
     async def _again(self) -> T:
         """The next attempt; the one that has failed already, when the failure is first looked at."""
-        if (error := self._first) is not None:
-            self._first = None
-            raise error
+        first, self._first = self._first, None
+        if first is not None:
+            try:
+                raise first
+            finally:
+                del first  # its traceback holds this frame
         # Others may have waited for the same moment, and one of them is finding out.
         while not self._health(self._next.target).admits(now := self._dispatcher.clock(), self._job.team.tenant):
             following = await self._candidates.next(now)

@@ -6,11 +6,13 @@ Never chooses a deployment or makes an attempt; `now` is the loop's clock in sec
 import asyncio
 from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState
 
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+
+T = TypeVar("T")
 
 _FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY})
 _REFUSED = frozenset({FailureKind.RATE_LIMITED, FailureKind.QUOTA})
@@ -172,12 +174,21 @@ class _Decision:
         return self._wait or 0.0
 
 
-def retrying(
-    decide: Callable[[Failure], Awaitable[float | None]], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> AsyncRetrying:
-    """What calls again after each UpstreamError, as many seconds later as `decide` says, until it says None.
-
-    Made for each request that failed: its state is a thread's, not a task's, so that two requests would share it.
-    """
+async def retried(
+    attempt: Callable[[], Awaitable[T]],
+    decide: Callable[[Failure], Awaitable[float | None]],
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> T:
+    """The result of the first attempt that gives one; after each UpstreamError another is made as many seconds later as
+    `decide` says. Raises the last error once it says None, and any other error at once."""
     decision = _Decision(decide)
-    return AsyncRetrying(retry=decision.retry, wait=decision.wait, sleep=sleep, reraise=True)
+    # One for each request: its state is a thread's, not a task's, so that two requests would share it.
+    retrying = AsyncRetrying(retry=decision.retry, wait=decision.wait, sleep=sleep, reraise=True)
+    try:
+        return await retrying(attempt)
+    except UpstreamError as error:
+        # tenacity's frame holds the error, and its traceback would hold that frame: a cycle with the whole request in
+        # it, which waits for the collector. So do the actions that it keeps.
+        raise error.with_traceback(None) from None
+    finally:
+        retrying.iter_state.reset()

@@ -14,7 +14,7 @@ from proxy.retries import (
     is_free,
     least_useful,
     may_repeat,
-    retrying,
+    retried,
     wait_for_other,
     wait_for_same,
 )
@@ -176,7 +176,7 @@ def test_calling_again_ends_with_the_last_failure_and_waits_as_decided() -> None
 
     async def main() -> None:
         with pytest.raises(UpstreamError) as caught:
-            await retrying(decide)(ask)
+            await retried(ask, decide)
         assert caught.value.failure is failures[-1]
 
     run(main())
@@ -193,7 +193,7 @@ def test_nothing_else_is_called_again(error: type[BaseException]) -> None:
 
     async def main() -> None:
         with pytest.raises(error):
-            await retrying(decide)(ask)
+            await retried(ask, decide)
 
     run(main())
 

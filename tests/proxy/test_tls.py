@@ -36,7 +36,7 @@ from tests.proxy.whole import up as up_on
 from tests.support.authority import DAY, LOCAL, NOW, Authority
 from tests.support.gateway import SERVER, running_gateway
 from tests.support.openai_wire import completion
-from tests.support.script import Received, Script, Until
+from tests.support.script import Until
 from tests.support.vendor import FakeVendor
 from tests.support.wire import json_answer
 
@@ -381,16 +381,9 @@ async def test_a_connection_takes_far_less_than_the_buffer_that_asyncio_would_gi
         assert (resident(gateway.process.pid) - before) / 100 < 160  # KiB
 
 
-def echo(received: Received) -> Script:
-    """A vendor that answers with the prompt."""
-    sent = received.json()
-    assert isinstance(sent, dict)
-    return json_answer(200, completion(str(sent["prompt"])))
-
-
 async def test_a_body_of_many_records_arrives_whole(authority: Authority, tmp_path: Path) -> None:
     prompt = "".join(f"{number:07d} " for number in range(150_000)).strip()
-    async with FakeVendor(echo) as vendor:
+    async with FakeVendor(json_answer(200, completion(prompt))) as vendor:
         address = f'{{profile: openai_compatible, base_url: "{vendor.base_url}/v1", allow_private: true}}'
         table = f"version: 1\nvendors: {{v: {address}}}\nmodels: {{v/m: {{completions: true}}}}\n"
         async with (
@@ -401,3 +394,4 @@ async def test_a_body_of_many_records_arrives_whole(authority: Authority, tmp_pa
             answer = await client.answer()
             assert answer.whole
             assert prompt in answer.body.decode()
+            assert prompt in vendor.requests[0].body.decode()

@@ -11,8 +11,9 @@ from tests.support import source_rules as rules
 
 UNPACKERS = frozenset({"pickle", "cPickle", "marshal", "shelve", "dill", "jsonpickle", "xml", "plistlib"})
 CALLS_C = frozenset({"ctypes", "cffi"})
-MAY_CALL_C = {"proxy/native_signals.py"}
-"""Signal handlers that work while native code holds the interpreter's lock, which Python cannot set."""
+MAY_CALL_C = {"proxy/native_signals.py", "proxy/native_memory.py"}
+"""Signal handlers that work while native code holds the interpreter's lock, and a setting of malloc: Python has no
+words for either."""
 
 UNSAFE_YAML = frozenset(
     {f"yaml.{name}" for name in ("load_all", "full_load", "full_load_all", "unsafe_load", "unsafe_load_all")}

@@ -1,0 +1,21 @@
+"""How the C library keeps memory that has been given back to it. Never memory of Python's own small objects."""
+
+import ctypes
+from typing import Final
+
+LARGE: Final = 256 * 1024
+"""Bytes of a buffer that is mapped by itself, so that it leaves the process when it is given back."""
+
+_M_MMAP_THRESHOLD: Final = -3
+"""The parameter's number in glibc's malloc.h."""
+
+
+def return_large_buffers() -> bool:
+    """Let buffers of LARGE bytes and more leave the process as soon as they are freed. False where the C library has no
+    such setting.
+
+    glibc raises its limit (128 KiB) to the size of each larger buffer that is freed, up to 32 MiB: after one request
+    body of 24 MiB all bodies lie among small objects, and 160 MB stay (measured in November 2026 with glibc 2.36).
+    """
+    libc = ctypes.CDLL(None)
+    return hasattr(libc, "mallopt") and libc.mallopt(_M_MMAP_THRESHOLD, LARGE) == 1
