@@ -35,14 +35,14 @@ from providers.verify import AnswerCheck, answer_check
 MAX_CALLS = 256
 """Calls that one request may become."""
 
+MAX_CHOICES = 8192
+"""Choices of one request, prompts times `n`. An answer of a hundred thousand takes a second to decode."""
+
 MAX_BYTES = 128 * 2**20
 """Bytes that several calls of one request may send together: four times the largest body that a client can send."""
 
 MAX_ECHO = 32 * 2**20
 """Characters of the prompts that the gateway repeats before all choices of one answer together."""
-
-MAX_CHOICES = 8192
-"""Choices of an answer that the gateway gives without a call."""
 
 MAX_NAMED = 64
 """Fields without which a request is sent that are named one by one; a header has to hold the names. So many are also
@@ -123,6 +123,9 @@ def prepare(
     """
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     check_media(request, target, media)
+    if request.prompts > 1 and request.choices > MAX_CHOICES:
+        name = "n" if request.prompts <= MAX_CHOICES else "prompt"
+        raise Refusal(name, f"This request asks for {request.choices} choices; at most {MAX_CHOICES} can be.", _BAD)
     if behavior is not None and WINDOW in request.injected:
         request = replace(request, params={**request.params, WINDOW: behavior})
     dropped: list[str] = []
@@ -269,9 +272,6 @@ class _Division:
         """Raises Refusal for more than one answer may repeat."""
         if sum(map(len, prompt.texts)) * n > MAX_ECHO:
             message = f"'echo' can repeat at most {MAX_ECHO} characters before all choices together."
-            raise Refusal("echo", message, "invalid_value")
-        if self.params.get("max_tokens") == 0 and self.request.choices > MAX_CHOICES:
-            message = f"'echo' without a token of answer can give at most {MAX_CHOICES} choices."
             raise Refusal("echo", message, "invalid_value")
 
     def _stopped(self, finishing: Finishing) -> Finishing:

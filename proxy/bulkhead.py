@@ -116,10 +116,17 @@ class Bulkhead:
 
     async def take(self, team: str) -> None:
         """Take a place, or wait for one. Raises UpstreamError BUSY when too many wait or none came in time."""
-        if self.in_flight < self.limit.current and not self._line.length:
+        if (self.in_flight < self.limit.current and not self._line.length) or self._below_share(team):
             self._enter(team)
             return
         await self._wait(team)
+
+    def _below_share(self, team: str) -> bool:
+        """Whether a team may have one of the places beyond the limit, of which there is one for every four within it:
+        those who hold all the others keep them for as long as their answers take."""
+        teams = len(self._held) + (team not in self._held)
+        share = self.limit.current // teams
+        return teams > 1 and self._held.get(team, 0) < share and self.in_flight < self.limit.current * 5 // 4
 
     def release(self, team: str) -> None:
         """Give the place back."""

@@ -22,7 +22,7 @@ from proxy.deadlines import Deadlines, Phase
 from proxy.fitting import Fitting
 from proxy.held_answers import Constraint, HeldStream
 from proxy.mock_transport import SCHEME, MockTransport
-from proxy.off_loop import AnswerChecker
+from proxy.off_loop import OffLoop
 from proxy.record import RequestRecord
 from proxy.streams import LocalStream, MergedStream, OpenStream, Stream, read_through
 from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole, unwatched
@@ -32,6 +32,9 @@ T = TypeVar("T")
 AT_ONCE = 16
 """Calls that one request has under way at a time."""
 
+LONG = 256 * 1024
+"""Bytes of an answer that is decoded at once; a longer one, which may have a hundred thousand choices, in a thread."""
+
 SHOWN = 200
 """Characters of a page in an answer's place that the log shows."""
 
@@ -39,9 +42,9 @@ SHOWN = 200
 class Caller:
     """Calls targets through the transports. What the gateway waited for them is noted in the request's record."""
 
-    def __init__(self, http: Transport, checks: AnswerChecker) -> None:
+    def __init__(self, http: Transport, off_loop: OffLoop) -> None:
         self._http = http
-        self._checks = checks
+        self._off_loop = off_loop
         self._mock: Transport = MockTransport()
         self._fitting = Fitting(self._ask)
         self._clock = asyncio.get_running_loop().time
@@ -83,7 +86,7 @@ class Caller:
             completion = _merged(prepared, completions, finishing.candidates)
         completion = finishing.ranked(completion, request.prompts)
         if finishing.check is not None:
-            await Constraint(self._checks, finishing.check, record.owner).hold_all(completion)
+            await Constraint(self._off_loop.checks, finishing.check, record.owner).hold_all(completion)
         return Finisher(finishing).whole(completion)
 
     async def _read(self, record: RequestRecord, arrived: Callable[[], None], call: Call) -> Completion:
@@ -95,8 +98,9 @@ class Caller:
         finally:
             response.release()
         _refuse_page(body)
+        decode = partial(sent.target.dialect.decode, sent, body)
         try:
-            completion = sent.target.dialect.decode(sent, body)
+            completion = decode() if len(body) <= LONG else await self._off_loop.threads.run(record.owner, decode)
         except UpstreamError as error:
             raise _answered(error, response) from None
         if len(completion.choices) != call.part.count:
@@ -163,7 +167,7 @@ class Caller:
         if finishing.check is None:
             stream.finisher = finisher
             return stream
-        held = HeldStream(stream, Constraint(self._checks, finishing.check, record.owner), finisher)
+        held = HeldStream(stream, Constraint(self._off_loop.checks, finishing.check, record.owner), finisher)
         await held.begin()
         return held
 

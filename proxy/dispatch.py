@@ -94,7 +94,7 @@ class Dispatcher:
         self.budgets = RetryBudgets(self.rules, self.clock())
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
-        self._caller = Caller(http, off_loop.checks)
+        self._caller = Caller(http, off_loop)
         self._secrets = secrets
         metrics.watch(lambda: self.deployments.healths.states(self.clock()))
 

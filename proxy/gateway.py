@@ -158,7 +158,7 @@ class Gateway:
             raise (too_many_guesses(wait) if wait else wrong) from None
         record.team = team.name
         self.begun(record)
-        if (reason := admitted.belongs(team.tenant or record.client)) is not None:
+        if (reason := admitted.belongs(record.owner)) is not None:
             raise self._overloaded(record, reason)
         if not isinstance(action, Operation):
             return await self._models(snapshot, team, route, record)

@@ -147,8 +147,7 @@ class Health:
         return State.OPEN if now < max(self._ejected_until, self._cooled_until) else State.HALF_OPEN
 
     def admits(self, now: float, team: str = "") -> bool:
-        """Whether a team may ask it now. The try must begin before anything is awaited: a half-open one admits one of
-        each team."""
+        """Whether a team may ask it now, if the try begins before any wait: a half-open one admits one of each team."""
         if not self._away:
             return True
         if now < self._cooled_until:
@@ -201,11 +200,8 @@ class Health:
         return trial
 
     def told(self, now: float, kind: FailureKind, seconds: float) -> None:
-        """The vendor told another process to leave it alone: a rate limit, a spent quota, or a refused credential.
-
-        That holds for no longer than the same said to this process; nor do all such words together, whoever writes
-        them, before this process has asked by itself.
-        """
+        """The vendor told another process to leave it alone: a rate limit, a spent quota, or a refused credential. That
+        holds for no longer than the same said to this process, as do all such words until this one has asked itself."""
         rules = self._rules
         if self._heard_since == NEVER:
             self._heard_since = now
@@ -287,11 +283,8 @@ class Health:
 
 
 class Try:
-    """One request at one deployment, from before it is sent to its end.
-
-    `succeeded`, `failed` or `abandoned` ends it; what is said after that changes nothing. `disputed`: it failed while
-    other teams' went well, so that the request may be to blame.
-    """
+    """One request at one deployment, until `succeeded`, `failed` or `abandoned` ends it; nothing counts after that.
+    `disputed`: it failed while other teams' went well, so that the request may be to blame."""
 
     __slots__ = ("_awaited", "_era", "_health", "_open", "_probe", "_team", "_waits", "disputed")
 
@@ -332,10 +325,8 @@ class Try:
             health._witnesses.well(self._team, now)
 
     def failed(self, now: float, failure: Failure) -> bool:
-        """The attempt failed; gives whether this ejected the deployment.
-
-        A failure that is no fault of the deployment's says nothing of it, but for a probe an answer is an answer.
-        """
+        """The attempt failed; gives whether this ejected the deployment. A failure that is no fault of the deployment's
+        says nothing of it, but for a probe an answer is an answer."""
         if not self._open:
             return False
         health, rules, waited = self._health, self._health._rules, self._close()
@@ -343,7 +334,7 @@ class Try:
             asked = rules.cooldown if failure.retry_after is None else failure.retry_after
             self._told(now, failure.kind, min(max(asked, rules.cooldown_least), rules.cooldown_most))
         elif failure.kind is FailureKind.QUOTA:
-            self._told(now, failure.kind, rules.quota)
+            self._spent(now, failure)
         elif self._era != health._era:
             return False
         elif VERDICTS[failure.kind].counts_against:
@@ -358,6 +349,14 @@ class Try:
         """It ended through no doing of the deployment's: the client left, or the gateway stops."""
         if self._open:
             self._step_back(self._close())
+
+    def _spent(self, now: float, failure: Failure) -> None:
+        ruling = self._health._witnesses.badly(self._team, failure, now)
+        if ruling is Ruling.ALL:
+            self._told(now, failure.kind, self._health._rules.quota)
+        elif ruling is Ruling.TEAM:
+            self._health._eject(now, self._health._rules.quota, self._team)
+            self._health.why = failure.kind
 
     def _told(self, now: float, kind: FailureKind, seconds: float) -> None:
         self._health.why = kind

@@ -11,9 +11,6 @@ from providers.failure import Failure, FailureKind
 _CERTAIN = frozenset({FailureKind.CONNECT, FailureKind.TLS})
 """Failures that no request can bring about: it had not been sent."""
 
-UNAUTHORIZED = 401
-"""The status by which a vendor refuses a credential. With a 403 it may refuse what the request names."""
-
 
 class Ruling(Enum):
     """For whom a failure counts."""
@@ -41,6 +38,6 @@ class Witnesses:
         since = now - self._window
         others = {well for other, (at, well) in self._latest.items() if other != team and at >= since}
         self._latest[team] = (now, False)
-        if not team or failure.kind in _CERTAIN or failure.status == UNAUTHORIZED or False in others:
+        if not team or failure.kind in _CERTAIN or False in others:
             return Ruling.ALL
         return Ruling.NOBODY if others else Ruling.TEAM

@@ -13,6 +13,19 @@ from tests.contracts.conftest import told as contracts_told
 from tests.support.facts import facts, hand_over, take_over
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--nightly` runs those tests too that are too slow or too large for every change."""
+    parser.addoption("--nightly", action="store_true", help="run the tests marked nightly too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is for the night."""
+    if not config.getoption("--nightly"):
+        left_out = [item for item in items if item.get_closest_marker("nightly")]
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left_out)
+
+
 class Worker(Protocol):
     """What pytest-xdist tells of a worker that ended; one that broke down has no output."""
 

@@ -9,7 +9,7 @@ from providers.dialect import Target
 from providers.emulate import Finishing
 from providers.failure import Refusal
 from providers.fanout import Part
-from providers.shape import MAX_CALLS, MAX_SEED, Prepared, prepare
+from providers.shape import MAX_CALLS, MAX_CHOICES, MAX_SEED, Prepared, prepare
 from providers.unified import (
     JsonObject,
     LogprobsWanted,
@@ -326,3 +326,18 @@ def test_blank_stops_are_kept_from_a_vendor_that_takes_none() -> None:
     assert sent(prepared, "stop_sequences") == [["END"]]
     assert prepared.finishing == Finishing(stops=("\n", " "))
     assert prepared.emulated == ("stop",)
+
+
+@pytest.mark.parametrize(("prompts", "n", "param"), [(2000, 128, "n"), (MAX_CHOICES + 1, 1, "prompt")])
+def test_a_request_for_more_choices_than_can_be_answered_is_refused_where_one_call_takes_them_too(
+    prompts: int, n: int, param: str
+) -> None:
+    asked = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("a",) * prompts), {"n": n})
+    with pytest.raises(Refusal) as caught:
+        prepare(asked, target("vllm"))
+    assert (caught.value.param, caught.value.code) == (param, "invalid_value")
+
+
+def test_as_many_choices_as_can_be_answered_go_out_in_one_call() -> None:
+    asked = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("a",) * (MAX_CHOICES // 2)), {"n": 2})
+    assert len(prepare(asked, target("vllm")).calls) == 1

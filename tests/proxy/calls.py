@@ -23,7 +23,7 @@ from proxy.relay import Relay
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts
 from proxy.upstream import UpstreamResponse
-from tests.proxy.checking import InlineChecks
+from tests.proxy.checking import off_loop
 from tests.proxy.marks import Body, Step
 from tests.proxy.tables import snapshot
 from tests.proxy.virtual_time import run
@@ -145,13 +145,13 @@ class Exchange:
     async def _whole(self, request: UnifiedRequest) -> Completion:
         prepared = prepare(request, self.target)
         with Deadlines(self.total) as clock:
-            return await Caller(self.vendor, InlineChecks()).whole(prepared, self.record, clock)
+            return await Caller(self.vendor, off_loop()).whole(prepared, self.record, clock)
 
     async def _streamed(self, request: UnifiedRequest) -> bytes:
         prepared = prepare(request, self.target)
         renderer = OPENAI.renderer(request, AnswerFacts("1", 1_795_000_000, "v/m"))
         with Deadlines(self.total) as clock:
-            async with Caller(self.vendor, InlineChecks()).streamed(prepared, self.record, clock) as stream:
+            async with Caller(self.vendor, off_loop()).streamed(prepared, self.record, clock) as stream:
                 clock.commit(self.target.timeouts.idle, 600.0, 3600.0)
                 await Relay(stream, renderer, self._write, clock, self.record, request).run()
                 await stream.finish()

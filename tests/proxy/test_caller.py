@@ -20,7 +20,7 @@ from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.record import RequestRecord
 from proxy.streams import OpenStream
 from proxy.upstream import MAX_ERROR_BODY
-from tests.proxy.checking import InlineChecks
+from tests.proxy.checking import off_loop
 from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
 from tests.proxy.scripted import Door, Scripted
 from tests.proxy.tables import snapshot
@@ -73,7 +73,7 @@ class Rig:
     async def _asked(self, work: Callable[[Caller, Deadlines], Awaitable[_T]]) -> _T:
         try:
             with Deadlines(600.0) as clock:
-                return await work(Caller(self.door, InlineChecks()), clock)
+                return await work(Caller(self.door, off_loop()), clock)
         finally:
             self.time = asyncio.get_running_loop().time()
 

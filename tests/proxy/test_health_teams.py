@@ -31,12 +31,26 @@ def test_failures_of_one_team_eject_nothing_while_it_answers_another(failure: Fa
     assert health.state(1.0) is State.CLOSED
 
 
-@pytest.mark.parametrize("failure", [DENIED, Failure(FailureKind.CONNECT, "refused")])
-def test_what_no_request_can_bring_about_ejects_it_all_the_same(failure: Failure) -> None:
+def test_what_no_request_can_bring_about_ejects_it_all_the_same() -> None:
     health = fresh()
     works(health, "b", 0.0)
-    assert any(fails(health, "a", 1.0, failure) for _ in range(RULES.failures))
+    assert any(fails(health, "a", 1.0, Failure(FailureKind.CONNECT, "refused")) for _ in range(RULES.failures))
     assert not health.admits(1.0, "b")
+
+
+@pytest.mark.parametrize("failure", [DENIED, Failure(FailureKind.QUOTA, "no credit", 402)])
+def test_what_the_vendor_says_to_one_team_alone_holds_for_that_team_at_most(failure: Failure) -> None:
+    health = fresh()
+    works(health, "b", 0.0)
+    assert not fails(health, "a", 1.0, failure, 20)
+    assert health.admits(1.0, "b")
+    assert health.admits(1.0, "a")
+    works(health, "b", 2.0)
+    alone = fresh()
+    fails(alone, "a", 1.0, failure)
+    assert (alone.admits(1.0, "a"), alone.admits(1.0, "b")) == (False, True)
+    fails(alone, "b", 2.0, failure)
+    assert not alone.admits(2.0, "b")
 
 
 def test_where_no_other_team_has_tried_the_ejection_binds_the_team_alone() -> None:

@@ -45,7 +45,7 @@ def test_a_team_s_failure_counts_for_as_many_as_have_seen_one(
     [
         (Failure(FailureKind.CONNECT, "x"), Ruling.ALL),
         (Failure(FailureKind.TLS, "x"), Ruling.ALL),
-        (Failure(FailureKind.AUTH, "x", 401), Ruling.ALL),
+        (Failure(FailureKind.AUTH, "x", 401), Ruling.NOBODY),
         (Failure(FailureKind.AUTH, "x", 403), Ruling.NOBODY),
         (Failure(FailureKind.TIMEOUT, "x"), Ruling.NOBODY),
     ],

@@ -95,18 +95,18 @@ def test_threat_05_an_echo_is_not_larger_than_a_request_may_be() -> None:
     request = text_request("x" * (MAX_ECHO // 4), max_tokens=0, echo=True, n=4)
     target = TARGETS["llamacpp_native"]
     assert prepare(request, target).finishing is not None
-    for more in (
-        replace(request, params={**request.params, "n": 5}),
-        replace(request, prompt=TextPrompt(("x",) * MAX_CHOICES)),
+    for more, param in (
+        (replace(request, params={**request.params, "n": 5}), "echo"),
+        (replace(request, prompt=TextPrompt(("x",) * MAX_CHOICES)), "n"),
     ):
         with pytest.raises(Refusal) as caught:
             prepare(more, target)
-        assert (caught.value.param, caught.value.code) == ("echo", "invalid_value")
+        assert (caught.value.param, caught.value.code) == (param, "invalid_value")
 
 
-def test_threat_05_too_many_calls_are_refused_before_they_are_listed() -> None:
+def test_threat_05_too_many_choices_are_refused_before_they_are_listed() -> None:
     request = text_request(n=128, max_tokens=8)
-    with pytest.raises(Refusal, match="12800000 calls"):
+    with pytest.raises(Refusal, match="12800000 choices"):
         prepare(replace(request, prompt=TextPrompt(("x",) * 100_000)), TARGETS["llamacpp_native"])
 
 
