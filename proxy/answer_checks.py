@@ -9,23 +9,14 @@ import hashlib
 import logging
 import os
 import signal
-import socket
-import sys
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import DEVNULL
 from collections import OrderedDict
-from pathlib import Path
 from typing import Final
 
 from providers.verify import AnswerCheck, verifier
 from proxy.check_process import ANSWER_HEAD, FAILED, Verdict, answer_head, question
+from proxy.child_process import Child, start_child
 from proxy.fair_slots import FairSlots
-
-ROOT: Final = Path(__file__).resolve().parents[1]
-"""The folder of this program's packages: another package called proxy may be on the path."""
-
-BOOT: Final = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from proxy.check_process import main; main(int(sys.argv[2]))"
-)
 
 MAX_PROCESSES: Final = 2
 
@@ -138,32 +129,14 @@ class AnswerChecks:
 class _CheckProcess:
     """One process, which takes one question at a time. `asked` tells its owner whether it has been of use lately."""
 
-    def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, child: Child) -> None:
         self.asked = True
-        self._process = process
-        self._reader = reader
-        self._writer = writer
+        self._process, self._reader, self._writer = child
 
     @classmethod
     async def start(cls) -> "_CheckProcess":
         """Raises OSError."""
-        here, there = socket.socketpair()
-        with there:
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno())),
-                    stdin=DEVNULL,
-                    stdout=DEVNULL,
-                    stderr=DEVNULL,
-                    # Ctrl-C reaches every process of a terminal's session; these end when their socket is closed.
-                    start_new_session=True,
-                    env=_environment(),
-                    pass_fds=[there.fileno()],
-                )
-            except OSError:
-                here.close()
-                raise
-        return cls(process, *await asyncio.open_unix_connection(sock=here))
+        return cls(await start_child("check_process", output=DEVNULL, environment=_environment()))
 
     @property
     def over(self) -> bool:

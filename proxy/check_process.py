@@ -70,13 +70,13 @@ FAILED: Final = 3
 """Exit status after an exception, which is a MemoryError where the frames are sound."""
 
 
-def main(descriptor: str) -> None:
+def main(descriptor: int) -> None:
     """Answer the questions that come through a socket until its other end is closed."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":  # elsewhere the address space of a process is not limited reliably
         resource.setrlimit(resource.RLIMIT_AS, (CHECK_BYTES, CHECK_BYTES))
     threading.stack_size(STACK_BYTES)
-    with socket.socket(fileno=int(descriptor)) as link:
+    with socket.socket(fileno=descriptor) as link:
         done = threading.Event()
         thread = threading.Thread(target=_serve, args=(link, done))
         thread.start()

@@ -7,15 +7,13 @@ import asyncio
 import logging
 import os
 import signal
-import socket
-import sys
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import Process
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from proxy.channel import Asker, Gone
+from proxy.child_process import start_child
 from proxy.families import Family, lasting, merged
 from proxy.metrics import Supervised
 from proxy.operated import Moment
@@ -23,13 +21,6 @@ from proxy.pulse import Pulse, shared_file
 from proxy.reload import Table
 from proxy.standstill import LOOK, STANDS, Standstill, main_thread
 from proxy.worker import COPIES, FAMILIES, MOMENT, ORDERS, Orders
-
-ROOT: Final = Path(__file__).resolve().parents[1]
-"""The folder of this very program's packages: whatever else is called proxy on the path is another's."""
-
-BOOT: Final = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from proxy.worker import main; main(*map(int, sys.argv[2:]))"
-)
 
 BEGIN_LIMIT: Final = 60.0
 TABLE_LIMIT: Final = 30.0
@@ -169,24 +160,13 @@ class Workers:
             return
 
     async def _spawn(self, number: int) -> Worker:
-        here, there = socket.socketpair()
         shown = shared_file()
-        with there:
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()), str(shown)),
-                    stdin=DEVNULL,
-                    pass_fds=[there.fileno(), shown],
-                    # Ctrl-C reaches every process of a terminal's session; the supervisor alone decides what it means.
-                    start_new_session=True,
-                )
-            except OSError:
-                here.close()
-                raise
-            finally:
-                pulse = Pulse.shared(shown)
-                os.close(shown)
-        return Worker(number, process, Asker(*await asyncio.open_unix_connection(sock=here)), pulse)
+        try:
+            child = await start_child("worker", shown)
+        finally:
+            pulse = Pulse.shared(shown)
+            os.close(shown)
+        return Worker(number, child.process, Asker(child.reader, child.writer), pulse)
 
     async def _life(self, worker: Worker) -> str:
         """From the first order to the end of the process; gives how it ended."""

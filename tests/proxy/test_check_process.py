@@ -26,7 +26,7 @@ class Checker:
     def __init__(self, before: str = "") -> None:
         here, there = socket.socketpair()
         with there:
-            code = f"from proxy import check_process; {before}check_process.main('{there.fileno()}')"
+            code = f"from proxy import check_process; {before}check_process.main({there.fileno()})"
             self.process = subprocess.Popen(
                 [sys.executable, "-c", code], pass_fds=[there.fileno()], cwd=ROOT, env=QUIET
             )

@@ -16,11 +16,11 @@ import pytest
 
 from config.files import Copies
 from proxy.channel import Asker, Gone
+from proxy.child_process import ROOT, program
 from proxy.operated import Moment
 from proxy.pulse import shared_file
 from proxy.reload import Source
 from proxy.worker import COPIES, FAMILIES, MOMENT, ORDERS, Orders
-from proxy.workers import BOOT, ROOT
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.rig import ask
 from tests.proxy.whole import MOCK, REST, START, table_before
@@ -66,7 +66,7 @@ async def begun(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
     here, there = socket.socketpair()
     pulse = shared_file()
     with there:
-        command = (sys.executable, "-P", "-c", BOOT, str(ROOT), str(there.fileno()), str(pulse))
+        command = (sys.executable, "-P", "-c", program("worker"), str(ROOT), str(there.fileno()), str(pulse))
         process = await asyncio.create_subprocess_exec(
             *command, stdin=DEVNULL, stdout=PIPE, stderr=stderr, pass_fds=[there.fileno(), pulse]
         )

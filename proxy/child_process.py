@@ -1,0 +1,52 @@
+"""A process that runs a module of this program beside this process, and the socket to speak with it. Never what the two
+say to each other."""
+
+import asyncio
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+"""The folder of this program's packages: another package called proxy may be on the path."""
+
+
+class Child(NamedTuple):
+    """The process, and this end of its socket."""
+
+    process: Process
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+async def start_child(
+    module: str, *descriptors: int, output: int | None = None, environment: Mapping[str, str] | None = None
+) -> Child:
+    """Start a process that calls `main` of `proxy.<module>` with its end of a socket pair and with the `descriptors`,
+    which it inherits. Its standard output and error go to `output`, or where this process's go. Raises OSError."""
+    here, there = socket.socketpair()
+    passed = (there.fileno(), *descriptors)
+    with there:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-c", program(module), str(ROOT), *map(str, passed)),
+                stdin=DEVNULL,
+                stdout=output,
+                stderr=output,
+                # Ctrl-C reaches every process of a terminal's session; this one ends as its starter says.
+                start_new_session=True,
+                env=environment,
+                pass_fds=passed,
+            )
+        except OSError:
+            here.close()
+            raise
+    return Child(process, *await asyncio.open_unix_connection(sock=here))
+
+
+def program(module: str) -> str:
+    """What the interpreter is given to run; its arguments are ROOT and the descriptors."""
+    begin: Sequence[str] = ("import sys", "sys.path.insert(0, sys.argv[1])", f"from proxy.{module} import main")
+    return "; ".join([*begin, "main(*map(int, sys.argv[2:]))"])
