@@ -334,7 +334,8 @@ class Try:
             asked = rules.cooldown if failure.retry_after is None else failure.retry_after
             self._told(now, failure.kind, min(max(asked, rules.cooldown_least), rules.cooldown_most))
         elif failure.kind is FailureKind.QUOTA:
-            self._spent(now, failure)
+            if health._witnesses.badly(self._team, failure, now) is not Ruling.NOBODY:
+                self._told(now, failure.kind, rules.quota)
         elif self._era != health._era:
             return False
         elif VERDICTS[failure.kind].counts_against:
@@ -349,14 +350,6 @@ class Try:
         """It ended through no doing of the deployment's: the client left, or the gateway stops."""
         if self._open:
             self._step_back(self._close())
-
-    def _spent(self, now: float, failure: Failure) -> None:
-        ruling = self._health._witnesses.badly(self._team, failure, now)
-        if ruling is Ruling.ALL:
-            self._told(now, failure.kind, self._health._rules.quota)
-        elif ruling is Ruling.TEAM:
-            self._health._eject(now, self._health._rules.quota, self._team)
-            self._health.why = failure.kind
 
     def _told(self, now: float, kind: FailureKind, seconds: float) -> None:
         self._health.why = kind

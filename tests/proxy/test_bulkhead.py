@@ -371,7 +371,7 @@ def test_whatever_teams_do_places_are_counted_and_all_are_given_back(story: list
             assert bulkhead.in_flight <= size * 5 // 4
             assert bulkhead.in_flight == sum(len(holders(each)) for each in "abc")
             assert bulkhead.waiting <= 2 * size
-            assert not bulkhead.waiting or bulkhead.in_flight == size
+            assert not bulkhead.waiting or bulkhead.in_flight >= size
         while any(not task.done() for _, task in takers) or bulkhead.in_flight:
             for team in "abc":
                 for number in holders(team):

@@ -221,7 +221,7 @@ TIMES = 4
 MOST = 2.5 * TIMES
 """How many times its work may be; a quadratic one takes 16 times."""
 
-SLACK = 0.005
+SLACK = 0.02
 """Seconds within which nothing is told from noise."""
 
 
