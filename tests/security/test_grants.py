@@ -148,6 +148,8 @@ def test_threat_12_what_a_team_reaches_is_exactly_what_its_grants_lead_to(
         account
         for name in FULL
         for surface in ("anthropic", "scale")
+        # With its vendor put before it, a bare name is a model, also where the whole name is a route's.
+        if surface == "anthropic" or f"v/{name}" not in {**routes, **own}
         for account in accounts(table, team, name, surface)
     }
     assert reached == expected
