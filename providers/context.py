@@ -19,7 +19,7 @@ MARGIN = 16
 """Tokens kept free where the vendor's count of the prompt is an estimate."""
 
 MAX_TEXT = 8192
-"""Characters of an error that are searched, here and by the dialects; some vendors repeat the request in it, and no
+"""Characters of an error that are looked at, here and by the dialects; some vendors repeat the request in it, and no
 pattern over hostile text has to be linear beyond that."""
 
 

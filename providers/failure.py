@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
-from providers.context import Overflow
+from providers.context import MAX_TEXT, Overflow
 
 
 class FailureKind(StrEnum):
@@ -153,13 +153,9 @@ def kind_of_status(status: int | None, known: Mapping[int, FailureKind]) -> Fail
     return known.get(status, FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED)
 
 
-MAX_READ = 8192
-"""Characters of a vendor's text that are looked at: patterns over an answer of 32 MiB take seconds."""
-
-
 def message_text(value: object) -> str:
     """A vendor's text as far as it is worth reading; empty where it is none."""
-    return value[:MAX_READ] if isinstance(value, str) else ""
+    return value[:MAX_TEXT] if isinstance(value, str) else ""
 
 
 MAX_MESSAGE = 500

@@ -39,7 +39,7 @@ class CheckFailed(Exception):
 
 
 class AnswerChecks:
-    """The processes of one gateway process. `aclose` ends them; what is under way then raises CheckFailed."""
+    """The processes of one gateway process. `aclose` ends them; what is under way then raises TooCostly."""
 
     def __init__(self) -> None:
         self._slots = FairSlots(MAX_PROCESSES)

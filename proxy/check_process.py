@@ -16,6 +16,8 @@ import struct
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Final
 
@@ -103,11 +105,7 @@ def _serve(link: socket.socket, done: threading.Event) -> None:
     done.set()
 
 
-def _answer(
-    checks: OrderedDict[tuple[CheckKind, bytes], Verifier | Unenforceable],
-    key: tuple[CheckKind, bytes],
-    text: str | None,
-) -> tuple[Verdict, str]:
+def _answer(checks: _Checks, key: tuple[CheckKind, bytes], text: str | None) -> tuple[Verdict, str]:
     check = checks.get(key)
     if check is None:
         check = checks[key] = _compiled(key)
@@ -118,28 +116,29 @@ def _answer(
         return Verdict.UNCHECKABLE, check.reason
     if text is None:
         return Verdict.KEEPS, ""
-    _limit_cpu(len(text))
-    broken = check(text)
-    _limit_cpu(None)
+    with _cpu_limited(len(text)):
+        broken = check(text)
     return (Verdict.KEEPS, "") if broken is None else (Verdict.BREAKS, broken)
 
 
 def _compiled(key: tuple[CheckKind, bytes]) -> Verifier | Unenforceable:
     kind, written = key
-    _limit_cpu(len(written))
+    with _cpu_limited(len(written)):
+        try:
+            return verifier(AnswerCheck("", kind, written))
+        except Unenforceable as error:
+            return error
+
+
+@contextmanager
+def _cpu_limited(size: int) -> Iterator[None]:
+    """Within the block the kernel ends this process by SIGPROF after the CPU time that so many bytes are worth. A
+    handler in Python would not run while native code does."""
+    signal.setitimer(signal.ITIMER_PROF, CHECK_SECONDS + CHECK_SECONDS_PER_MEBIBYTE * size / MEBIBYTE)
     try:
-        return verifier(AnswerCheck("", kind, written))
-    except Unenforceable as error:
-        return error
+        yield
     finally:
-        _limit_cpu(None)
-
-
-def _limit_cpu(size: int | None) -> None:
-    """From now on the kernel ends this process by SIGPROF after the CPU time that so many bytes are worth; None ends
-    that. A handler in Python would not run while native code does."""
-    seconds = 0.0 if size is None else CHECK_SECONDS + CHECK_SECONDS_PER_MEBIBYTE * size / MEBIBYTE
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 def _resident() -> int:

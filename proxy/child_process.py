@@ -5,7 +5,7 @@ import asyncio
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -48,5 +48,5 @@ async def start_child(
 
 def program(module: str) -> str:
     """What the interpreter is given to run; its arguments are ROOT and the descriptors."""
-    begin: Sequence[str] = ("import sys", "sys.path.insert(0, sys.argv[1])", f"from proxy.{module} import main")
-    return "; ".join([*begin, "main(*map(int, sys.argv[2:]))"])
+    path = "import sys; sys.path.insert(0, sys.argv[1])"
+    return f"{path}; from proxy.{module} import main; main(*map(int, sys.argv[2:]))"

@@ -7,21 +7,20 @@ from contextlib import asynccontextmanager
 
 
 class FairSlots:
-    """At most `most` holders at once, and one slot for each owner while there are several slots: an owner's next turn
-    waits for its last one. Owners that wait take turns."""
+    """At most `most` holders at once, one for each owner: an owner's next turn waits for its last one. Owners that wait
+    take turns."""
 
-    __slots__ = ("_free", "_holding", "_own_turn", "_waiting")
+    __slots__ = ("_free", "_holding", "_waiting")
 
     def __init__(self, most: int) -> None:
         self._free = most
-        self._own_turn = most > 1
         self._holding: set[str] = set()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
     async def taken(self, owner: str) -> AsyncIterator[None]:
         """Hold a slot for the block, once it is this owner's turn."""
-        if self._free and owner not in self._waiting and not self._must_wait(owner):
+        if self._free and owner not in self._waiting and owner not in self._holding:
             self._hold(owner)
         else:
             await self._turn(owner)
@@ -29,9 +28,6 @@ class FairSlots:
             yield
         finally:
             self._release(owner)
-
-    def _must_wait(self, owner: str) -> bool:
-        return self._own_turn and owner in self._holding
 
     def _hold(self, owner: str) -> None:
         self._free -= 1
@@ -59,7 +55,7 @@ class FairSlots:
     def _release(self, owner: str) -> None:
         self._free += 1
         self._holding.discard(owner)
-        while (found := next((each for each in self._waiting if not self._must_wait(each)), None)) is not None:
+        while (found := next((each for each in self._waiting if each not in self._holding), None)) is not None:
             # Behind the others, for whatever else it waits for.
             waiting = self._waiting.pop(found)
             turn = waiting.popleft()

@@ -131,8 +131,9 @@ class Gateway:
 
     def refuse(self, http: web.BaseRequest, error: GatewayError) -> ReadyResponse:
         """Answer a request that is refused by its head, and record it like every other."""
-        surface, now = self._router.resolve(path_of(http)).surface, self._clock()
-        record = RequestRecord(request_id(http.headers), now, surface.name, path_of(http), http.remote or "")
+        path, now = path_of(http), self._clock()
+        surface = self._router.resolve(path).surface
+        record = RequestRecord(request_id(http.headers), now, surface.name, path, http.remote or "")
         response = self._refusal(surface, error, record)
         record.finished = now
         self._emit(record)

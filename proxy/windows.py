@@ -34,8 +34,9 @@ class Windows:
         window = overflow.window
         if not window:
             return
-        said = sent.body + " ".join(sent.headers.values()).encode()
-        if not any(number.encode() in said for number in (str(window), f"{window:,}")):
+        headers = " ".join(sent.headers.values()).encode()
+        numbers = str(window).encode(), f"{window:,}".encode()
+        if not any(number in sent.body or number in headers for number in numbers):
             self.learn(sent.target, window)
 
     def known(self, target: Target) -> int | None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.context import MAX_TEXT
 from providers.failure import (
     MAX_MESSAGE,
-    MAX_READ,
     OUR_WORDS,
     VERDICTS,
     Failure,
@@ -237,7 +237,7 @@ def test_a_status_means_what_the_vendor_says_of_it_or_what_its_class_does(
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [("x", "x"), (None, ""), (7, ""), (["x"], ""), ("x" * 9000, "x" * MAX_READ)]
+    ("value", "text"), [("x", "x"), (None, ""), (7, ""), (["x"], ""), ("x" * 9000, "x" * MAX_TEXT)]
 )
 def test_of_a_vendor_s_text_so_much_is_read(value: object, text: str) -> None:
     assert message_text(value) == text

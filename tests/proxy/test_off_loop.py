@@ -44,5 +44,6 @@ async def test_a_cancelled_request_holds_its_slot_until_its_thread_is_done(threa
     assert not late.done()
     release.set()
     assert await late == 1
+    await asyncio.wait(gone)
     assert [task.cancelled() for task in gone] == [True] * THREADS
     threads.close()
