@@ -300,7 +300,7 @@ FIGURES: Final = (
         "none of 1.5 s, over the whole corpus",
         "C",
         Tests(("tests/security/test_costly_requests.py",)),
-        Sabotage("proxy/check_process.py", "signal.setitimer(signal.ITIMER_PROF, seconds)", "pass"),
+        Sabotage("proxy/check_process.py", "    signal.setitimer(signal.ITIMER_PROF, CHECK_SECONDS + ", "    float("),
         0.5,
     ),
     Figure(
