@@ -43,6 +43,9 @@ MAX_LABEL_SETS = 5_000
 
 OTHER = "other"
 
+NOBODY = "none"
+"""The deployment of requests that no deployment was asked for; a deployment's name has slashes."""
+
 KEPT = 1.0
 """Seconds for which one exposition serves every scrape."""
 
@@ -56,11 +59,11 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         self._children: dict[tuple[str, ...], Callable[[float], None]] = {}
-        self._requests = self._counter("requests", "Requests answered.", ("team", "surface", "model", "code", "stream"))
+        self._requests = self._counter("requests", "Requests answered.", ("team", "surface", "model", "code", "stream", "outcome"))
         self._duration = self._histogram(
             "request_duration_seconds",
             "Time from request to the end of the answer.",
-            ("surface", "model"),
+            ("surface", "model", "deployment"),
             DURATION_BUCKETS,
         )
         self._first_token = self._histogram(
@@ -84,7 +87,7 @@ class Metrics:
         self._cost = self._counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
         self._fallbacks = self._counter("fallbacks", "Attempts elsewhere after a failure.", ("model", "reason"))
         self._denied = self._counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
-        self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason"))
+        self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason", "model"))
         sheds = self._counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
         self._sheds = {reason: sheds.labels(reason.value).inc for reason in Reason}
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
@@ -113,10 +116,10 @@ class Metrics:
         spent on it."""
         surface, model, team = record.surface, record.model, record.team
         stream = "true" if record.stream else "false"
-        self._add(self._requests, team, surface, model, str(record.status), stream)
+        self._add(self._requests, team, surface, model, str(record.status), stream, record.outcome)
         if record.outcome == "shed":
             return
-        self._observe(self._duration, record.duration, surface, model)
+        self._observe(self._duration, record.duration, surface, model, record.deployment or NOBODY)
         self._observe(self._overhead, max(0.0, record.duration - record.waited - record.client_waited), surface)
         for attempt in record.attempts:
             self._add(self._attempts, attempt.deployment, attempt.outcome)
@@ -141,9 +144,9 @@ class Metrics:
         """Ask for the state of each deployment whenever it is shown."""
         self._states = states
 
-    def abort(self, side: str, reason: str) -> None:
+    def abort(self, side: str, reason: str, model: str) -> None:
         """Count a stream that ended early; `side` is `client`, `upstream` or `gateway`."""
-        self._add(self._aborts, side, reason)
+        self._add(self._aborts, side, reason, model)
 
     def shed(self, reason: Reason) -> None:
         """Count a request that was refused for the gateway's own sake."""
@@ -157,7 +160,7 @@ class Metrics:
     def shed_at_the_door(self, surface: str, reason: Reason, count: int) -> None:
         """Count requests that were refused for the gateway's own sake before they were parsed."""
         self._sheds[reason](count)
-        self._count(self._requests, count, "unknown", surface, OTHER, "503", "false")
+        self._count(self._requests, count, "unknown", surface, OTHER, "503", "false", "shed")
 
     def lag(self, seconds: float) -> None:
         """The event loop's worst lag of the last second."""

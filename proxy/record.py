@@ -17,8 +17,9 @@ Outcome = Literal[
 
 @dataclass(slots=True)
 class Attempt:
-    """One call of a target. `outcome` is `ok` or a failure kind; times are seconds of the loop's clock.
-    `maybe_executed` says that the vendor may bill a call that failed."""
+    """One call of a target. `deployment` is the table's name for it, a label of metrics; `name` what clients may make
+    of it under a row for any model. `outcome` is `ok` or a failure kind, `cause` why there was no connection; times are
+    seconds of the loop's clock. `maybe_executed` says that the vendor may bill a call that failed."""
 
     deployment: str
     started: float
@@ -27,6 +28,8 @@ class Attempt:
     status: int | None = None
     message: str | None = None
     maybe_executed: bool = False
+    cause: str | None = None
+    name: str = ""
 
 
 NO_TEAM = "anonymous"
@@ -76,8 +79,13 @@ class RequestRecord:
 
     @property
     def deployment(self) -> str | None:
-        """The deployment of the last attempt."""
+        """The table's name for the deployment of the last attempt."""
         return self.attempts[-1].deployment if self.attempts else None
+
+    @property
+    def answered_by(self) -> str | None:
+        """The true name of the deployment of the last attempt, for the log."""
+        return (self.attempts[-1].name or self.deployment) if self.attempts else None
 
     @property
     def cost(self) -> float | None:
