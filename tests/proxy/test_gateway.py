@@ -318,10 +318,10 @@ async def test_no_name_of_a_client_becomes_a_label(served: Rig) -> None:
     text = served.metrics.render().decode()
     assert "made" not in text
     assert served.series("requests_total") == {
-        "requests_total code=200 model=local/* stream=false surface=openai team=search": 1,
-        "requests_total code=404 model=other stream=false surface=openai team=search": 1,
-        "requests_total code=200 model=fast stream=false surface=openai team=search": 1,
-        "requests_total code=404 model=other stream=false surface=openai team=unknown": 1,
+        "requests_total code=200 model=local/* outcome=ok stream=false surface=openai team=search": 1,
+        "requests_total code=404 model=other outcome=client_error stream=false surface=openai team=search": 1,
+        "requests_total code=200 model=fast outcome=ok stream=false surface=openai team=search": 1,
+        "requests_total code=404 model=other outcome=client_error stream=false surface=openai team=unknown": 1,
     }
 
 
