@@ -11,7 +11,7 @@ from functools import partial
 from aiohttp import web
 
 from providers.unified import Operation
-from proxy.access import WrongKey, identify, permit_extras
+from proxy.access import ExpiredKey, WrongKey, identify, permit_extras, recognize
 from proxy.admission import Admission, Admitted, Reason
 from proxy.catalogue import Catalogue
 from proxy.deadlines import Deadlines, Phase
@@ -155,15 +155,14 @@ class Gateway:
         self, http: web.BaseRequest, route: Route, record: RequestRecord, admitted: Admitted
     ) -> web.StreamResponse:
         surface = route.surface
-        action = route.action(http.method)
         snapshot = self._live.snapshot
         try:
-            team = identify(snapshot, http.headers, surface.key_headers, self._wall())
-        except WrongKey as wrong:
-            wait = self._guesses.count(record.client, self._clock())
-            record.outcome = "denied"
-            raise (too_many_guesses(wait) if wait else wrong) from None
-        record.team = team.name
+            action = route.action(http.method)
+        except GatewayError:
+            if (known := recognize(snapshot, http.headers, surface.key_headers, self._wall())) is not None:
+                record.team, record.key = known.team.name, known.name
+            raise
+        team = self._identified(snapshot, http, surface, record)
         self.begun(record)
         if (reason := admitted.belongs(record.owner)) is not None:
             raise self._overloaded(record, reason)
@@ -199,6 +198,20 @@ class Gateway:
         if len(answer) > LARGE:
             await self._deliver(http, response, record)
         return response
+
+    def _identified(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Team:
+        """Whose request it is. Raises GatewayError where nobody's."""
+        try:
+            key = identify(snapshot, http.headers, surface.key_headers, self._wall())
+        except WrongKey as wrong:
+            wait = self._guesses.count(record.client, self._clock())
+            record.outcome = "denied"
+            raise (too_many_guesses(wait) if wait else wrong) from None
+        except ExpiredKey as expired:
+            record.team, record.key = expired.key.team.name, expired.key.name
+            raise
+        record.team, record.key = key.team.name, key.name
+        return key.team
 
     async def _deliver(self, http: web.BaseRequest, response: ReadyResponse, record: RequestRecord) -> None:
         """Stay with an answer until its client has read it, or is dropped because it does not."""

@@ -58,6 +58,8 @@ def request_line(record: RequestRecord) -> bytes:
         "duration_ms": _milliseconds(record.duration),
         "upstream_ms": _milliseconds(record.waited),
     }
+    if record.key:
+        fields["key"] = record.key
     if record.code is not None:
         fields["code"] = record.code
     if record.outcome == "shed":

@@ -40,7 +40,8 @@ NO_TEAM = "anonymous"
 class RequestRecord:
     """One logical request.
 
-    Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's string, for the log.
+    Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's string, for the log,
+    and `key` what the table calls the key.
     `usage` is that of the answer, `billed` what several calls used where that differs, `price` what the deployment
     costs that was asked last (None = unknown). `max_tokens` is the limit that the window left room for, where the
     gateway lowered it. `waited` is the time spent waiting for the upstream, `client_waited` that for the client to send
@@ -53,6 +54,7 @@ class RequestRecord:
     path: str
     client: str = ""
     team: str = "unknown"
+    key: str = ""
     asked: str = ""
     model: str = "other"
     stream: bool = False
