@@ -106,9 +106,9 @@ class Failure:
 
     `status` is the upstream's HTTP status where there was one, `code` and `param` its own words when they are worth
     passing on, `retry_after` seconds. `overflow` says what a CONTEXT_LENGTH told of sizes, or an INVALID_REQUEST that
-    was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `cause` says why
-    there was no connection. For the operator alone are `peer`, the `host:port` that none came about to, and `evidence`,
-    a vetted piece of what came instead of an answer.
+    was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `cause` says
+    why there was no connection. For the operator alone are `peer`, the `host:port` that none came about to, and
+    `evidence`, a vetted piece of what came instead of an answer.
     """
 
     kind: FailureKind

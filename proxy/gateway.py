@@ -19,8 +19,8 @@ from proxy.dispatch import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, internal, overloaded, too_many_guesses
 from proxy.exchange import Exchange, cut_off, job_of, left
 from proxy.guesses import Guesses
-from proxy.line import Line
 from proxy.last_failures import Noted
+from proxy.line import Line
 from proxy.live import Live
 from proxy.metrics import Metrics
 from proxy.ready import ReadyResponse, lines

@@ -66,7 +66,9 @@ class Metrics:
         self._counting: dict[str, tuple[Counter | Histogram, Labels]] = {}
         self._touched: set[Labels] = set()
         ProcessCollector(registry=self.registry)
-        self._requests = self._counter("requests", "Requests answered.", ("team", "surface", "model", "code", "stream", "outcome"))
+        self._requests = self._counter(
+            "requests", "Requests answered.", ("team", "surface", "model", "code", "stream", "outcome")
+        )
         self._duration = self._histogram(
             "request_duration_seconds",
             "Time from request to the end of the answer.",

@@ -289,6 +289,16 @@ async def test_slashes_too_many_do_not_matter(served: Rig, path: str) -> None:
     assert (await served.post(path, ask())).status == 200
 
 
+async def test_being_told_to_wait_by_every_vendor_is_no_error_of_the_client_s(served: Rig) -> None:
+    served.vendor.default = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "30")])
+    for _ in range(2):
+        assert (await served.post("/v1/completions", ask())).status == 429
+    told, refused = await served.finished(2)
+    # The second was not sent.
+    assert (len(told.attempts), len(refused.attempts), len(served.vendor.requests)) == (1, 0, 1)
+    assert (told.outcome, refused.outcome) == ("upstream_error", "upstream_error")
+
+
 # What is told of a request -------------------------------------------------------------------------------------------
 
 
@@ -297,6 +307,7 @@ async def test_a_record_tells_who_asked_what_and_who_answered(served: Rig) -> No
     (record,) = await served.finished(1)
     assert (record.team, record.surface, record.path) == ("search", "openai", "/v1/completions")
     assert (record.asked, record.model, record.deployment) == ("local/some/model", "local/*", "local/*/default")
+    assert record.answered_by == "local/some/model/default"
     assert (record.status, record.outcome, record.stream, record.client) == (200, "ok", False, "127.0.0.1")
     assert record.usage is not None
     assert record.usage.total_tokens == 8
@@ -350,6 +361,7 @@ async def test_no_line_of_the_log_holds_a_prompt_or_a_key(
 
 
 OUTCOMES = {400: "client_error", 401: "denied", 403: "denied", 413: "client_error", 500: "error", 502: "upstream_error"}
+OUTCOMES |= {429: "upstream_error"}
 
 
 @pytest.mark.parametrize(("status", "outcome"), OUTCOMES.items())

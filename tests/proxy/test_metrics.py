@@ -102,7 +102,10 @@ def test_refusals_at_the_door_are_counted_together() -> None:
     metrics.shed_at_the_door("scale", Reason.QUEUE, 7)
     found = series(metrics)
     assert found["dragoman_shed_total{reason=queue}"] == 307
-    assert found["dragoman_requests_total{code=503,model=other,outcome=shed,stream=false,surface=scale,team=unknown}"] == 307
+    assert (
+        found["dragoman_requests_total{code=503,model=other,outcome=shed,stream=false,surface=scale,team=unknown}"]
+        == 307
+    )
 
 
 def test_tokens_are_counted_by_direction() -> None:
@@ -128,7 +131,10 @@ def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:
     metrics = Metrics()
     metrics.observe(finished())
     found = series(metrics)
-    assert found["dragoman_request_duration_seconds_sum{deployment=vendor/model/eu,model=vendor/model,surface=scale}"] == 5.0
+    assert (
+        found["dragoman_request_duration_seconds_sum{deployment=vendor/model/eu,model=vendor/model,surface=scale}"]
+        == 5.0
+    )
     assert found["dragoman_overhead_seconds_sum{surface=scale}"] == 1.0
     assert found["dragoman_time_to_first_token_seconds_sum{deployment=vendor/model/eu,model=vendor/model}"] == 2.0
 
@@ -152,7 +158,12 @@ def test_a_request_that_got_nowhere_counts_without_attempt_tokens_or_first_token
     metrics = Metrics()
     metrics.observe(RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.1))
     found = series(metrics)
-    assert found["dragoman_requests_total{code=404,model=other,outcome=client_error,stream=false,surface=openai,team=unknown}"] == 1
+    assert (
+        found[
+            "dragoman_requests_total{code=404,model=other,outcome=client_error,stream=false,surface=openai,team=unknown}"
+        ]
+        == 1
+    )
     assert not [name for name in found if name.startswith(("dragoman_tokens", "dragoman_att", "dragoman_time_to"))]
 
 
