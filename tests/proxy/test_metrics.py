@@ -1,8 +1,10 @@
 """What a scrape shows, read back as Prometheus reads it."""
 
+import re
 import resource
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -10,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from providers.completion import Usage
 from providers.price import Price
 from proxy.admission import Reason
+from proxy.families import of_worker
 from proxy.metrics import DURATION_BUCKETS, Metrics
 from proxy.record import Attempt, Outcome, RequestRecord
 from proxy.version import VERSION
@@ -57,7 +60,8 @@ def series(metrics: Metrics) -> Mapping[str, float]:
     }
 
 
-def test_every_family_has_its_name_type_and_help() -> None:
+def everything() -> Metrics:
+    """All instruments with a value."""
     metrics = Metrics()
     record = finished()
     record.price = Price(1, 2)
@@ -69,12 +73,36 @@ def test_every_family_has_its_name_type_and_help() -> None:
     metrics.retry_denied("vendor/model")
     metrics.watch(lambda: [("vendor/model/eu", 2)])
     metrics.reloaded("0" * 64)
+    return metrics
+
+
+def test_every_family_has_its_name_type_and_help() -> None:
+    metrics = everything()
     shown = text_string_to_metric_families(metrics.render().decode())
     families = {family.name: family for family in shown if not family.name.startswith("process_")}
     kinds = {name.removeprefix("dragoman_"): family.type for name, family in families.items()}
     expected = {**dict.fromkeys(COUNTERS, "counter"), **dict.fromkeys(HISTOGRAMS, "histogram")}
     assert kinds == {**expected, **dict.fromkeys(GAUGES, "gauge")}
     assert all(name.startswith("dragoman_") and family.documentation for name, family in families.items())
+
+
+README = Path(__file__).resolve().parents[2] / "deploy" / "README.md"
+ROW = re.compile(r"^\| (`(?:dragoman|process)_.*) \| (counter|gauge|histogram) \| (.*)\|$", re.MULTILINE)
+
+
+def test_what_operators_are_told_there_is_to_see_is_there() -> None:
+    shown = {
+        (sample.removesuffix("_count"), family.kind, frozenset(name for name, _ in labels) - {"le"})
+        for family in of_worker(1, everything().families())
+        for (sample, labels), _ in family.samples
+    }
+    told = {
+        (name, kind, frozenset(re.findall("`(.*?)`", labels)))
+        for names, kind, labels in ROW.findall(README.read_text(encoding="utf-8"))
+        for name in re.findall("`(.*?)`", names)
+    }
+    assert len(told) >= 24
+    assert told - shown == set()
 
 
 def test_no_series_says_when_it_was_created() -> None:
