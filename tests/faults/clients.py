@@ -98,7 +98,7 @@ async def gone_in_the_middle_of_a_stream(rig: Rig) -> None:
 
     rig.stream = True
     await gone_at_once(rig, (START, CONTENT, Hang()), content)
-    aborts = {"stream_aborts_total model=one/m reason=disconnect side=client": 8.0}
+    aborts = {"stream_aborts_total model=both reason=disconnect side=client": 8.0}
     assert await rig.series("stream_aborts") == aborts
     for line in rig.lines()[:8]:
         assert (line["usage_estimated"], line["completion_tokens"]) == (True, 1)

@@ -95,6 +95,20 @@ def test_changes_are_what_the_whole_says_of_the_series_that_were_touched() -> No
     assert metrics.changes(metrics.touched()) == []
 
 
+def test_what_counts_as_other_changes_as_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.metrics.MAX_LABEL_SETS", 3)
+    metrics = Metrics()
+    for number in range(20):
+        metrics.abort("client", "disconnect", f"v/m{number}")
+    (aborts,) = metrics.changes(metrics.touched())
+    assert {dict(labels)["model"]: value for (_, labels), value in aborts.samples} == {
+        "v/m0": 1,
+        "v/m1": 1,
+        "v/m2": 1,
+        "other": 17,
+    }
+
+
 def test_families_say_what_the_exposition_says() -> None:
     metrics = Metrics()
     metrics.config("0123456789abcdef")

@@ -303,7 +303,8 @@ async def test_being_told_to_wait_by_every_vendor_is_no_error_of_the_client_s(se
 
 
 async def test_a_record_tells_who_asked_what_and_who_answered(served: Rig) -> None:
-    await served.post("/v1/completions", ask("local/some/model"))
+    answer = await served.post("/v1/completions", ask("local/some/model"))
+    assert answer.headers["x-dragoman-deployment"] == "local/some/model/default"
     (record,) = await served.finished(1)
     assert (record.team, record.surface, record.path) == ("search", "openai", "/v1/completions")
     assert (record.asked, record.model, record.deployment) == ("local/some/model", "local/*", "local/*/default")
