@@ -214,9 +214,9 @@ class Dispatcher:
     def _failed(self, target: Target, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
         now = self.clock()
         _note(attempt, failure)
-        self.last_failures.note(target, failure)
         if target.base_url.startswith(SCHEME):
             return  # its failures are what it was asked for
+        self.last_failures.note(target, failure)
         ejected = trial.failed(now, failure)
         if failure.kind in _TOO_MUCH and not trial.disputed:
             bulkhead.limit.lost(now)
