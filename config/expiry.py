@@ -44,6 +44,8 @@ def _keys(loaded: Loaded, name: str, team: Team, now: float) -> Iterator[Problem
     for index, own in enumerate(team.keys):
         if told := expiry(own.ends, now):
             here: Path = (*path, index, "not_after")
-            yield Problem.at(loaded.locate(here), here, f"this key {told}")
+            yield Problem.at(
+                loaded.locate(here), here, f"{'this key' if own.name is None else f'the key {own.name}'} {told}"
+            )
     if all(own.ends <= now for own in team.keys):
         yield Problem.at(loaded.locate(path), path, "every key of this team has expired: nobody can ask as this team")

@@ -27,6 +27,7 @@ from config.types import (
     HeaderName,
     HeaderValue,
     KeyDigest,
+    KeyName,
     ModelKey,
     Moment,
     OnUnsupported,
@@ -273,10 +274,11 @@ class TeamKey(Shorthand):
     word: ClassVar[str] = "a digest"
 
     key: KeyDigest = Field(description="The key's SHA-256 digest, as `dragoman key new` prints it.")
+    name: KeyName | None = Field(default=None, description="What the log calls the key, such as who holds it.")
     not_after: Moment | None = Field(
         default=None,
         description="When the key ends, without a reload: a time with its zone, or a date, to the end of that day in "
-        "UTC. From then on it is nobody's.",
+        "UTC. From then on requests with it are refused, and told when it ended.",
     )
 
     @property

@@ -184,6 +184,7 @@ _NAME_MESSAGE: Final = "may hold letters, digits and . _ : @ - in segments betwe
 VendorName = Annotated[str, key_matching(_WORD, f"a vendor name {_WORD_MESSAGE}")]
 DeploymentName = Annotated[str, key_matching(_WORD, f"a deployment name {_WORD_MESSAGE}")]
 TeamName = Annotated[str, key_matching(_WORD, f"a team name {_WORD_MESSAGE}")]
+KeyName = Annotated[str, value_matching(_WORD, f"the name of a key {_WORD_MESSAGE}")]
 SharedPrefix = Annotated[str, value_matching(_WORD, f"a prefix {_WORD_MESSAGE}")]
 NamedVendor = Annotated[str, value_matching(_WORD, f"a vendor name {_WORD_MESSAGE}")]
 ProfileName = Annotated[str, value_matching(_WORD, f"a profile name {_WORD_MESSAGE}")]

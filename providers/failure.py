@@ -36,6 +36,24 @@ class FailureKind(StrEnum):
     TOO_LARGE = "too_large"
 
 
+class Cause(StrEnum):
+    """Why no connection came about: what a CONNECT, a TLS or a TIMEOUT before anything was sent was."""
+
+    DNS = "dns"
+    WITHHELD = "withheld_address"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    TIMEOUT = "connect_timeout"
+    CLOSED = "closed"
+    OTHER = "connect"
+    CERTIFICATE_EXPIRED = "certificate_expired"
+    CERTIFICATE_EARLY = "certificate_not_yet_valid"
+    CERTIFICATE_HOST = "certificate_wrong_host"
+    CERTIFICATE_AUTHORITY = "certificate_unknown_authority"
+    CERTIFICATE = "certificate"
+    HANDSHAKE = "tls_handshake"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a kind means: the client's status, error type and code; whether the next deployment may be tried, whether
@@ -88,8 +106,9 @@ class Failure:
 
     `status` is the upstream's HTTP status where there was one, `code` and `param` its own words when they are worth
     passing on, `retry_after` seconds. `overflow` says what a CONTEXT_LENGTH told of sizes, or an INVALID_REQUEST that
-    was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `evidence` is
-    for the operator's log alone: a vetted piece of what came instead of an answer.
+    was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `cause` says
+    why there was no connection. For the operator alone are `peer`, the `host:port` that none came about to, and
+    `evidence`, a vetted piece of what came instead of an answer.
     """
 
     kind: FailureKind
@@ -100,7 +119,15 @@ class Failure:
     retry_after: float | None = None
     overflow: Overflow | None = None
     unsent: bool = False
+    cause: Cause | None = None
+    peer: str = ""
     evidence: str = ""
+
+    @property
+    def told(self) -> str:
+        """The message for the operator's log, with what no client learns."""
+        told = f"{self.message.removesuffix('.')} ({self.peer})." if self.peer else self.message
+        return f"{told} It began: {self.evidence}" if self.evidence else told
 
     @property
     def maybe_executed(self) -> bool:

@@ -10,17 +10,26 @@ from collections.abc import Sequence
 from multidict import MultiMapping
 
 from providers.unified import UnifiedRequest
-from proxy.errors import GatewayError, Problem, conflicting_keys, invalid_key, invalid_request
-from proxy.snapshot import ANYONE, Snapshot, Team
+from proxy.errors import GatewayError, Problem, conflicting_keys, expired_key, invalid_key, invalid_request
+from proxy.snapshot import NO_KEY, Key, Snapshot, Team
 
 MAX_KEY = 512
 """Characters of a key; longer ones are not hashed."""
 
-NO_KEY = "0" * 64
+NO_DIGEST = "0" * 64
 
 
 class WrongKey(GatewayError):
     """A key was presented and is no team's, which may have been a guess."""
+
+
+class ExpiredKey(GatewayError):
+    """A key was presented that was a team's, `key`: no guess, since it is right in all but the time."""
+
+    def __init__(self, key: Key) -> None:
+        error = expired_key(key.ends)
+        super().__init__(error.facts, error.logged)
+        self.key = key
 
 
 def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | None:
@@ -45,23 +54,39 @@ def _bare(name: str, value: str) -> str:
     return rest.strip() if scheme.lower() == "bearer" else value.strip()
 
 
-def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Team:
-    """The team of a request, at a time in unix seconds. Where the table has teams, raises WrongKey for a key that is
-    none of theirs or has ended, and GatewayError 401 for no key and 400 for two in one header's name."""
+def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Key:
+    """The key of a request, at a time in unix seconds. Where the table has teams, raises WrongKey for one that is none
+    of theirs, ExpiredKey for one that has ended, and GatewayError 401 for no key and 400 for two in one header's
+    name."""
     if not snapshot.keys:
-        return ANYONE
-    key = presented_key(headers, order)
-    if key is None:
+        return NO_KEY
+    presented = presented_key(headers, order)
+    if presented is None:
         raise invalid_key()
-    if len(key) > MAX_KEY or not key.isascii():
+    found = _known(snapshot, presented)
+    if found is None:
         raise WrongKey(invalid_key().facts)
+    if now >= found.ends:
+        raise ExpiredKey(found)
+    return found
+
+
+def recognize(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Key | None:
+    """The key of a request that is refused whoever sent it, for the log; None where `identify` would raise."""
+    try:
+        return identify(snapshot, headers, order, now)
+    except GatewayError:
+        return None  # the answer is about something else
+
+
+def _known(snapshot: Snapshot, key: str) -> Key | None:
+    """The key of the table, if it is one, whether it has ended or not."""
+    if len(key) > MAX_KEY or not key.isascii():
+        return None
     digest = hashlib.sha256(key.encode("ascii")).hexdigest()
     found = snapshot.keys.get(digest)
     # An unknown digest is compared as well, so that both ways take the same path.
-    known = digest if found is not None else NO_KEY
-    if not hmac.compare_digest(known, digest) or found is None or now >= found.ends:
-        raise WrongKey(invalid_key().facts)
-    return found.team
+    return found if hmac.compare_digest(digest if found is not None else NO_DIGEST, digest) else None
 
 
 def permit_extras(team: Team, request: UnifiedRequest) -> None:

@@ -42,14 +42,16 @@ def send(writer: asyncio.StreamWriter, number: int, word: str, body: bytes = b""
 
 
 class Asker:
-    """The supervisor's end. `run` has to run for answers to come; `last_words` is what came unasked, latest last."""
+    """The supervisor's end. `run` has to run for answers to come; `told` receives what comes unasked."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, told: Callable[[bytes], None]
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._waiting: dict[int, asyncio.Future[bytes]] = {}
         self._asked = 0
-        self.last_words = b""
+        self._told = told
 
     async def run(self) -> None:
         """Take answers in until the worker is gone; who still waits then gets Gone."""
@@ -66,7 +68,7 @@ class Asker:
     def _take(self, number: int, word: str, body: bytes) -> None:
         waiting = self._waiting.get(number)
         if number == 0:
-            self.last_words = body
+            self._told(body)
         elif waiting is not None and not waiting.done():  # nobody waits for an answer that was only told
             waiting.set_result(body)
 

@@ -6,6 +6,7 @@ Never reads an answer, and never writes to the client; a stream is handed over a
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.deployments import Deployments, Rules
 from proxy.errors import GatewayError
 from proxy.health import Answer, Health, Try
+from proxy.last_failures import LastFailures, summary
 from proxy.load import LiveLoad
 from proxy.metrics import Metrics
 from proxy.mock_transport import SCHEME
@@ -91,6 +93,7 @@ class Dispatcher:
         self.load = LiveLoad(self.deployments.healths, self.draw)
         self.metrics = metrics
         self.rules = rules.retries
+        self.last_failures = LastFailures(time.time)
         self.budgets = RetryBudgets(self.rules, self.clock())
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
@@ -101,6 +104,7 @@ class Dispatcher:
     def keep(self, snapshot: Snapshot) -> None:
         """A new table is in force: forget what it does not have."""
         self.deployments.keep(snapshot.targets())
+        self.last_failures.keep(target.label for target in snapshot.targets())
         names = {*snapshot.models, *(f"{vendor}/*" for vendor in snapshot.wildcards), *snapshot.routes}
         names.update(*(team.routes for team in snapshot.teams.values()))
         self.budgets.keep(names, {"", *snapshot.teams})
@@ -149,6 +153,7 @@ class Dispatcher:
             now = self.clock()
             failure = error.failure
             attempt = Attempt(prepared.target.label, now, now, failure.kind.value, None, failure.message)
+            attempt.name = prepared.target.name
             job.record.attempts.append(attempt)
             raise
         return bulkhead
@@ -157,7 +162,7 @@ class Dispatcher:
     def _attempt(self, prepared: Prepared, job: Job, bulkhead: Bulkhead, answer: Answer) -> Iterator[Try]:
         """One target's entry in the record, its place, and what its end says of its health, whatever that end is."""
         record, target = job.record, prepared.target
-        attempt = Attempt(target.label, self.clock())
+        attempt = Attempt(target.label, self.clock(), name=target.name)
         record.attempts.append(attempt)
         record.price, record.max_tokens = target.price, None
         record.emulated, record.dropped = prepared.emulated, prepared.dropped
@@ -211,20 +216,19 @@ class Dispatcher:
         _note(attempt, failure)
         if target.base_url.startswith(SCHEME):
             return  # its failures are what it was asked for
+        self.last_failures.note(target, failure)
         ejected = trial.failed(now, failure)
         if failure.kind in _TOO_MUCH and not trial.disputed:
             bulkhead.limit.lost(now)
         if ejected:
             wait = self.deployments.healths.of(target).wait(now)
-            self.log.warning("%s is left alone for %.1f s: %s", attempt.deployment, wait, failure.kind.value)
+            self.log.warning("%s is left alone for %.1f s: %s", target.name, wait, summary(failure))
 
 
 def _note(attempt: Attempt, failure: Failure) -> None:
     """Write a failure into the record of its attempt."""
-    attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.message
-    attempt.maybe_executed = failure.maybe_executed
-    if failure.evidence:
-        attempt.message = f"{failure.message} It began: {failure.evidence}"
+    attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.told
+    attempt.maybe_executed, attempt.cause = failure.maybe_executed, failure.cause
 
 
 def _attributed(failure: Failure, request: UnifiedRequest) -> Failure:
@@ -244,8 +248,8 @@ def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
         return target.credential.conceal(text, fetched)
 
     code, param = (value and conceal(value) for value in (failure.code, failure.param))
-    message, evidence = conceal(failure.message), conceal(failure.evidence)
-    return replace(failure, message=message, code=code, param=param, evidence=evidence)
+    message, peer, evidence = conceal(failure.message), conceal(failure.peer), conceal(failure.evidence)
+    return replace(failure, message=message, code=code, param=param, peer=peer, evidence=evidence)
 
 
 class Tries(Generic[T]):

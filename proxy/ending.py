@@ -11,7 +11,6 @@ from types import FrameType
 from typing import Protocol
 
 from config.server import Server
-from proxy.deadlines import Phase
 from proxy.gateway import Gateway
 from proxy.native_signals import reset_after_first
 from proxy.server import PublicServer
@@ -59,8 +58,7 @@ async def drain(app: Front, grace: float, limit: float) -> None:
     await _stop_listening(app)
     await asyncio.sleep(min(SETTLE, limit))
     await _until_idle(gateway, limit)
-    for clock in tuple(gateway.clocks):
-        clock.expire(Phase.DRAIN)
+    gateway.cut()
     app.public.pre_shutdown()
     await app.public.shutdown(LAST_WORDS)
 
@@ -163,4 +161,5 @@ async def drain_or_stop(app: Front, server: Server, ending: Ending) -> None:
     """End as the table says, or at once where somebody does not want to wait."""
     await end(drain(app, server.drain_grace, server.drain_timeout), ending.second)
     if ending.second.is_set():
+        app.gateway.cut()
         await app.public.shutdown(AT_ONCE)

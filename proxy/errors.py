@@ -5,6 +5,7 @@ Never holds a vendor's unvetted words or an internal exception's text.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from math import ceil
 
 from providers.failure import OUR_WORDS, VERDICTS, Failure, FailureKind, Refusal
@@ -83,6 +84,15 @@ def invalid_key() -> GatewayError:
     """No key, or one that no team has."""
     message = "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY', 'x-api-key' or 'api-key'."
     return GatewayError(ErrorFacts(401, "invalid_request_error", "invalid_api_key", message, headers=NO_RETRY))
+
+
+def expired_key(ends: float) -> GatewayError:
+    """A key that was a team's until then, in unix seconds: whoever has it may know that it was one."""
+    when = datetime.fromtimestamp(ends, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    facts = ErrorFacts(
+        401, "invalid_request_error", "invalid_api_key", f"This API key expired on {when}.", headers=NO_RETRY
+    )
+    return GatewayError(facts, "expired_api_key")
 
 
 def conflicting_keys(header: str) -> GatewayError:

@@ -86,14 +86,15 @@ class Exchange:
                     await stream.finish()
         except (UpstreamError, DeadlinePassed) as error:
             await self._failed(response, error)
-        except (ConnectionError, asyncio.CancelledError) as gone:
-            left(self._record, self._metrics)
-            if isinstance(gone, asyncio.CancelledError):
-                raise
+        except ConnectionError:
+            left(record, self._metrics)
+        except asyncio.CancelledError:
+            cut_off(record, self._metrics, self._http)
+            raise
         finally:
             if response is not None and not record.finished and record.outcome == "ok":
                 # A fault of ours is on its way out; the client must not take what it got for whole.
-                self._metrics.abort("gateway", "internal_error")
+                self._metrics.abort("gateway", "internal_error", record.model)
                 await self._break(response, internal().facts)
         # Without a response the client left before its head could be written; nobody reads what is returned.
         return response or web.Response(status=499)
@@ -107,7 +108,7 @@ class Exchange:
         failed = upstream_failed(settle(self._record, error), len(self._record.attempts))
         if response is None:
             raise failed from None
-        self._metrics.abort(*blame(error))
+        self._metrics.abort(*blame(error), self._record.model)
         await self._break(response, failed.facts)
 
     async def _break(self, response: web.StreamResponse, facts: ErrorFacts) -> None:
@@ -158,7 +159,18 @@ def left(record: RequestRecord, metrics: Metrics) -> None:
         return
     record.outcome, record.status = "client_gone", 499
     if record.first_content is not None:
-        metrics.abort("client", "disconnect")
+        metrics.abort("client", "disconnect", record.model)
+
+
+def cut_off(record: RequestRecord, metrics: Metrics, http: web.BaseRequest) -> None:
+    """The request's task is cancelled: its client is gone, or it is still there and the gateway ends at once."""
+    if http.transport is None:
+        left(record, metrics)
+    elif not record.finished and record.outcome == "ok":
+        failed = upstream_failed(settle(record, DeadlinePassed(Phase.DRAIN, 0.0)))
+        record.status, record.code = record.status or failed.facts.status, failed.facts.code
+        if record.first_content is not None:
+            metrics.abort("gateway", "shutdown", record.model)
 
 
 def answer_headers(record: RequestRecord, prepared: Prepared) -> Mapping[str, str]:

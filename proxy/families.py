@@ -4,7 +4,7 @@ Never an instrument, and never a clock.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import add
 from typing import Final
 
@@ -17,6 +17,9 @@ state that any process has seen a deployment in."""
 
 LEAST_GAUGES: Final = frozenset({"dragoman_shared_state_up"})
 """Gauges whose least value is the whole: one process that is cut off is worth a look."""
+
+PROCESS: Final = "process_"
+"""How the names of those families begin that measure one process: sums of them would say nothing of any."""
 
 OWN: Final = frozenset({"dragoman_config_reloads", "dragoman_config_last_reload_successful", "dragoman_config_info"})
 """What the process that loads the table knows, and the others only repeat."""
@@ -34,7 +37,41 @@ class Family:
 
 def lasting(families: Iterable[Family]) -> list[Family]:
     """What stays true when its process is gone: what was counted. What was measured is no more."""
-    return [family for family in families if family.kind != "gauge"]
+    return [family for family in families if family.kind != "gauge" and not family.name.startswith(PROCESS)]
+
+
+def of_worker(number: int, families: Iterable[Family]) -> list[Family]:
+    """One worker's families, in which those that measure its process say which one it is."""
+    own = ("worker", str(number))
+    return [
+        replace(each, samples=tuple(((name, (*labels, own)), value) for (name, labels), value in each.samples))
+        if each.name.startswith(PROCESS)
+        else each
+        for each in families
+    ]
+
+
+class Kept:
+    """What one process has counted, by all that it has said so far. Counts only grow, so that of two that were said
+    the larger one is the later; what was measured is as it was said last."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Family, dict[Key, float]]] = {}
+
+    def take(self, families: Iterable[Family]) -> None:
+        """It has said this: all, or what has changed."""
+        for family in families:
+            samples = dict(family.samples)
+            if family.kind != "gauge" and family.name in self._found:
+                _, before = self._found[family.name]
+                for key, value in samples.items():
+                    before[key] = max(value, before.get(key, value))
+            else:
+                self._found[family.name] = family, samples
+
+    def families(self) -> list[Family]:
+        """All of it."""
+        return [replace(family, samples=tuple(samples.items())) for family, samples in self._found.values()]
 
 
 def merged(own: Sequence[Family], others: Iterable[Sequence[Family]]) -> list[Family]:

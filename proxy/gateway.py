@@ -11,14 +11,15 @@ from functools import partial
 from aiohttp import web
 
 from providers.unified import Operation
-from proxy.access import WrongKey, identify, permit_extras
+from proxy.access import ExpiredKey, WrongKey, identify, permit_extras, recognize
 from proxy.admission import Admission, Admitted, Reason
 from proxy.catalogue import Catalogue
-from proxy.deadlines import Deadlines
+from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, internal, overloaded, too_many_guesses
-from proxy.exchange import Exchange, job_of, left
+from proxy.exchange import Exchange, cut_off, job_of, left
 from proxy.guesses import Guesses
+from proxy.last_failures import Noted
 from proxy.line import Line
 from proxy.live import Live
 from proxy.metrics import Metrics
@@ -88,6 +89,10 @@ class Gateway:
         """The deployments that are not asked at the moment, and the seconds until they may be."""
         return dict(self._dispatcher.deployments.healths.waits(self._clock()))
 
+    def last_failures(self) -> Mapping[str, Noted]:
+        """How each deployment that failed did so last."""
+        return dict(self._dispatcher.last_failures.noted)
+
     @property
     def shared(self) -> str:
         """Whether other processes are told what vendors say, and can be reached."""
@@ -116,7 +121,7 @@ class Gateway:
         except GatewayError as error:
             return self._refusal(route.surface, error, record)
         except asyncio.CancelledError:
-            left(record, self._metrics)
+            cut_off(record, self._metrics, http)
             raise
         except Exception:  # the outermost handler: a fault of ours must not become a traceback on the wire
             self._complain(record)
@@ -150,14 +155,14 @@ class Gateway:
         self, http: web.BaseRequest, route: Route, record: RequestRecord, admitted: Admitted
     ) -> web.StreamResponse:
         surface = route.surface
-        action = route.action(http.method)
         snapshot = self._live.snapshot
         try:
-            team = identify(snapshot, http.headers, surface.key_headers, self._wall())
-        except WrongKey as wrong:
-            wait = self._guesses.count(record.client, self._clock())
-            raise (too_many_guesses(wait) if wait else wrong) from None
-        record.team = team.name
+            action = route.action(http.method)
+        except GatewayError:
+            if (known := recognize(snapshot, http.headers, surface.key_headers, self._wall())) is not None:
+                record.team, record.key = known.team.name, known.name
+            raise
+        team = self._identified(snapshot, http, surface, record)
         self.begun(record)
         if (reason := admitted.belongs(record.owner)) is not None:
             raise self._overloaded(record, reason)
@@ -193,6 +198,20 @@ class Gateway:
         if len(answer) > LARGE:
             await self._deliver(http, response, record)
         return response
+
+    def _identified(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Team:
+        """Whose request it is. Raises GatewayError where nobody's."""
+        try:
+            key = identify(snapshot, http.headers, surface.key_headers, self._wall())
+        except WrongKey as wrong:
+            wait = self._guesses.count(record.client, self._clock())
+            record.outcome = "denied"
+            raise (too_many_guesses(wait) if wait else wrong) from None
+        except ExpiredKey as expired:
+            record.team, record.key = expired.key.team.name, expired.key.name
+            raise
+        record.team, record.key = key.team.name, key.name
+        return key.team
 
     async def _deliver(self, http: web.BaseRequest, response: ReadyResponse, record: RequestRecord) -> None:
         """Stay with an answer until its client has read it, or is dropped because it does not."""
@@ -269,6 +288,11 @@ class Gateway:
             response.force_close()
         return response
 
+    def cut(self) -> None:
+        """Tell whatever is under way that the gateway ends, streams in-band."""
+        for clock in tuple(self.clocks):
+            clock.expire(Phase.DRAIN)
+
     def _health(self, path: str) -> web.Response:
         response = health(self.ready or path == "/health/live", BASE_HEADERS)
         if self.draining:
@@ -281,9 +305,9 @@ def unnoted(record: RequestRecord) -> None:
 
 
 def outcome_of(status: int) -> Outcome:
-    """The record's outcome for an answer that is an error."""
+    """The record's outcome for an answer that is an error; 429 is said where every vendor told the gateway to wait."""
     if status in (401, 403):
         return "denied"
-    if status < 500:
+    if status < 500 and status != 429:
         return "client_error"
     return "error" if status == 500 else "upstream_error"

@@ -51,13 +51,15 @@ def request_line(record: RequestRecord) -> bytes:
         "path": record.path[:256],
         "client": record.client,
         "model": record.asked[:256],
-        "deployment": record.deployment,
+        "deployment": record.answered_by,
         "stream": record.stream,
         "status": record.status,
         "outcome": record.outcome,
         "duration_ms": _milliseconds(record.duration),
         "upstream_ms": _milliseconds(record.waited),
     }
+    if record.key:
+        fields["key"] = record.key
     if record.code is not None:
         fields["code"] = record.code
     if record.outcome == "shed":
@@ -96,24 +98,28 @@ def _milliseconds(seconds: float) -> float:
 
 def _attempt(attempt: Attempt) -> dict[str, object]:
     told: dict[str, object] = {
-        "deployment": attempt.deployment,
+        "deployment": attempt.name or attempt.deployment,
         "outcome": attempt.outcome,
         "status": attempt.status,
         "message": attempt.message,
     }
-    return {**told, "maybe_executed": True} if attempt.maybe_executed else told
+    if attempt.cause is not None:
+        told["cause"] = attempt.cause
+    if attempt.maybe_executed:
+        told["maybe_executed"] = True
+    return told
 
 
 def _briefly(fields: Mapping[str, object], record: RequestRecord) -> dict[str, object]:
     """A line's fields without its lists, and with less of what the client chose: within MAX_LINE whatever it was."""
     kept = {name: value for name, value in fields.items() if not isinstance(value, list | tuple)}
-    return {**kept, "path": record.path[:64], "model": record.asked[:64], "cut": True}
+    return {**kept, "path": record.path[:64], "model": record.asked[:64], "deployment": record.deployment, "cut": True}
 
 
 def request_text(record: RequestRecord) -> bytes:
     """The same line for people: time, status, what was asked, who answered, how long it took."""
     code = f" {record.code}" if record.code else ""
-    where = f" -> {record.deployment}" if record.deployment else ""
+    where = f" -> {ascii(record.answered_by)[1:-1]}" if record.answered_by else ""
     asked = ascii(record.asked[:256])[1:-1] or "-"
     line = (
         f"{timestamp()} {record.status}{code} {record.surface} {record.team} {asked}{where} "
@@ -151,9 +157,10 @@ LINES: Mapping[str, Callable[[RequestRecord], bytes]] = {"json": request_line, "
 """The access log's forms, by the table's `server.log`."""
 
 
-def timestamp() -> str:
-    """Now, in UTC, RFC 3339 with milliseconds."""
-    now = time.time()
+def timestamp(now: float | None = None) -> str:
+    """A moment in unix seconds, or now, in UTC, RFC 3339 with milliseconds."""
+    if now is None:
+        now = time.time()
     return f"{_second(int(now))}.{int(now % 1 * 1000):03d}Z"
 
 

@@ -9,7 +9,7 @@ conventions do, those of the first token follow its server metric, extended to 6
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from prometheus_client import (
@@ -19,12 +19,13 @@ from prometheus_client import (
     Gauge,
     Histogram,
     Metric,
+    ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
 
 from proxy.admission import Reason
-from proxy.families import Family
+from proxy.families import Family, Key
 from proxy.record import RequestRecord
 from proxy.version import VERSION
 
@@ -43,6 +44,12 @@ MAX_LABEL_SETS = 5_000
 
 OTHER = "other"
 
+NOBODY = "none"
+"""The deployment of requests that no deployment was asked for; a deployment's name has slashes."""
+
+Labels = tuple[str, ...]
+"""An instrument's name and the values of its labels."""
+
 KEPT = 1.0
 """Seconds for which one exposition serves every scrape."""
 
@@ -55,12 +62,17 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
-        self._children: dict[tuple[str, ...], Callable[[float], None]] = {}
-        self._requests = self._counter("requests", "Requests answered.", ("team", "surface", "model", "code", "stream"))
+        self._children: dict[Labels, Callable[[float], None]] = {}
+        self._counting: dict[str, tuple[Counter | Histogram, Labels]] = {}
+        self._touched: set[Labels] = set()
+        ProcessCollector(registry=self.registry)
+        self._requests = self._counter(
+            "requests", "Requests answered.", ("team", "surface", "model", "code", "stream", "outcome")
+        )
         self._duration = self._histogram(
             "request_duration_seconds",
             "Time from request to the end of the answer.",
-            ("surface", "model"),
+            ("surface", "model", "deployment"),
             DURATION_BUCKETS,
         )
         self._first_token = self._histogram(
@@ -84,9 +96,10 @@ class Metrics:
         self._cost = self._counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
         self._fallbacks = self._counter("fallbacks", "Attempts elsewhere after a failure.", ("model", "reason"))
         self._denied = self._counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
-        self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason"))
-        sheds = self._counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
-        self._sheds = {reason: sheds.labels(reason.value).inc for reason in Reason}
+        self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason", "model"))
+        self._sheds = self._counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
+        for reason in Reason:
+            self._sheds.labels(reason.value)
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = self._counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = self._gauge("inflight_requests", "Requests being answered by a deployment.", ("deployment",))
@@ -105,7 +118,9 @@ class Metrics:
     def inflight(self, deployment: str, change: int) -> None:
         """Count a call of a deployment in (1) or out (-1)."""
         key = ("inflight", deployment)
-        child = self._children.get(key) or self._new(key, self._inflight)
+        child = self._children.get(key)
+        if child is None:
+            _, child = self._new(key, self._inflight)
         child(change)
 
     def observe(self, record: RequestRecord) -> None:
@@ -113,10 +128,10 @@ class Metrics:
         spent on it."""
         surface, model, team = record.surface, record.model, record.team
         stream = "true" if record.stream else "false"
-        self._add(self._requests, team, surface, model, str(record.status), stream)
+        self._add(self._requests, team, surface, model, str(record.status), stream, record.outcome)
         if record.outcome == "shed":
             return
-        self._observe(self._duration, record.duration, surface, model)
+        self._observe(self._duration, record.duration, surface, model, record.deployment or NOBODY)
         self._observe(self._overhead, max(0.0, record.duration - record.waited - record.client_waited), surface)
         for attempt in record.attempts:
             self._add(self._attempts, attempt.deployment, attempt.outcome)
@@ -141,13 +156,13 @@ class Metrics:
         """Ask for the state of each deployment whenever it is shown."""
         self._states = states
 
-    def abort(self, side: str, reason: str) -> None:
+    def abort(self, side: str, reason: str, model: str) -> None:
         """Count a stream that ended early; `side` is `client`, `upstream` or `gateway`."""
-        self._add(self._aborts, side, reason)
+        self._add(self._aborts, side, reason, model)
 
     def shed(self, reason: Reason) -> None:
         """Count a request that was refused for the gateway's own sake."""
-        self._sheds[reason]()
+        self._add(self._sheds, reason.value)
 
     def shared(self, up: Callable[[], bool]) -> None:
         """Show from now on whether what processes share can be reached."""
@@ -156,8 +171,8 @@ class Metrics:
 
     def shed_at_the_door(self, surface: str, reason: Reason, count: int) -> None:
         """Count requests that were refused for the gateway's own sake before they were parsed."""
-        self._sheds[reason](count)
-        self._count(self._requests, count, "unknown", surface, OTHER, "503", "false")
+        self._count(self._sheds, count, reason.value)
+        self._count(self._requests, count, "unknown", surface, OTHER, "503", "false", "shed")
 
     def lag(self, seconds: float) -> None:
         """The event loop's worst lag of the last second."""
@@ -209,6 +224,26 @@ class Metrics:
                 for found in self.registry.collect()
             ]
 
+    def touched(self) -> Set[Labels]:
+        """What has been counted since this was last asked, by thread of the event loop: where `changes` has to look."""
+        touched, self._touched = self._touched, set()
+        return touched
+
+    def changes(self, touched: Set[Labels]) -> list[Family]:
+        """The series that were touched, as they are now; may be called off the event loop."""
+        found: dict[str, list[tuple[Key, float]]] = {}
+        for name, *values in touched:
+            parent, labels = self._counting[name]
+            own = tuple(zip(labels, values, strict=True))
+            samples = found.setdefault(name, [])
+            # Of one series; to collect it would make a metric around it, which takes ten times as long.
+            for each in parent.labels(*values)._child_samples():
+                samples.append(((name + each.name, (*own, *each.labels.items())), each.value))
+        parents = {name: self._counting[name][0] for name in found}
+        return [
+            Family(name, parent._type, parent._documentation, tuple(found[name])) for name, parent in parents.items()
+        ]
+
     def supervising(self) -> "Supervised":
         """The instruments of a process that has workers."""
         return Supervised(
@@ -226,35 +261,46 @@ class Metrics:
 
     def _count(self, counter: Counter, amount: float, *labels: str) -> None:
         key = (counter._name, *labels)
-        child = self._children.get(key) or self._new(key, counter)
+        child = self._children.get(key)
+        if child is None:
+            key, child = self._new(key, counter)
+        self._touched.add(key)
         child(amount)
 
     def _observe(self, histogram: Histogram, value: float, *labels: str) -> None:
         key = (histogram._name, *labels)
-        child = self._children.get(key) or self._new(key, histogram)
+        child = self._children.get(key)
+        if child is None:
+            key, child = self._new(key, histogram)
+        self._touched.add(key)
         child(value)
 
-    def _new(self, key: tuple[str, ...], parent: Counter | Gauge | Histogram) -> Callable[[float], None]:
-        """The child for label values that are seen for the first time. Past the limit they share one that says `other`
-        throughout: a table reloaded again and again under other names must not fill the memory."""
+    def _new(self, key: Labels, parent: Counter | Gauge | Histogram) -> tuple[Labels, Callable[[float], None]]:
+        """The child for label values that are seen for the first time, and what it is kept by. Past the limit they
+        share one that says `other` throughout: a table reloaded again and again under other names must not fill the
+        memory."""
         if len(self._children) >= MAX_LABEL_SETS:
             self._overflows.labels(key[0]).inc()
             key = (key[0], *(OTHER for _ in key[1:]))
             if key in self._children:
-                return self._children[key]
+                return key, self._children[key]
         labelled = parent.labels(*key[1:])
         child = labelled.observe if isinstance(labelled, Histogram) else labelled.inc
         self._children[key] = child
-        return child
+        return key, child
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
-        return Counter(f"dragoman_{name}", text, labels, registry=self.registry)
+        made = Counter(f"dragoman_{name}", text, labels, registry=self.registry)
+        self._counting[made._name] = made, labels
+        return made
 
     def _gauge(self, name: str, text: str, labels: tuple[str, ...]) -> Gauge:
         return Gauge(f"dragoman_{name}", text, labels, registry=self.registry)
 
     def _histogram(self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(f"dragoman_{name}", text, labels, registry=self.registry, buckets=buckets)
+        made = Histogram(f"dragoman_{name}", text, labels, registry=self.registry, buckets=buckets)
+        self._counting[made._name] = made, labels
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ Never how it is asked or shown.
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from proxy.gateway import Gateway
+from proxy.last_failures import Noted, latest
 from proxy.live import Live
+from proxy.logs import timestamp
 from proxy.metrics import Metrics
 from proxy.snapshot import Snapshot
 from proxy.version import VERSION
@@ -35,14 +37,16 @@ class Operated(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What one process is about: `left_alone` are the deployments it does not ask, with the seconds until it may, and
-    `shared` says whether it reaches what it shares with others: off, up or alone."""
+    """What one process is about: `left_alone` are the deployments it does not ask, with the seconds until it may,
+    `last_failures` how each that failed did so last, and `shared` says whether it reaches what it shares with others:
+    off, up or alone."""
 
     ready: bool
     in_flight: int
     log_lines_dropped: int
     left_alone: Mapping[str, float]
     shared: str = "off"
+    last_failures: Mapping[str, Noted] = field(default_factory=dict)
 
 
 def together(moments: Iterable[Moment]) -> Moment:
@@ -59,6 +63,7 @@ def together(moments: Iterable[Moment]) -> Moment:
         sum(moment.log_lines_dropped for moment in those),
         longest,
         next((moment.shared for moment in those if moment.shared != "up"), "up") if those else "off",
+        latest(moment.last_failures for moment in those),
     )
 
 
@@ -75,6 +80,9 @@ def facts_of(snapshot: Snapshot, moment: Moment) -> dict[str, object]:
         "deployments": sorted(target.label for target in snapshot.targets()),
         "shared": moment.shared,
         "left_alone": [f"{name}, {wait:.1f} s" for name, wait in sorted(moment.left_alone.items())],
+        "last_failures": [
+            f"{timestamp(noted.when)} {noted.name}: {noted.what}" for _, noted in sorted(moment.last_failures.items())
+        ],
     }
 
 
@@ -95,7 +103,8 @@ class OneProcess:
     def moment(self) -> Moment:
         """What it is about now."""
         gateway = self._gateway
-        return Moment(gateway.ready, gateway.in_flight, self._lines.dropped, gateway.left_alone(), gateway.shared)
+        standing = (gateway.left_alone(), gateway.shared, gateway.last_failures())
+        return Moment(gateway.ready, gateway.in_flight, self._lines.dropped, *standing)
 
     async def facts(self) -> dict[str, object]:
         """See Operated."""

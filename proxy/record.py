@@ -17,8 +17,9 @@ Outcome = Literal[
 
 @dataclass(slots=True)
 class Attempt:
-    """One call of a target. `outcome` is `ok` or a failure kind; times are seconds of the loop's clock.
-    `maybe_executed` says that the vendor may bill a call that failed."""
+    """One call of a target. `deployment` is the table's name for it, a label of metrics; `name` what clients may make
+    of it under a row for any model. `outcome` is `ok` or a failure kind, `cause` why there was no connection; times are
+    seconds of the loop's clock. `maybe_executed` says that the vendor may bill a call that failed."""
 
     deployment: str
     started: float
@@ -27,6 +28,8 @@ class Attempt:
     status: int | None = None
     message: str | None = None
     maybe_executed: bool = False
+    cause: str | None = None
+    name: str = ""
 
 
 NO_TEAM = "anonymous"
@@ -37,7 +40,8 @@ NO_TEAM = "anonymous"
 class RequestRecord:
     """One logical request.
 
-    Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's string, for the log.
+    Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's string, for the log,
+    and `key` what the table calls the key.
     `usage` is that of the answer, `billed` what several calls used where that differs, `price` what the deployment
     costs that was asked last (None = unknown). `max_tokens` is the limit that the window left room for, where the
     gateway lowered it. `waited` is the time spent waiting for the upstream, `client_waited` that for the client to send
@@ -50,6 +54,7 @@ class RequestRecord:
     path: str
     client: str = ""
     team: str = "unknown"
+    key: str = ""
     asked: str = ""
     model: str = "other"
     stream: bool = False
@@ -76,8 +81,13 @@ class RequestRecord:
 
     @property
     def deployment(self) -> str | None:
-        """The deployment of the last attempt."""
+        """The table's name for the deployment of the last attempt."""
         return self.attempts[-1].deployment if self.attempts else None
+
+    @property
+    def answered_by(self) -> str | None:
+        """The true name of the deployment of the last attempt, for the log."""
+        return (self.attempts[-1].name or self.deployment) if self.attempts else None
 
     @property
     def cost(self) -> float | None:

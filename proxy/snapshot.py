@@ -88,10 +88,12 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A team's key, until `ends`, in unix seconds; infinity where the table does not say."""
+    """A team's key, until `ends`, in unix seconds; infinity where the table does not say. `name` is for the log, empty
+    where it has none."""
 
     team: Team
     ends: float = math.inf
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +122,9 @@ class Snapshot:
 ANYONE = Team(NO_TEAM, (WILDCARD,), MappingProxyType({}))
 """Who asks where the table has no teams."""
 
+NO_KEY = Key(ANYONE)
+"""What everybody asks with there."""
+
 
 def build_snapshot(loaded: Loaded) -> Snapshot:
     """Join what the operator wrote with what the vendors' rows say. Raises ConfigError with every problem found."""
@@ -144,7 +149,7 @@ def build_snapshot(loaded: Loaded) -> Snapshot:
         teams=MappingProxyType(teams),
         keys=MappingProxyType(
             {
-                own.key.removeprefix("sha256:"): Key(teams[name], own.ends)
+                own.key.removeprefix("sha256:"): Key(teams[name], own.ends, own.name or "")
                 for name, team in config.teams.items()
                 for own in team.keys
             }

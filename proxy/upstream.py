@@ -27,6 +27,7 @@ from config.addresses import reach
 from providers.auth import Authorities
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.connect_failures import WithheldAddress, connect_failure
 from proxy.descriptors import lacking
 from proxy.outbound import SESSION_HEADERS, call_headers
 
@@ -55,7 +56,6 @@ MAX_BODY = 32 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
 
 
-TOO_LONG_TO_CONNECT = "Connecting to the upstream took too long."
 NO_DESCRIPTOR = "The gateway has no descriptor left for a connection to the upstream."
 UNANSWERED = "The upstream closed the connection without answering."
 
@@ -147,7 +147,7 @@ class GuardedResolver(AbstractResolver):
         found = await self._inner.resolve(host, port, family)
         allowed = [entry for entry in found if address_allowed(entry["host"], self._allow_private)]
         if found and not allowed:
-            raise OSError(None, "the name leads only to addresses that may not be called")
+            raise WithheldAddress(None, "the name leads only to addresses that may not be called")
         return allowed
 
     async def close(self) -> None:
@@ -287,14 +287,10 @@ class HttpTransport:
         """See Transport. Redirects are never followed: they would carry the operator's key to another host."""
         try:
             response = await self._sent(request, request_id)
-        except aiohttp.ConnectionTimeoutError:
-            raise UpstreamError(Failure(FailureKind.TIMEOUT, TOO_LONG_TO_CONNECT, unsent=True)) from None
-        except aiohttp.ClientSSLError:
-            raise fail(FailureKind.TLS, "The upstream's certificate or its TLS could not be accepted.") from None
-        except aiohttp.ClientConnectorError as error:
-            if lacking(error):
+        except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
+            if isinstance(error, OSError) and lacking(error):
                 raise UpstreamError(Failure(FailureKind.BUSY, NO_DESCRIPTOR, retry_after=1.0, unsent=True)) from None
-            raise fail(FailureKind.CONNECT, "The upstream could not be reached.") from None
+            raise UpstreamError(connect_failure(error, request.url)) from None
         except aiohttp.ClientResponseError:
             raise fail(FailureKind.MALFORMED, "The upstream's answer was not valid HTTP.") from None
         except ClosedUnsent:

@@ -22,6 +22,7 @@ from proxy.app import Serving, Shown, background, listening, prepare, serving, s
 from proxy.channel import Answers, Gone, answer, receive, send
 from proxy.ending import Ending, drain_or_stop
 from proxy.families import Family
+from proxy.metrics import Metrics
 from proxy.operated import Moment
 from proxy.pulse import Pulse
 from proxy.reload import Source
@@ -32,6 +33,9 @@ from proxy.writer import unbuffered
 
 BEGIN_WAIT: Final = 30.0
 """Seconds that a supervisor may take to say what is to be done."""
+
+TELL_EVERY: Final = 0.5
+"""Seconds of counts that are lost with a worker that is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +110,26 @@ async def work(link: socket.socket, pulse: Pulse) -> None:
 
         async with asyncio.TaskGroup() as group:
             talking = group.create_task(talk())
+            telling = group.create_task(tell_counts(writer, app.metrics))
             await ending.first.wait()
             await drain_or_stop(app, server, ending)
             talking.cancel()
+            telling.cancel()
         send(writer, 0, "counted", FAMILIES.dump_json(app.metrics.families()))
         await closed(writer)
+
+
+async def tell_counts(writer: asyncio.StreamWriter, metrics: Metrics) -> None:
+    """Let the supervisor have what changes, so that it is known of a worker that is killed; no more than it takes."""
+    while not writer.is_closing():
+        await asyncio.sleep(TELL_EVERY)
+        if touched := metrics.touched():
+            body = await asyncio.to_thread(lambda those: FAMILIES.dump_json(metrics.changes(those)), touched)
+            send(writer, 0, "counted", body)
+            try:
+                await writer.drain()
+            except ConnectionError:
+                return
 
 
 async def closed(writer: asyncio.StreamWriter) -> None:

@@ -9,12 +9,12 @@ import os
 import signal
 from asyncio.subprocess import Process
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from proxy.channel import Asker, Gone
 from proxy.child_process import start_child
-from proxy.families import Family, lasting, merged
+from proxy.families import Family, Kept, lasting, merged, of_worker
 from proxy.metrics import Supervised
 from proxy.operated import Moment
 from proxy.pulse import Pulse, shared_file
@@ -36,15 +36,15 @@ LONGEST_PAUSE: Final = 30.0
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """One process. `digest` is that of the table it has, empty until it takes requests; `counted` is what it had
-    counted when it last said so."""
+    """One process. `digest` is that of the table it has, empty until it takes requests; `kept` is what it had counted
+    when it last said so, which it does unasked as well."""
 
     number: int
     process: Process
     asker: Asker
     pulse: Pulse
+    kept: Kept
     digest: str = ""
-    counted: list[Family] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -53,10 +53,10 @@ class Worker:
     async def families(self) -> list[Family]:
         """What it has counted by now, or by when it last said so."""
         try:
-            self.counted = FAMILIES.validate_json(await self.asker.ask("families", ASK_LIMIT))
+            self.kept.take(FAMILIES.validate_json(await self.asker.ask("families", ASK_LIMIT)))
         except Gone:
-            return self.counted
-        return self.counted
+            return self.kept.families()
+        return self.kept.families()
 
     async def moment(self) -> Moment | None:
         """What it is about, if it says so."""
@@ -106,7 +106,9 @@ class Workers:
 
     async def families(self) -> list[list[Family]]:
         """What each has counted, and what those did that are gone."""
-        return [self._gone, *await asyncio.gather(*(worker.families() for worker in self._serving()))]
+        those = self._serving()
+        found = await asyncio.gather(*(worker.families() for worker in those))
+        return [self._gone, *(of_worker(each.number, families) for each, families in zip(those, found, strict=True))]
 
     async def moments(self) -> list[tuple[Worker, Moment]]:
         """What each is about that says so."""
@@ -166,7 +168,9 @@ class Workers:
         finally:
             pulse = Pulse.shared(shown)
             os.close(shown)
-        return Worker(number, child.process, Asker(child.reader, child.writer), pulse)
+        kept = Kept()
+        asker = Asker(child.reader, child.writer, lambda body: kept.take(FAMILIES.validate_json(body)))
+        return Worker(number, child.process, asker, pulse, kept)
 
     async def _life(self, worker: Worker) -> str:
         """From the first order to the end of the process; gives how it ended."""
@@ -179,9 +183,7 @@ class Workers:
             guarding.cancel()
         del self._alive[worker.number]
         self._count_up()
-        if worker.asker.last_words:
-            worker.counted = FAMILIES.validate_json(worker.asker.last_words)
-        self._gone = merged(self._gone, [lasting(worker.counted)])
+        self._gone = merged(self._gone, [lasting(worker.kept.families())])
         how = f"on {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         return f"{worker.name} ended {how}"
 

@@ -63,7 +63,7 @@ class OidcFetch:
         try:
             status, body = await self._answer()
         except UpstreamError as error:
-            raise Unobtainable(f"the token endpoint: {error.failure.message}") from None
+            raise Unobtainable(f"the token endpoint: {error.failure.told}") from None
         answer = _parsed(body)
         if status != 200:
             word = answer.get("error")

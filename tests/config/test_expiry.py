@@ -14,7 +14,7 @@ TABLE = f"""{BASE}teams:
     models: ["*"]
     keys:
       - sha256:{"a" * 64}
-      - {{key: "sha256:{"b" * 64}", not_after: {ENDS}}}
+      - {{key: "sha256:{"b" * 64}", not_after: {ENDS}, name: ci}}
   ads:
     models: ["*"]
     keys: [{{key: "sha256:{"c" * 64}", not_after: {ENDS}}}, {{key: "sha256:{"d" * 64}", not_after: 2027-02-01}}]
@@ -46,14 +46,14 @@ def test_what_ends_is_told_two_weeks_before(left: float, said: str | None) -> No
 def test_a_key_that_ends_is_told_where_its_end_is_written() -> None:
     assert told(END - 2 * SOON) == []
     assert told(END - 3 * DAY) == [
-        "13:101 teams.search.keys.1.not_after: this key expires in 3 days",
+        "13:101 teams.search.keys.1.not_after: the key ci expires in 3 days",
         "16:104 teams.ads.keys.0.not_after: this key expires in 3 days",
     ]
 
 
 def test_a_team_without_a_key_that_lasts_is_told() -> None:
     assert told(END + 365 * DAY) == [
-        "13:101 teams.search.keys.1.not_after: this key has expired",
+        "13:101 teams.search.keys.1.not_after: the key ci has expired",
         "16:104 teams.ads.keys.0.not_after: this key has expired",
         "16:219 teams.ads.keys.1.not_after: this key has expired",
         "16:11 teams.ads.keys: every key of this team has expired: nobody can ask as this team",

@@ -114,6 +114,10 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             f"teams: {{t: {{keys: [{{key: 'sha256:{'a' * 64}', not_after: 2026}}]}}}}",
             "2:112 teams.t.keys.0.not_after: expected a date or a time, found a number",
         ),
+        (
+            f"teams: {{t: {{keys: [{{key: 'sha256:{'a' * 64}', name: 'a key'}}]}}}}",
+            "2:107 teams.t.keys.0.name: the name of a key must be 1 to 64 letters, digits, '.', '_' or '-'",
+        ),
         ("teams: {t: {keys: []}}", "2:19 teams.t.keys: must not be empty"),
         ("teams: {t: {keys: sk-canary}}", "2:19 teams.t.keys: expected a list, found text"),
     ],

@@ -262,14 +262,14 @@ async def test_a_stream_that_outlives_the_drain_is_told_why_it_ends(tmp_path: Pa
 # Metrics ------------------------------------------------------------------------------------------------------------
 
 PROMISED: Mapping[str, tuple[str, set[str]]] = {
-    "dragoman_requests": ("counter", {"team", "surface", "model", "code", "stream"}),
-    "dragoman_request_duration_seconds": ("histogram", {"surface", "model"}),
+    "dragoman_requests": ("counter", {"team", "surface", "model", "code", "stream", "outcome"}),
+    "dragoman_request_duration_seconds": ("histogram", {"surface", "model", "deployment"}),
     "dragoman_overhead_seconds": ("histogram", {"surface"}),
     "dragoman_time_to_first_token_seconds": ("histogram", {"model", "deployment"}),
     "dragoman_tokens": ("counter", {"team", "model", "direction"}),
     "dragoman_inflight_requests": ("gauge", {"deployment"}),
     "dragoman_attempts": ("counter", {"deployment", "outcome"}),
-    "dragoman_stream_aborts": ("counter", {"side", "reason"}),
+    "dragoman_stream_aborts": ("counter", {"side", "reason", "model"}),
     "dragoman_config_reloads": ("counter", {"result"}),
     "dragoman_config_last_reload_successful": ("gauge", set()),
     "dragoman_config_info": ("gauge", {"digest"}),

@@ -98,7 +98,7 @@ async def gone_in_the_middle_of_a_stream(rig: Rig) -> None:
 
     rig.stream = True
     await gone_at_once(rig, (START, CONTENT, Hang()), content)
-    aborts = {"stream_aborts_total reason=disconnect side=client": 8.0}
+    aborts = {"stream_aborts_total model=both reason=disconnect side=client": 8.0}
     assert await rig.series("stream_aborts") == aborts
     for line in rig.lines()[:8]:
         assert (line["usage_estimated"], line["completion_tokens"]) == (True, 1)
@@ -177,7 +177,7 @@ async def stream_that_nobody_reads(rig: Rig) -> None:
             lines = await rig.logged()
     assert grown.bytes <= DEAF * MOST
     assert {(line["status"], line["outcome"]) for line in lines} == {(499, "client_gone")}
-    assert await rig.series("stream_aborts") == {"stream_aborts_total reason=disconnect side=client": DEAF}
+    assert await rig.series("stream_aborts") == {"stream_aborts_total model=one/m reason=disconnect side=client": DEAF}
     assert await rig.attempts(ONE, "cancelled") == len(rig.one.requests) == DEAF
     assert (await rig.series("deployment_state"))[f"deployment_state deployment={ONE}"] == 0
 

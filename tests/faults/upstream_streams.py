@@ -39,7 +39,7 @@ async def breaks(rig: Rig, rest: bytes, code: str, kind: str) -> None:
         *_, line = await rig.logged()
         assert (line["status"], line["outcome"], line["code"]) == (200, "truncated", code)
         assert line["usage_estimated"] is True
-        name = f"stream_aborts_total reason={kind} side=upstream"
+        name = f"stream_aborts_total model=one/m reason={kind} side=upstream"
         assert (await rig.series("stream_aborts"))[name] == before[1].get(name, 0) + 1
         assert len(rig.one.requests) == before[0] + 1
     assert rig.two.requests == []

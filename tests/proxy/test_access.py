@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from providers.unified import JsonValue, Operation, TextPrompt, UnifiedRequest
-from proxy.access import MAX_KEY, WrongKey, identify, permit_extras, presented_key
+from proxy.access import MAX_KEY, ExpiredKey, WrongKey, identify, permit_extras, presented_key, recognize
 from proxy.errors import GatewayError, conflicting_keys, invalid_key
-from proxy.snapshot import ANYONE, Team
+from proxy.snapshot import ANYONE, NO_KEY, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import Surface
 from tests.proxy.tables import digest_of, snapshot
@@ -24,7 +24,7 @@ models: {{mock/echo: {{}}}}
 teams:
   search: {{keys: ["{digest_of("key-one")}", "{digest_of("key-two")}"], models: ["*"]}}
   ads: {{keys: ["{digest_of("key-three")}"], models: ["*"]}}
-  brief: {{keys: [{{key: "{digest_of("key-four")}", not_after: 2026-12-31T00:00:00Z}}], models: ["*"]}}
+  brief: {{keys: [{{key: "{digest_of("key-four")}", name: ci, not_after: 2026-12-31T00:00:00Z}}], models: ["*"]}}
 """
 )
 MISSING = invalid_key().facts.message
@@ -88,7 +88,7 @@ def test_the_same_key_twice_is_one_key(given: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize(("key", "team"), [("key-one", "search"), ("key-two", "search"), ("key-three", "ads")])
 @pytest.mark.parametrize("header", ["authorization", "x_api_key", "api_key"])
 def test_a_key_is_its_team_s_in_every_header(key: str, team: str, header: str) -> None:
-    assert identify(TABLE, headers(**{header: key}), ORDER, NOW).name == team
+    assert identify(TABLE, headers(**{header: key}), ORDER, NOW).team.name == team
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,31 @@ def test_any_other_key_is_refused(key: str) -> None:
     assert key.strip() == "" or key not in facts.message
 
 
-def test_a_key_is_its_team_s_until_it_ends_and_then_like_any_other() -> None:
+def test_a_key_is_its_team_s_until_it_ends_and_then_told_so_and_no_guess() -> None:
     given = headers(authorization="Bearer key-four")
-    assert identify(TABLE, given, ORDER, END_OF_FOUR - 0.001).name == "brief"
-    with pytest.raises(WrongKey) as ended:
+    assert identify(TABLE, given, ORDER, END_OF_FOUR - 0.001).team.name == "brief"
+    with pytest.raises(ExpiredKey) as ended:
         identify(TABLE, given, ORDER, END_OF_FOUR)
-    with pytest.raises(WrongKey) as unknown:
-        identify(TABLE, headers(authorization="Bearer wrong"), ORDER, END_OF_FOUR)
-    assert ended.value.facts == unknown.value.facts
+    facts = ended.value.facts
+    assert (facts.status, facts.code, facts.headers) == (401, "invalid_api_key", {"x-should-retry": "false"})
+    assert facts.message == "This API key expired on 2026-12-31 00:00:00 UTC."
+    assert (ended.value.key.team.name, ended.value.key.name, ended.value.logged) == ("brief", "ci", "expired_api_key")
+    assert not isinstance(ended.value, WrongKey)
+
+
+@pytest.mark.parametrize(
+    ("key", "found"), [("key-one", ("search", "")), ("key-four", ("brief", "ci")), ("wrong", None), ("", None)]
+)
+def test_who_asks_in_vain_is_known_where_the_key_is(key: str, found: tuple[str, str] | None) -> None:
+    known = recognize(TABLE, headers(authorization=f"Bearer {key}"), ORDER, NOW)
+    assert (None if known is None else (known.team.name, known.name)) == found
+
+
+def test_who_asks_in_vain_is_nobody_with_two_keys_or_one_that_has_ended() -> None:
+    two = CIMultiDict([("X-Api-Key", "key-one"), ("X-Api-Key", "key-two")])
+    assert recognize(TABLE, two, ORDER, NOW) is None
+    assert recognize(TABLE, headers(authorization="Bearer key-four"), ORDER, END_OF_FOUR) is None
+    assert recognize(OPEN, headers(), ORDER, NOW) == NO_KEY
 
 
 def test_no_key_is_refused_where_there_are_teams() -> None:
@@ -137,7 +154,7 @@ def test_no_header_is_more_than_refused_and_none_is_repeated(given: list[tuple[s
 
 @pytest.mark.parametrize("given", [{}, {"authorization": "Bearer whatever"}])
 def test_without_teams_anybody_is_let_in(given: dict[str, str]) -> None:
-    assert identify(OPEN, headers(**given), ORDER, NOW) is ANYONE
+    assert identify(OPEN, headers(**given), ORDER, NOW).team is ANYONE
 
 
 REQUEST = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("a",)), {})

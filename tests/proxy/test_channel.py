@@ -19,6 +19,7 @@ class Pair:
     """A supervisor's end and what the worker's end is made of."""
 
     asker: Asker
+    told: list[bytes]
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
@@ -27,13 +28,14 @@ class Pair:
 async def pair(answers: Answers | None = None) -> AsyncIterator[Pair]:
     """Both ends, the supervisor's taking answers in, the worker's answering where it has answers."""
     here, there = socket.socketpair()
-    asker = Asker(*await asyncio.open_unix_connection(sock=here))
+    told: list[bytes] = []
+    asker = Asker(*await asyncio.open_unix_connection(sock=here), told.append)
     reader, writer = await asyncio.open_unix_connection(sock=there)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(asker.run())
         if answers is not None:
             group.create_task(answer(reader, writer, answers))
-        yield Pair(asker, reader, writer)
+        yield Pair(asker, told, reader, writer)
         writer.close()
         await running
 
@@ -88,11 +90,11 @@ async def test_who_waits_when_the_worker_ends_is_told_so() -> None:
     ends.asker.tell("stop")
 
 
-async def test_what_comes_unasked_is_kept_as_last_words() -> None:
+async def test_what_comes_unasked_is_passed_on_in_order() -> None:
     async with pair() as ends:
         send(ends.writer, 0, "counted", b"first")
         send(ends.writer, 0, "counted", b"last")
-    assert ends.asker.last_words == b"last"
+    assert ends.told == [b"first", b"last"]
 
 
 async def test_an_answer_to_what_was_only_told_is_nobodys() -> None:

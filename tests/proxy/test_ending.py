@@ -1,14 +1,18 @@
 """A drain loses nothing and ends; whoever asks twice does not want to wait."""
 
 import asyncio
+import json
 import socket
 from contextlib import AsyncExitStack
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from config.server import Server
 from proxy import ending as ending_module
-from proxy.ending import Ending, drain, end
+from proxy.ending import Ending, drain, drain_or_stop, end
+from proxy.reload import Source
 from tests.proxy.raw_client import connected, exchange, request
 from tests.proxy.rig import ask
 from tests.proxy.whole import MOCK, REST, START, port_of, table_before, up
@@ -144,3 +148,48 @@ async def test_at_its_limit_a_drain_tells_what_is_left(tmp_path: Path) -> None:
             assert b"The gateway is shutting down." in body
             answer = await whole.answer()
             assert (answer.status, answer.message) == (503, "The gateway is shutting down.")
+
+
+async def test_what_a_second_signal_cuts_is_the_gateway_s_doing_and_not_its_client_s(tmp_path: Path) -> None:
+    log = BytesIO()
+    ending = Ending()
+    ending.ask()
+    ending.ask()
+    async with FakeVendor() as vendor, up(table_before(vendor), tmp_path, log) as app, AsyncExitStack() as stack:
+        vendor.answer((START, Hang()), (Hang(),))
+        stream, whole, sending = [await stack.enter_async_context(connected(port_of(app.url))) for _ in range(3)]
+        await stream.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
+        await stream.head()
+        await whole.send(request("POST", "/v1/completions", ask("v/m")))
+        await sending.send(request("POST", "/v1/completions", ask("v/m"))[:-5])
+        await vendor.received(2)
+        while app.gateway.in_flight < 3:  # noqa: ASYNC110 - it tells no one
+            await asyncio.sleep(0.001)
+        await drain_or_stop(app, app_server(tmp_path), ending)
+        body, ended = await stream.chunks()
+        assert not ended
+        assert b"The gateway is shutting down." in body
+        assert (await whole.answer()).status == 503
+        aborts = [line for line in app.metrics.render().decode().splitlines() if line.startswith("dragoman_stream_ab")]
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    told = sorted((line["outcome"], line["status"], line.get("code")) for line in lines)
+    assert told == [("error", 503, "overloaded"), ("error", 503, "overloaded"), ("truncated", 200, "overloaded")]
+    assert aborts == ['dragoman_stream_aborts_total{model="v/m",reason="shutdown",side="gateway"} 1.0']
+
+
+async def test_who_leaves_while_the_gateway_ends_at_once_has_left(tmp_path: Path) -> None:
+    log = BytesIO()
+    async with FakeVendor() as vendor, up(table_before(vendor), tmp_path, log) as app:
+        vendor.answer((Hang(),))
+        async with connected(port_of(app.url)) as client:
+            await client.send(request("POST", "/v1/completions", ask("v/m")))
+            await vendor.received(1)
+        await app.gateway.idle.wait()
+        await app.public.shutdown(ending_module.AT_ONCE)
+    (line,) = log.getvalue().splitlines()
+    assert json.loads(line)["outcome"] == "client_gone"
+
+
+def app_server(folder: Path) -> Server:
+    """The settings of the table in that folder."""
+    return Source(folder / "t.yaml", {}).load().loaded.config.server

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.families import OWN, Family, lasting, merged
+from proxy.families import OWN, Family, Kept, lasting, merged, of_worker
 from proxy.metrics import Metrics, exposition
 from proxy.worker import FAMILIES
 from tests.proxy.test_metrics import finished
@@ -51,6 +51,64 @@ def test_only_counts_outlive_their_process() -> None:
     assert lasting([counter(1), gauge("dragoman_inflight_requests", 4)]) == [counter(1)]
 
 
+def test_the_figures_of_one_process_are_not_kept_and_say_which_worker_s_they_are() -> None:
+    cpu = Family("process_cpu_seconds", "counter", "CPU.", ((("process_cpu_seconds_total", ()), 3.0),))
+    assert lasting([cpu]) == []
+    (own, requests) = of_worker(2, [cpu, counter(1, team="a")])
+    assert own.samples == ((("process_cpu_seconds_total", (("worker", "2"),)), 3.0),)
+    assert requests == counter(1, team="a")
+    (found,) = merged([cpu], [of_worker(1, [cpu]), of_worker(2, [cpu])])
+    assert len(found.samples) == 3
+
+
+def test_of_counts_the_larger_one_is_the_later_one_whatever_order_they_come_in() -> None:
+    kept = Kept()
+    for value in (2, 5, 4):
+        kept.take([counter(value, team="a")])
+    kept.take([counter(1, team="b")])
+    (found,) = kept.families()
+    name = "dragoman_requests_total"
+    assert dict(found.samples) == {(name, (("team", "a"),)): 5, (name, (("team", "b"),)): 1}
+
+
+def test_what_was_measured_is_as_it_was_said_last() -> None:
+    kept = Kept()
+    kept.take([gauge("dragoman_deployment_state", 2, deployment="a"), counter(1)])
+    kept.take([gauge("dragoman_deployment_state", 0, deployment="b")])
+    assert kept.families() == [gauge("dragoman_deployment_state", 0, deployment="b"), counter(1)]
+
+
+def test_changes_are_what_the_whole_says_of_the_series_that_were_touched() -> None:
+    metrics, kept = Metrics(), Kept()
+    metrics.observe(finished())
+    kept.take(metrics.changes(metrics.touched()))
+    metrics.observe(finished(team="other"))
+    metrics.abort("client", "disconnect", "vendor/model")
+    changes = metrics.changes(metrics.touched())
+    (requests,) = (family for family in changes if family.name == "dragoman_requests")
+    assert [dict(labels)["team"] for (_, labels), _ in requests.samples] == ["other"]
+    kept.take(FAMILIES.validate_json(FAMILIES.dump_json(changes)))
+    whole = {family.name: dict(family.samples) for family in metrics.families()}
+    assert {family.name for family in kept.families()} > {"dragoman_request_duration_seconds", "dragoman_tokens"}
+    for family in kept.families():
+        assert dict(family.samples) == whole[family.name]
+    assert metrics.changes(metrics.touched()) == []
+
+
+def test_what_counts_as_other_changes_as_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.metrics.MAX_LABEL_SETS", 3)
+    metrics = Metrics()
+    for number in range(20):
+        metrics.abort("client", "disconnect", f"v/m{number}")
+    (aborts,) = metrics.changes(metrics.touched())
+    assert {dict(labels)["model"]: value for (_, labels), value in aborts.samples} == {
+        "v/m0": 1,
+        "v/m1": 1,
+        "v/m2": 1,
+        "other": 17,
+    }
+
+
 def test_families_say_what_the_exposition_says() -> None:
     metrics = Metrics()
     metrics.config("0123456789abcdef")
@@ -58,7 +116,9 @@ def test_families_say_what_the_exposition_says() -> None:
         metrics.observe(finished(status=status))
     metrics.inflight("v/m/d", 1)
     travelled = FAMILIES.validate_json(FAMILIES.dump_json(metrics.families()))
-    assert exposition(travelled) == metrics.render()
+    shown, said = (set(text.splitlines()) for text in (metrics.render(), exposition(travelled)))
+    # What the process itself takes goes on while it is asked.
+    assert {line for line in shown ^ said if not line.startswith(b"process_")} == set()
 
 
 def test_histograms_of_several_processes_are_one_histogram() -> None:

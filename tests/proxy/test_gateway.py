@@ -289,14 +289,26 @@ async def test_slashes_too_many_do_not_matter(served: Rig, path: str) -> None:
     assert (await served.post(path, ask())).status == 200
 
 
+async def test_being_told_to_wait_by_every_vendor_is_no_error_of_the_client_s(served: Rig) -> None:
+    served.vendor.default = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "30")])
+    for _ in range(2):
+        assert (await served.post("/v1/completions", ask())).status == 429
+    told, refused = await served.finished(2)
+    # The second was not sent.
+    assert (len(told.attempts), len(refused.attempts), len(served.vendor.requests)) == (1, 0, 1)
+    assert (told.outcome, refused.outcome) == ("upstream_error", "upstream_error")
+
+
 # What is told of a request -------------------------------------------------------------------------------------------
 
 
 async def test_a_record_tells_who_asked_what_and_who_answered(served: Rig) -> None:
-    await served.post("/v1/completions", ask("local/some/model"))
+    answer = await served.post("/v1/completions", ask("local/some/model"))
+    assert answer.headers["x-dragoman-deployment"] == "local/some/model/default"
     (record,) = await served.finished(1)
     assert (record.team, record.surface, record.path) == ("search", "openai", "/v1/completions")
     assert (record.asked, record.model, record.deployment) == ("local/some/model", "local/*", "local/*/default")
+    assert record.answered_by == "local/some/model/default"
     assert (record.status, record.outcome, record.stream, record.client) == (200, "ok", False, "127.0.0.1")
     assert record.usage is not None
     assert record.usage.total_tokens == 8
@@ -318,10 +330,10 @@ async def test_no_name_of_a_client_becomes_a_label(served: Rig) -> None:
     text = served.metrics.render().decode()
     assert "made" not in text
     assert served.series("requests_total") == {
-        "requests_total code=200 model=local/* stream=false surface=openai team=search": 1,
-        "requests_total code=404 model=other stream=false surface=openai team=search": 1,
-        "requests_total code=200 model=fast stream=false surface=openai team=search": 1,
-        "requests_total code=404 model=other stream=false surface=openai team=unknown": 1,
+        "requests_total code=200 model=local/* outcome=ok stream=false surface=openai team=search": 1,
+        "requests_total code=404 model=other outcome=client_error stream=false surface=openai team=search": 1,
+        "requests_total code=200 model=fast outcome=ok stream=false surface=openai team=search": 1,
+        "requests_total code=404 model=other outcome=client_error stream=false surface=openai team=unknown": 1,
     }
 
 
@@ -350,6 +362,7 @@ async def test_no_line_of_the_log_holds_a_prompt_or_a_key(
 
 
 OUTCOMES = {400: "client_error", 401: "denied", 403: "denied", 413: "client_error", 500: "error", 502: "upstream_error"}
+OUTCOMES |= {429: "upstream_error"}
 
 
 @pytest.mark.parametrize(("status", "outcome"), OUTCOMES.items())

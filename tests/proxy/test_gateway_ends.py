@@ -94,7 +94,7 @@ async def test_a_stream_under_way_at_the_drain_s_end_looks_broken(served: Rig) -
     assert b"[DONE]" not in body
     (record,) = await served.finished(1)
     assert (record.outcome, record.code) == ("truncated", "overloaded")
-    assert served.series("stream_aborts_total") == {"stream_aborts_total reason=shutdown side=gateway": 1}
+    assert served.series("stream_aborts_total") == {"stream_aborts_total model=v/m reason=shutdown side=gateway": 1}
     await served.vendor.requests[0].gone.wait()
 
 

@@ -6,7 +6,8 @@ import pytest
 import pytest_asyncio
 
 from tests.proxy.raw_client import exchange, request
-from tests.proxy.rig import AUTH, CLIENT_KEY, Rig, ask, rig
+from tests.proxy.rig import AUTH, CLIENT_KEY, TABLE, Rig, ask, rig
+from tests.proxy.tables import digest_of
 from tests.support.openai_wire import completion
 from tests.support.wire import json_answer
 
@@ -31,6 +32,52 @@ async def test_who_goes_on_with_wrong_keys_is_told_to_wait_and_a_good_key_still_
     assert (await served.get("/v1/models")).status == 200
     assert (await served.post("/v1/completions", ask())).status == 200
     assert not [record for record in served.records if record.team == "unknown" and record.status == 200]
+
+
+async def test_who_is_told_to_wait_for_wrong_keys_is_denied(served: Rig) -> None:
+    for _ in range(25):
+        await served.get("/v1/models", WRONG)
+    assert {(record.status, record.outcome) for record in served.records} == {(401, "denied"), (429, "denied")}
+
+
+NAMED = TABLE.replace(
+    f'"{digest_of(CLIENT_KEY)}"', f'{{key: "{digest_of(CLIENT_KEY)}", name: ci, not_after: 2026-12-31}}'
+)
+ENDS = 1_798_761_600.0
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", ["/v1/nowhere", "/v1/completions/x", "/"])
+async def test_a_path_that_does_not_exist_is_told_of_the_team_that_asks_for_it(path: str, method: str) -> None:
+    async with rig(NAMED) as made:
+        for headers in (AUTH, WRONG, {}):
+            answer = await exchange(made.port, request(method, path, None, headers))
+            assert (answer.status, answer.code) == (404, "not_found")
+        told = [(record.team, record.key) for record in await made.finished(3)]
+        assert told == [("search", "ci"), ("unknown", ""), ("unknown", "")]
+        counted = made.series("requests_total")
+        assert sum(value for name, value in counted.items() if name.endswith("team=search")) == 1
+
+
+async def test_so_is_a_method_that_a_path_does_not_have(served: Rig) -> None:
+    assert (await served.get("/v1/completions")).status == 405
+    assert [record.team for record in await served.finished(1)] == ["search"]
+
+
+async def test_a_key_is_named_in_the_log_and_one_that_has_ended_is_told_so_and_is_no_guess() -> None:
+    now = [ENDS - 1]
+    async with rig(NAMED, wall=lambda: now[0]) as made:
+        assert (await made.get("/v1/models")).status == 200
+        now[0] = ENDS
+        ended = [await made.get("/v1/models") for _ in range(25)]
+        wrong = await made.get("/v1/models", WRONG)
+        first, second, *_, last = await made.finished(27)
+        assert {(answer.status, answer.code) for answer in ended} == {(401, "invalid_api_key")}
+        assert {answer.message for answer in ended} == {"This API key expired on 2027-01-01 00:00:00 UTC."}
+        assert (wrong.status, "expired" in wrong.message) == (401, False)
+    assert (first.team, first.key, first.outcome) == ("search", "ci", "ok")
+    assert (second.team, second.key, second.outcome, second.code) == ("search", "ci", "denied", "expired_api_key")
+    assert (last.team, last.key, last.code) == ("unknown", "", "invalid_api_key")
 
 
 async def test_no_key_is_no_guess(served: Rig) -> None:

@@ -286,7 +286,7 @@ async def test_a_client_that_leaves_in_the_middle_of_a_stream_cancels_the_vendor
         await served.vendor.requests[0].gone.wait()
     (record,) = await served.finished(1)
     assert record.outcome == "client_gone"
-    assert served.series("stream_aborts_total") == {"stream_aborts_total reason=disconnect side=client": 1}
+    assert served.series("stream_aborts_total") == {"stream_aborts_total model=v/m reason=disconnect side=client": 1}
 
 
 async def test_a_client_that_leaves_while_the_vendor_talks_cancels_it(served: Rig) -> None:
@@ -297,7 +297,7 @@ async def test_a_client_that_leaves_while_the_vendor_talks_cancels_it(served: Ri
         await served.vendor.requests[0].gone.wait()
     (record,) = await served.finished(1)
     assert record.outcome == "client_gone"
-    assert served.series("stream_aborts_total") == {"stream_aborts_total reason=disconnect side=client": 1}
+    assert served.series("stream_aborts_total") == {"stream_aborts_total model=v/m reason=disconnect side=client": 1}
 
 
 @asynccontextmanager
@@ -321,7 +321,9 @@ async def test_a_client_that_reads_nothing_is_given_up_and_cancels_the_vendor(
         await served.vendor.requests[0].gone.wait()
         (record,) = await served.finished(1)
     assert (record.status, record.outcome, record.attempts[0].outcome) == (499, "client_gone", "cancelled")
-    assert served.series("stream_aborts_total") == {"stream_aborts_total reason=disconnect side=client": 1}
+    assert served.series("stream_aborts_total") == {
+        "stream_aborts_total model=v/hasty reason=disconnect side=client": 1
+    }
 
 
 async def test_a_client_that_reads_slowly_is_waited_for_and_holds_the_vendor_back(served: Rig) -> None:

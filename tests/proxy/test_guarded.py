@@ -161,8 +161,8 @@ async def test_refusals_are_counted_once_by_reason_surface_and_code(full: Rig) -
         "shed_total reason=memory": 6.0
     }
     assert full.series("requests_total") == {
-        "requests_total code=503 model=other stream=false surface=openai team=unknown": 4.0,
-        "requests_total code=503 model=other stream=false surface=scale team=unknown": 2.0,
+        "requests_total code=503 model=other outcome=shed stream=false surface=openai team=unknown": 4.0,
+        "requests_total code=503 model=other outcome=shed stream=false surface=scale team=unknown": 2.0,
     }
 
 

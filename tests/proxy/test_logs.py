@@ -93,6 +93,43 @@ def test_a_failure_names_its_code_and_the_attempts_that_failed() -> None:
     ]
 
 
+def test_an_attempt_says_why_there_was_no_connection() -> None:
+    record = finished()
+    record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "connect", None, "Refused (h:1).", cause="refused"))
+    told = {"deployment": "a/m/eu", "outcome": "connect", "status": None, "message": "Refused (h:1)."}
+    assert fields(record)["attempts"] == [{**told, "cause": "refused"}]
+
+
+def test_under_a_row_for_any_model_the_log_says_which_one_it_was() -> None:
+    record = finished("local/some/model")
+    record.attempts = [
+        Attempt("local/*/eu", 10.0, 10.1, "server", 500, "No.", name="local/some/model/eu"),
+        Attempt("local/*/us", 10.1, 11.4, name="local/some/model/us"),
+    ]
+    line = json.loads(request_line(record))
+    assert line["deployment"] == "local/some/model/us"
+    assert [failed["deployment"] for failed in line["attempts"]] == ["local/some/model/eu"]
+    assert " -> local/some/model/us ok " in request_text(record).decode()
+
+
+def test_a_name_that_a_client_made_up_cannot_break_a_line() -> None:
+    record = finished("local/" + "\U0001f600" * 250)
+    record.attempts = [Attempt("local/*/eu", 10.0, 11.0, name=f"{record.asked}/eu")]
+    line = request_line(record)
+    assert len(line) <= MAX_LINE
+    assert json.loads(line)["deployment"] == "local/*/eu"
+    record.attempts[0].name = "local/a\nb\x1b[0m\u2028/eu"
+    assert request_line(record).isascii()
+    assert request_text(record).decode().isprintable()
+
+
+def test_a_key_that_has_a_name_is_named() -> None:
+    record = finished()
+    assert "key" not in fields(record)
+    record.key = "ci"
+    assert fields(record)["key"] == "ci"
+
+
 def test_a_line_says_what_became_of_the_fields_and_that_a_usage_is_a_guess() -> None:
     record = finished()
     record.emulated, record.dropped, record.usage = ("n", "usage"), ("seed",), Usage(6, 2, estimated=True)

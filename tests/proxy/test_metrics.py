@@ -1,6 +1,10 @@
 """What a scrape shows, read back as Prometheus reads it."""
 
+import re
+import resource
+import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -8,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from providers.completion import Usage
 from providers.price import Price
 from proxy.admission import Reason
+from proxy.families import of_worker
 from proxy.metrics import DURATION_BUCKETS, Metrics
 from proxy.record import Attempt, Outcome, RequestRecord
 from proxy.version import VERSION
@@ -55,23 +60,49 @@ def series(metrics: Metrics) -> Mapping[str, float]:
     }
 
 
-def test_every_family_has_its_name_type_and_help() -> None:
+def everything() -> Metrics:
+    """All instruments with a value."""
     metrics = Metrics()
     record = finished()
     record.price = Price(1, 2)
     metrics.observe(record)
     metrics.inflight("vendor/model/eu", 1)
-    metrics.abort("client", "disconnect")
+    metrics.abort("client", "disconnect", "vendor/model")
     metrics.shed(Reason.MEMORY)
     metrics.fallback("vendor/model", "server")
     metrics.retry_denied("vendor/model")
     metrics.watch(lambda: [("vendor/model/eu", 2)])
     metrics.reloaded("0" * 64)
-    families = {family.name: family for family in text_string_to_metric_families(metrics.render().decode())}
+    return metrics
+
+
+def test_every_family_has_its_name_type_and_help() -> None:
+    metrics = everything()
+    shown = text_string_to_metric_families(metrics.render().decode())
+    families = {family.name: family for family in shown if not family.name.startswith("process_")}
     kinds = {name.removeprefix("dragoman_"): family.type for name, family in families.items()}
     expected = {**dict.fromkeys(COUNTERS, "counter"), **dict.fromkeys(HISTOGRAMS, "histogram")}
     assert kinds == {**expected, **dict.fromkeys(GAUGES, "gauge")}
     assert all(name.startswith("dragoman_") and family.documentation for name, family in families.items())
+
+
+README = Path(__file__).resolve().parents[2] / "deploy" / "README.md"
+ROW = re.compile(r"^\| (`(?:dragoman|process)_.*) \| (counter|gauge|histogram) \| (.*)\|$", re.MULTILINE)
+
+
+def test_what_operators_are_told_there_is_to_see_is_there() -> None:
+    shown = {
+        (sample.removesuffix("_count"), family.kind, frozenset(name for name, _ in labels) - {"le"})
+        for family in of_worker(1, everything().families())
+        for (sample, labels), _ in family.samples
+    }
+    told = {
+        (name, kind, frozenset(re.findall("`(.*?)`", labels)))
+        for names, kind, labels in ROW.findall(README.read_text(encoding="utf-8"))
+        for name in re.findall("`(.*?)`", names)
+    }
+    assert len(told) >= 24
+    assert told - shown == set()
 
 
 def test_no_series_says_when_it_was_created() -> None:
@@ -86,9 +117,9 @@ def test_a_request_is_counted_by_names_of_the_table() -> None:
     metrics.observe(finished())
     metrics.observe(finished(status=504, outcome="timeout"))
     found = series(metrics)
-    labels = "model=vendor/model,stream=true,surface=scale,team=search"
-    assert found[f"dragoman_requests_total{{code=200,{labels}}}"] == 2
-    assert found[f"dragoman_requests_total{{code=504,{labels}}}"] == 1
+    labels = "stream=true,surface=scale,team=search"
+    assert found[f"dragoman_requests_total{{code=200,model=vendor/model,outcome=ok,{labels}}}"] == 2
+    assert found[f"dragoman_requests_total{{code=504,model=vendor/model,outcome=timeout,{labels}}}"] == 1
     assert found["dragoman_attempts_total{deployment=vendor/model/eu,outcome=ok}"] == 3
     assert "made up" not in metrics.render().decode()
 
@@ -99,7 +130,10 @@ def test_refusals_at_the_door_are_counted_together() -> None:
     metrics.shed_at_the_door("scale", Reason.QUEUE, 7)
     found = series(metrics)
     assert found["dragoman_shed_total{reason=queue}"] == 307
-    assert found["dragoman_requests_total{code=503,model=other,stream=false,surface=scale,team=unknown}"] == 307
+    assert (
+        found["dragoman_requests_total{code=503,model=other,outcome=shed,stream=false,surface=scale,team=unknown}"]
+        == 307
+    )
 
 
 def test_tokens_are_counted_by_direction() -> None:
@@ -125,7 +159,10 @@ def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:
     metrics = Metrics()
     metrics.observe(finished())
     found = series(metrics)
-    assert found["dragoman_request_duration_seconds_sum{model=vendor/model,surface=scale}"] == 5.0
+    assert (
+        found["dragoman_request_duration_seconds_sum{deployment=vendor/model/eu,model=vendor/model,surface=scale}"]
+        == 5.0
+    )
     assert found["dragoman_overhead_seconds_sum{surface=scale}"] == 1.0
     assert found["dragoman_time_to_first_token_seconds_sum{deployment=vendor/model/eu,model=vendor/model}"] == 2.0
 
@@ -149,7 +186,12 @@ def test_a_request_that_got_nowhere_counts_without_attempt_tokens_or_first_token
     metrics = Metrics()
     metrics.observe(RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.1))
     found = series(metrics)
-    assert found["dragoman_requests_total{code=404,model=other,stream=false,surface=openai,team=unknown}"] == 1
+    assert (
+        found[
+            "dragoman_requests_total{code=404,model=other,outcome=client_error,stream=false,surface=openai,team=unknown}"
+        ]
+        == 1
+    )
     assert not [name for name in found if name.startswith(("dragoman_tokens", "dragoman_att", "dragoman_time_to"))]
 
 
@@ -162,8 +204,8 @@ def test_what_is_in_flight_goes_up_and_down() -> None:
 
 def test_aborts_are_counted_by_side_and_reason() -> None:
     metrics = Metrics()
-    metrics.abort("upstream", "truncated")
-    assert series(metrics)["dragoman_stream_aborts_total{reason=truncated,side=upstream}"] == 1
+    metrics.abort("upstream", "truncated", "v/m")
+    assert series(metrics)["dragoman_stream_aborts_total{model=v/m,reason=truncated,side=upstream}"] == 1
 
 
 def test_a_shed_request_is_counted_with_its_reason_and_does_not_count_as_quick() -> None:
@@ -172,7 +214,7 @@ def test_a_shed_request_is_counted_with_its_reason_and_does_not_count_as_quick()
     metrics.observe(shed)
     metrics.shed(Reason.LOOP_LAG)
     shown = series(metrics)
-    name = "dragoman_requests_total{code=503,model=other,stream=false,surface=scale,team=unknown}"
+    name = "dragoman_requests_total{code=503,model=other,outcome=shed,stream=false,surface=scale,team=unknown}"
     assert shown[name] == 1
     assert shown["dragoman_shed_total{reason=loop_lag}"] == 1
     assert not any("seconds_count" in name for name in shown)
@@ -229,7 +271,7 @@ def test_past_the_limit_new_label_values_are_counted_as_other(monkeypatch: pytes
     found = series(metrics)
     requests = {name: value for name, value in found.items() if name.startswith("dragoman_requests_total")}
     assert sum(requests.values()) == 200
-    other = "dragoman_requests_total{code=other,model=other,stream=other,surface=other,team=other}"
+    other = "dragoman_requests_total{code=other,model=other,outcome=other,stream=other,surface=other,team=other}"
     assert 150 < requests[other] < 200
     overflows = {name: value for name, value in found.items() if name.startswith("dragoman_label_overflows_total")}
     assert overflows["dragoman_label_overflows_total{metric=dragoman_requests}"] == requests[other]
@@ -237,7 +279,7 @@ def test_past_the_limit_new_label_values_are_counted_as_other(monkeypatch: pytes
         metrics.observe(renamed(number))
     assert series(metrics).keys() == found.keys()
     metrics.observe(renamed(0))
-    name = "dragoman_requests_total{code=200,model=vendor/m0,stream=true,surface=scale,team=team0}"
+    name = "dragoman_requests_total{code=200,model=vendor/m0,outcome=ok,stream=true,surface=scale,team=team0}"
     assert series(metrics)[name] == found[name] + 1
     assert {value for name, value in found.items() if name.startswith("dragoman_inflight")} == {0}
 
@@ -279,3 +321,30 @@ def test_what_processes_share_is_shown_where_they_share_as_it_is_when_it_is_show
     assert b"dragoman_shared_state_up 1.0" in metrics.render()
     up[0] = False
     assert b"dragoman_shared_state_up 0.0" in metrics.render()
+
+
+def test_a_stream_that_broke_is_told_from_one_that_did_not_though_both_began_with_200() -> None:
+    metrics = Metrics()
+    for outcome in ("ok", "truncated"):
+        metrics.observe(finished(outcome=outcome))
+    found = {name: value for name, value in series(metrics).items() if name.startswith("dragoman_requests_total")}
+    assert [name.partition("outcome=")[2].partition(",")[0] for name in found] == ["ok", "truncated"]
+    assert set(found.values()) == {1}
+
+
+def test_how_long_answers_take_is_told_by_deployment_and_by_none_where_none_was_asked() -> None:
+    metrics = Metrics()
+    metrics.observe(finished())
+    metrics.observe(RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.5))
+    found = series(metrics)
+    assert found["dragoman_request_duration_seconds_count{deployment=vendor/model/eu,model=vendor/model,surface=scale}"]
+    assert found["dragoman_request_duration_seconds_sum{deployment=none,model=other,surface=openai}"] == 0.5
+
+
+def test_what_the_process_takes_is_shown_under_the_names_that_everybody_uses() -> None:
+    found = series(Metrics())
+    assert found["process_resident_memory_bytes{}"] > 2**20
+    assert found["process_open_fds{}"] > 0
+    assert found["process_cpu_seconds_total{}"] > 0
+    assert 0 < found["process_start_time_seconds{}"] <= time.time() + 1
+    assert found["process_max_fds{}"] == resource.getrlimit(resource.RLIMIT_NOFILE)[0]

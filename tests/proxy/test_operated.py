@@ -1,5 +1,6 @@
 """What an operator learns of one process and of several."""
 
+from proxy.last_failures import Noted
 from proxy.operated import Moment, facts_of, together
 from proxy.reload import Source
 
@@ -10,12 +11,20 @@ def test_several_are_ready_as_soon_as_one_is_and_have_the_sum_of_what_each_has()
     assert together([one, other]) == Moment(True, 5, 5, {"v/m/a": 1.5, "v/m/b": 3.0, "v/m/c": 9.0})
 
 
+def test_of_several_that_failed_at_a_deployment_the_last_one_tells() -> None:
+    moments = [Moment(True, 0, 0, {}, last_failures={"a": Noted("a", when, "timeout")}) for when in (1.0, 3.0, 2.0)]
+    assert together(moments).last_failures == {"a": Noted("a", 3.0, "timeout")}
+
+
 def test_none_at_all_are_not_ready() -> None:
     assert together([]) == Moment(False, 0, 0, {})
 
 
 def test_who_is_left_alone_is_told_by_name_with_the_time() -> None:
     snapshot = Source(None, {}).load().snapshot
-    facts = facts_of(snapshot, Moment(True, 1, 0, {"v/m/b": 2.04, "v/m/a": 10}))
+    failures = {"v/m/a": Noted("v/m/a", 1_790_000_000.25, "connect: The upstream refused the connection (h:1).")}
+    facts = facts_of(snapshot, Moment(True, 1, 0, {"v/m/b": 2.04, "v/m/a": 10}, last_failures=failures))
+    refused = "2026-09-21T14:13:20.250Z v/m/a: connect: The upstream refused the connection (h:1)."
+    assert facts["last_failures"] == [refused]
     assert facts["left_alone"] == ["v/m/a, 10.0 s", "v/m/b, 2.0 s"]
     assert (facts["table"], facts["ready"], facts["in_flight"]) == (snapshot.digest, True, 1)

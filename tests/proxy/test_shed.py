@@ -73,7 +73,7 @@ async def test_a_refusal_is_told_once_and_counted_with_its_reason(full: Rig) -> 
     }
     assert sheds(full) == {"memory": 1.0}
     assert list(full.series("requests_total")) == [
-        "requests_total code=503 model=other stream=false surface=scale team=unknown"
+        "requests_total code=503 model=other outcome=shed stream=false surface=scale team=unknown"
     ]
     assert full.series("request_duration") == {}
 

@@ -70,6 +70,12 @@ def test_a_key_ends_when_the_table_says() -> None:
     assert [key.ends for key in table.keys.values()] == [1_798_675_200.0, math.inf]
 
 
+def test_a_key_has_the_name_that_the_table_gives_it() -> None:
+    keys = f'[{{key: "{digest_of("one")}", name: ci}}, "{digest_of("two")}"]'
+    table = snapshot(f"vendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams: {{search: {{keys: {keys}}}}}")
+    assert [key.name for key in table.keys.values()] == ["ci", ""]
+
+
 def test_a_team_has_its_own_word_on_what_its_requests_may_hold() -> None:
     strict = TABLE.teams["strict"]
     assert (strict.on_unsupported, strict.context_behavior) == ("error", "truncate")

@@ -166,6 +166,7 @@ async def test_a_second_signal_ends_every_worker_at_once(tmp_path: Path) -> None
             assert not (await client.chunks())[1]
         gateway.exit_code = await asyncio.to_thread(gateway.process.wait, 10)
         assert gateway.exit_code == 0
+        assert [line["outcome"] for line in gateway.log()] == ["truncated"] * 4
 
 
 async def test_workers_do_not_outlive_a_supervisor_that_was_killed(tmp_path: Path) -> None:

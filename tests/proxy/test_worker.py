@@ -20,7 +20,7 @@ from proxy.child_process import ROOT, program
 from proxy.operated import Moment
 from proxy.pulse import shared_file
 from proxy.reload import Source
-from proxy.worker import COPIES, FAMILIES, MOMENT, ORDERS, Orders
+from proxy.worker import COPIES, FAMILIES, MOMENT, ORDERS, TELL_EVERY, Orders
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.rig import ask
 from tests.proxy.whole import MOCK, REST, START, table_before
@@ -39,10 +39,11 @@ def copies(text: str, path: Path) -> Copies:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A worker that has its orders."""
+    """A worker that has its orders; `told` is what it has said unasked."""
 
     process: Process
     asker: Asker
+    told: list[bytes]
     port: int
     failure: str
 
@@ -55,8 +56,8 @@ class Started:
         return (await exchange(self.port, request("GET", "/v1/models"))).body
 
     async def counted(self) -> dict[str, float]:
-        """The last words' requests, by status."""
-        families = FAMILIES.validate_json(self.asker.last_words)
+        """The requests of what it last said unasked, by status."""
+        families = FAMILIES.validate_json(self.told[-1])
         (requests,) = (family for family in families if family.name == "dragoman_requests")
         return {dict(labels)["code"]: value for (_, labels), value in requests.samples}
 
@@ -83,12 +84,13 @@ async def started(text: str, folder: Path, port: int = 0) -> AsyncIterator[Start
     orders = Orders(path, False, "127.0.0.1", place, 1, copies(text, path))
     path.unlink()
     process, here = await begun()
-    asker = Asker(*await asyncio.open_unix_connection(sock=here))
+    told: list[bytes] = []
+    asker = Asker(*await asyncio.open_unix_connection(sock=here), told.append)
     try:
         async with asyncio.TaskGroup() as group:
             running = group.create_task(asker.run())
             failure = await asker.ask("begin", 30.0, ORDERS.dump_json(orders))
-            yield Started(process, asker, place, failure.decode())
+            yield Started(process, asker, told, place, failure.decode())
             if process.returncode is None:
                 asker.tell("stop")
             await running
@@ -151,6 +153,22 @@ async def test_it_drains_when_its_supervisor_is_gone(tmp_path: Path) -> None:
         assert await asyncio.wait_for(worker.process.wait(), 30.0) == 0
 
 
+async def test_it_says_unasked_what_it_has_counted_and_nothing_where_it_counted_nothing(tmp_path: Path) -> None:
+    async with started(MOCK, tmp_path) as worker:
+        for count in (1, 2):
+            assert (await worker.post()).status == 200
+            while not worker.told or await worker.counted() != {"200": count}:  # noqa: ASYNC110 - it speaks to nobody else
+                await asyncio.sleep(0.01)
+        # Of what has not changed since it says no more.
+        assert {family.name for family in FAMILIES.validate_json(worker.told[-1])} < {
+            family.name for family in FAMILIES.validate_json(await worker.asker.ask("families", 5.0))
+        }
+        said = len(worker.told)
+        await asyncio.sleep(2 * TELL_EVERY)
+        assert len(worker.told) == said
+    assert TELL_EVERY < 1
+
+
 async def test_a_hangup_of_the_whole_group_does_not_end_it(tmp_path: Path) -> None:
     async with started(MOCK, tmp_path) as worker:
         os.kill(worker.process.pid, signal.SIGHUP)
@@ -165,7 +183,8 @@ async def test_it_says_when_it_cannot_listen(tmp_path: Path) -> None:
         path = tmp_path / "t.yaml"
         orders = Orders(path, False, "127.0.0.1", taken.getsockname()[1], 1, copies(MOCK, path))
         process, here = await begun()
-        asker = Asker(*await asyncio.open_unix_connection(sock=here))
+        told: list[bytes] = []
+        asker = Asker(*await asyncio.open_unix_connection(sock=here), told.append)
         async with asyncio.TaskGroup() as group:
             group.create_task(asker.run())
             failure = await asker.ask("begin", 30.0, ORDERS.dump_json(orders))

@@ -17,7 +17,7 @@ from proxy import workers as workers_module
 from proxy.metrics import Supervised
 from proxy.reload import Source, Table
 from proxy.worker import Orders
-from proxy.workers import LONGEST_PAUSE, Workers, pause
+from proxy.workers import LONGEST_PAUSE, Worker, Workers, pause
 from tests.proxy.raw_client import exchange, request
 from tests.proxy.whole import MOCK
 
@@ -174,6 +174,30 @@ async def test_what_a_dead_one_had_counted_still_counts_and_one_that_is_silent_c
         assert await served() == 10
         assert [worker.number for worker, _ in await rig.workers.moments()] == [1]
         os.kill(rig.pids()[2], signal.SIGCONT)
+
+
+async def test_what_a_killed_one_had_counted_is_known_though_nobody_asked(tmp_path: Path) -> None:
+    def known(worker: Worker) -> float:
+        return sum(
+            value
+            for family in worker.kept.families()
+            if family.name == "dragoman_requests"
+            for _, value in family.samples
+        )
+
+    async with kept(tmp_path, 1) as rig:
+        await rig.asked(7)
+        (victim,) = rig.workers._alive.values()
+        await rig.until(lambda: known(victim) == 7)
+        os.kill(victim.process.pid, signal.SIGKILL)
+        await rig.until(lambda: rig.told.restarts == 1 and rig.told.serving[-1] == 1)
+        await rig.asked(2)
+        found = [family for each in await rig.workers.families() for family in each]
+        requests = [family for family in found if family.name == "dragoman_requests"]
+        assert sum(value for family in requests for _, value in family.samples) == 9
+        # What was measured of the dead process is gone, and of each that lives its number tells which one it is.
+        sizes = [family.samples for family in found if family.name == "process_resident_memory_bytes"]
+        assert [[labels for (_, labels), _ in samples] for samples in sizes] == [[(("worker", "1"),)]]
 
 
 async def test_after_a_drain_none_follows(tmp_path: Path) -> None:

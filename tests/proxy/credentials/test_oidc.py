@@ -37,7 +37,6 @@ async def reason(work: Callable[[], Awaitable[Fetched]]) -> str:
     with pytest.raises(Unobtainable) as caught:
         await work()
     assert "canary" not in repr(caught.value)
-    assert "127.0.0.1" not in caught.value.reason
     return caught.value.reason
 
 
@@ -152,18 +151,17 @@ async def test_what_goes_wrong_is_told_in_our_own_words(
 
 async def test_an_endpoint_that_cannot_be_reached(transport: HttpTransport) -> None:
     source = replace(SOURCE, token_url="http://127.0.0.1:1/token")
-    assert (
-        await reason(OidcFetch(source, TARGET, transport)) == "the token endpoint: The upstream could not be reached."
-    )
+    expected = "the token endpoint: The upstream refused the connection (127.0.0.1:1)."
+    assert await reason(OidcFetch(source, TARGET, transport)) == expected
 
 
 async def test_an_endpoint_in_the_own_network_is_not_called_without_the_operator_s_word(
     vendor: FakeVendor, transport: HttpTransport
 ) -> None:
     source = replace(SOURCE, token_url=f"http://localhost:{vendor.port}/token", allow_private=False)
-    assert (
-        await reason(OidcFetch(source, TARGET, transport)) == "the token endpoint: The upstream could not be reached."
-    )
+    told = "The upstream's host name leads only to addresses that may not be called"
+    expected = f"the token endpoint: {told} (localhost:{vendor.port})."
+    assert await reason(OidcFetch(source, TARGET, transport)) == expected
     assert vendor.requests == []
 
 
