@@ -159,7 +159,7 @@ class Dispatcher:
         record, target = job.record, prepared.target
         attempt = Attempt(target.label, self.clock())
         record.attempts.append(attempt)
-        record.price, record.max_tokens = target.price, None
+        record.called, record.price, record.max_tokens = target.name, target.price, None
         record.emulated, record.dropped = prepared.emulated, prepared.dropped
         trial = self.deployments.healths.of(target).begin(attempt.started, answer, job.team.tenant)
         self.metrics.inflight(attempt.deployment, 1)

@@ -102,7 +102,7 @@ async def limit_where_there_is_another_deployment(rig: Rig) -> None:
     await skipped(rig)
     assert health(rig).wait(clock.now) == pytest.approx(5)
     assert health(rig).cooling(clock.now), "left alone for what it said, and for nothing else"
-    assert unspent(rig) == 9
+    assert unspent(rig) == 10
 
 
 @fault(20)
