@@ -66,7 +66,7 @@ def late(outage: Outage, length: float, gap: float, draw: random.Random) -> floa
     )
 
 
-@pytest.mark.parametrize("gap", [2.0, 0.3])
+@pytest.mark.parametrize("gap", [2.0, 0.7])
 @pytest.mark.parametrize("outage", OUTAGE.values(), ids=OUTAGE)
 def test_a_primary_that_is_back_answers_within_ten_seconds(outage: Outage, gap: float) -> None:
     draw = random.Random(12)
