@@ -28,6 +28,8 @@ _SECTIONS: Final = {
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",
     "Retries": "`retries`",
+    "RetryBudget": "`retries.budget`",
+    "CircuitBreaker": "`circuit_breaker`",
     "Media": "`media`",
     "Price": "`price`",
     "Credentials": "`credentials`",

@@ -12,13 +12,13 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from config.credentials import Credentials
+from config.failover import CircuitBreaker, Retries
 from config.sections import Section, Shorthand
 from config.server import Server
 from config.types import (
     AllowedField,
     AllowedHeader,
     AllowedName,
-    Attempts,
     BaseUrl,
     ContextBehavior,
     Credential,
@@ -37,7 +37,6 @@ from config.types import (
     Policy,
     ProfileName,
     RouteName,
-    Safety,
     Scheme,
     Switch,
     TargetName,
@@ -78,19 +77,6 @@ class Timeouts(Section):
         description="Longest time without content in a stream that has begun, whatever else comes. Built in: 600s.",
     )
     stream: Timeout = Field(default=None, description="A whole stream, from its first content. Built in: 1h.")
-
-
-class Retries(Section):
-    """When a failed attempt is followed by another. Each is inherited by itself."""
-
-    attempts: Attempts = Field(
-        default=None, description="Attempts of one request at most, the first included. Built in: 3."
-    )
-    safety: Safety = Field(
-        default=None,
-        description="What may be tried again after this deployment failed, as long as the client got no content: safe, "
-        "whatever may pass; strict, only what cannot have been generated already; off, nothing. Built in: safe.",
-    )
 
 
 class Price(Section):
@@ -166,6 +152,9 @@ class DeploymentSettings(Section):
     )
     timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines of one attempt.")
     retries: Retries = Field(default=Retries(), description="When a failed attempt is followed by another.")
+    circuit_breaker: CircuitBreaker = Field(
+        default=CircuitBreaker(), description="When a deployment is left alone, and for how long."
+    )
     context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
     max_output_tokens: Tokens = Field(default=None, description="Most tokens of an answer.")
     price: Price | None = Field(

@@ -41,11 +41,30 @@ class TimeoutSeconds:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """What pays for repeats; None where no level says it."""
+
+    share: float | None = None
+    per_second: float | None = None
+    least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RetrySettings:
     """How often and after what a request is tried again; the defaults are the built-in ones."""
 
     attempts: int = 3
     safety: Literal["safe", "strict", "off"] = "safe"
+    budget: BudgetSettings = BudgetSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreakerSettings:
+    """When a deployment is left alone, and for how many seconds; None where no level says it."""
+
+    failures: int | None = None
+    cooldown: float | None = None
+    longest_cooldown: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +89,7 @@ class Settings:
     headers: Mapping[str, SecretStr]
     timeouts: TimeoutSeconds
     retries: RetrySettings
+    circuit_breaker: CircuitBreakerSettings
     context_window: int | None
     max_output_tokens: int | None
     price: Price | None
@@ -151,6 +171,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         headers=level.merged("headers", lambda s: s.headers),
         timeouts=_timeouts(level),
         retries=_retries(level),
+        circuit_breaker=_circuit_breaker(level),
         context_window=level.first("context_window", lambda s: s.context_window),
         max_output_tokens=level.first("max_output_tokens", lambda s: s.max_output_tokens),
         price=level.first("price", lambda s: s.price),
@@ -200,4 +221,17 @@ def _retries(level: Inheritance) -> RetrySettings:
     return RetrySettings(
         attempts=level.first("retries.attempts", lambda s: s.retries.attempts) or built_in.attempts,
         safety=level.first("retries.safety", lambda s: s.retries.safety) or built_in.safety,
+        budget=BudgetSettings(
+            share=level.first("retries.budget.share", lambda s: s.retries.budget.share),
+            per_second=level.first("retries.budget.per_second", lambda s: s.retries.budget.per_second),
+            least=level.first("retries.budget.least", lambda s: s.retries.budget.least),
+        ),
+    )
+
+
+def _circuit_breaker(level: Inheritance) -> CircuitBreakerSettings:
+    return CircuitBreakerSettings(
+        failures=level.first("circuit_breaker.failures", lambda s: s.circuit_breaker.failures),
+        cooldown=level.first("circuit_breaker.cooldown", lambda s: s.circuit_breaker.cooldown),
+        longest_cooldown=level.first("circuit_breaker.longest_cooldown", lambda s: s.circuit_breaker.longest_cooldown),
     )

@@ -31,12 +31,33 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryBudget:
+    """What a name gains for repeats: a `share` of its requests and some `per_second`, and the `least` that it holds
+    when it is full; None = what is built in."""
+
+    share: float | None = None
+    per_second: float | None = None
+    least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Retries:
     """Attempts of a request at most, and what may be repeated after a failure here: `safe`, whatever may pass;
-    `strict`, what cannot have been generated; `off`, nothing."""
+    `strict`, what cannot have been generated; `off`, nothing. `budget` counts where a request begins here."""
 
     attempts: int = 3
     safety: Literal["safe", "strict", "off"] = "safe"
+    budget: RetryBudget = RetryBudget()
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreaker:
+    """The failures in a row after which a deployment is left alone, for how many seconds the first time, and the most
+    that this grows to while it goes on failing; None = what is built in."""
+
+    failures: int | None = None
+    cooldown: float | None = None
+    longest_cooldown: float | None = None
 
 
 COPIED = 2**20
@@ -76,6 +97,7 @@ class Target:
     context_behavior: Literal["truncate", "error"] | None = None
     price: Price | None = None
     retries: Retries = Retries()
+    circuit_breaker: CircuitBreaker = CircuitBreaker()
     authorities: Authorities | None = None
     permits: Permits = NO_PERMITS
     label: str = field(init=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from providers.dialect import Target
 from proxy.bulkhead import Bulkhead, BulkheadRules
-from proxy.health import HealthRules
+from proxy.health_rules import HealthRules
 from proxy.healths import MOST, Healths, Identity, forget_one, kept
 from proxy.retries import RetryRules
 

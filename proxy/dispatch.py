@@ -94,7 +94,7 @@ class Dispatcher:
         self.metrics = metrics
         self.rules = rules.retries
         self.last_failures = LastFailures(time.time)
-        self.budgets = RetryBudgets(self.rules, self.clock())
+        self.budgets = RetryBudgets(self.rules)
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
         self._caller = Caller(http, off_loop)
@@ -164,7 +164,7 @@ class Dispatcher:
         record, target = job.record, prepared.target
         attempt = Attempt(target.label, self.clock(), name=target.name)
         record.attempts.append(attempt)
-        record.price, record.max_tokens = target.price, None
+        record.called, record.price, record.max_tokens = target.name, target.price, None
         record.emulated, record.dropped = prepared.emulated, prepared.dropped
         trial = self.deployments.healths.of(target).begin(attempt.started, answer, job.team.tenant)
         self.metrics.inflight(attempt.deployment, 1)
@@ -179,6 +179,7 @@ class Dispatcher:
             failure = Failure(FailureKind.TIMEOUT, late.message)
             if job.impatient(late.phase, self.clock() - attempt.started, target):
                 _note(attempt, failure)
+                trial.outlasted(self.clock())
             else:
                 self._failed(target, attempt, trial, bulkhead, failure)
             raise UpstreamError(failure) from None
@@ -192,6 +193,7 @@ class Dispatcher:
                 attempt.outcome = "cancelled"
             elif job.impatient(passed.phase, self.clock() - attempt.started, target):
                 _note(attempt, Failure(FailureKind.TIMEOUT, passed.message))
+                trial.outlasted(self.clock())
             else:
                 self._failed(target, attempt, trial, bulkhead, Failure(FailureKind.TIMEOUT, passed.message))
             raise
@@ -257,6 +259,7 @@ class Tries(Generic[T]):
 
     __slots__ = (
         "_ask",
+        "_budget",
         "_candidates",
         "_dispatcher",
         "_failure",
@@ -287,7 +290,8 @@ class Tries(Generic[T]):
         now = dispatcher.clock()
         dispatcher.budgets.arrived(job.plan.label, job.team.tenant, now)
         self._next = await self._candidates.first(job.plan, now)
-        self._most = self._next.target.retries.attempts
+        retries = self._next.target.retries
+        self._most, self._budget = retries.attempts, retries.budget
         try:
             return await self._try()
         except UpstreamError as error:
@@ -339,12 +343,24 @@ class Tries(Generic[T]):
         usual = self._health(self._next.target).first_byte
         if job.clock.remaining - wait < least_useful(usual, job.total, dispatcher.rules):
             return None
-        if not free and not dispatcher.budgets.spend(job.plan.label, job.team.tenant, dispatcher.clock()):
+        if not free and not self._first_hop(failed) and not self._affordable():
             dispatcher.metrics.retry_denied(job.record.model)
             return None
         if self._next is not failed:
             dispatcher.metrics.fallback(job.record.model, failure.kind.value)
         return wait
+
+    def _first_hop(self, failed: Prepared) -> bool:
+        """Whether this goes to another target for the first time, and to one of which nothing bad is known: that is
+        what targets are listed for. Where all of them fail, that is known."""
+        if self._paid > 1 or self._next is failed:
+            return False
+        return self._health(self._next.target).well(self._dispatcher.clock(), self._job.team.tenant)
+
+    def _affordable(self) -> bool:
+        """Pay for another attempt, if the budget of the name holds out."""
+        dispatcher, job = self._dispatcher, self._job
+        return dispatcher.budgets.spend(job.plan.label, job.team.tenant, dispatcher.clock(), self._budget)
 
     async def _elsewhere(self, failure: Failure) -> float | None:
         """Choose another target, after what the route says for a failure of this kind."""

@@ -63,7 +63,7 @@ class Exchange:
         record.usage = completion.usage
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
-        return self._rendering(prepared).completion(completion), answer_headers(record, prepared)
+        return self._rendering(prepared).completion(completion), answer_headers(record)
 
     async def streamed(self) -> web.StreamResponse:
         """The stream, written to its end, whatever that end is. Raises GatewayError while nothing has been written."""
@@ -77,7 +77,7 @@ class Exchange:
                     renderer = self._renderer = self._rendering(prepared)
                     record.first_content = self._now()
                     record.status = 200
-                    response = await self._begin(answer_headers(record, prepared))
+                    response = await self._begin(answer_headers(record))
                     await Relay(stream, renderer, response.write, clock, record, prepared.request).run()
                     clock.pause()
                     await response.write_eof(renderer.end())
@@ -173,12 +173,16 @@ def cut_off(record: RequestRecord, metrics: Metrics, http: web.BaseRequest) -> N
             metrics.abort("gateway", "shutdown", record.model)
 
 
-def answer_headers(record: RequestRecord, prepared: Prepared) -> Mapping[str, str]:
+def attempt_headers(record: RequestRecord) -> dict[str, str]:
+    """Which deployment was called last, and how many were tried; nothing where none was called."""
+    if record.called is None:
+        return {}
+    return {"x-dragoman-deployment": record.called, "x-dragoman-attempts": str(len(record.attempts))}
+
+
+def answer_headers(record: RequestRecord) -> Mapping[str, str]:
     """An answer's own headers: who answered, and what became of the fields."""
-    headers = {
-        "x-dragoman-deployment": prepared.target.name,
-        "x-dragoman-attempts": str(len(record.attempts)),
-    }
+    headers = attempt_headers(record)
     if record.emulated:
         headers["x-dragoman-emulated"] = ", ".join(record.emulated)
     if record.dropped:

@@ -17,7 +17,7 @@ from proxy.catalogue import Catalogue
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, internal, overloaded, too_many_guesses
-from proxy.exchange import Exchange, cut_off, job_of, left
+from proxy.exchange import Exchange, attempt_headers, cut_off, job_of, left
 from proxy.guesses import Guesses
 from proxy.last_failures import Noted
 from proxy.line import Line
@@ -276,7 +276,7 @@ class Gateway:
         record.code = error.logged
         if record.outcome == "ok":
             record.outcome = "denied" if error.logged == NOT_ALLOWED else outcome_of(status)
-        response = self._response(status, body, record, facts.headers)
+        response = self._response(status, body, record, {**facts.headers, **attempt_headers(record)})
         if status in UNREAD:
             response.force_close()
         return response

@@ -5,11 +5,11 @@ argument. Between processes goes only what a vendor said, by a function that is 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 
 from providers.failure import VERDICTS, Failure, FailureKind
 from proxy.awaited import Awaited
+from proxy.health_rules import HealthRules
 from proxy.outcomes import Outcomes
 from proxy.witnesses import Ruling, Witnesses
 
@@ -34,46 +34,6 @@ class Answer(IntEnum):
     WHOLE = 1
 
 
-@dataclass(frozen=True, slots=True)
-class HealthRules:
-    """Every count, share and time (seconds) of the machine.
-
-    `failures` in a row, or `window_share` of at least `window_least` tries within `window`, eject a deployment: for
-    `first_ejection`, twice as long each time up to `longest_ejection`, all ± `jitter` of it, from the start again once
-    it was well for `forgive`. `auth` is the ejection after a refused credential. A vendor that says wait is left alone
-    for what it says, between `cooldown_least` and `cooldown_most`, `cooldown` when it does not say how long, `quota`
-    when the money is gone. Whichever way it was away, it gets one request, and after that one succeeded a share of them
-    that rises from `slow_start_from` to 1 over `slow_start`.
-
-    It hangs while more than `hanging_least` tries and `hanging_times` the usual number have no first byte, and the
-    oldest is older than `hanging_age` and `hanging_slowness` times the usual wait's tail. `panic_every` is the time
-    between two requests to a group of which no deployment may be asked. While it is half-open each team may have one
-    request there, `probes_most` in all.
-    """
-
-    failures: int = 5
-    window: float = 30.0
-    window_least: int = 10
-    window_share: float = 0.5
-    first_ejection: float = 5.0
-    longest_ejection: float = 30.0
-    jitter: float = 0.2
-    forgive: float = 60.0
-    slow_start: float = 10.0
-    slow_start_from: float = 0.1
-    cooldown: float = 5.0
-    cooldown_least: float = 1.0
-    cooldown_most: float = 60.0
-    quota: float = 300.0
-    auth: float = 60.0
-    hanging_least: int = 16
-    hanging_times: float = 3.0
-    hanging_age: float = 5.0
-    hanging_slowness: float = 4.0
-    panic_every: float = 1.0
-    probes_most: int = 4
-
-
 class Health:
     """One deployment, as this process has seen it.
 
@@ -91,6 +51,7 @@ class Health:
         "_ejected_until",
         "_ejections",
         "_era",
+        "_failing",
         "_first_byte_at",
         "_heard_since",
         "_kinds",
@@ -122,12 +83,17 @@ class Health:
         self._era = 0
         self._probers: list[str] = []
         self._witnesses = Witnesses(rules.window)
+        self._failing: dict[str, float] = {}
         self.lone: str | None = None
         self._heard_since = NEVER
         self.in_flight = 0
         self.why: FailureKind | None = None
         self.name = ""
         self.say: Say | None = None
+
+    def follow(self, rules: HealthRules) -> None:
+        """From now on be judged by the rules of a new table; `window` and `hanging_age` are the same in all of them."""
+        self._rules = rules
 
     @property
     def first_byte(self) -> float | None:
@@ -168,6 +134,14 @@ class Health:
             return left
         return self._rules.panic_every if self._probers else 0.0
 
+    def well(self, now: float, team: str = "") -> bool:
+        """Whether a team knows nothing against it: it is closed, does not hang, and has not failed the team since the
+        latest first byte that the team got of it. Of one that nobody has asked, nobody knows anything."""
+        if self._away and (self.lone in (None, team) or now < self._cooled_until):
+            return False
+        failed = self._failing.get(team)
+        return (failed is None or now - failed > self._rules.window) and not self.hanging(now)
+
     def cooling(self, now: float) -> bool:
         """Whether nothing but the vendor's own word, a rate limit or a spent quota, forbids to ask it."""
         return self._ejected_until <= now < self._cooled_until
@@ -205,7 +179,7 @@ class Health:
         rules = self._rules
         if self._heard_since == NEVER:
             self._heard_since = now
-        most = {FailureKind.QUOTA: rules.quota, FailureKind.AUTH: rules.auth}.get(kind, rules.cooldown_most)
+        most = {FailureKind.QUOTA: rules.quota, FailureKind.AUTH: rules.auth}.get(kind, rules.asked_most)
         left = min(now + seconds, self._heard_since + most) - now
         if left <= 0:
             return
@@ -246,6 +220,7 @@ class Health:
         self._era += 1
         self._probers.clear()
         self._outcomes.clear()
+        self._failing.clear()
         self._returned = now
 
     def _cool(self, now: float, seconds: float) -> None:
@@ -267,8 +242,8 @@ class Health:
         rules = self._rules
         if not self._away and now - self._returned >= rules.forgive:
             self._ejections = 0
-        seconds = min(rules.first_ejection * 2.0**self._ejections, rules.longest_ejection)
-        if seconds < rules.longest_ejection:
+        seconds = min(rules.cooldown * 2.0**self._ejections, rules.longest_cooldown)
+        if seconds < rules.longest_cooldown:
             self._ejections += 1
         return seconds * (1 + rules.jitter * (2 * self._draw() - 1))
 
@@ -307,6 +282,7 @@ class Try:
         self._awaited.answered(self, now)
         health = self._health
         health._first_byte_at = now
+        health._failing.pop(self._team, None)
         if self._probe and self._era == health._era:
             self._lives(now)
 
@@ -330,9 +306,10 @@ class Try:
         if not self._open:
             return False
         health, rules, waited = self._health, self._health._rules, self._close()
+        if VERDICTS[failure.kind].try_next and self._era == health._era:
+            health._failing[self._team] = now
         if failure.kind is FailureKind.RATE_LIMITED:
-            asked = rules.cooldown if failure.retry_after is None else failure.retry_after
-            self._told(now, failure.kind, min(max(asked, rules.cooldown_least), rules.cooldown_most))
+            self._told(now, failure.kind, rules.asked(failure.retry_after))
         elif failure.kind is FailureKind.QUOTA:
             if health._witnesses.badly(self._team, failure, now) is not Ruling.NOBODY:
                 self._told(now, failure.kind, rules.quota)
@@ -345,6 +322,10 @@ class Try:
             return False
         self._step_back(waited)
         return False
+
+    def outlasted(self, now: float) -> None:
+        """The client would not wait. That shows nothing of the deployment, but that the team may fail there again."""
+        self._health._failing[self._team] = now
 
     def abandoned(self, now: float) -> None:
         """It ended through no doing of the deployment's: the client left, or the gateway stops."""

@@ -9,7 +9,8 @@ from typing import Literal, Protocol, TypeVar
 
 from providers.auth import Credential
 from providers.dialect import Target
-from proxy.health import Health, HealthRules, State
+from proxy.health import Health, State
+from proxy.health_rules import HealthRules
 from proxy.hearsay import Hearsay, Word
 
 Identity = tuple[str, str, str]
@@ -91,7 +92,7 @@ class Healths:
         """The health of a target's deployment."""
         health = self._known.get(target.identity)
         if health is None:
-            health = self._known[target.identity] = Health(self._rules, self._draw)
+            health = self._known[target.identity] = Health(self._rules.of(target.circuit_breaker), self._draw)
             if self._hearsay is not None:
                 _introduce(health, target.identity, target.credential, self._hearsay)
             if len(self._known) > MOST:
@@ -99,13 +100,14 @@ class Healths:
         return health
 
     def keep(self, targets: Iterable[Target]) -> None:
-        """Forget the deployments that are not among a new table's; those that are stay as they are."""
-        those = list(targets)
-        self._known = kept(self._known, those)
-        if self._hearsay is not None:
-            credentials = {target.identity[:2]: target.credential for target in those}
-            for identity, health in self._known.items():
-                _introduce(health, identity, credentials[identity[:2]], self._hearsay)
+        """Forget the deployments that are not among a new table's; of those that are only the settings change."""
+        those = {target.identity[:2]: target for target in targets}
+        self._known = kept(self._known, those.values())
+        for identity, health in self._known.items():
+            target = those[identity[:2]]
+            health.follow(self._rules.of(target.circuit_breaker))
+            if self._hearsay is not None:
+                _introduce(health, identity, target.credential, self._hearsay)
         # The names of groups are the table's as well, so they must not pile up over many tables.
         self._panicked.clear()
 

@@ -41,9 +41,9 @@ class RequestRecord:
     """One logical request.
 
     Labels (`team`, `surface`, `model`) hold names of the table only; `asked` is the client's string, for the log,
-    and `key` what the table calls the key.
-    `usage` is that of the answer, `billed` what several calls used where that differs, `price` what the deployment
-    costs that was asked last (None = unknown). `max_tokens` is the limit that the window left room for, where the
+    and `key` what the table calls the key. `called` is the name by which clients know the deployment that was called
+    last, None where none was, and `price` what that one costs (None = unknown). `usage` is that of the answer, `billed`
+    what several calls used where that differs. `max_tokens` is the limit that the window left room for, where the
     gateway lowered it. `waited` is the time spent waiting for the upstream, `client_waited` that for the client to send
     its body and to read, and `first_content` when content began.
     """
@@ -62,6 +62,7 @@ class RequestRecord:
     code: str | None = None
     outcome: Outcome = "ok"
     attempts: list[Attempt] = field(default_factory=list)
+    called: str | None = None
     usage: Usage | None = None
     billed: Usage | None = None
     price: Price | None = None

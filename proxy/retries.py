@@ -5,14 +5,18 @@ Never chooses a deployment or makes an attempt; `now` is the loop's clock in sec
 
 import asyncio
 from collections.abc import Awaitable, Callable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState
 
+from providers.dialect import RetryBudget as Budget
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 
 T = TypeVar("T")
+
+BUILT_IN = Budget()
+"""What a deployment says that says nothing."""
 
 _FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY})
 _REFUSED = frozenset({FailureKind.RATE_LIMITED, FailureKind.QUOTA})
@@ -27,7 +31,7 @@ class RetryRules:
     or a `useful_share` of the whole, is not begun.
 
     A budget gains `per_request` with every request and `per_second` with time, holds what `worth` seconds bring and
-    `least` in any case; a retry takes 1.
+    `least` in any case; a retry that is not free takes 1.
     """
 
     elsewhere: float = 0.05
@@ -42,6 +46,15 @@ class RetryRules:
     per_second: float = 1.0
     worth: float = 10.0
     least: float = 10.0
+
+    def of(self, own: Budget) -> "RetryRules":
+        """These rules with what a deployment's settings say of the budget instead."""
+        return replace(
+            self,
+            per_request=self.per_request if own.share is None else own.share,
+            per_second=self.per_second if own.per_second is None else own.per_second,
+            least=self.least if own.least is None else own.least,
+        )
 
 
 def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bool:
@@ -84,71 +97,60 @@ def least_useful(usual: float | None, total: float, rules: RetryRules) -> float:
 
 class RetryBudget:
     """A bucket of tokens, filled by requests and by time, so that retries stay a share of what is asked for even when
-    everything fails."""
+    everything fails. It begins with the least that it holds when it is full."""
 
-    __slots__ = ("_filled", "_rules", "_tokens", "_worth", "requests")
+    __slots__ = ("_counted", "_tokens", "_worth", "requests")
 
-    def __init__(self, rules: RetryRules, now: float) -> None:
-        self._rules = rules
-        self._tokens = self._worth = rules.least
-        self._filled = now
+    def __init__(self, now: float) -> None:
+        self._tokens: float | None = None
+        self._worth = 0.0
+        self._counted = now
         self.requests = 0
         """Since tokens were last counted; one more for every request."""
 
-    def holds(self, now: float) -> bool:
-        """Whether there is a token."""
-        rules, passed = self._rules, now - self._filled
+    def spend(self, rules: RetryRules, now: float) -> bool:
+        """Take a token; False when there is none."""
+        passed = now - self._counted
         gained = self.requests * rules.per_request + passed * rules.per_second
         if passed >= 1:
-            self._worth = max(rules.least, rules.worth * gained / passed)
-        self._tokens = min(self._worth, self._tokens + gained)
-        self._filled, self.requests = now, 0
-        return self._tokens >= 1
-
-    def take(self) -> None:
-        """Take a token, which there is."""
+            self._worth = rules.worth * gained / passed
+        held = rules.least if self._tokens is None else self._tokens
+        self._tokens = min(max(1.0, rules.least, self._worth), held + gained)
+        self._counted, self.requests = now, 0
+        if self._tokens < 1:
+            return False
         self._tokens -= 1
+        return True
 
 
 class RetryBudgets:
-    """Each team's budgets: one for each name of the table, and one over all of them. What one team's requests fail of,
-    the retries of no other pay for."""
+    """Each team's budgets, one for each name of the table. What the requests of one team or for one name fail of, the
+    retries of no other pay for."""
 
-    __slots__ = ("_all", "_budgets", "_rules")
+    __slots__ = ("_budgets", "_rules")
 
-    def __init__(self, rules: RetryRules, now: float) -> None:
+    def __init__(self, rules: RetryRules) -> None:
         self._rules = rules
-        self._all: dict[str, RetryBudget] = {}
         self._budgets: dict[tuple[str, str], RetryBudget] = {}
 
     def arrived(self, name: str, team: str, now: float) -> None:
         """A team's request for this name came."""
-        named, all_names = self._of(name, team, now)
-        named.requests += 1
-        all_names.requests += 1
+        self._of(name, team, now).requests += 1
 
-    def spend(self, name: str, team: str, now: float) -> bool:
-        """Pay for a retry of a team's request for this name; False when there is nothing to pay with."""
-        named, all_names = self._of(name, team, now)
-        if not (named.holds(now) and all_names.holds(now)):
-            return False
-        named.take()
-        all_names.take()
-        return True
+    def spend(self, name: str, team: str, now: float, own: Budget = BUILT_IN) -> bool:
+        """Pay for a retry of a team's request for this name, of which a deployment has its own word; False when there
+        is nothing to pay with."""
+        return self._of(name, team, now).spend(self._rules.of(own), now)
 
-    def _of(self, name: str, team: str, now: float) -> tuple[RetryBudget, RetryBudget]:
-        """The budget of a name and that over all; a request under way may ask for what a new table does not have."""
-        all_names = self._all.get(team)
-        if all_names is None:
-            all_names = self._all[team] = RetryBudget(self._rules, now)
+    def _of(self, name: str, team: str, now: float) -> RetryBudget:
+        """The budget of a name; a request under way may ask for what a new table does not have."""
         budget = self._budgets.get((team, name))
         if budget is None:
-            budget = self._budgets[team, name] = RetryBudget(self._rules, now)
-        return budget, all_names
+            budget = self._budgets[team, name] = RetryBudget(now)
+        return budget
 
     def keep(self, names: Set[str], teams: Set[str]) -> None:
         """Forget the names and teams that a new table does not have."""
-        self._all = {team: budget for team, budget in self._all.items() if team in teams}
         self._budgets = {
             (team, name): budget for (team, name), budget in self._budgets.items() if name in names and team in teams
         }

@@ -11,7 +11,7 @@ from config.loader import Loaded
 from config.problems import Path, Problem, did_you_mean
 from config.settings import Settings
 from providers.auth import Authorities, Credential
-from providers.dialect import Retries, Target, Timeouts
+from providers.dialect import CircuitBreaker, Retries, RetryBudget, Target, Timeouts
 from providers.extra_headers import covers_own
 from providers.locators import reserved
 from providers.permits import Media, Permits
@@ -47,7 +47,8 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
             *(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
             *(timeouts.progress, timeouts.stream),
         ),
-        retries=Retries(settings.retries.attempts, settings.retries.safety),
+        retries=_retries(settings),
+        circuit_breaker=_circuit_breaker(settings),
         weight=settings.weight,
         context_window=settings.context_window,
         max_output_tokens=settings.max_output_tokens,
@@ -61,6 +62,16 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         permits=permits,
         price=None if price is None else Price(price.input, price.output, price.cached_input),
     )
+
+
+def _retries(settings: Settings) -> Retries:
+    retries, budget = settings.retries, settings.retries.budget
+    return Retries(retries.attempts, retries.safety, RetryBudget(budget.share, budget.per_second, budget.least))
+
+
+def _circuit_breaker(settings: Settings) -> CircuitBreaker:
+    own = settings.circuit_breaker
+    return CircuitBreaker(own.failures, own.cooldown, own.longest_cooldown)
 
 
 def _permits(settings: Settings, report: "_Report") -> Permits:

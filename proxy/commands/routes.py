@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from providers.dialect import Retries, Target
+from providers.dialect import CircuitBreaker, Retries, RetryBudget, Target
 from providers.permits import Media, Permits
 from proxy.commands.team import find_team
+from proxy.health_rules import HealthRules
 from proxy.load import IDLE
 from proxy.policies import WEIGHED
 from proxy.reload import Source
+from proxy.retries import RetryRules
 from proxy.routing import allowed, covered, plan
 from proxy.snapshot import FALLBACKS, WILDCARD, Route, Snapshot, Team
 from proxy.terminal import Ink, paint
@@ -87,6 +89,8 @@ def target_settings(team: Team, target: Target) -> str:
         ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
         ("retries.attempts", target.retries.attempts, Retries().attempts),
         ("retries.safety", target.retries.safety, Retries().safety),
+        *_budget(target.retries.budget),
+        *_circuit_breaker(target.circuit_breaker),
         *_permitted(target.permits),
         *_media(team.media.over(target.permits.media)),
     )
@@ -101,6 +105,20 @@ def team_settings(team: Team) -> str:
         ("inference_extra_headers", team.extra_headers, True),
         *_media(team.media),
     )
+
+
+def _budget(own: RetryBudget) -> Iterator[Setting]:
+    built_in, rules = RetryRules(), RetryRules().of(own)
+    yield "retries.budget.share", f"{rules.per_request:g}", f"{built_in.per_request:g}"
+    yield "retries.budget.per_second", f"{rules.per_second:g}", f"{built_in.per_second:g}"
+    yield "retries.budget.least", f"{rules.least:g}", f"{built_in.least:g}"
+
+
+def _circuit_breaker(own: CircuitBreaker) -> Iterator[Setting]:
+    built_in, rules = HealthRules(), HealthRules().of(own)
+    yield "circuit_breaker.failures", rules.failures, built_in.failures
+    yield "circuit_breaker.cooldown", f"{rules.cooldown:g}s", f"{built_in.cooldown:g}s"
+    yield "circuit_breaker.longest_cooldown", f"{rules.longest_cooldown:g}s", f"{built_in.longest_cooldown:g}s"
 
 
 def _permitted(permits: Permits) -> Iterator[Setting]:

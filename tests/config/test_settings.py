@@ -5,6 +5,8 @@ from pydantic import SecretStr
 
 from config.schema import Deployment, Model, Price
 from config.settings import (
+    BudgetSettings,
+    CircuitBreakerSettings,
     MediaSettings,
     RetrySettings,
     TimeoutSeconds,
@@ -66,6 +68,20 @@ def test_what_is_tried_again_is_inherited_key_by_key() -> None:
     )
     one, two = (effective(table.config, "v", "v/m", name).retries for name in ("a", "b"))
     assert (one, two) == (RetrySettings(5, "off"), RetrySettings(5, "strict"))
+
+
+def test_budgets_and_circuit_breakers_are_inherited_key_by_key_and_nothing_counts_as_written() -> None:
+    table = load(
+        "version: 1\ndefaults: {retries: {budget: {share: 0.5, least: 3}}, circuit_breaker: {failures: 9}}\n"
+        "vendors: {v: {retries: {budget: {share: 0}}, circuit_breaker: {cooldown: 2s}}}\n"
+        "models: {v/m: {circuit_breaker: {failures: 2, longest_cooldown: 1m}}}\n"
+    )
+    own = effective(table.config, "v", "v/m", "default")
+    assert own.retries.budget == BudgetSettings(share=0, per_second=None, least=3)
+    assert own.circuit_breaker == CircuitBreakerSettings(2, 2.0, 60.0)
+    assert own.origins["retries.budget.share"] == ("vendors", "v", "retries", "budget", "share")
+    assert own.origins["circuit_breaker.cooldown"] == ("vendors", "v", "circuit_breaker", "cooldown")
+    assert effective(SILENT, "v", "v/m", "default").circuit_breaker == CircuitBreakerSettings()
 
 
 def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:

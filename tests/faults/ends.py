@@ -49,6 +49,7 @@ async def alone(rig: Rig, end: End, asked: str = "one/m") -> Answer:
     assert refusal(answer) == (end.status, end.code)
     headers = answer.headers
     assert (headers.get("x-should-retry"), headers.get("retry-after")) == (end.retry, end.retry_after)
+    assert (headers["x-dragoman-deployment"], headers["x-dragoman-attempts"]) == (ONE, str(end.calls))
     assert len(rig.one.requests) - before == (end.calls if end.heard is None else end.heard)
     line = (await rig.logged())[-1]
     assert (line["status"], line["code"], line["outcome"]) == (end.status, end.code, end.outcome)

@@ -22,7 +22,7 @@ from proxy.admission import ShedRules
 from proxy.app import Listen, Running, running
 from proxy.bulkhead import BulkheadRules
 from proxy.deployments import Rules
-from proxy.health import HealthRules
+from proxy.health_rules import HealthRules
 from proxy.line import LineRules
 from proxy.reload import Source
 from proxy.retries import RetryRules
@@ -60,13 +60,12 @@ teams:
 SCALED: Final = Rules(
     HealthRules(
         window=3.0,
-        first_ejection=0.5,
-        longest_ejection=3.0,
         forgive=6.0,
         slow_start=1.0,
         cooldown=0.5,
-        cooldown_least=0.1,
-        cooldown_most=6.0,
+        longest_cooldown=0.5,
+        asked_least=0.1,
+        asked_most=6.0,
         quota=30.0,
         auth=6.0,
         hanging_age=0.5,

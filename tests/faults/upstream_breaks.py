@@ -70,7 +70,7 @@ async def fails(rig: Rig, end: End, script: Script) -> None:
     rig.one.default = script
     await alone(rig, end)
     await elsewhere(rig, end)
-    assert unspent(rig) == 9
+    assert unspent(rig) == 10
     assert strikes(rig) == 2
     await rig.one.connected(0)
 

@@ -102,7 +102,7 @@ async def limit_where_there_is_another_deployment(rig: Rig) -> None:
     await skipped(rig)
     assert health(rig).wait(clock.now) == pytest.approx(5)
     assert health(rig).cooling(clock.now), "left alone for what it said, and for nothing else"
-    assert unspent(rig) == 9
+    assert unspent(rig) == 10
 
 
 @fault(20)
@@ -189,14 +189,14 @@ async def account_without_credit_in_each_vendors_words(rig: Rig) -> None:
 
 # F22: how long, in every spelling -------------------------------------------------------------------------------------
 
-_MOST, _USUAL = SCALED.health.cooldown_most, SCALED.health.cooldown
+_MOST, _USUAL = SCALED.health.asked_most, SCALED.health.cooldown
 _NOON: Final = "Sat, 21 Nov 2026 12:00:00 GMT"
 
 SPELLINGS: Final[tuple[tuple[Mapping[str, str], float], ...]] = (
     ({"retry-after": "3"}, 3.0),
     ({"retry-after": " 3.5 "}, 3.5),
     ({"retry-after": "1000000000"}, _MOST),
-    ({"retry-after": "0"}, SCALED.health.cooldown_least),
+    ({"retry-after": "0"}, SCALED.health.asked_least),
     ({"retry-after": "-1"}, _USUAL),
     ({"retry-after": "1e9"}, _USUAL),
     ({"retry-after": "NaN"}, _USUAL),
@@ -207,7 +207,7 @@ SPELLINGS: Final[tuple[tuple[Mapping[str, str], float], ...]] = (
     ({"retry-after": "soon"}, _USUAL),
     ({"retry-after": "Sat, 21 Nov 2026 12:00:04 GMT", "date": _NOON}, 4.0),
     ({"retry-after": "Sat, 21 Nov 2036 12:00:00 GMT", "date": _NOON}, _MOST),
-    ({"retry-after": "Sat, 21 Nov 2016 12:00:00 GMT", "date": _NOON}, SCALED.health.cooldown_least),
+    ({"retry-after": "Sat, 21 Nov 2016 12:00:00 GMT", "date": _NOON}, SCALED.health.asked_least),
     ({"retry-after": "Sat, 21 Nov 2026 12:00:04 GMT"}, _USUAL),
 )
 """Headers, and the seconds for which the deployment is left alone."""
@@ -262,5 +262,5 @@ async def wait_in_ten_thousand_spellings(rig: Rig) -> None:
             failure = Failure(FailureKind.RATE_LIMITED, "slow down", 429, retry_after=wait)
             known = Health(SCALED.health, draw.random)
             known.begin(0.0, Answer.WHOLE).failed(0.0, failure)
-            assert SCALED.health.cooldown_least <= known.wait(0.0) <= SCALED.health.cooldown_most
+            assert SCALED.health.asked_least <= known.wait(0.0) <= SCALED.health.asked_most
             assert 1 <= int(upstream_failed(failure).facts.headers.get("retry-after", "1")) <= 60

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from providers.failure import Failure, FailureKind
-from proxy.health import Answer, Health, HealthRules
+from proxy.health import Answer, Health
+from proxy.health_rules import HealthRules
 
 RULES = HealthRules()
 SERVER = Failure(FailureKind.SERVER, "broken", 500)

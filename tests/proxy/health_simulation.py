@@ -11,7 +11,8 @@ from itertools import count
 
 from providers.dialect import Target
 from providers.failure import Failure, FailureKind
-from proxy.health import Answer, HealthRules, Try
+from proxy.health import Answer, Try
+from proxy.health_rules import HealthRules
 from proxy.healths import Healths
 from tests.providers.dialects.openai_kit import target
 

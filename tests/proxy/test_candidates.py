@@ -11,7 +11,8 @@ from providers.shape import Prepared
 from providers.unified import Operation, TextPrompt, UnifiedRequest
 from proxy.candidates import Candidates, prepared_for
 from proxy.errors import GatewayError
-from proxy.health import Answer, HealthRules
+from proxy.health import Answer
+from proxy.health_rules import HealthRules
 from proxy.healths import Healths
 from proxy.routing import Plan
 from proxy.snapshot import ANYONE

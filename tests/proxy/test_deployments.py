@@ -5,7 +5,8 @@ from dataclasses import replace
 from providers.dialect import Target
 from providers.failure import Failure, FailureKind
 from proxy.deployments import Deployments, Rules
-from proxy.health import Answer, HealthRules, State
+from proxy.health import Answer, State
+from proxy.health_rules import HealthRules
 from proxy.healths import MOST
 from tests.proxy.tables import snapshot
 

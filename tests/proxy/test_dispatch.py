@@ -9,7 +9,7 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.deployments import Rules
 from proxy.dispatch import Dispatcher, Job
 from proxy.errors import GatewayError
-from proxy.health import HealthRules
+from proxy.health_rules import HealthRules
 from tests.proxy.deployments_rig import OK, Behaviour, Rig, fails, hangs, outcomes, refuses
 from tests.proxy.marks import CUT, Body
 from tests.proxy.virtual_time import run

@@ -11,7 +11,8 @@ from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployments import Rules
 from proxy.dispatch import Dispatcher, Job
 from proxy.errors import GatewayError
-from proxy.health import Answer, HealthRules
+from proxy.health import Answer
+from proxy.health_rules import HealthRules
 from proxy.routing import Plan
 from tests.proxy.deployments_rig import OK, TABLE, TARGETS, Rig, fails, hangs, outcomes, refuses, says
 from tests.proxy.marks import Body

@@ -17,7 +17,7 @@ from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
 from proxy.candidates import Candidates, prepared_for
 from proxy.errors import GatewayError
 from proxy.explain import Explanation, default_path, explained, upstream_headers
-from proxy.health import HealthRules
+from proxy.health_rules import HealthRules
 from proxy.healths import Healths
 from proxy.load import IDLE
 from proxy.routing import plan

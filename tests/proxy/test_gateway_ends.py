@@ -10,7 +10,7 @@ from proxy.deadlines import Phase
 from tests.proxy.raw_client import connected, request
 from tests.proxy.rig import AUTH, Rig, ask, rig
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Hang, Send, Until
+from tests.support.script import Hang, Script, Send, Until
 from tests.support.wire import LAST_CHUNK, chunk, head, json_answer, sse_answer
 
 OK = json_answer(200, completion("hello", "m"))
@@ -105,3 +105,33 @@ async def test_what_is_over_is_not_expired(served: Rig) -> None:
     await served.post("/v1/completions", ask())
     await served.finished(2)
     assert served.gateway.clocks == set()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("model", "script", "status", "called"),
+    [
+        ("v/m", json_answer(401, {"error": {"message": "no"}}), 502, ("v/m/default", "1")),
+        ("fast", json_answer(500, {"error": {"message": "broken"}}), 502, ("v/m/default", "1")),
+        ("local/some/name", json_answer(400, {"error": {"message": "no"}}), 400, ("local/some/name/default", "1")),
+        ("v/short", (Hang(),), 504, ("v/short/default", "1")),
+    ],
+)
+async def test_an_error_says_which_deployment_was_called_last_and_how_many_were(
+    served: Rig, stream: bool, model: str, script: Script, status: int, called: tuple[str, str]
+) -> None:
+    served.vendor.default = script
+    answer = await served.post("/v1/completions", ask(model, stream=stream))
+    assert answer.status == status
+    assert (answer.headers["x-dragoman-deployment"], answer.headers["x-dragoman-attempts"]) == called
+
+
+async def test_where_none_was_called_an_error_names_none(served: Rig) -> None:
+    served.vendor.default = json_answer(429, {"error": {"message": "wait"}}, [("retry-after", "40")])
+    assert "x-dragoman-deployment" in (await served.post("/v1/completions", ask())).headers
+    left_alone = await served.post("/v1/completions", ask())
+    unknown = await served.post("/v1/completions", ask("v/other"))
+    wrong = await served.post("/v1/completions", ask(max_tokens="many"))
+    assert [answer.status for answer in (left_alone, unknown, wrong)] == [429, 404, 400]
+    for answer in (left_alone, unknown, wrong):
+        assert not {"x-dragoman-deployment", "x-dragoman-attempts"} & set(answer.headers)

@@ -1,20 +1,25 @@
 """One deployment's health on a virtual clock: what takes it out, what brings it back, and how it looks meanwhile."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from providers.failure import VERDICTS, Failure, FailureKind
-from proxy.health import Answer, Health, HealthRules, State, Try
+from proxy.health import Answer, Health, State, Try
+from proxy.health_rules import HealthRules
 from tests.proxy.health_kit import RULES, SERVER, fail, fresh, middle, succeed
 
 COUNTING = sorted(kind for kind, verdict in VERDICTS.items() if verdict.counts_against)
 NEUTRAL = sorted(set(VERDICTS) - {*COUNTING, FailureKind.RATE_LIMITED, FailureKind.QUOTA})
 
 
-def ejected(now: float = 0.0, draw: Callable[[], float] = middle) -> Health:
+GROWING = replace(RULES, longest_cooldown=30.0)
+
+
+def ejected(now: float = 0.0, draw: Callable[[], float] = middle, rules: HealthRules = GROWING) -> Health:
     """A deployment with five failures in a row behind it, away until `now` + 5."""
-    health = fresh(draw=draw)
+    health = fresh(rules, draw)
     assert [fail(health, now) for _ in range(5)] == [False] * 4 + [True]
     return health
 
@@ -101,6 +106,10 @@ def failing_returns(health: Health, now: float, times: int) -> list[float]:
         assert health.state(now) is State.HALF_OPEN
         assert fail(health, now)
     return waits
+
+
+def test_each_ejection_is_as_long_as_the_first_unless_a_longer_one_is_allowed() -> None:
+    assert failing_returns(ejected(rules=RULES), 0.0, 100) == [5.0] * 100
 
 
 def test_each_ejection_is_twice_as_long_up_to_the_longest() -> None:

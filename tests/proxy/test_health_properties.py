@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from providers.dialect import Target
 from providers.failure import Failure, FailureKind
-from proxy.health import Answer, Health, HealthRules, State, Try
+from proxy.health import Answer, Health, State, Try
+from proxy.health_rules import HealthRules
 from proxy.healths import Healths
 from tests.proxy.health_simulation import GROUP
 
@@ -98,7 +99,7 @@ class World:
         before = health.state(self.now)
         ejected = trial.failed(self.now, failure)
         if ejected and failure.kind is not FailureKind.AUTH and not health.told_to_wait(self.now):
-            least, most = RULES.first_ejection * (1 - RULES.jitter), RULES.longest_ejection * (1 + RULES.jitter)
+            least, most = RULES.cooldown * (1 - RULES.jitter), RULES.longest_cooldown * (1 + RULES.jitter)
             assert least - CLOSE <= health.wait(self.now) <= most + CLOSE
         if failure.kind in VENDOR_SAYS:
             assert not ejected
@@ -183,7 +184,7 @@ def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(
 @given(steps_of)
 def test_somebody_is_let_through_once_every_wait_is_over(steps: list[tuple[str, object]]) -> None:
     world = lived(steps)
-    world.now += max(RULES.quota, RULES.longest_ejection) + RULES.panic_every
+    world.now += max(RULES.quota, RULES.longest_cooldown) + RULES.panic_every
     assert world.healths.arrange("g", GROUP, world.now).ready
 
 

@@ -9,7 +9,7 @@ from proxy.health import Answer, Health, State
 from tests.proxy.health_kit import RULES, fail, fresh, succeed
 
 RATE, QUOTA, AUTH = FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH
-LONGEST = {RATE: RULES.cooldown_most, QUOTA: RULES.quota, AUTH: RULES.auth}
+LONGEST = {RATE: RULES.asked_most, QUOTA: RULES.quota, AUTH: RULES.auth}
 SAYS = [RATE, QUOTA, AUTH]
 
 
@@ -87,8 +87,8 @@ def test_what_was_asked_before_says_nothing_of_what_others_were_told() -> None:
     ("failure", "said"),
     [
         (Failure(RATE, "slow down", 429, retry_after=20.0), (RATE, 20.0)),
-        (Failure(RATE, "slow down", 429, retry_after=1e9), (RATE, RULES.cooldown_most)),
-        (Failure(RATE, "slow down", 429, retry_after=0.0), (RATE, RULES.cooldown_least)),
+        (Failure(RATE, "slow down", 429, retry_after=1e9), (RATE, RULES.asked_most)),
+        (Failure(RATE, "slow down", 429, retry_after=0.0), (RATE, RULES.asked_least)),
         (Failure(RATE, "slow down", 429), (RATE, RULES.cooldown)),
         (Failure(QUOTA, "no money", 429), (QUOTA, RULES.quota)),
         (Failure(AUTH, "no", 401), (AUTH, RULES.auth)),

@@ -7,9 +7,10 @@ import pytest
 from pydantic import SecretStr
 
 from providers.auth import Credential, EntraSource
-from providers.dialect import Target
+from providers.dialect import CircuitBreaker, Target
 from providers.failure import Failure, FailureKind
-from proxy.health import Answer, Health, HealthRules, State
+from proxy.health import Answer, Health, State
+from proxy.health_rules import HealthRules
 from proxy.healths import Arranged, Healths
 from proxy.hearsay import Hearsay, Word, member
 from tests.providers.dialects.openai_kit import target
@@ -65,6 +66,25 @@ def test_a_new_table_keeps_what_is_known_of_the_deployments_that_stay() -> None:
     healths.keep([replace(A, weight=2), C])
     assert dict(healths.states(0.0)) == {"v/m/a": State.OPEN}
     assert healths.of(B).state(0.0) is State.CLOSED
+
+
+def test_a_deployment_is_judged_by_its_own_settings_and_by_a_new_table_s_once_that_is_there() -> None:
+    healths = registry()
+    own = replace(A, circuit_breaker=CircuitBreaker(failures=1, cooldown=2.0))
+    assert fail(healths.of(own), 0.0)
+    assert (healths.of(own).wait(0.0), healths.of(B).wait(0.0)) == (2.0, 0.0)
+    healths.keep([replace(own, circuit_breaker=CircuitBreaker(cooldown=9.0)), B])
+    assert fail(healths.of(own), 2.0)
+    assert healths.of(own).wait(2.0) == 9.0
+
+
+def test_so_is_every_model_of_a_row_for_any() -> None:
+    healths = registry()
+    row = replace(A, row="v/*", model="*")
+    model = replace(row, model="m")
+    healths.of(model)
+    healths.keep([replace(row, circuit_breaker=CircuitBreaker(failures=1))])
+    assert fail(healths.of(model), 0.0)
 
 
 def test_a_try_of_a_forgotten_deployment_still_ends() -> None:

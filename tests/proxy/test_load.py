@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from proxy.health import Answer, HealthRules
+from proxy.health import Answer
+from proxy.health_rules import HealthRules
 from proxy.healths import Healths
 from proxy.load import IDLE, LiveLoad, LoadOf
 from tests.providers.dialects.openai_kit import target

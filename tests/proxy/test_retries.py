@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.dialect import RetryBudget as Budget
 from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.retries import (
     RetryBudget,
@@ -104,17 +105,16 @@ def test_a_try_needs_the_usual_time_or_two_seconds_or_a_tenth_of_the_whole() -> 
     assert least_useful(None, 5.0, RULES) == 0.5
 
 
-def spent(budget: RetryBudget, now: float) -> int:
-    """How many tokens there are."""
+def spent(budget: RetryBudget, now: float, rules: RetryRules = RULES) -> int:
+    """How many tokens there were."""
     count = 0
-    while budget.holds(now):
-        budget.take()
+    while budget.spend(rules, now):
         count += 1
     return count
 
 
 def test_a_budget_begins_with_ten_and_gains_one_a_second_and_a_fifth_a_request() -> None:
-    budget = RetryBudget(RULES, 0.0)
+    budget = RetryBudget(0.0)
     assert spent(budget, 0.0) == 10
     assert spent(budget, 5.0) == 5
     budget.requests += 20
@@ -122,7 +122,7 @@ def test_a_budget_begins_with_ten_and_gains_one_a_second_and_a_fifth_a_request()
 
 
 def test_a_budget_holds_what_ten_seconds_bring() -> None:
-    budget = RetryBudget(RULES, 0.0)
+    budget = RetryBudget(0.0)
     budget.requests += 100 * 1000
     assert spent(budget, 1000.0) == 210
     assert spent(budget, 5000.0) == 10
@@ -130,7 +130,7 @@ def test_a_budget_holds_what_ten_seconds_bring() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.integers(0, 500)), max_size=30))
 def test_no_more_is_ever_spent_than_was_gained(steps: list[tuple[float, int]]) -> None:
-    budget = RetryBudget(RULES, 0.0)
+    budget = RetryBudget(0.0)
     now, requests, used = 0.0, 0, 0
     for passed, arrived in steps:
         now += passed
@@ -140,24 +140,50 @@ def test_no_more_is_ever_spent_than_was_gained(steps: list[tuple[float, int]]) -
         assert used <= 10 + now + 0.2 * requests + 1e-6
 
 
-def test_each_name_has_its_budget_and_one_is_over_all() -> None:
-    budgets = RetryBudgets(RULES, 0.0)
-    for name in ("a", "b"):
-        budgets.arrived(name, "", 0.0)
-    assert [budgets.spend("a", "", 0.0) for _ in range(6)] == [True] * 6
-    assert [budgets.spend("b", "", 0.0) for _ in range(5)] == [True] * 4 + [False]
+@pytest.mark.parametrize(
+    ("own", "begins", "later"),
+    [
+        (Budget(), 10, 18),
+        (Budget(least=25), 25, 18),
+        (Budget(share=0.5), 10, 30),
+        (Budget(per_second=3), 10, 38),
+        (Budget(share=0.0, per_second=0.0), 10, 0),
+        (Budget(share=0.0, per_second=0.0, least=0.0), 0, 0),
+        (Budget(share=0.1, per_second=0.0, least=0.0), 0, 4),
+    ],
+)
+def test_a_deployment_s_own_word_counts_for_each_part(own: Budget, begins: int, later: int) -> None:
+    rules, budget = RULES.of(own), RetryBudget(0.0)
+    assert spent(budget, 0.0, rules) == begins
+    budget.requests += 40
+    assert spent(budget, 10.0, rules) == later
 
 
-def test_what_one_name_may_not_spend_is_not_taken_from_all() -> None:
-    budgets = RetryBudgets(RULES, 0.0)
+def test_what_is_gained_a_little_at_a_time_adds_up_where_nothing_is_held_to_begin_with() -> None:
+    rules, budget = RULES.of(Budget(share=0.1, per_second=0.0, least=0.0)), RetryBudget(0.0)
+    paid = 0
+    for request in range(100):
+        budget.requests += 1
+        paid += budget.spend(rules, request / 100)
+    assert 9 <= paid <= 10
+
+
+def test_each_name_has_its_budget() -> None:
+    budgets = RetryBudgets(RULES)
     for name in ("a", "b"):
         budgets.arrived(name, "", 0.0)
-    for _ in range(20):
-        budgets.spend("a", "", 0.0)
+    assert [budgets.spend("a", "", 0.0) for _ in range(11)] == [True] * 10 + [False]
+    assert [budgets.spend("b", "", 0.0) for _ in range(11)] == [True] * 10 + [False]
+
+
+def test_a_name_that_a_new_table_has_keeps_its_budget_and_one_that_comes_back_begins_anew() -> None:
+    budgets = RetryBudgets(RULES)
+    for name in ("a", "b"):
+        while budgets.spend(name, "", 0.0):
+            pass
     budgets.keep({"b"}, {""})
-    budgets.arrived("a", "", 10.0)
-    assert budgets.spend("b", "", 10.0)
-    assert budgets.spend("a", "", 10.0)
+    assert not budgets.spend("b", "", 0.0)
+    assert budgets.spend("a", "", 0.0)
 
 
 def test_calling_again_ends_with_the_last_failure_and_waits_as_decided() -> None:
@@ -199,14 +225,14 @@ def test_nothing_else_is_called_again(error: type[BaseException]) -> None:
 
 
 def test_a_request_whose_name_a_new_table_lost_still_pays() -> None:
-    budgets = RetryBudgets(RULES, 0.0)
+    budgets = RetryBudgets(RULES)
     budgets.arrived("gone", "", 0.0)
     budgets.keep(set(), {""})
     assert budgets.spend("gone", "", 1.0)
 
 
 def test_one_team_s_retries_leave_another_s_budget_alone() -> None:
-    budgets = RetryBudgets(RULES, 0.0)
+    budgets = RetryBudgets(RULES)
     for name in ("a", "b", "a", "b"):
         while budgets.spend(name, "hostile", 0.0):
             pass

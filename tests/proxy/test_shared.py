@@ -16,7 +16,7 @@ from config.server import Shared
 from providers.auth import Credential
 from providers.dialect import Target
 from providers.failure import Failure, FailureKind
-from proxy.health import HealthRules
+from proxy.health_rules import HealthRules
 from proxy.healths import Healths
 from proxy.shared import SharedState
 from tests.providers.dialects.openai_kit import target

@@ -4,7 +4,7 @@ import pytest
 
 from config.settings import IMPLICIT_DEPLOYMENT, effective
 from providers.auth import AwsSource, EntraSource, GoogleSource
-from providers.dialect import Target, Timeouts
+from providers.dialect import CircuitBreaker, Retries, RetryBudget, Target, Timeouts
 from providers.price import Price
 from providers.profiles import load_profiles
 from proxy.targets import make_target
@@ -57,6 +57,8 @@ models:
         timeouts: {first_event: 2s, total: 3s}
         on_unsupported: drop
         context_length_exceeded_behavior: truncate
+        retries: {attempts: 2, safety: strict, budget: {share: 0.3, per_second: 2, least: 7}}
+        circuit_breaker: {failures: 4, cooldown: 3s, longest_cooldown: 1m}
 """
 
 
@@ -70,6 +72,8 @@ def test_every_setting_reaches_the_target() -> None:
     assert found.allow_private
     assert (found.on_unsupported, found.context_behavior) == ("drop", "truncate")
     assert found.price == Price(0.15, 0.6, 0.075)
+    assert found.retries == Retries(2, "strict", RetryBudget(0.3, 2, 7))
+    assert found.circuit_breaker == CircuitBreaker(4, 3.0, 60.0)
 
 
 def test_a_target_shows_no_secret() -> None:

@@ -126,7 +126,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at most 1.3 tries a request with ejection off, 0.1 with it on",
         "N",
         load_dead.r15,
-        Sabotage("proxy/retries.py", "return self._tokens >= 1\n", "return True\n"),
+        Sabotage("proxy/retries.py", "if self._tokens < 1:", "if False:"),
         2.1,
     ),
     Figure(
@@ -144,7 +144,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "p99 of the first byte at most 5 s, with 60 s for a try, at a scale of 1:10",
         "N",
         load_dead.r17,
-        Sabotage("proxy/health.py", "hanging_least: int = 16", "hanging_least: int = 10**9"),
+        Sabotage("proxy/health_rules.py", "hanging_least: int = 16", "hanging_least: int = 10**9"),
         0.8,
     ),
     Figure(

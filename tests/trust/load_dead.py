@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 
 from proxy.deployments import Rules
-from proxy.health import HealthRules
+from proxy.health_rules import HealthRules
 from tests.faults.rig import SCALED
 from tests.support.gateway import running_gateway
 from tests.support.script import Behaviour, Delay, Hang, Received, Script

@@ -16,7 +16,7 @@ from proxy.deployments import Rules
 from proxy.dispatch import Dispatcher, Job
 from proxy.errors import upstream_failed
 from proxy.exchange import settle
-from proxy.health import HealthRules
+from proxy.health_rules import HealthRules
 from proxy.record import RequestRecord
 from proxy.retries import RetryRules
 from proxy.upstream import UpstreamResponse

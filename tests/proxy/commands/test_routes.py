@@ -54,6 +54,22 @@ def test_retries_are_shown_where_they_differ(source: Writer, capsys: Output) -> 
     assert [row[-1] for row in rows(capsys.readouterr().out)] == [SETTINGS, "retries.safety: strict", "-"]
 
 
+def test_budgets_and_circuit_breakers_are_shown_where_they_differ(source: Writer, capsys: Output) -> None:
+    table = """\
+version: 1
+vendors: {mock: {}}
+models:
+  mock/a: {retries: {budget: {share: 0, per_second: 1, least: 2.5}}, circuit_breaker: {failures: 5, cooldown: 500ms}}
+  mock/b: {circuit_breaker: {failures: 3, cooldown: 1m}}
+"""
+    routes(source(table), None)
+    assert [row[-1] for row in rows(capsys.readouterr().out)] == [
+        SETTINGS,
+        "retries.budget.share: 0, retries.budget.least: 2.5, circuit_breaker.cooldown: 0.5s",
+        "circuit_breaker.failures: 3, circuit_breaker.cooldown: 60s, circuit_breaker.longest_cooldown: 60s",
+    ]
+
+
 def test_the_teams_own_routes_follow_with_their_team(source: Writer, capsys: Output) -> None:
     routes(source(TABLE), None)
     sweden_first = "azure-eu/gpt-4o/sweden, azure-eu/gpt-4o/france"

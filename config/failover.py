@@ -1,0 +1,58 @@
+"""The shape of what a deployment is told about failing: what is tried again, and when it is left alone.
+
+Never how either is done.
+"""
+
+from pydantic import Field
+
+from config.sections import Section
+from config.types import Attempts, Failures, Ratio, Repeats, Safety, Timeout
+
+
+class RetryBudget(Section):
+    """What pays for repeats. Each name of the table has one for each team, with the settings of the deployment that a
+    request asks first. Every attempt after a failure costs 1, but for those after which the vendor cannot have read the
+    request, and for the first that goes to another deployment of which the team knows nothing bad: one whose circuit is
+    closed, that does not hang, and that has not failed the team since it last answered it, or in the last 30 s. Each is
+    inherited by itself."""
+
+    share: Ratio = Field(default=None, description="Gained with each request of the name. Built in: 0.2.")
+    per_second: Repeats = Field(default=None, description="Gained with each second. Built in: 1.")
+    least: Repeats = Field(
+        default=None,
+        description="Held by a name that is new, or had few requests; others hold up to what 10 s bring. Built in: 10.",
+    )
+
+
+class Retries(Section):
+    """When a failed attempt is followed by another. Each is inherited by itself."""
+
+    attempts: Attempts = Field(
+        default=None, description="Attempts of one request at most, the first included. Built in: 3."
+    )
+    safety: Safety = Field(
+        default=None,
+        description="What may be tried again after this deployment failed, as long as the client got no content: safe, "
+        "whatever may pass; strict, only what cannot have been generated already; off, nothing. Built in: safe.",
+    )
+    budget: RetryBudget = Field(default=RetryBudget(), description="What pays for repeats.")
+
+
+class CircuitBreaker(Section):
+    """When a deployment is left alone, and for how long. After a cooldown it gets one request at a time, until one is
+    answered. What a vendor says itself (Retry-After) counts instead, up to 60s. Each is inherited by itself."""
+
+    failures: Failures = Field(
+        default=None,
+        description="Failures in a row that open it, as do half of twice as many attempts within 30 s. Built in: 5.",
+    )
+    cooldown: Timeout = Field(
+        default=None,
+        description="How long it stays open, a fifth more or less, and how long a deployment is left alone that says "
+        "that it limits its rate and not for how long. Built in: 5s.",
+    )
+    longest_cooldown: Timeout = Field(
+        default=None,
+        description="While the request after a cooldown fails too, each is twice as long as the last, up to this. "
+        "Built in: 5s, or cooldown where that is longer.",
+    )
