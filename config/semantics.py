@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from config.addresses import address_fault, listens_on_loopback
+from config.misshapen_routes import written_names
 from config.problems import Locate, Path, Problem, did_you_mean, shown
 from config.schema import DeploymentSettings, GatewayConfig, Route
 from config.settings import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
@@ -220,6 +221,17 @@ def _targets(table: Table) -> Iterator[Problem]:
                     yield table.at_value(here, table.no_such("model or route", target.target, here, known))
 
 
+def _targets_of_misshapen(table: Table) -> Iterator[Problem]:
+    for path, routes in route_maps(table.config):
+        own = _keys(table.root, path)
+        for name in [each for each in own if each not in routes]:
+            here: Path = (*path, name)
+            for place, target in written_names(find(table.root, here)[0], here):
+                if target not in own and not table.names.knows(target):
+                    known = [*own, *table.names.all()]
+                    yield table.at_value(place, table.no_such("model or route", target, place, known))
+
+
 def _circles(table: Table) -> Iterator[Problem]:
     # Inside any route a team asks for, the team's own names come first, so a circle may run through both. It is told
     # where it leaves the map under test for the last time; one that never enters it is another map's.
@@ -348,6 +360,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _two_credentials,
     _token_urls,
     _targets,
+    _targets_of_misshapen,
     _circles,
     _fallbacks,
     _zero_weights,

@@ -102,6 +102,12 @@ def test_a_file_may_add_facts_about_the_models_of_another(tmp_path: Path, includ
     assert str(loaded.locate(("models", "w/n", "context_window"))) == f"{tmp_path}/facts.yaml:3:47"
 
 
+def test_a_file_may_add_facts_about_a_model_of_which_nothing_is_said(tmp_path: Path) -> None:
+    main = "version: 1\nvendors: {v: }\nmodels:\n  v/m:\ninclude: [facts.yaml]\n"
+    loaded = load(tmp_path, {"main.yaml": main, "facts.yaml": "models: {v/m: {context_window: 128k}}\n"})
+    assert loaded.config.models["v/m"].context_window == 128_000
+
+
 def test_a_fact_in_two_files_is_refused_with_both_places(tmp_path: Path) -> None:
     main = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {context_window: 9}, v/n: {}}\ninclude: [a.yaml, b.yaml]\n"
     files = {

@@ -82,7 +82,11 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("server: {port: 65536}", "2:16 server.port: must be at most 65535"),
         ("server: {port: -1}", "2:16 server.port: must be at least 0"),
         ("server: {watch: 1}", "2:17 server.watch: expected true or false, found a number"),
-        ("server: {admin: }", "2:17 server.admin: expected a mapping, found nothing; write {} for an empty one"),
+        (
+            "server: {admin: }",
+            "2:17 server.admin: expected a mapping, found nothing; indent what belongs to it, or "
+            "write {} for an empty one",
+        ),
         ("server: [a]", "2:9 server: expected a mapping, found a list"),
         ("vendors: {v: {profile: no}}", f"2:24 vendors.v.profile: {QUOTE_BOOL}"),
         ("vendors: {v: {api_key: 12345}}", f"2:24 vendors.v.api_key: {QUOTE_NUMBER}"),
@@ -102,7 +106,41 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ),
         ("routes: {r: {}}", "2:10 routes.r.targets: required key is missing"),
         ("routes: {r: {targets: []}}", "2:23 routes.r.targets: must not be empty"),
-        ("routes: {r: [v/m]}", "2:13 routes.r: expected a name or a mapping, found a list"),
+        (
+            "routes: {r: [v/m, v/n]}",
+            "2:13 routes.r: expected a name or a mapping, found a list; write r: {targets: [v/m, v/n]}",
+        ),
+        (
+            f"teams: {{t: {{keys: ['sha256:{'a' * 64}'], routes: {{r: [v/m]}}}}}}",
+            "2:108 teams.t.routes.r: expected a name or a mapping, found a list; write r: {targets: [v/m]}",
+        ),
+        (
+            "routes: {r: [{target: v/m, weight: 2}]}",
+            "2:13 routes.r: expected a name or a mapping, found a list; write r: {targets: [...]}",
+        ),
+        ("routes: {r: {targets: v/m}}", "2:23 routes.r.targets: expected a list, found text; put it in [ ]"),
+        (
+            "vendors: {acme: {}, openai: {}}\nmodels: {gpt-4o: {}}",
+            "3:10 models.gpt-4o: a model key is vendor/model or vendor/*; did you mean acme/gpt-4o or openai/gpt-4o?",
+        ),
+        (
+            "vendors: {v: }\nmodels:\n  v/m:\n  max_output_tokens: 128k",
+            "5:3 models.max_output_tokens: max_output_tokens is a setting of a model: indent it further, below "
+            "the model's name",
+        ),
+        (
+            "vendors:\n  v:\n  api_key: canary",
+            "4:12 vendors.api_key: api_key is a setting of a vendor: indent it further, below the vendor's name",
+        ),
+        (
+            "routes:\n  r:\n  targets: [v/m]",
+            "4:12 routes.targets: targets is a setting of a route: indent it further, below the route's name",
+        ),
+        (
+            "models: {v/m: {context_window: 128kB}}",
+            "2:32 models.v/m.context_window: must be a number of tokens, such as 128000, 128k or 1m (k is 1,000, m is "
+            "1,000,000)",
+        ),
         ("routes: {r: {targets: [1]}}", "2:24 routes.r.targets.0: expected a name or a mapping, found a number"),
         ("routes: {r: v/*}", "2:13 routes.r: a target is one model, deployment or route"),
         ("routes: {r: {targets: [{target: a b}]}}", "2:33 routes.r.targets.0.target: a target is one model"),

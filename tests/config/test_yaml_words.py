@@ -42,7 +42,8 @@ SLIPS = {
         "2:2 not YAML: the bracket or brace that starts at 1:4 is not closed before here, or a comma is missing in it"
     ),
     "r:\n  f:\n    - a\n    b: c\n": (
-        "4:5 not YAML: a line of the list that starts at 3:5 has no - before it: write one, or indent it below an element"
+        "4:5 not YAML: a line of the list that starts at 3:5 has no - before it: write one, or indent it "
+        "below an element"
     ),
     "r:\n  f:\n    b: c\n    - a\n": (
         "4:5 not YAML: a list element (-) among the keys of the mapping that starts at 3:5: indent the list below a "
