@@ -3,13 +3,15 @@
 Never what is wrong with the shape.
 """
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from config.problems import Path
-from config.secrets import has_reference
 from config.tree import ListNode, MapNode, Node, ScalarNode
 
-_HOLDERS = ("targets", "target")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,255}")
+_HOLDERS: Final = ("targets", "target")
 
 
 def written_names(route: Node, path: Path) -> Iterator[tuple[Path, str]]:
@@ -22,9 +24,10 @@ def written_names(route: Node, path: Path) -> Iterator[tuple[Path, str]]:
     elif isinstance(route, ListNode):
         for index, item in enumerate(route.items):
             yield from written_names(item, (*path, index))
-    elif _is_name(route):
+    elif is_name(route):
         yield path, route.text
 
 
-def _is_name(node: ScalarNode) -> bool:
-    return node.kind == "text" and bool(node.text) and not has_reference(node.text)
+def is_name(word: ScalarNode) -> bool:
+    """Whether a word is a name and nothing else, so that a message may show it."""
+    return word.kind == "text" and bool(_NAME.fullmatch(word.text))

@@ -129,7 +129,9 @@ def find(root: Node, path: Path) -> tuple[Node, Position, int]:
 def value_position(root: Node, path: Path) -> Position:
     """Where the value is written; for a value that is missing, the key of the section that misses it."""
     node, key_at, depth = find(root, path)
-    return node.at if depth == len(path) or isinstance(node, ScalarNode) else key_at
+    if depth == len(path) or (isinstance(node, ScalarNode) and node.kind != "null"):
+        return node.at
+    return key_at
 
 
 def key_position(root: Node, path: Path) -> Position:

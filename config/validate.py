@@ -12,6 +12,7 @@ from typing import Annotated, Final, Union
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from config.misshapen_routes import is_name
 from config.problems import Path, Problem, did_you_mean, shown
 from config.schema import GatewayConfig, Route, Vendor
 from config.sections import Section, Shorthand
@@ -209,8 +210,8 @@ def _way_out(wanted: str, path: Path, node: Node) -> str:
 
 def _listed(targets: ListNode) -> str:
     """The names of a list as they are written, where it holds nothing else."""
-    words = [item.text for item in targets.items if isinstance(item, ScalarNode) and item.kind == "text"]
-    return ", ".join(map(shown, words)) if 0 < len(words) == len(targets.items) <= _MOST_LISTED else "..."
+    words = [item.text for item in targets.items if isinstance(item, ScalarNode) and is_name(item)]
+    return ", ".join(words) if 0 < len(words) == len(targets.items) <= _MOST_LISTED else "..."
 
 
 def _found(node: Node) -> str:

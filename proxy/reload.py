@@ -19,6 +19,7 @@ from config.semantics import exposure_problems
 from config.server import Server
 from proxy.credentials.lacks import lacks
 from proxy.metrics import Metrics
+from proxy.needed_limits import needed_limits
 from proxy.snapshot import Snapshot, build_snapshot
 from proxy.tls import listener_context
 
@@ -63,7 +64,8 @@ class Source:
         if found.problems:
             raise Refused(found.problems, table.loaded.sources)
         ending = expiry_warnings(table.loaded, self.wall())
-        return replace(table, warnings=(*table.warnings, *found.warnings, *ending))
+        needed = needed_limits(table.loaded, table.snapshot)
+        return replace(table, warnings=(*table.warnings, *found.warnings, *needed, *ending))
 
     def load(self, store: Store = DISK) -> Table:
         """Load and build, for what calls nobody. Raises Refused with every problem."""

@@ -14,7 +14,7 @@ from tests.config.tables import BASE, complaints
         ("{targets: a}", ["r.targets a"]),
         ("{target: [a, {target: b, weight: 2}]}", ["r.target.0 a", "r.target.1.target b"]),
         ("{targets: {target: a}}", ["r.targets.target a"]),
-        ("[1, true, null, '', ${X}, '${X:-a}', {weight: a}]", []),
+        ("[1, true, null, '', 'a b', ${X}, '${X:-a}', {weight: a}]", []),
         ("{policy: weighted, fallbacks: {context_window: [a]}}", []),
     ],
 )

@@ -118,6 +118,10 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "routes: {r: [{target: v/m, weight: 2}]}",
             "2:13 routes.r: expected a name or a mapping, found a list; write r: {targets: [...]}",
         ),
+        (
+            "routes: {r: ['sk canary', v/m]}",
+            "2:13 routes.r: expected a name or a mapping, found a list; write r: {targets: [...]}",
+        ),
         ("routes: {r: {targets: v/m}}", "2:23 routes.r.targets: expected a list, found text; put it in [ ]"),
         (
             "vendors: {acme: {}, openai: {}}\nmodels: {gpt-4o: {}}",
