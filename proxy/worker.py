@@ -24,7 +24,7 @@ from proxy.ending import Ending, drain_or_stop
 from proxy.families import Family
 from proxy.operated import Moment
 from proxy.pulse import Pulse
-from proxy.reload import Source
+from proxy.reload import LogForm, Source
 from proxy.server import PublicServer
 from proxy.standstill import LastLine
 from proxy.tls import Secured
@@ -37,7 +37,8 @@ BEGIN_WAIT: Final = 30.0
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a worker serves, and where: the table's path names it in messages, its content is in the copies. `since` is
-    when the gateway started, in unix seconds: all workers tell clients the same."""
+    when the gateway started, in unix seconds: all workers tell clients the same. `log` is the form of the log where the
+    table does not say."""
 
     path: Path | None
     insecure_open: bool
@@ -45,6 +46,7 @@ class Orders:
     port: int
     since: int
     copies: Copies
+    log: LogForm = "json"
 
 
 ORDERS: Final = TypeAdapter(Orders)
@@ -74,7 +76,7 @@ async def work(link: socket.socket, pulse: Pulse) -> None:
     except (Gone, TimeoutError):
         return  # there is nobody to begin for
     orders = ORDERS.validate_json(body)
-    source = Source(orders.path, os.environ, orders.insecure_open, orders.host)
+    source = Source(orders.path, os.environ, orders.insecure_open, orders.host, log=orders.log)
     table = source.load(orders.copies)
     server = table.loaded.config.server
     log = prepare(server.log)
