@@ -17,6 +17,7 @@ from config.loader import Loaded, load_text
 from config.semantics import exposure_problems
 from config.server import Server
 from proxy.cli import argument_parser
+from proxy.commands.chosen_table import chosen_table
 from proxy.needed_limits import needed_limits
 from proxy.server import HEALTH_PATHS
 from proxy.snapshot import build_snapshot
@@ -110,7 +111,9 @@ def test_the_image_runs_unprivileged_and_safely() -> None:
 def test_the_image_starts_a_command_there_is() -> None:
     assert yaml.safe_load(instruction("ENTRYPOINT")) == ["dragoman"]
     arguments = argument_parser().parse_args(yaml.safe_load(instruction("CMD")))
-    assert arguments.config == Path("/etc/dragoman/table.yaml")
+    named = dict(setting.split("=", 1) for setting in instruction("ENV").split())
+    table = Path("/etc/dragoman/table.yaml")
+    assert chosen_table(arguments.config, arguments.table, named, Path("/")).path == table
 
 
 def test_the_image_is_built_of_what_the_builder_is_sent() -> None:
