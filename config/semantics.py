@@ -123,7 +123,9 @@ def _vendors_of_models(table: Table) -> Iterator[Problem]:
         vendor = key.partition("/")[0]
         if vendor not in table.names.vendors:
             path: Path = ("models", key)
-            yield table.at_key(path, table.no_such("vendor", vendor, (), table.names.vendors))
+            told = table.no_such("vendor", vendor, (), table.names.vendors)
+            only = list(table.names.vendors) if len(table.names.vendors) == 1 and "?" not in told else ()
+            yield table.at_key(path, told + "".join(f"; a model of {name} is written {name}/{key}" for name in only))
 
 
 def _hidden_deployments(table: Table) -> Iterator[Problem]:

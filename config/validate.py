@@ -144,7 +144,7 @@ def _problem(error: ErrorDetails, root: Node) -> Problem:
 def _message(error: ErrorDetails, root: Node) -> str:
     kind, path = error["type"], _path(error)
     if kind == "extra_forbidden":
-        return _unknown_key(path)
+        return _unknown_key(path, root)
     if kind in _WANTED:
         return _wrong_type(kind, path, root)
     if kind in _BOUNDS:
@@ -181,11 +181,22 @@ def _beside(path: Path) -> str | None:
     return f"{name} is a setting of a {kind}: indent it further, below the {kind}'s name"
 
 
-def _unknown_key(path: Path) -> str:
+def _unknown_key(path: Path, root: Node) -> str:
     name, section = str(path[-1]), _section_at(path[:-1])
     if name in _PLANNED:
         return "unknown key; not supported by this version"
-    return f"unknown key{did_you_mean(name, section.model_fields if section else ())}"
+    near = did_you_mean(name, section.model_fields if section else ())
+    return f"unknown key{near or _below_the_empty(path, root)}"
+
+
+def _below_the_empty(path: Path, root: Node) -> str:
+    """What an unknown key lacks to belong to the empty section above it."""
+    around = find(root, path[:-1])[0]
+    keys = list(around.entries) if isinstance(around, MapNode) else []
+    above = keys[keys.index(str(path[-1])) - 1] if str(path[-1]) in keys[1:] else None
+    if above is None or not isinstance(around, MapNode) or _found(around.entries[above].node) != "nothing":
+        return ""
+    return f"; if it belongs to {shown(above)}, indent it further" if _child(_section_at(path[:-1]), above) else ""
 
 
 def _wrong_type(kind: str, path: Path, root: Node) -> str:
@@ -205,6 +216,8 @@ def _way_out(wanted: str, path: Path, node: Node) -> str:
         return f"; write {shown(str(path[-1]))}: {{targets: [{_listed(node)}]}}"
     if wanted == "a mapping" and _found(node) == "nothing":
         return "; indent what belongs to it, or write {} for an empty one"
+    if wanted == "a mapping" and (kind := _NAMED.get(str(path[-1]))):
+        return f"; write each {kind} on a line of its own, its name as a key: no -, and a colon after it"
     return "; put it in [ ]" if wanted == "a list" and _found(node) == "text" else ""
 
 

@@ -17,6 +17,21 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("server: {prot: 1}", "2:10 server.prot: unknown key; did you mean port?"),
         ("serverr: {}", "2:1 serverr: unknown key; did you mean server?"),
         ("xyzzy: 1", "2:1 xyzzy: unknown key"),
+        ("vendors:\nacme: {}", "3:1 acme: unknown key; if it belongs to vendors, indent it further"),
+        (
+            "vendors: {v: {timeouts: , idle_time: 1s}}",
+            "2:27 vendors.v.idle_time: unknown key; if it belongs to timeouts, indent it further",
+        ),
+        (
+            "models:\n  - v/m",
+            "3:3 models: expected a mapping, found a list; write each model on a line of its own, its name as a key: "
+            "no -, and a colon after it",
+        ),
+        (
+            "vendors:\n  openai",
+            "3:3 vendors: expected a mapping, found text; write each vendor on a line of its own, its name as a key: "
+            "no -, and a colon after it",
+        ),
         (
             "models: {v/m: {deployments: {a: {wieght: 1}}}}",
             "2:34 models.v/m.deployments.a.wieght: unknown key; did you mean weight?",
