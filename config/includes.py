@@ -154,7 +154,15 @@ class Includer:
 
 def _with_facts(old: Node, new: Node) -> tuple[MapNode, MapNode] | None:
     """Both, when they are mappings and one of them only adds facts."""
-    if not isinstance(old, MapNode) or not isinstance(new, MapNode):
+    present, added = _mapping(old), _mapping(new)
+    if present is None or added is None:
         return None
-    adds = any(model.entries and model.entries.keys() <= FACTS for model in (old, new))
-    return (old, new) if adds else None
+    adds = any(model.entries and model.entries.keys() <= FACTS for model in (present, added))
+    return (present, added) if adds else None
+
+
+def _mapping(node: Node) -> MapNode | None:
+    """The node as a mapping, which a model of which nothing is said is too."""
+    if isinstance(node, ScalarNode) and node.kind == "null":
+        return MapNode(node.at, {}, node.size, 1)
+    return node if isinstance(node, MapNode) else None

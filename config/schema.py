@@ -13,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from config.credentials import Credentials
 from config.failover import CircuitBreaker, Retries
-from config.sections import Section, Shorthand
+from config.sections import MayBeEmpty, Section, Shorthand
 from config.server import Server
 from config.types import (
     AllowedField,
@@ -115,7 +115,7 @@ def _distinct_names(headers: object) -> object:
 Headers = Annotated[dict[HeaderName, HeaderValue], BeforeValidator(_distinct_names)]
 
 
-class DeploymentSettings(Section):
+class DeploymentSettings(MayBeEmpty):
     """What a deployment can be told. Deployment beats model beats vendor beats defaults, key by key."""
 
     api_key: Credential | None = Field(
@@ -156,7 +156,11 @@ class DeploymentSettings(Section):
         default=CircuitBreaker(), description="When a deployment is left alone, and for how long."
     )
     context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
-    max_output_tokens: Tokens = Field(default=None, description="Most tokens of an answer.")
+    max_output_tokens: Tokens = Field(
+        default=None,
+        description="Most tokens of an answer. Where the vendor must be told a number (Anthropic, for one) it is that "
+        "of clients who send no max_tokens, who are refused without it.",
+    )
     price: Price | None = Field(
         default=None,
         description="What tokens cost, for dragoman_cost_usd_total and the log. None written: what a request cost is "

@@ -1,12 +1,14 @@
 """The JSON Schema of a table, for editors and for `dragoman schema`. Never the checks themselves."""
 
 import json
+from collections.abc import Iterable
 from typing import Final
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from config.schema import GatewayConfig
+from config.types import REFERENCE_PATTERN
 
 _INCLUDE: Final[JsonSchemaValue] = {
     "type": "array",
@@ -47,6 +49,15 @@ def json_schema() -> JsonSchemaValue:
     return {**head, **schema, "title": head["title"], "properties": properties}
 
 
-def schema_text() -> str:
+def with_profiles(schema: JsonSchemaValue, profiles: Iterable[str]) -> JsonSchemaValue:
+    """The schema that names the profiles there are, for editors to complete; a reference may stand in their place."""
+    vendor = schema["$defs"]["Vendor"]
+    options = [{"enum": sorted(profiles)}, {"type": "string", "pattern": REFERENCE_PATTERN}, {"type": "null"}]
+    profile = {**vendor["properties"]["profile"], "anyOf": options}
+    named = {**vendor, "properties": {**vendor["properties"], "profile": profile}}
+    return {**schema, "$defs": {**schema["$defs"], "Vendor": named}}
+
+
+def schema_text(profiles: Iterable[str]) -> str:
     """The content of the committed `config/schema.json`."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(with_profiles(json_schema(), profiles), indent=2, ensure_ascii=False) + "\n"

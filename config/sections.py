@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, TypeAdapter
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, TypeAdapter, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -13,6 +13,19 @@ class Section(BaseModel):
     """A mapping of the table: no unknown keys, no silent conversions, no input in error texts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class MayBeEmpty(Section):
+    """A section of which nothing need be said: a key with nothing after it is one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_nothing(cls, value: object) -> object:
+        return {} if value is None else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler.resolve_ref_schema(handler(schema)), "type": ["object", "null"]}
 
 
 class Shorthand(Section):

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from config.addresses import address_fault, listens_on_loopback
+from config.misshapen_routes import written_names
 from config.problems import Locate, Path, Problem, did_you_mean, shown
 from config.schema import DeploymentSettings, GatewayConfig, Route
 from config.settings import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
@@ -122,7 +123,9 @@ def _vendors_of_models(table: Table) -> Iterator[Problem]:
         vendor = key.partition("/")[0]
         if vendor not in table.names.vendors:
             path: Path = ("models", key)
-            yield table.at_key(path, table.no_such("vendor", vendor, (), table.names.vendors))
+            told = table.no_such("vendor", vendor, (), table.names.vendors)
+            only = list(table.names.vendors) if len(table.names.vendors) == 1 and "?" not in told else ()
+            yield table.at_key(path, told + "".join(f"; a model of {name} is written {name}/{key}" for name in only))
 
 
 def _hidden_deployments(table: Table) -> Iterator[Problem]:
@@ -218,6 +221,17 @@ def _targets(table: Table) -> Iterator[Problem]:
                     here: Path = (*path, name, "targets", index, "target")
                     known = [*own, *table.names.all()]
                     yield table.at_value(here, table.no_such("model or route", target.target, here, known))
+
+
+def _targets_of_misshapen(table: Table) -> Iterator[Problem]:
+    for path, routes in route_maps(table.config):
+        own = _keys(table.root, path)
+        for name in [each for each in own if each not in routes]:
+            here: Path = (*path, name)
+            for place, target in written_names(find(table.root, here)[0], here):
+                if target not in own and not table.names.knows(target):
+                    known = [*own, *table.names.all()]
+                    yield table.at_value(place, table.no_such("model or route", target, place, known))
 
 
 def _circles(table: Table) -> Iterator[Problem]:
@@ -348,6 +362,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _two_credentials,
     _token_urls,
     _targets,
+    _targets_of_misshapen,
     _circles,
     _fallbacks,
     _zero_weights,

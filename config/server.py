@@ -106,8 +106,9 @@ class Server(Section):
     port: Port = Field(default=8080, description="Port to listen on; 0 takes a free one.")
     workers: Workers = Field(
         default=1,
-        description="Processes that take requests, as many as there are cores at most. Each learns of deployments by "
-        "itself, and the limits hold for each. 1: there is one process for everything.",
+        description="Processes that take requests. More than there are cores serve no more requests, and the log warns "
+        "of them. Each learns of deployments by itself, and the limits hold for each. 1: there is one process for "
+        "everything.",
     )
     hosts: list[HostPattern] = Field(
         default=[],
@@ -133,5 +134,9 @@ class Server(Section):
         "workers replaced. 0: never, for a debugger.",
     )
     watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")
-    log: LogFormat = Field(default="json", description="Form of the log lines.")
+    log: LogFormat = Field(
+        default="json",
+        description="Form of the log lines. Where nothing is written: text when standard output and standard error "
+        "both go to a terminal, otherwise json.",
+    )
     surfaces: dict[SurfaceName, SurfaceSettings] = Field(default={}, description="Settings of single surfaces.")

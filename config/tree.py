@@ -24,6 +24,7 @@ from yaml.events import (
 
 from config.problems import Path, Position, Problem
 from config.scalars import Kind, plain_kind, tagged_kind
+from config.yaml_words import LINE_BREAK, Mark, syntax_message
 
 MAX_DEPTH: Final = 40
 MAX_NODES: Final = 200_000
@@ -31,7 +32,6 @@ MAX_NODES: Final = 200_000
 
 _LOADER: Final[type[yaml.SafeLoader | yaml.CSafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE: Final = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-_LINE_BREAK: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _PLAIN_TAGS: Final = {
     "tag:yaml.org,2002:seq": "list",
     "tag:yaml.org,2002:map": "mapping",
@@ -129,7 +129,9 @@ def find(root: Node, path: Path) -> tuple[Node, Position, int]:
 def value_position(root: Node, path: Path) -> Position:
     """Where the value is written; for a value that is missing, the key of the section that misses it."""
     node, key_at, depth = find(root, path)
-    return node.at if depth == len(path) or isinstance(node, ScalarNode) else key_at
+    if depth == len(path) or (isinstance(node, ScalarNode) and node.kind != "null"):
+        return node.at
+    return key_at
 
 
 def key_position(root: Node, path: Path) -> Position:
@@ -146,45 +148,19 @@ def _events(text: str) -> Iterator[Event]:
         loader.dispose()
 
 
-class _Mark(Protocol):
-    """A place as either of PyYAML's parsers gives it; both count from 0."""
-
-    @property
-    def line(self) -> int: ...
-    @property
-    def column(self) -> int: ...
-
-
-def _position(file: str, mark: _Mark | None) -> Position:
+def _position(file: str, mark: Mark | None) -> Position:
     # Both parsers mark every event, though the annotations of PyYAML leave it open.
     return Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
 
 
 def _line_and_column(text: str, offset: int) -> tuple[int, int]:
-    before = _LINE_BREAK.split(text[:offset])
+    before = LINE_BREAK.split(text[:offset])
     return len(before), len(before[-1]) + 1
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError, file: str, text: str) -> Problem:
-    # PyYAML's wording names a kind of token or one character; its str() would repeat the line.
     at = _position(file, error.problem_mark or error.context_mark)
-    opened = error.context_mark
-    since = f" {error.context} that starts at {opened.line + 1}:{opened.column + 1}" if error.context and opened else ""
-    problem = _HANDLE.sub("", error.problem or "cannot be read")
-    return Problem.at(at, (), f"not YAML: {problem}{since}{_hint(text, at)}")
-
-
-_HANDLE: Final = re.compile(r" '![^']*'")
-"""The one thing of the text that a message of PyYAML's quotes whole."""
-
-
-def _hint(text: str, at: Position) -> str:
-    """What the two commonest slips look like to the parser."""
-    lines = _LINE_BREAK.split(text)
-    before = lines[at.line - 1][: at.column] if at.line <= len(lines) else ""
-    if before.endswith("\t"):
-        return "; YAML is indented with spaces, never tabs"
-    return '; inside { } and [ ] a reference needs quotes: "${VAR}"' if before.endswith("${") else ""
+    return Problem.at(at, (), syntax_message(error, (at.line, at.column), text))
 
 
 class _Stop(Exception):

@@ -1,4 +1,4 @@
-"""The scalar types of the table: durations, sizes, addresses, secrets, names; each checks and describes itself.
+"""The scalar types of the table: durations, sizes, tokens, addresses, secrets, names; each checks and describes itself.
 
 Never sections or their keys. A message never repeats the value it refuses, for the value may be a secret.
 """
@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretStr, WithJsonSchema
@@ -90,7 +91,7 @@ def value_matching(pattern: str, message: str) -> Checked:
     return Checked(_matcher(pattern, message), {"pattern": f"^({pattern})$|{REFERENCE_PATTERN}"})
 
 
-# Durations, moments and sizes ---------------------------------------------------------------------------------------
+# Durations, moments, sizes and tokens -----------------------------------------------------------------------------
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = r"^([0-9]{1,9}(\.[0-9]{1,6})?(ms|s|m|h|d))+$"
@@ -119,6 +120,19 @@ def to_bytes(value: object) -> object:
     if parts is None or not re.fullmatch(_SIZE, value):
         raise refuse("must be a size such as 500kB, 32MiB, 1GiB or a number of bytes")
     return int(parts[1]) * _BYTES[parts[2]]
+
+
+_THOUSANDS: Final = {"k": 10**3, "m": 10**6}
+_TOKENS: Final = r"^[0-9]{1,9}(\.[0-9]{1,3})?[kKmM]$"
+
+
+def to_tokens(value: object) -> object:
+    """Text such as `128k` or `1.5m` as a number of tokens, k a thousand and m a million; a number is tokens already."""
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch(_TOKENS, value):
+        raise refuse("must be a number of tokens, such as 128000, 128k or 1m (k is 1,000, m is 1,000,000)")
+    return int(Decimal(value[:-1]) * _THOUSANDS[value[-1].lower()])
 
 
 _DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -158,7 +172,7 @@ Port = Annotated[int, Field(ge=0, le=65535), Referable()]
 Weight = Annotated[int, Field(ge=0, le=1_000_000), Referable()]
 Count = Annotated[int, Field(ge=1, le=1_000_000), Referable()]
 Workers = Annotated[int, Field(ge=1, le=256), Referable()]
-Tokens = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)] | None, Referable()]
+Tokens = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)] | None, Referable(to_tokens, _TOKENS, "token count")]
 Dollars = Annotated[float, Field(ge=0, le=1_000_000), Referable()]
 OptionalDollars = Annotated[Annotated[float, Field(ge=0, le=1_000_000)] | None, Referable()]
 Switch = Annotated[bool, Referable()]

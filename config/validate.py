@@ -4,7 +4,7 @@ Never references between names: those are checked on what this returns.
 """
 
 import typing
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Final, Union
@@ -12,8 +12,9 @@ from typing import Annotated, Final, Union
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from config.problems import Path, Problem, did_you_mean
-from config.schema import GatewayConfig
+from config.misshapen_routes import is_name
+from config.problems import Path, Problem, did_you_mean, shown
+from config.schema import GatewayConfig, Route, Vendor
 from config.sections import Section, Shorthand
 from config.tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
 from config.values import Value
@@ -41,6 +42,19 @@ _STAND_IN: Final = f"sha256:{'0' * 64}"
 
 Whatever is then said about it, is said at the place of the refusal, and dropped as its echo.
 """
+_NAMED: Final = {
+    "vendors": "vendor",
+    "models": "model",
+    "deployments": "deployment",
+    "routes": "route",
+    "teams": "team",
+}
+"""Mappings by names of the operator's, and what each name is one of."""
+
+_MOST_VENDORS: Final = 3
+_MOST_LISTED: Final = 4
+"""Vendors and targets that a message names; more would hide what it says."""
+
 _KEY_STEP: Final = "[key]"
 """What pydantic puts at the end of a location when the key itself is wrong."""
 
@@ -59,7 +73,7 @@ def validate(values: Mapping[str, Value], root: Node) -> Validated:
         return Validated(GatewayConfig.model_validate(values), ())
     except ValidationError as error:
         errors = _details(error)
-    return Validated(_salvage(values, root, errors), tuple(_problem(each, root) for each in errors))
+    return Validated(_salvage(values, root, errors), tuple(_problems(errors, root)))
 
 
 def _details(error: ValidationError) -> list[ErrorDetails]:
@@ -108,6 +122,15 @@ def _path(error: ErrorDetails) -> Path:
     return location[:-1] if location and location[-1] == _KEY_STEP else location
 
 
+def _problems(errors: list[ErrorDetails], root: Node) -> Iterator[Problem]:
+    """One for each error, but the same thing of the same path only once: a key and its value may both tell of it."""
+    told = set()
+    for problem in (_problem(each, root) for each in errors):
+        if (same := (problem.path, problem.message)) not in told:
+            told.add(same)
+            yield problem
+
+
 def _problem(error: ErrorDetails, root: Node) -> Problem:
     path, message = _path(error), _message(error, root)
     if error["type"] == "missing":
@@ -121,7 +144,7 @@ def _problem(error: ErrorDetails, root: Node) -> Problem:
 def _message(error: ErrorDetails, root: Node) -> str:
     kind, path = error["type"], _path(error)
     if kind == "extra_forbidden":
-        return _unknown_key(path)
+        return _unknown_key(path, root)
     if kind in _WANTED:
         return _wrong_type(kind, path, root)
     if kind in _BOUNDS:
@@ -131,24 +154,77 @@ def _message(error: ErrorDetails, root: Node) -> str:
         node = find(root, path)[0]
         word = str(path[-1]) if error["loc"][-1] == _KEY_STEP else node.text if isinstance(node, ScalarNode) else ""
         return _not_an_option(error["ctx"]["expected"], word)
+    if error["loc"][-1:] == (_KEY_STEP,) and (told := _no_model_key(path, root)):
+        return told
     return _SENTENCES.get(kind, error["msg"])
 
 
-def _unknown_key(path: Path) -> str:
+def _no_model_key(path: Path, root: Node) -> str | None:
+    """What to write for a model without its vendor, or for a setting that stands beside its model."""
+    if path[:-1] != ("models",) or "/" in (name := str(path[-1])):
+        return None
+    if told := _beside(path):
+        return told
+    vendors, _, depth = find(root, ("vendors",))
+    written = vendors.entries if depth and isinstance(vendors, MapNode) else ()
+    known = [vendor for vendor in written if vendor not in Vendor.model_fields][:_MOST_VENDORS]
+    meant = " or ".join(shown(f"{vendor}/{name}") for vendor in known)
+    return f"a model key is vendor/model or vendor/*{f'; did you mean {meant}?' if meant else ''}"
+
+
+def _beside(path: Path) -> str | None:
+    """Of a setting that stands beside the section it belongs into, as if it were the name of one."""
+    section, name = _section_at(path), str(path[-1])
+    kind = _NAMED.get(str(path[-2])) if len(path) > 1 else None
+    if section is None or kind is None or name not in section.model_fields:
+        return None
+    return f"{name} is a setting of a {kind}: indent it further, below the {kind}'s name"
+
+
+def _unknown_key(path: Path, root: Node) -> str:
     name, section = str(path[-1]), _section_at(path[:-1])
     if name in _PLANNED:
         return "unknown key; not supported by this version"
-    return f"unknown key{did_you_mean(name, section.model_fields if section else ())}"
+    near = did_you_mean(name, section.model_fields if section else ())
+    return f"unknown key{near or _below_the_empty(path, root)}"
+
+
+def _below_the_empty(path: Path, root: Node) -> str:
+    """What an unknown key lacks to belong to the empty section above it."""
+    around = find(root, path[:-1])[0]
+    keys = list(around.entries) if isinstance(around, MapNode) else []
+    above = keys[keys.index(str(path[-1])) - 1] if str(path[-1]) in keys[1:] else None
+    if above is None or not isinstance(around, MapNode) or _found(around.entries[above].node) != "nothing":
+        return ""
+    return f"; if it belongs to {shown(above)}, indent it further" if _child(_section_at(path[:-1]), above) else ""
 
 
 def _wrong_type(kind: str, path: Path, root: Node) -> str:
     section = _section_at(path)
+    if told := _beside(path):
+        return told
     wanted = f"{section.word} or a mapping" if section and issubclass(section, Shorthand) else _WANTED[kind]
     found = _found(find(root, path)[0])
     if wanted == "text" and found in ("true or false", "a number"):
         return f"expected text; YAML reads this unquoted word as {found}: put it in quotes"
-    hint = "; write {} for an empty one" if wanted == "a mapping" and found == "nothing" else ""
-    return f"expected {wanted}, found {found}{hint}"
+    return f"expected {wanted}, found {found}{_way_out(wanted, path, find(root, path)[0])}"
+
+
+def _way_out(wanted: str, path: Path, node: Node) -> str:
+    """What to write instead, where it can only be one thing."""
+    if isinstance(node, ListNode) and _section_at(path) is Route:
+        return f"; write {shown(str(path[-1]))}: {{targets: [{_listed(node)}]}}"
+    if wanted == "a mapping" and _found(node) == "nothing":
+        return "; indent what belongs to it, or write {} for an empty one"
+    if wanted == "a mapping" and (kind := _NAMED.get(str(path[-1]))):
+        return f"; write each {kind} on a line of its own, its name as a key: no -, and a colon after it"
+    return "; put it in [ ]" if wanted == "a list" and _found(node) == "text" else ""
+
+
+def _listed(targets: ListNode) -> str:
+    """The names of a list as they are written, where it holds nothing else."""
+    words = [item.text for item in targets.items if isinstance(item, ScalarNode) and is_name(item)]
+    return ", ".join(words) if 0 < len(words) == len(targets.items) <= _MOST_LISTED else "..."
 
 
 def _found(node: Node) -> str:

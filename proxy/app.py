@@ -43,7 +43,7 @@ from proxy.off_loop import OffLoop
 from proxy.operated import OneProcess, Operated
 from proxy.pulse import Pulse
 from proxy.record import RequestRecord
-from proxy.reload import Reloader, Source, Table
+from proxy.reload import EMBEDDED, Reloader, Source, Table
 from proxy.server import PublicServer
 from proxy.shared import SharedState
 from proxy.standstill import LastLine
@@ -303,6 +303,14 @@ def prepare(form: str) -> logging.Logger:
     return log
 
 
+def tell_table(log: logging.Logger, source: Source) -> None:
+    """The first line of the log: which table is served."""
+    if source.path is None:
+        log.warning("%s", EMBEDDED)
+    else:
+        log.info("serving the table %s", source.title)
+
+
 def settle_down() -> None:
     """Look for cycles among what requests leave only. The modules and the table are here to stay: looking through them
     again and again holds everybody up for 40 ms."""
@@ -314,6 +322,7 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
     """Run until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
     server = table.loaded.config.server
     log = prepare(server.log)
+    tell_table(log, source)
     pulse = Pulse.private()
     with LastLine(pulse, server.stall_limit, server.log):
         async with running(source, table, listen, unbuffered(sys.stdout), pulse=pulse) as app:

@@ -9,11 +9,15 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from config.problems import ConfigError
-from proxy.terminal import FAILED, CommandError
+from proxy.terminal import FAILED, CommandError, at_terminal
+
+if TYPE_CHECKING:
+    from proxy.reload import LogForm, Source
 
 INTERRUPTED = 130
 """What shells report of a program that Ctrl-C ended."""
@@ -76,33 +80,53 @@ def _demo(args: argparse.Namespace) -> int:
     return demo_once(args.port) if args.once else demo(args.port)
 
 
-def _serve(args: argparse.Namespace) -> int:
-    from proxy.commands.serve import serve
+def _source(args: argparse.Namespace) -> "Source":
+    """The table that the command is for."""
+    from proxy.commands.chosen_table import chosen_table
     from proxy.reload import Source
 
-    return serve(Source(args.config, os.environ, args.insecure_open, args.host), args.port, args.workers)
+    chosen = chosen_table(args.config, getattr(args, "table", None), os.environ, Path())
+    return Source(chosen.path, os.environ, found=chosen.found)
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from proxy.commands.chosen_table import tell_unnamed
+    from proxy.commands.serve import Wanted, serve
+
+    form: LogForm = "text" if at_terminal(sys.stdout, sys.stderr) else "json"
+    source = replace(_source(args), insecure_open=args.insecure_open, host=args.host, log=form)
+    try:
+        return serve(source, Wanted(args.port, args.admin_port, args.workers))
+    except ConfigError:
+        tell_unnamed(source)
+        raise
 
 
 def _check(args: argparse.Namespace) -> int:
     from proxy.commands.check import FORMS, check
-    from proxy.reload import Source
+    from proxy.commands.chosen_table import tell_what_is_checked
 
-    return check(Source(args.config, os.environ), "error" if args.strict else "warning", FORMS[args.output])
+    source = _source(args)
+    tell_what_is_checked(source, sys.stdout if args.output == "text" else sys.stderr)
+    return check(source, "error" if args.strict else "warning", FORMS[args.output])
 
 
 def _routes(args: argparse.Namespace) -> int:
+    from proxy.commands.chosen_table import tell_unnamed
     from proxy.commands.routes import routes
-    from proxy.reload import Source
 
-    return routes(Source(args.config, os.environ), args.team)
+    source = _source(args)
+    tell_unnamed(source)
+    return routes(source, args.team)
 
 
 def _explain(args: argparse.Namespace) -> int:
+    from proxy.commands.chosen_table import tell_unnamed
     from proxy.commands.explain import FORMS, Asked, explain
-    from proxy.reload import Source
 
-    asked = Asked(args.request, args.team, args.surface, args.path)
-    return explain(Source(args.config, os.environ), asked, FORMS[args.output])
+    source = _source(args)
+    tell_unnamed(source)
+    return explain(source, Asked(args.request, args.team, args.surface, args.path), FORMS[args.output])
 
 
 def _key_new(args: argparse.Namespace) -> int:
@@ -124,10 +148,11 @@ def _vendors(args: argparse.Namespace) -> int:
 
 
 def _prices_import(args: argparse.Namespace) -> int:
+    from proxy.commands.chosen_table import tell_unnamed
     from proxy.commands.prices import import_to_file, import_to_output, write_new, write_over
-    from proxy.reload import Source
 
-    source = Source(args.config, os.environ)
+    source = _source(args)
+    tell_unnamed(source)
     if args.output is None:
         return import_to_output(source)
     return import_to_file(source, args.output, write_over if args.force else write_new)
@@ -152,10 +177,21 @@ def argument_parser() -> argparse.ArgumentParser:
         epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 the answer is no (with the reason), "
         "2 wrong usage.",
     )
+    parser.add_argument("--version", action=_Version, help="print the version and end")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for add in _ADDERS:
         add(commands)
     return parser
+
+
+class _Version(argparse.Action):
+    """As the command of that name: argparse's own would have to know the version before anybody asks."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object) -> None:
+        parser.exit(_version(argparse.Namespace(json=False)))
 
 
 def _command(
@@ -173,10 +209,14 @@ def _command(
     return parser
 
 
-def _table_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-c", "--config", type=Path, metavar="FILE", help="the routing table; without it the embedded default table"
-    )
+def _table_option(parser: argparse.ArgumentParser) -> None:
+    otherwise = "that of DRAGOMAN_CONFIG, else table.yaml in this folder, else the embedded one"
+    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help=f"the routing table; without it {otherwise}")
+
+
+def _table_arguments(parser: argparse.ArgumentParser) -> None:
+    _table_option(parser)
+    parser.add_argument("table", nargs="?", type=Path, metavar="FILE", help="the same without -c")
 
 
 def _port(text: str) -> int:
@@ -199,11 +239,12 @@ def _add_demo(commands: Commands) -> None:
 
 
 def _add_serve(commands: Commands) -> None:
-    examples = ["serve", "serve -c table.yaml", "serve -c table.yaml --host 0.0.0.0 --port 8000 --workers 4"]
+    examples = ["serve", "serve table.yaml", "serve -c table.yaml --host 0.0.0.0 --port 8000 --workers 4"]
     parser = _command(commands, "serve", _serve, "run the gateway", examples)
-    _table_argument(parser)
+    _table_arguments(parser)
     parser.add_argument("--host", help="listen here instead of the table's server.host")
     parser.add_argument("--port", type=_port, help="instead of the table's server.port; 0 takes a free one")
+    parser.add_argument("--admin-port", type=_port, help="instead of the table's server.admin.port; 0 takes a free one")
     parser.add_argument(
         "--workers", type=_workers, metavar="N", help="processes that serve, instead of the table's server.workers"
     )
@@ -214,9 +255,9 @@ def _add_serve(commands: Commands) -> None:
 
 def _add_check(commands: Commands) -> None:
     summary = "say everything that is wrong with a table, a line each: FILE:LINE:COL path: message"
-    examples = ["check -c table.yaml", "check -c table.yaml --strict", "check -c table.yaml --output github"]
+    examples = ["check table.yaml", "check -c table.yaml --strict", "check -c table.yaml --output github"]
     parser = _command(commands, "check", _check, summary, examples)
-    _table_argument(parser)
+    _table_arguments(parser)
     parser.add_argument("--strict", action="store_true", help="count warnings as errors")
     parser.add_argument("--output", choices=("text", "json", "github"), default="text", help="form of the output")
 
@@ -226,7 +267,7 @@ def _add_routes(commands: Commands) -> None:
     parser = _command(
         commands, "routes", _routes, summary, ["routes -c table.yaml", "routes -c table.yaml --team search"]
     )
-    _table_argument(parser)
+    _table_arguments(parser)
     parser.add_argument("--team", help="only what this team may ask for, as it may ask for it")
 
 
@@ -239,7 +280,7 @@ def _add_explain(commands: Commands) -> None:
     ]
     parser = _command(commands, "explain", _explain, summary, examples)
     parser.add_argument("request", metavar="REQUEST.json|-", help="the body a client would send; - for standard input")
-    _table_argument(parser)
+    _table_option(parser)
     parser.add_argument("--team", help="ask as this team; without it every name may be asked for")
     parser.add_argument("--surface", choices=SURFACE_NAMES, help="the API the client speaks; openai unless named")
     parser.add_argument(
@@ -273,7 +314,7 @@ def _add_prices(commands: Commands) -> None:
     inner = parser.add_subparsers(metavar="COMMAND", required=True)
     summary = "write the windows and prices of a table's models into a file to review and include (extra: prices)"
     parser = _command(inner, "import", _prices_import, summary, examples)
-    _table_argument(parser)
+    _table_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file; without it standard output")
     parser.add_argument("--force", action="store_true", help="write over a file that is there already")
 

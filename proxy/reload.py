@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from config.expiry import expiry_warnings
 from config.files import DISK, Store
@@ -19,11 +20,21 @@ from config.semantics import exposure_problems
 from config.server import Server
 from proxy.credentials.lacks import lacks
 from proxy.metrics import Metrics
+from proxy.needed_limits import needed_limits
 from proxy.snapshot import Snapshot, build_snapshot
 from proxy.tls import listener_context
 
+LogForm = Literal["json", "text"]
+
 WATCH_EVERY = 5.0
 """Seconds between looks at the files; polling sees the symlink swaps of Kubernetes volumes, which file events miss."""
+
+
+EMBEDDED = (
+    "no table is named (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this folder: this is the embedded "
+    "one, which has only the mock vendor"
+)
+"""What an operator has to know who is given the embedded table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +59,23 @@ class Refused(ConfigError):
 class Source:
     """Where the table comes from: a file, or the embedded default without one. `insecure_open` permits an open table
     beyond loopback; `host` is the command line's word, which beats the file's. `wall` tells unix seconds, by which
-    things expire."""
+    things expire. `found` says how the file was found where the command line does not name it; `log` is the form of the
+    log where the file does not say."""
 
     path: Path | None
     env: Mapping[str, str]
     insecure_open: bool = False
     host: str | None = None
     wall: Callable[[], float] = time.time
+    found: str = ""
+    log: LogForm = "json"
+
+    @property
+    def title(self) -> str:
+        """Which table it is, in words."""
+        if self.path is None:
+            return "the embedded table"
+        return f"{self.path.absolute()} ({self.found})" if self.found else str(self.path.absolute())
 
     def load_to_serve(self) -> Table:
         """Load and build, and look for the credentials that calls will need. Raises Refused with every problem."""
@@ -63,7 +84,8 @@ class Source:
         if found.problems:
             raise Refused(found.problems, table.loaded.sources)
         ending = expiry_warnings(table.loaded, self.wall())
-        return replace(table, warnings=(*table.warnings, *found.warnings, *ending))
+        needed = needed_limits(table.loaded, table.snapshot)
+        return replace(table, warnings=(*table.warnings, *found.warnings, *needed, *ending))
 
     def load(self, store: Store = DISK) -> Table:
         """Load and build, for what calls nobody. Raises Refused with every problem."""
@@ -74,9 +96,9 @@ class Source:
             raise Refused(error.problems, examined.sources) from None
 
     def _built(self, examined: Examined) -> Table:
-        loaded = examined.table
-        if loaded is None:
+        if examined.table is None:
             raise ConfigError(examined.problems)
+        loaded = self._with_log(examined.table)
         problems = [*examined.problems, *exposure_problems(loaded, self.host, self.insecure_open)]
         tls = listener_context(loaded)
         if isinstance(tls, Problem):
@@ -88,6 +110,14 @@ class Source:
         if problems or isinstance(tls, Problem):
             raise ConfigError(problems)
         return Table(loaded, snapshot, loaded.warnings, tls)
+
+    def _with_log(self, loaded: Loaded) -> Loaded:
+        """The same, with a word on the form of the log."""
+        config = loaded.config
+        if "log" in config.server.model_fields_set:
+            return loaded
+        server = config.server.model_copy(update={"log": self.log})
+        return replace(loaded, config=config.model_copy(update={"server": server}))
 
 
 def _news(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:

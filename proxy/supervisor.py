@@ -5,6 +5,7 @@ Never serves a completion.
 """
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import AsyncIterator
@@ -12,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from config.server import Server
-from proxy.app import Listen, background, operating, prepare, reloads, scheme_of, settle_down, url_of
+from proxy.app import Listen, background, operating, prepare, reloads, scheme_of, settle_down, tell_table, url_of
 from proxy.ending import DRAINING, LAST_WORDS, SETTLE, Ending, end
 from proxy.families import merged
 from proxy.live import Live
@@ -92,6 +93,9 @@ async def supervise(source: Source, table: Table, listen: Listen, count: int) ->
     had."""
     server = table.loaded.config.server
     log = prepare(server.log)
+    tell_table(log, source)
+    if count > (there_are := cores()):
+        log.warning("%d workers on %d cores: more than there are cores serve no more requests", count, there_are)
     async with AsyncExitStack() as stack:
         door = await stack.enter_async_context(reserved(listen.host, listen.port))
         metrics = Metrics()
@@ -100,7 +104,8 @@ async def supervise(source: Source, table: Table, listen: Listen, count: int) ->
         port = door.sockets[0].getsockname()[1]
 
         def orders(now: Table) -> Orders:
-            return Orders(source.path, source.insecure_open, listen.host, port, live.since, now.loaded.copies)
+            place = (source.path, source.insecure_open, listen.host, port)
+            return Orders(*place, live.since, now.loaded.copies, source.log)
 
         workers = Workers(count, table, orders, metrics.supervising())
 
@@ -134,6 +139,13 @@ async def supervise(source: Source, table: Table, listen: Listen, count: int) ->
             workers.kill()
     log.info("stopped")
     return workers.failure
+
+
+def cores() -> int:
+    """How many cores this process may use, as far as the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def patience(server: Server) -> float:

@@ -4,6 +4,7 @@ Never decides which deployment serves a request.
 """
 
 from pathlib import Path as FilePath
+from typing import Final
 from urllib.parse import urlsplit
 
 from config.addresses import address_fault, reach
@@ -19,6 +20,9 @@ from providers.price import Price
 from providers.profiles import Profile, load_profiles
 from providers.registry import DIALECTS
 from proxy.credentials.sources import Deployment, Missing, source_of
+
+GENERIC: Final = "openai_compatible"
+"""The profile of any server that speaks OpenAI's API."""
 
 
 def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -> Target | tuple[Problem, ...]:
@@ -95,7 +99,9 @@ def unknown_profile(vendor: str, name: str, loaded: Loaded) -> Problem:
     path: Path = ("vendors", vendor, "profile")
     if path in loaded.referenced:
         return Problem.at(loaded.locate(path), path, "the value of this reference is no profile")
-    return Problem.at(loaded.locate(path), path, f"no profile is called {name!r}{did_you_mean(name, load_profiles())}")
+    near = did_you_mean(name, load_profiles())
+    any_other = f"{' For' if near else '; for'} a server that speaks OpenAI's API write profile: {GENERIC}"
+    return Problem.at(loaded.locate(path), path, f"no profile is called {name!r}{near}{any_other}")
 
 
 class _Report:

@@ -34,6 +34,11 @@ class Ink(StrEnum):
     YELLOW = "33"
 
 
+def at_terminal(*streams: TextIO | None) -> bool:
+    """Whether a person reads all of them; one that was closed before the program began is read by nobody."""
+    return all(stream is not None and stream.isatty() for stream in streams)
+
+
 def paint(text: str, ink: Ink, stream: TextIO | None = None, env: Mapping[str, str] = os.environ) -> str:
     """The text in a style when `stream` (standard output unless named) shows colours, else the text."""
     return f"\x1b[{ink}m{text}\x1b[0m" if shows_colour(stream or sys.stdout, env) else text

@@ -25,7 +25,7 @@ from proxy.families import Family
 from proxy.metrics import Metrics
 from proxy.operated import Moment
 from proxy.pulse import Pulse
-from proxy.reload import Source
+from proxy.reload import LogForm, Source
 from proxy.server import PublicServer
 from proxy.standstill import LastLine
 from proxy.tls import Secured
@@ -41,7 +41,8 @@ TELL_EVERY: Final = 0.5
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a worker serves, and where: the table's path names it in messages, its content is in the copies. `since` is
-    when the gateway started, in unix seconds: all workers tell clients the same."""
+    when the gateway started, in unix seconds: all workers tell clients the same. `log` is the form of the log where the
+    table does not say."""
 
     path: Path | None
     insecure_open: bool
@@ -49,6 +50,7 @@ class Orders:
     port: int
     since: int
     copies: Copies
+    log: LogForm = "json"
 
 
 ORDERS: Final = TypeAdapter(Orders)
@@ -78,7 +80,7 @@ async def work(link: socket.socket, pulse: Pulse) -> None:
     except (Gone, TimeoutError):
         return  # there is nobody to begin for
     orders = ORDERS.validate_json(body)
-    source = Source(orders.path, os.environ, orders.insecure_open, orders.host)
+    source = Source(orders.path, os.environ, orders.insecure_open, orders.host, log=orders.log)
     table = source.load(orders.copies)
     server = table.loaded.config.server
     log = prepare(server.log)

@@ -17,6 +17,8 @@ from config.loader import Loaded, load_text
 from config.semantics import exposure_problems
 from config.server import Server
 from proxy.cli import argument_parser
+from proxy.commands.chosen_table import chosen_table
+from proxy.needed_limits import needed_limits
 from proxy.server import HEALTH_PATHS
 from proxy.snapshot import build_snapshot
 from proxy.version import VERSION
@@ -109,7 +111,9 @@ def test_the_image_runs_unprivileged_and_safely() -> None:
 def test_the_image_starts_a_command_there_is() -> None:
     assert yaml.safe_load(instruction("ENTRYPOINT")) == ["dragoman"]
     arguments = argument_parser().parse_args(yaml.safe_load(instruction("CMD")))
-    assert arguments.config == Path("/etc/dragoman/table.yaml")
+    named = dict(setting.split("=", 1) for setting in instruction("ENV").split())
+    table = Path("/etc/dragoman/table.yaml")
+    assert chosen_table(arguments.config, arguments.table, named, Path("/")).path == table
 
 
 def test_the_image_is_built_of_what_the_builder_is_sent() -> None:
@@ -152,7 +156,9 @@ async def test_the_image_asks_the_gateway_for_its_health(tmp_path: Path) -> None
 
 def test_the_tables_of_compose_and_kubernetes_are_sound(tmp_path: Path) -> None:
     for text in ((DEPLOY / "table.yaml").read_text("utf-8"), one(KUBERNETES / "configmap.yaml")["data"]["table.yaml"]):
-        server = load_shipped(text, tmp_path).config.server
+        loaded = load_shipped(text, tmp_path)
+        assert needed_limits(loaded, build_snapshot(loaded)) == ()
+        server = loaded.config.server
         assert (server.port, server.admin.port) == (DEFAULTS.port, DEFAULTS.admin.port)
 
 

@@ -11,7 +11,6 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +18,7 @@ from proxy.app import Listen, Running, running
 from proxy.commands.serve import cannot_listen
 from proxy.ending import Ending, drain, end
 from proxy.http_floor import require_sound_http
-from proxy.reload import Source, Table
+from proxy.reload import Source
 from proxy.terminal import FAILED, Ink, paint
 from proxy.version import VERSION
 from proxy.writer import unbuffered
@@ -75,8 +74,8 @@ async def _single(port: int | None) -> int:
 async def _gateway(port: int | None) -> AsyncIterator[Running]:
     """The gateway on the embedded table. Raises CommandError when it cannot listen, or should not."""
     require_sound_http()
-    source = Source(None, os.environ)
-    table = _for_people(source.load())
+    source = Source(None, os.environ, log="text")
+    table = source.load()
     server = table.loaded.config.server
     chosen = _free(server.host, server.port) if port is None else port
     admin = server.admin
@@ -89,13 +88,6 @@ async def _gateway(port: int | None) -> AsyncIterator[Running]:
         if port is None and chosen != server.port:
             print(f"Port {server.port} is taken, so this one is free: {urlsplit(app.url).port}")
         yield app
-
-
-def _for_people(table: Table) -> Table:
-    """The same table, its log lines as text."""
-    config = table.loaded.config
-    server = config.server.model_copy(update={"log": "text"})
-    return replace(table, loaded=replace(table.loaded, config=config.model_copy(update={"server": server})))
 
 
 def _free(host: str, port: int) -> int:

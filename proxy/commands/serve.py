@@ -1,6 +1,7 @@
 """`dragoman serve`: the gateway on a table, until a signal ends it. Never the gateway's own parts."""
 
 import asyncio
+from dataclasses import dataclass
 
 from proxy.app import Listen
 from proxy.app import serve as run_gateway
@@ -9,12 +10,21 @@ from proxy.reload import Source, Table
 from proxy.terminal import CommandError
 
 
-def serve(source: Source, port: int | None, workers: int | None) -> int:
-    """Serve the table; `port` and `workers` are the command line's words, which beat the table's."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The command line's words, which beat the table's: two ports and how many processes serve."""
+
+    port: int | None = None
+    admin_port: int | None = None
+    workers: int | None = None
+
+
+def serve(source: Source, wanted: Wanted) -> int:
+    """Serve the table until a signal ends it."""
     require_sound_http()
     table = source.load_to_serve()
-    listen = addresses(source, table, port)
-    count = table.loaded.config.server.workers if workers is None else workers
+    listen = addresses(source, table, wanted)
+    count = table.loaded.config.server.workers if wanted.workers is None else wanted.workers
     try:
         if count == 1:
             asyncio.run(run_gateway(source, table, listen))
@@ -31,14 +41,14 @@ async def _supervised(source: Source, table: Table, listen: Listen, count: int) 
     return await supervise(source, table, listen, count)
 
 
-def addresses(source: Source, table: Table, port: int | None) -> Listen:
-    """Where to listen: the command line's host and port where given, else the table's."""
+def addresses(source: Source, table: Table, wanted: Wanted) -> Listen:
+    """Where to listen: the command line's host and ports where given, else the table's."""
     server = table.loaded.config.server
     return Listen(
         host=source.host or server.host,
-        port=server.port if port is None else port,
+        port=server.port if wanted.port is None else wanted.port,
         admin_host=server.admin.host,
-        admin_port=server.admin.port,
+        admin_port=server.admin.port if wanted.admin_port is None else wanted.admin_port,
     )
 
 

@@ -68,7 +68,7 @@ def test_a_mistake_in_an_included_file_is_told_there(tmp_path: Path) -> None:
     }
     assert complaints(tmp_path, files) == [
         "a.yaml:2:9 models.v/n.wieght: unknown key",
-        "a.yaml:3:3 models.w/n: no vendor named w",
+        "a.yaml:3:3 models.w/n: no vendor named w; a model of v is written v/w/n",
         "a.yaml:4:1 models: key written twice; first at a.yaml:1:1",
         "main.yaml:5:13 routes.r: no model or route named v/x; did you mean v/n or v/m?",
     ]
@@ -100,6 +100,12 @@ def test_a_file_may_add_facts_about_the_models_of_another(tmp_path: Path, includ
     assert models["v/m"].price == Price(input=1, output=2)
     assert (models["w/n"].context_window, set(models["w/n"].deployments)) == (9, {"eu"})
     assert str(loaded.locate(("models", "w/n", "context_window"))) == f"{tmp_path}/facts.yaml:3:47"
+
+
+def test_a_file_may_add_facts_about_a_model_of_which_nothing_is_said(tmp_path: Path) -> None:
+    main = "version: 1\nvendors: {v: }\nmodels:\n  v/m:\ninclude: [facts.yaml]\n"
+    loaded = load(tmp_path, {"main.yaml": main, "facts.yaml": "models: {v/m: {context_window: 128k}}\n"})
+    assert loaded.config.models["v/m"].context_window == 128_000
 
 
 def test_a_fact_in_two_files_is_refused_with_both_places(tmp_path: Path) -> None:
@@ -189,7 +195,7 @@ def test_an_included_file_holds_names_only(tmp_path: Path, text: str, expected: 
 
 def test_a_map_only_an_included_file_writes_wrongly_is_refused_too(tmp_path: Path) -> None:
     (told,) = complaints(tmp_path, {"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": "routes: [a]\n"})
-    assert told == "a.yaml:1:9 routes: expected a mapping, found a list"
+    assert told.startswith("a.yaml:1:9 routes: expected a mapping, found a list; write each route on a line of its own")
 
 
 def test_a_glob_that_matches_nothing_adds_nothing_until_it_does(tmp_path: Path) -> None:

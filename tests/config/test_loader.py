@@ -22,7 +22,7 @@ vendors:
   openai: {}
 models:
   openai/gpt-4o:
-    context_window: "128k"
+    context_window: "lots"
 routes:
   fast: [openai/gpt-4o]
   slow: openai/gpt-4
@@ -34,8 +34,9 @@ def test_five_planted_mistakes_and_more_are_told_at_once_in_order() -> None:
         "3:3 server.prot: unknown key; did you mean port?",
         "5:21 vendors.openai.api_key: the environment variable OPENAI_API_KEY is not set",
         "6:3 vendors.openai: key written twice; first at t.yaml:5:3",
-        "9:21 models.openai/gpt-4o.context_window: expected a whole number, found text",
-        "11:9 routes.fast: expected a name or a mapping, found a list",
+        "9:21 models.openai/gpt-4o.context_window: must be a number of tokens, such as 128000, 128k or 1m "
+        "(k is 1,000, m is 1,000,000)",
+        "11:9 routes.fast: expected a name or a mapping, found a list; write fast: {targets: [openai/gpt-4o]}",
         "12:9 routes.slow: no model or route named openai/gpt-4; did you mean openai/gpt-4o?",
     ]
 
@@ -242,6 +243,6 @@ def test_what_could_be_saved_of_a_table_can_be_looked_at_further(tmp_path: Path)
     path.write_text("version: 1\nroutes: {fast: [nowhere/x]}\n", encoding="utf-8")
     dangling = examine_file(path, {})
     assert dangling.table is not None
-    assert [problem.path for problem in dangling.problems] == ["routes.fast"]
+    assert [problem.path for problem in dangling.problems] == ["routes.fast", "routes.fast.0"]
     path.write_text("- version: 1\n", encoding="utf-8")
     assert examine_file(path, {}).table is None

@@ -75,3 +75,9 @@ def test_an_error_of_the_models_hides_the_input() -> None:
     with pytest.raises(ValidationError) as caught:
         GatewayConfig.model_validate({"version": 1, "vendors": {"v": {"api_key": ["canary"], "base_url": "canary"}}})
     assert "canary" not in str(caught.value)
+
+
+def test_a_vendor_a_model_and_a_deployment_may_say_nothing() -> None:
+    table = "version: 1\ndefaults:\nvendors: {v: }\nmodels:\n  v/m:\n  v/n:\n    deployments:\n      a:\n"
+    assert load(table).config == load(table.replace(":\n  v/n", ": {}\n  v/n").replace(": }", ": {}}")).config
+    assert set(load(table).config.models) == {"v/m", "v/n"}

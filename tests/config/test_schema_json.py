@@ -1,17 +1,19 @@
 """The JSON Schema: committed, valid, and of one mind with the models."""
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from config.schema_json import json_schema, schema_text
+from config.schema_json import json_schema, schema_text, with_profiles
 from tests.config.tables import complaints
 
 ROOT = Path(__file__).parent.parent.parent / "config"
 TABLES = [ROOT / "default.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]
-VALIDATOR = Draft202012Validator(json_schema())
+VALIDATOR = Draft202012Validator(json.loads((ROOT / "schema.json").read_text(encoding="utf-8")))
+"""What editors are given."""
 
 
 class EditorLoader(yaml.SafeLoader):
@@ -28,8 +30,24 @@ def passes(text: str) -> bool:
     return bool(VALIDATOR.is_valid(yaml.load(text, EditorLoader)))  # noqa: S506 -- a safe loader
 
 
-def test_the_committed_schema_is_the_generated_one() -> None:
-    assert (ROOT / "schema.json").read_text(encoding="utf-8") == schema_text()
+def profile_passes(profile: object) -> bool:
+    schema = with_profiles(json_schema(), ["vllm", "openai"])
+    return bool(Draft202012Validator(schema).is_valid({"version": 1, "vendors": {"v": {"profile": profile}}}))
+
+
+@pytest.mark.parametrize("profile", ["openai", "vllm", "${PROFILE:-openai}", None])
+def test_an_editor_takes_the_profiles_there_are_and_references(profile: object) -> None:
+    assert profile_passes(profile)
+
+
+@pytest.mark.parametrize("profile", ["opnai", "", 1])
+def test_an_editor_refuses_a_profile_that_there_is_not(profile: object) -> None:
+    assert not profile_passes(profile)
+
+
+def test_the_profiles_are_listed_in_order_for_editors_to_complete() -> None:
+    vendor = json.loads(schema_text(["vllm", "openai"]))["$defs"]["Vendor"]
+    assert vendor["properties"]["profile"]["anyOf"][0] == {"enum": ["openai", "vllm"]}
 
 
 def test_the_schema_is_one() -> None:
@@ -59,11 +77,15 @@ KEY = "sha256:" + "a" * 64
         "routes: {a: v/m, b: {targets: [v/m, {target: v/m/default, weight: 2}], policy: weighted}}",
         f"teams: {{t: {{keys: ['{KEY}'], models: ['*', v/*, v/m], routes: {{x: v/m}}}}}}",
         "include: []",
+        "defaults:",
+        "vendors: {v: }\nmodels: {v/m: , v/n: {deployments: {a: }}}",
+        "defaults: {context_window: 128k, max_output_tokens: 1.5M}",
     ],
 )
 def test_what_the_models_take_the_schema_takes(line: str) -> None:
-    assert complaints(HEAD + line) == []
-    assert passes(HEAD + line)
+    table = f"version: 1\n{line}" if "\nmodels" in line else HEAD + line
+    assert complaints(table) == []
+    assert passes(table)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +112,10 @@ def test_what_the_models_take_the_schema_takes(line: str) -> None:
         "defaults: {base_url: ftp://a}",
         "defaults: {url_params: {Bad Name: a}}",
         "defaults: {context_window: 0}",
+        "defaults: {context_window: '128'}",
+        "defaults: {context_window: 128kB}",
+        "server:",
+        "teams: {t: }",
         "defaults: {on_unsupported: ignore}",
         "defaults: {context_length_exceeded_behavior: true}",
         "defaults: {inference_extra_params: false}",

@@ -328,3 +328,11 @@ def test_nearest_names_are_sought_for_the_first_of_many_mistakes_only() -> None:
     told = complaints(f"{BASE}{models}routes:\n{routes}")
     assert len(told) == 1000
     assert sum("did you mean" in each for each in told) == 20
+
+
+def test_a_model_whose_name_has_a_slash_is_told_with_its_vendor_before_it() -> None:
+    text = "version: 1\nvendors: {local: {}}\nmodels: {meta-llama/Llama-3: {}}\n"
+    assert complaints(text) == [
+        "3:10 models.meta-llama/Llama-3: no vendor named meta-llama; a model of local is written "
+        "local/meta-llama/Llama-3"
+    ]

@@ -131,7 +131,7 @@ def test_a_syntax_error_is_told_at_its_place(text: str, place: str) -> None:
 
 @pytest.mark.parametrize("text", ["a: {b: ${K}}\n", "a:\n  - [x${K:-1}, y]\n"])
 def test_a_syntax_error_tells_of_a_reference_without_quotes(text: str) -> None:
-    assert said(text)[0].endswith('; inside { } and [ ] a reference needs quotes: "${VAR}"')
+    assert said(text)[0].endswith('not YAML: inside { } and [ ] a reference needs quotes: "${VAR}"')
 
 
 def test_a_syntax_error_tells_of_the_tab() -> None:

@@ -109,12 +109,37 @@ def test_anything_else_is_no_size(value: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (128_000, 128_000),
+        ("128k", 128_000),
+        ("200K", 200_000),
+        ("1m", 1_000_000),
+        ("1.048M", 1_048_000),
+        ("0.001k", 1),
+        (None, None),
+    ],
+)
+def test_a_token_count_is_a_number_or_text_in_thousands_or_millions(text: object, count: int | None) -> None:
+    assert accepted(types.Tokens, text) == count
+
+
+@pytest.mark.parametrize(
+    "value", ["128", "128 k", "128kB", "k", "1.2345k", "0k", "-1k", "1e3", "1001m", "1b", 1.5, "1k\n"]
+)
+def test_anything_else_is_no_token_count(value: object) -> None:
+    assert refusal(types.Tokens, value)
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
         (types.Port, "8080", 8080),
         (types.Switch, "no", False),
         (types.Switch, "true", True),
         (types.Tokens, "", None),
+        (types.Tokens, "128000", 128_000),
+        (types.Tokens, "128k", 128_000),
         (types.Weight, " 3 ", 3),
         (types.Policy, "weighted", "weighted"),
         (types.Text, "no", "no"),

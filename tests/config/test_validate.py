@@ -17,6 +17,21 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("server: {prot: 1}", "2:10 server.prot: unknown key; did you mean port?"),
         ("serverr: {}", "2:1 serverr: unknown key; did you mean server?"),
         ("xyzzy: 1", "2:1 xyzzy: unknown key"),
+        ("vendors:\nacme: {}", "3:1 acme: unknown key; if it belongs to vendors, indent it further"),
+        (
+            "vendors: {v: {timeouts: , idle_time: 1s}}",
+            "2:27 vendors.v.idle_time: unknown key; if it belongs to timeouts, indent it further",
+        ),
+        (
+            "models:\n  - v/m",
+            "3:3 models: expected a mapping, found a list; write each model on a line of its own, its name as a key: "
+            "no -, and a colon after it",
+        ),
+        (
+            "vendors:\n  openai",
+            "3:3 vendors: expected a mapping, found text; write each vendor on a line of its own, its name as a key: "
+            "no -, and a colon after it",
+        ),
         (
             "models: {v/m: {deployments: {a: {wieght: 1}}}}",
             "2:34 models.v/m.deployments.a.wieght: unknown key; did you mean weight?",
@@ -82,7 +97,11 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("server: {port: 65536}", "2:16 server.port: must be at most 65535"),
         ("server: {port: -1}", "2:16 server.port: must be at least 0"),
         ("server: {watch: 1}", "2:17 server.watch: expected true or false, found a number"),
-        ("server: {admin: }", "2:17 server.admin: expected a mapping, found nothing; write {} for an empty one"),
+        (
+            "server: {admin: }",
+            "2:17 server.admin: expected a mapping, found nothing; indent what belongs to it, or "
+            "write {} for an empty one",
+        ),
         ("server: [a]", "2:9 server: expected a mapping, found a list"),
         ("vendors: {v: {profile: no}}", f"2:24 vendors.v.profile: {QUOTE_BOOL}"),
         ("vendors: {v: {api_key: 12345}}", f"2:24 vendors.v.api_key: {QUOTE_NUMBER}"),
@@ -102,7 +121,45 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ),
         ("routes: {r: {}}", "2:10 routes.r.targets: required key is missing"),
         ("routes: {r: {targets: []}}", "2:23 routes.r.targets: must not be empty"),
-        ("routes: {r: [v/m]}", "2:13 routes.r: expected a name or a mapping, found a list"),
+        (
+            "routes: {r: [v/m, v/n]}",
+            "2:13 routes.r: expected a name or a mapping, found a list; write r: {targets: [v/m, v/n]}",
+        ),
+        (
+            f"teams: {{t: {{keys: ['sha256:{'a' * 64}'], routes: {{r: [v/m]}}}}}}",
+            "2:108 teams.t.routes.r: expected a name or a mapping, found a list; write r: {targets: [v/m]}",
+        ),
+        (
+            "routes: {r: [{target: v/m, weight: 2}]}",
+            "2:13 routes.r: expected a name or a mapping, found a list; write r: {targets: [...]}",
+        ),
+        (
+            "routes: {r: ['sk canary', v/m]}",
+            "2:13 routes.r: expected a name or a mapping, found a list; write r: {targets: [...]}",
+        ),
+        ("routes: {r: {targets: v/m}}", "2:23 routes.r.targets: expected a list, found text; put it in [ ]"),
+        (
+            "vendors: {acme: {}, openai: {}}\nmodels: {gpt-4o: {}}",
+            "3:10 models.gpt-4o: a model key is vendor/model or vendor/*; did you mean acme/gpt-4o or openai/gpt-4o?",
+        ),
+        (
+            "vendors: {v: }\nmodels:\n  v/m:\n  max_output_tokens: 128k",
+            "5:3 models.max_output_tokens: max_output_tokens is a setting of a model: indent it further, below "
+            "the model's name",
+        ),
+        (
+            "vendors:\n  v:\n  api_key: canary",
+            "4:12 vendors.api_key: api_key is a setting of a vendor: indent it further, below the vendor's name",
+        ),
+        (
+            "routes:\n  r:\n  targets: [v/m]",
+            "4:12 routes.targets: targets is a setting of a route: indent it further, below the route's name",
+        ),
+        (
+            "models: {v/m: {context_window: 128kB}}",
+            "2:32 models.v/m.context_window: must be a number of tokens, such as 128000, 128k or 1m (k is 1,000, m is "
+            "1,000,000)",
+        ),
         ("routes: {r: {targets: [1]}}", "2:24 routes.r.targets.0: expected a name or a mapping, found a number"),
         ("routes: {r: v/*}", "2:13 routes.r: a target is one model, deployment or route"),
         ("routes: {r: {targets: [{target: a b}]}}", "2:33 routes.r.targets.0.target: a target is one model"),

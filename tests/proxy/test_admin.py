@@ -155,7 +155,10 @@ async def test_a_bad_table_is_refused_with_its_places_and_the_old_one_stays(oper
     operator.path.write_text("version: 1\nvendors: {v: {profile: nothing}}\nmodels: {v/m: {}}\n", encoding="utf-8")
     answer = await operator.ask("POST", "/-/reload")
     assert (answer.status, answer.json()["result"]) == (400, "refused")
-    assert answer.json()["problems"] == [f"{operator.path}:2:24 vendors.v.profile: no profile is called 'nothing'"]
+    assert answer.json()["problems"] == [
+        f"{operator.path}:2:24 vendors.v.profile: no profile is called 'nothing'; for a server that speaks OpenAI's "
+        "API write profile: openai_compatible"
+    ]
     assert answer.json()["digest"] == before
     assert (await operator.ask("GET", "/status")).json()["table"] == before
     scrape = (await operator.ask("GET", "/metrics")).body.decode()

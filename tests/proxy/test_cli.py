@@ -1,6 +1,7 @@
 """Arguments reach their command, mistakes are one line and a status, and every help has examples."""
 
 import argparse
+import json
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def test_a_bad_table_is_its_problems_and_status_1(command: str, tmp_path: Path, 
     body.write_text("{}", encoding="utf-8")
     arguments = [command, "-c", str(table), *([str(body)] if command == "explain" else [])]
     assert main(arguments) == 1
-    lines = "".join(capsys.readouterr()).splitlines()
+    lines = "".join(capsys.readouterr()).removeprefix(f"checking {table}\n").splitlines()
     assert [line.partition(" ")[0] for line in lines] == [f"{table}:2:1", f"{table}:3:1"]
 
 
@@ -121,6 +122,97 @@ def test_explain_is_reached_with_its_form(tmp_path: Path, capsys: Output) -> Non
 def test_one_demonstration_is_reached(capsys: Output) -> None:
     assert main(["demo", "--once", "--port", "0"]) == 0
     assert "any vendor." in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_the_version_is_there_as_an_option_too(capsys: Output) -> None:
+    assert usage_error("--version") == 0
+    as_option = capsys.readouterr().out
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out == as_option
+
+
+TABLE = "version: 1\nvendors: {mock: }\nmodels: {mock/own: }\n"
+"""A table unlike the embedded one."""
+
+EMBEDDED_WARNING = (
+    "dragoman: warning: no table is named (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this folder: "
+    "this is the embedded one, which has only the mock vendor\n"
+)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, empty but for a request, and no table named by the environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DRAGOMAN_CONFIG", raising=False)
+    (tmp_path / "request.json").write_text('{"model": "mock/own", "prompt": "hi"}', encoding="utf-8")
+    return tmp_path
+
+
+COMMANDS_WITH_A_TABLE = [["check"], ["routes"], ["explain", "request.json"], ["prices", "import"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS_WITH_A_TABLE, ids=lambda command: command[0])
+def test_the_embedded_table_never_stands_in_silently(command: list[str], here: Path, capsys: Output) -> None:
+    assert main(command) == 0
+    assert capsys.readouterr().err == EMBEDDED_WARNING
+
+
+@pytest.mark.parametrize("command", COMMANDS_WITH_A_TABLE, ids=lambda command: command[0])
+def test_the_table_of_the_working_folder_is_taken_and_told(command: list[str], here: Path, capsys: Output) -> None:
+    (here / "table.yaml").write_text(TABLE, encoding="utf-8")
+    assert main(command) == 0
+    told = f"{here / 'table.yaml'} (found in this folder)\n"
+    output = capsys.readouterr()
+    if command == ["check"]:
+        assert output.out.startswith(f"checking {told}ok: 1 vendor, 1 model")
+    else:
+        assert output.err == f"dragoman: the table is {told}"
+
+
+@pytest.mark.parametrize("command", COMMANDS_WITH_A_TABLE, ids=lambda command: command[0])
+def test_the_environment_names_the_table_for_every_command(
+    command: list[str], here: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "table.yaml").write_text("no table", encoding="utf-8")
+    (here / "other.yaml").write_text(TABLE, encoding="utf-8")
+    monkeypatch.setenv("DRAGOMAN_CONFIG", "other.yaml")
+    assert main(command) == 0
+    assert f"{here / 'other.yaml'} (named by DRAGOMAN_CONFIG)\n" in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS_WITH_A_TABLE if each[0] != "explain"], ids=str)
+def test_a_table_may_be_named_without_c(command: list[str], here: Path, capsys: Output) -> None:
+    (here / "own.yaml").write_text(TABLE, encoding="utf-8")
+    assert main([*command, "own.yaml"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main([*command, "own.yaml", "-c", "own.yaml"]) == USAGE
+    assert capsys.readouterr().err == "dragoman: one table at a time: own.yaml and -c own.yaml\n"
+
+
+@pytest.mark.parametrize("form", ["json", "github"])
+def test_what_programs_read_of_a_check_begins_with_its_findings(form: str, here: Path, capsys: Output) -> None:
+    (here / "table.yaml").write_text(TABLE, encoding="utf-8")
+    assert main(["check", "--output", form]) == 0
+    output = capsys.readouterr()
+    assert output.out.startswith({"json": "[]\n", "github": "ok: "}[form])
+    assert output.err == f"checking {here / 'table.yaml'} (found in this folder)\n"
+
+
+def test_what_programs_read_of_an_explanation_is_json_alone(here: Path, capsys: Output) -> None:
+    assert main(["explain", "request.json", "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == "mock/own"
+
+
+def test_a_table_that_cannot_be_served_is_named_by_where_its_name_came_from(
+    here: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_CONFIG", "gone.yaml")
+    assert main(["serve"]) == 1
+    assert capsys.readouterr().err == (
+        f"dragoman: the table is {here / 'gone.yaml'} (named by DRAGOMAN_CONFIG)\n"
+        "gone.yaml:1:1 cannot read the file: No such file or directory\n"
+    )
 
 
 def test_a_command_that_is_started_without_an_output_can_end_well(monkeypatch: pytest.MonkeyPatch) -> None:

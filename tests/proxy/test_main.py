@@ -51,7 +51,10 @@ def test_a_missing_table_is_one_line(command: str) -> None:
     done = run(command, "-c", "nowhere.yaml")
     said = (done.stdout if command == "check" else done.stderr).decode()
     assert done.returncode == 1
-    assert said == "nowhere.yaml:1:1 cannot read the file: No such file or directory\n"
+    assert (
+        said.removeprefix(f"checking {ROOT / 'nowhere.yaml'}\n")
+        == "nowhere.yaml:1:1 cannot read the file: No such file or directory\n"
+    )
 
 
 @pytest.mark.parametrize(("arguments", "heavy"), [(("version",), "pydantic"), (("check",), "aiohttp")])

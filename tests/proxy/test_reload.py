@@ -228,3 +228,14 @@ async def test_a_request_is_served_in_the_background(rig: Rig) -> None:
     rig.reloader.request()
     await until(lambda: rig.models == ["mock/one"])
     await stopped(serving)
+
+
+@pytest.mark.parametrize(
+    ("server", "form"), [("", "text"), ("server: {port: 0}\n", "text"), ("server: {log: json}\n", "json")]
+)
+def test_the_form_of_the_log_is_the_source_s_where_the_table_says_none(server: str, form: str, tmp_path: Path) -> None:
+    path = tmp_path / "form.yaml"
+    path.write_text(f"version: 1\nvendors: {{mock: }}\nmodels: {{mock/*: }}\n{server}", encoding="utf-8")
+    table = Source(path, {}, log="text").load()
+    assert table.loaded.config.server.log == form
+    assert Source(path, {}).load().loaded.config.server.log == "json"

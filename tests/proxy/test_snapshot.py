@@ -122,7 +122,8 @@ models:
     with pytest.raises(ConfigError) as caught:
         snapshot(text)
     assert [str(problem) for problem in caught.value.problems] == [
-        "table.yaml:4:18 vendors.one.profile: no profile is called 'opnai'; did you mean openai or pais?",
+        "table.yaml:4:18 vendors.one.profile: no profile is called 'opnai'; did you mean openai or pais? For a "
+        "server that speaks OpenAI's API write profile: openai_compatible",
         "table.yaml:5:11 vendors.openai: the profile 'openai' needs an api_key",
     ]
 

@@ -142,11 +142,17 @@ def test_a_key_that_its_profile_does_not_need_may_be_left_out() -> None:
     [
         (
             "vendors: {v: {profile: opnai, api_key: k}}\nmodels: {v/m: {}}",
-            ["table.yaml:2:24 vendors.v.profile: no profile is called 'opnai'; did you mean openai or pais?"],
+            [
+                "table.yaml:2:24 vendors.v.profile: no profile is called 'opnai'; did you mean openai or pais? For a "
+                "server that speaks OpenAI's API write profile: openai_compatible"
+            ],
         ),
         (
             "vendors:\n  v: {}\nmodels: {v/m: {}}",
-            ["table.yaml:3:3 vendors.v.profile: no profile is called 'v'"],
+            [
+                "table.yaml:3:3 vendors.v.profile: no profile is called 'v'; for a server that speaks OpenAI's API "
+                "write profile: openai_compatible"
+            ],
         ),
         (
             "vendors:\n  openai: {}\nmodels: {openai/m: {}}",

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from config.problems import Problem
+from providers.profiles import load_profiles
 from proxy.commands.check import FORMS, Finding, check, github_lines
 from proxy.reload import Source
+from proxy.targets import GENERIC
 from tests.proxy.commands.conftest import CANARY, TABLE
 
 Writer = Callable[[str], Source]
@@ -200,7 +202,8 @@ def test_five_planted_mistakes_are_five_lines_at_their_places(source: Writer, ca
     assert [line.removeprefix(f"{table.path}:") for line in capsys.readouterr().out.splitlines()] == [
         "2:10 server.prot: unknown key; did you mean port?",
         "4:21 vendors.openai.api_key: the environment variable OPENAI_API_KEY is not set",
-        "6:35 models.openai/gpt-4o.context_window: expected a whole number, found text",
+        "6:35 models.openai/gpt-4o.context_window: must be a number of tokens, such as 128000, 128k or 1m "
+        "(k is 1,000, m is 1,000,000)",
         "7:3 models.opnai/gpt-4o-mini: no vendor named opnai; did you mean openai?",
         "9:20 routes.fast.targets.0: no model or route named openai/gpt-5; did you mean openai/gpt-4o or "
         "opnai/gpt-4o-mini?",
@@ -220,7 +223,24 @@ def test_what_only_the_vendors_rows_can_tell_is_told_beside_other_mistakes(sourc
         """)
     assert check(table, "warning", FORMS["text"]) == 1
     assert [line.removeprefix(f"{table.path}:") for line in capsys.readouterr().out.splitlines()] == [
-        "3:19 vendors.near.profile: no profile is called 'opnai'; did you mean openai or pais?",
+        "3:19 vendors.near.profile: no profile is called 'opnai'; did you mean openai or pais? For a server that "
+        "speaks OpenAI's API write profile: openai_compatible",
         "4:8 vendors.far: the profile 'fireworks' needs an api_key",
         "8:20 routes.fast.targets.0: no model or route named far/lama; did you mean far/llama?",
     ]
+
+
+def test_a_vendor_of_a_name_of_its_own_is_told_the_profile_to_write(source: Writer, capsys: Output) -> None:
+    table = source("""\
+        version: 1
+        vendors:
+          zz-9: {base_url: "https://llm.example.com/v1", api_key: "${KEY:-}"}
+        models:
+          zz-9/m:
+        """)
+    assert check(table, "warning", FORMS["text"]) == 1
+    assert capsys.readouterr().out == (
+        f"{table.path}:3:3 vendors.zz-9.profile: no profile is called 'zz-9'; for a server that speaks OpenAI's API "
+        "write profile: openai_compatible\n"
+    )
+    assert GENERIC in load_profiles()

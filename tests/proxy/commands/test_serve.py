@@ -1,6 +1,8 @@
 """The command line's addresses beat the table's, and a port that is taken is one line."""
 
 import asyncio
+import os
+import pty
 import socket
 import subprocess
 import sys
@@ -15,8 +17,9 @@ from config.problems import ConfigError
 from config.server import Server
 from proxy.app import Listen
 from proxy.cli import MOST_WORKERS, main
-from proxy.commands.serve import addresses, cannot_listen, serve
+from proxy.commands.serve import Wanted, addresses, cannot_listen, serve
 from proxy.reload import Source
+from proxy.supervisor import cores
 from proxy.terminal import CommandError
 from tests.support.gateway import ROOT, running_gateway
 
@@ -32,7 +35,7 @@ models: {mock/*: {}}
 
 def listening(source: Source, port: int | None) -> Listen:
     """Where a source would be served."""
-    return addresses(source, source.load(), port)
+    return addresses(source, source.load(), Wanted(port))
 
 
 def test_the_tables_addresses_are_used(source: Writer) -> None:
@@ -43,6 +46,12 @@ def test_the_command_line_beats_the_table(source: Writer) -> None:
     written = source(TABLE)
     chosen = Source(written.path, written.env, host="127.0.0.3")
     assert listening(chosen, 0) == Listen("127.0.0.3", 0, "127.0.0.1", 9000)
+
+
+def test_the_command_line_chooses_the_operators_port_too(source: Writer) -> None:
+    written = source(TABLE)
+    wanted = Wanted(admin_port=0)
+    assert addresses(written, written.load(), wanted) == Listen("127.0.0.2", 8000, "127.0.0.1", 0)
 
 
 def test_an_open_table_is_refused_beyond_loopback_unless_insisted_on(source: Writer) -> None:
@@ -56,12 +65,12 @@ def test_a_taken_port_is_one_line_that_names_it(source: Writer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=rf"cannot listen on 127\.0\.0\.1:{port} .*in use"):
-            serve(Source(source(TABLE).path, {}, host="127.0.0.1"), port, None)
+            serve(Source(source(TABLE).path, {}, host="127.0.0.1"), Wanted(port))
 
 
 def test_a_host_that_is_not_ours_is_one_line(source: Writer) -> None:
     with pytest.raises(CommandError, match=r"cannot listen on 192\.0\.2\.1:0 and 127\.0\.0\.1:9000: "):
-        serve(Source(source(TABLE).path, {}, True, "192.0.2.1"), 0, None)
+        serve(Source(source(TABLE).path, {}, True, "192.0.2.1"), Wanted(0))
 
 
 def test_an_error_without_a_text_of_its_own_is_shown_whole() -> None:
@@ -72,10 +81,10 @@ def test_an_error_without_a_text_of_its_own_is_shown_whole() -> None:
 def test_the_program_says_one_line_and_fails_when_the_port_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         command = [sys.executable, "-m", "proxy", "serve", "--port", str(taken.getsockname()[1])]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, text=True)
     assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("dragoman: cannot listen on 127.0.0.1:")
+    _, line = done.stderr.splitlines()
+    assert line.startswith("dragoman: cannot listen on 127.0.0.1:")
 
 
 async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path) -> None:
@@ -97,11 +106,15 @@ async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, gi
     command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *given]
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
     assert process.stderr is not None
-    first = await process.stderr.readline()
+    first, *told, last = [await process.stderr.readline() for _ in range(3 if count > cores() else 2)]
     process.terminate()
     assert await process.wait() == 0
-    assert (b"with %d workers" % count in first) == (count > 0)
-    assert b"listening on" in first
+    assert f"serving the table {path}".encode() in first
+    assert (b"with %d workers" % count in last) == (count > 0)
+    assert b"listening on" in last
+    assert [b"%d workers on %d cores: more than there are cores" % (count, cores()) in each for each in told] == [
+        True
+    ] * (count > cores())
 
 
 @pytest.mark.parametrize("given", ["0", "257", "-1", "two", "1.5", ""])
@@ -115,3 +128,28 @@ def test_a_number_of_workers_that_cannot_be_is_wrong_usage(given: str, capsys: p
 def test_a_table_may_ask_for_as_many_workers_as_the_command_line() -> None:
     (least, most) = (each for each in Server.model_fields["workers"].metadata if isinstance(each, Ge | Le))
     assert (least, most) == (Ge(1), Le(MOST_WORKERS))
+
+
+def shown_on_a_terminal(table: Path, piped: bool) -> str:
+    """The first line of the log of a gateway whose standard error is a terminal, and its standard output unless it is
+    piped."""
+    table.write_text("version: 1\nvendors: {mock: }\nmodels: {mock/*: }\n", encoding="utf-8")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "proxy", "serve", str(table), "--port=0", "--admin-port=0"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE if piped else theirs, stderr=theirs, stdin=subprocess.DEVNULL
+    ) as process:
+        os.close(theirs)
+        with open(ours, "rb", buffering=0) as terminal:
+            line = b""
+            while not line.endswith(b"\n"):
+                line += terminal.read(1)
+            process.kill()
+    return line.decode()
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_person_at_a_terminal_reads_text_and_a_program_json(piped: bool, tmp_path: Path) -> None:
+    line = shown_on_a_terminal(tmp_path / "t.yaml", piped)
+    assert "serving the table" in line
+    assert line.startswith("{") == piped
