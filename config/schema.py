@@ -38,6 +38,7 @@ from config.types import (
     RouteName,
     Safety,
     Scheme,
+    StreamUpstream,
     Switch,
     TargetName,
     TeamName,
@@ -64,7 +65,12 @@ class Timeouts(Section):
 
     connect: Timeout = Field(default=None, description="Until the connection stands, TLS included. Built in: 5s.")
     first_event: Timeout = Field(
-        default=None, description="From there to the first content of the answer. Built in: 60s."
+        default=None, description="From there to the first content of a streamed answer. Built in: 60s."
+    )
+    answer: Timeout = Field(
+        default=None,
+        description="Until an answer that is not streamed begins to come, which is when all of it has been generated. "
+        "Built in: 120s while there is another target to turn to, otherwise what is left of total.",
     )
     idle: Timeout = Field(default=None, description="Longest silence between two pieces of an answer. Built in: 120s.")
     total: Timeout = Field(
@@ -164,6 +170,11 @@ class DeploymentSettings(Section):
         description="Further headers of every upstream request. Merged by name, ignoring case; values are secrets.",
     )
     timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines of one attempt.")
+    stream_upstream: StreamUpstream = Field(
+        default=None,
+        description="Whether an answer that is not streamed may be asked for as a stream, so that silence shows within "
+        "first_event and idle: auto, where the answer is the same to the letter; off, never. Built in: off.",
+    )
     retries: Retries = Field(default=Retries(), description="When a failed attempt is followed by another.")
     context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
     max_output_tokens: Tokens = Field(default=None, description="Most tokens of an answer.")

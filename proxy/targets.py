@@ -45,8 +45,10 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         credential=credential,
         timeouts=Timeouts(
             *(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
-            *(timeouts.progress, timeouts.stream),
+            *(timeouts.progress, timeouts.stream, timeouts.answer),
+            written=_written("timeouts.", settings),
         ),
+        stream_upstream=settings.stream_upstream,
         retries=Retries(settings.retries.attempts, settings.retries.safety),
         weight=settings.weight,
         context_window=settings.context_window,
@@ -61,6 +63,11 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         permits=permits,
         price=None if price is None else Price(price.input, price.output, price.cached_input),
     )
+
+
+def _written(prefix: str, settings: Settings) -> frozenset[str]:
+    """The settings below a key that some level of the table says."""
+    return frozenset(key.removeprefix(prefix) for key in settings.origins if key.startswith(prefix))
 
 
 def _permits(settings: Settings, report: "_Report") -> Permits:

@@ -47,12 +47,13 @@ class Rig:
     door: Door
     prepared: Prepared = GOOD
     record: RequestRecord = field(default_factory=lambda: RequestRecord("req-1", 0.0, "openai", "/"))
+    answer: float | None = None
     time: float = 0.0
 
     def whole(self, expected: int = 1) -> Completion:
         """The whole answer."""
         self.prepared = prepare(replace(ASKED, params={"n": expected}), self.prepared.target)
-        return run(self._asked(lambda caller, clock: caller.whole(self.prepared, self.record, clock)))
+        return run(self._asked(lambda caller, clock: caller.whole(self.prepared, self.record, clock, self.answer)))
 
     def streamed(self) -> OpenStream:
         """The stream up to its first content."""
