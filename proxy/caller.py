@@ -26,7 +26,7 @@ from proxy.mock_transport import SCHEME, MockTransport
 from proxy.off_loop import OffLoop
 from proxy.record import RequestRecord
 from proxy.streams import LocalStream, MergedStream, OpenStream, Stream, read_through
-from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole
+from proxy.upstream import MAX_BODY, Transport, UpstreamResponse, fail, read_error, read_whole
 
 T = TypeVar("T")
 
@@ -139,18 +139,24 @@ class Caller:
     ) -> Completion:
         """One call's answer out of a stream, which ends where the gateway finds a stop."""
         timeouts = call.sent.target.timeouts
-        clock.expect(*_first_limit(timeouts, answer))
+        clock.expect(*_first_limit(timeouts, answer, chosen=finishing is None))
         stream = await self._first(record, finishing, call)
         clock.begun()
         clock.enter(Phase.IDLE, timeouts.idle)
         gatherer = Gatherer(call.part.count)
+        size = 0
 
         async def gather(events: Iterator[StreamEvent]) -> int:
+            nonlocal size
             clock.touch()
             ended = 0
             for event in events:
                 gatherer.add(event)
-                ended += isinstance(event, Chunk) and event.finish_reason is not None
+                if isinstance(event, Chunk):
+                    size += len(event.text) + len(event.reasoning or "")
+                    ended += event.finish_reason is not None
+            if size > MAX_BODY:
+                raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {MAX_BODY} bytes.")
             return ended
 
         try:
@@ -282,13 +288,12 @@ def _arrived(clock: Deadlines, idle: float, piece: bytes) -> None:
         clock.begun()
 
 
-def _first_limit(timeouts: Timeouts, answer: float | None) -> tuple[Phase, float | None]:
+def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> tuple[Phase, float | None]:
     """How long the first content of a stream may take that a whole answer is read from: as long as the answer may, and
-    no longer than an operator lets streams take."""
+    no longer than an operator lets streams take, who says so or has `chosen` to stream and says nothing else."""
     first = timeouts.first_event
-    if "first_event" in timeouts.written and (answer is None or first < answer):
-        return Phase.FIRST_EVENT, first
-    return Phase.ANSWER, answer
+    counts = "first_event" in timeouts.written or (chosen and timeouts.answer is None)
+    return (Phase.FIRST_EVENT, first) if counts and (answer is None or first < answer) else (Phase.ANSWER, answer)
 
 
 async def _each(calls: Sequence[Call], work: Callable[[Call], Coroutine[object, object, T]]) -> list[T]:
