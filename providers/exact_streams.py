@@ -33,9 +33,10 @@ def _tells_all(target: Target) -> bool:
 
 
 def _is_plain(request: UnifiedRequest) -> bool:
+    if request.prompts > 1 or request.unknown or request.extra_params or request.extra_headers:
+        return False
     params: Mapping[str, object] = request.params
-    unread = request.unknown or request.extra_params or request.extra_headers
-    return not unread and all(name in _PLAIN or is_neutral(name, value) for name, value in params.items())
+    return all(name in _PLAIN or is_neutral(name, value) for name, value in params.items())
 
 
 def refuses_streams(failure: Failure) -> bool:

@@ -228,7 +228,8 @@ class _Division:
             finishing = step(finishing)
         calls: tuple[Call, ...] = ()
         if not (finishing.echo and request.params.get("max_tokens") == 0):
-            calls = tuple(self._calls(finishing.candidates, stream=request.stream or bool(finishing.stops)))
+            stream = bool(finishing.stops) or as_asked(request, self.target).stream
+            calls = tuple(self._calls(finishing.candidates, stream=stream))
         for call in calls[:1]:
             self.emulated.extend(call.sent.emulated)
         whole = len(calls) == 1 and finishing == Finishing(n=finishing.n, candidates=finishing.n)

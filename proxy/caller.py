@@ -97,7 +97,7 @@ class Caller:
             # The total is for the clock of the request to end.
             with Deadlines(clock.remaining + SPARE) as own:
                 ask = partial(self._read, record, own, answer)
-                if finishing.stops:
+                if call.sent.stream:
                     ask = partial(self._gather, record, own, answer, finishing)
                 # A guess is made for each call: candidates that are not chosen and prompts asked twice count.
                 return estimated(call.request, await self._fitted(call, record, ask))
