@@ -70,7 +70,8 @@ class Timeouts(Section):
     answer: Timeout = Field(
         default=None,
         description="Until an answer that is not streamed begins to come, which is when all of it has been generated. "
-        "Built in: 120s while there is another target to turn to, otherwise what is left of total.",
+        "Built in: 120s, or first_event where that is longer, while another target may be asked; otherwise what is "
+        "left of total.",
     )
     idle: Timeout = Field(default=None, description="Longest silence between two pieces of an answer. Built in: 120s.")
     total: Timeout = Field(

@@ -6,7 +6,8 @@ from providers.dialect import Timeouts
 from proxy.retries import RetryRules
 
 ANSWER = 120.0
-"""Seconds that a whole answer may take to begin while another target could be asked, where no operator says it."""
+"""Seconds that a whole answer may take to begin while another target could be asked, where no operator says it; no less
+than what a stream may take to begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +25,6 @@ def turn(timeouts: Timeouts, total: float, remaining: float, another: bool, rule
     if not another:
         return Turn(limit, timeouts.answer)
     share = rules.share * remaining
-    answer = ANSWER if timeouts.answer is None else timeouts.answer
+    # No answer is whole before its first word.
+    answer = max(ANSWER, timeouts.first_event) if timeouts.answer is None else timeouts.answer
     return Turn(share if limit is None else min(limit, share), answer)

@@ -1,42 +1,13 @@
 """Every timer of a request, in virtual time: what renews it, what does not, and whom it lets through."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import pytest
 
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from tests.proxy.lateness import AGES, TOTAL, cancelling, deadline_of, under
 from tests.proxy.virtual_time import run
-
-TOTAL = 600.0
-AGES = 1e6
-
-Work = Callable[[Deadlines], Awaitable[object]]
-
-
-async def under(clock: Deadlines, work: Work) -> None:
-    """Do the work inside the block."""
-    with clock:
-        await work(clock)
-
-
-def deadline_of(work: Work) -> tuple[Phase, float, float]:
-    """Which deadline stopped the work, its limit, and the virtual second in which it did."""
-
-    async def main() -> tuple[Phase, float, float]:
-        with pytest.raises(DeadlinePassed) as caught:
-            await under(Deadlines(TOTAL), work)
-        assert cancelling() == 0
-        return caught.value.phase, caught.value.limit, asyncio.get_running_loop().time()
-
-    return run(main())
-
-
-def cancelling() -> int:
-    """How many cancellations of this task are open."""
-    task = asyncio.current_task()
-    assert task is not None
-    return task.cancelling()
 
 
 def test_the_total_passes_where_no_phase_began() -> None:
@@ -65,57 +36,6 @@ def test_a_later_phase_replaces_the_earlier_one(limit: float) -> None:
         await asyncio.sleep(AGES)
 
     assert deadline_of(work) == (Phase.IDLE, limit, 59.0 + limit)
-
-
-@pytest.mark.parametrize("phase", [Phase.ANSWER, Phase.FIRST_EVENT])
-def test_an_answer_that_does_not_begin_passes_its_limit_whatever_signs_of_life_come(phase: Phase) -> None:
-    async def work(clock: Deadlines) -> None:
-        clock.expect(phase, 30.0)
-        for _ in range(100):
-            await asyncio.sleep(1)
-            clock.enter(Phase.IDLE, 5.0)
-
-    assert deadline_of(work) == (phase, 30.0, 30.0)
-
-
-def test_silence_counts_beside_the_wait_for_an_answer() -> None:
-    async def work(clock: Deadlines) -> None:
-        clock.expect(Phase.ANSWER, 30.0)
-        clock.enter(Phase.IDLE, 5.0)
-        await asyncio.sleep(AGES)
-
-    assert deadline_of(work) == (Phase.IDLE, 5.0, 5.0)
-
-
-def test_an_answer_that_has_begun_is_waited_for_no_more() -> None:
-    async def work(clock: Deadlines) -> None:
-        clock.expect(Phase.ANSWER, 30.0)
-        await asyncio.sleep(29)
-        clock.begun()
-        await asyncio.sleep(AGES)
-
-    assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
-
-
-@pytest.mark.parametrize("limit", [None, 50.0])
-def test_another_call_is_waited_for_anew(limit: float | None) -> None:
-    async def work(clock: Deadlines) -> None:
-        clock.expect(Phase.ANSWER, 30.0)
-        clock.enter(Phase.IDLE, 5.0)
-        await asyncio.sleep(4)
-        clock.expect(Phase.ANSWER, limit)
-        await asyncio.sleep(AGES)
-
-    assert deadline_of(work) == ((Phase.TOTAL, 600.0, 600.0) if limit is None else (Phase.ANSWER, 50.0, 54.0))
-
-
-def test_no_wait_for_an_answer_outlives_its_try() -> None:
-    async def work(clock: Deadlines) -> None:
-        with clock.trying(None):
-            clock.expect(Phase.ANSWER, 30.0)
-        await asyncio.sleep(AGES)
-
-    assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
 
 
 def test_a_phase_may_begin_before_the_block() -> None:

@@ -9,9 +9,9 @@ from proxy.turns import Turn, turn
 RULES = RetryRules(share=0.5)
 
 
-def limits(total: float = 600.0, answer: float | None = None) -> Timeouts:
+def limits(total: float = 600.0, answer: float | None = None, first_event: float = 60.0) -> Timeouts:
     """A deployment's limits, the others as built in."""
-    return Timeouts(5.0, 60.0, 120.0, total, answer=answer)
+    return Timeouts(5.0, first_event, 120.0, total, answer=answer)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,8 @@ def limits(total: float = 600.0, answer: float | None = None) -> Timeouts:
         (limits(), False, Turn(None, None)),
         (limits(answer=3.0), True, Turn(250.0, 3.0)),
         (limits(answer=3.0), False, Turn(None, 3.0)),
+        (limits(first_event=180.0), True, Turn(250.0, 180.0)),
+        (limits(first_event=180.0, answer=3.0), True, Turn(250.0, 3.0)),
         (limits(answer=400.0), True, Turn(250.0, 400.0)),
         (limits(total=100.0), True, Turn(100.0, 120.0)),
         (limits(total=100.0), False, Turn(100.0, None)),
