@@ -38,6 +38,7 @@ from config.types import (
     ProfileName,
     RouteName,
     Scheme,
+    StreamUpstream,
     Switch,
     TargetName,
     TeamName,
@@ -64,7 +65,13 @@ class Timeouts(Section):
 
     connect: Timeout = Field(default=None, description="Until the connection stands, TLS included. Built in: 5s.")
     first_event: Timeout = Field(
-        default=None, description="From there to the first content of the answer. Built in: 60s."
+        default=None, description="From there to the first content of a streamed answer. Built in: 60s."
+    )
+    answer: Timeout = Field(
+        default=None,
+        description="Until an answer that is not streamed begins to come, which is when all of it has been generated. "
+        "Built in: 120s, or first_event where that is longer, while another target may be asked; otherwise what is "
+        "left of total.",
     )
     idle: Timeout = Field(default=None, description="Longest silence between two pieces of an answer. Built in: 120s.")
     total: Timeout = Field(
@@ -151,6 +158,11 @@ class DeploymentSettings(MayBeEmpty):
         description="Further headers of every upstream request. Merged by name, ignoring case; values are secrets.",
     )
     timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines of one attempt.")
+    stream_upstream: StreamUpstream = Field(
+        default=None,
+        description="Whether an answer that is not streamed may be asked for as a stream, so that silence shows within "
+        "first_event and idle: auto, where the answer is the same to the letter; off, never. Built in: off.",
+    )
     retries: Retries = Field(default=Retries(), description="When a failed attempt is followed by another.")
     circuit_breaker: CircuitBreaker = Field(
         default=CircuitBreaker(), description="When a deployment is left alone, and for how long."

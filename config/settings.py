@@ -30,7 +30,8 @@ class MediaSettings:
 
 @dataclass(frozen=True, slots=True)
 class TimeoutSeconds:
-    """The deadlines of one attempt in seconds; the defaults are the built-in ones."""
+    """The deadlines of one attempt in seconds; the defaults are the built-in ones. That of `answer` depends on whether
+    there is another target: None."""
 
     connect: float = 5.0
     first_event: float = 60.0
@@ -38,6 +39,7 @@ class TimeoutSeconds:
     total: float = 600.0
     progress: float = 600.0
     stream: float = 3600.0
+    answer: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Settings:
     api_version: str | None
     headers: Mapping[str, SecretStr]
     timeouts: TimeoutSeconds
+    stream_upstream: Literal["auto", "off"]
     retries: RetrySettings
     circuit_breaker: CircuitBreakerSettings
     context_window: int | None
@@ -170,6 +173,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         api_version=level.first("api_version", lambda s: s.api_version),
         headers=level.merged("headers", lambda s: s.headers),
         timeouts=_timeouts(level),
+        stream_upstream=level.first("stream_upstream", lambda s: s.stream_upstream) or "off",
         retries=_retries(level),
         circuit_breaker=_circuit_breaker(level),
         context_window=level.first("context_window", lambda s: s.context_window),
@@ -213,6 +217,7 @@ def _timeouts(level: Inheritance) -> TimeoutSeconds:
         total=level.first("timeouts.total", lambda s: s.timeouts.total) or built_in.total,
         progress=level.first("timeouts.progress", lambda s: s.timeouts.progress) or built_in.progress,
         stream=level.first("timeouts.stream", lambda s: s.timeouts.stream) or built_in.stream,
+        answer=level.first("timeouts.answer", lambda s: s.timeouts.answer),
     )
 
 

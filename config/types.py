@@ -186,6 +186,7 @@ Policy = Annotated[Literal["priority", "weighted", "round_robin", "least_busy", 
 LogFormat = Annotated[Literal["json", "text"], Referable()]
 OnUnsupported = Annotated[Literal["error", "drop"] | None, Referable()]
 ContextBehavior = Annotated[Literal["truncate", "error"] | None, Referable()]
+StreamUpstream = Annotated[Literal["auto", "off"] | None, Referable(), BeforeValidator(_off_as_word)]
 ClientAuth = Annotated[Literal["basic", "post"], Referable()]
 
 # Names --------------------------------------------------------------------------------------------------------------

@@ -122,7 +122,8 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, and none follows it."""
+    """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, and none follows it; with it
+    comes the `service_tier`, which is the whole answer's."""
 
     index: int = 0
     text: str = ""
@@ -135,6 +136,7 @@ class Chunk:
     matched_stop: str | int | None = None
     system_fingerprint: str | None = None
     signature: str | None = None
+    service_tier: str | None = None
 
 
 StreamEvent = Chunk | Usage

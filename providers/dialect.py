@@ -19,8 +19,9 @@ from providers.unified import Operation, UnifiedRequest
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Deadlines of one attempt in seconds: to connect, to the first content, between pieces, and for the whole
-    request; for a stream that has begun, longest without content and in all."""
+    """Deadlines of one attempt in seconds: to connect, to the first content of a stream, between pieces, and for the
+    whole request; for a stream that has begun, longest without content and in all; until an answer that is not streamed
+    begins to come (None = as long as there is reason to wait). `written` names those that an operator chose."""
 
     connect: float
     first_event: float
@@ -28,6 +29,8 @@ class Timeouts:
     total: float
     progress: float = 600.0
     stream: float = 3600.0
+    answer: float | None = None
+    written: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class Target:
     is what becomes of a field the deployment cannot honour; `context_behavior` the `context_length_exceeded_behavior`
     of clients who send none (None = the surface's). A team's own word beats both. `price` is None where nobody said it.
     `authorities` vouch for the vendor's certificate (None = the system's). `permits` is what clients may send to it.
+    `stream_upstream` says whether a whole answer may be asked for as a stream.
     """
 
     vendor: str
@@ -100,6 +104,7 @@ class Target:
     circuit_breaker: CircuitBreaker = CircuitBreaker()
     authorities: Authorities | None = None
     permits: Permits = NO_PERMITS
+    stream_upstream: Literal["auto", "off"] = "off"
     label: str = field(init=False)
     """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
     client can add a label value."""

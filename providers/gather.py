@@ -19,7 +19,7 @@ from providers.logprob_pieces import joined
 
 
 def as_chunks(completion: Completion) -> Iterator[StreamEvent]:
-    """One chunk a choice, each with its finish reason, then the usage. The service tier has no place in a stream."""
+    """One chunk a choice, each with its finish reason, then the usage."""
     for choice in completion.choices:
         yield Chunk(
             index=choice.index,
@@ -38,6 +38,7 @@ def as_chunks(completion: Completion) -> Iterator[StreamEvent]:
             matched_stop=choice.matched_stop,
             system_fingerprint=completion.system_fingerprint,
             signature=choice.signature,
+            service_tier=completion.service_tier,
         )
     if completion.usage is not None:
         yield completion.usage
@@ -46,13 +47,14 @@ def as_chunks(completion: Completion) -> Iterator[StreamEvent]:
 class Gatherer:
     """Collects the stream of a call for `expected` choices into the completion that it would have been."""
 
-    __slots__ = ("_choices", "_expected", "_fingerprint", "_usage")
+    __slots__ = ("_choices", "_expected", "_fingerprint", "_tier", "_usage")
 
     def __init__(self, expected: int) -> None:
         self._expected = expected
         self._choices: dict[int, _Growing] = {}
         self._usage: Usage | None = None
         self._fingerprint: str | None = None
+        self._tier: str | None = None
 
     def add(self, event: StreamEvent) -> None:
         """The next event."""
@@ -65,13 +67,15 @@ class Gatherer:
         growing.add(event)
         if event.system_fingerprint is not None:
             self._fingerprint = event.system_fingerprint
+        if event.service_tier is not None:
+            self._tier = event.service_tier
 
     def completion(self) -> Completion:
         """The whole. Raises ValueError naming a choice that never finished, or that was not asked for."""
         if surplus := sorted(index for index in self._choices if not 0 <= index < self._expected):
             raise ValueError(f"choice {surplus[0]} was not asked for, {self._expected} were")
         choices = [self._choices.get(index, _Growing()).choice(index) for index in range(self._expected)]
-        return Completion(tuple(choices), self._usage, self._fingerprint)
+        return Completion(tuple(choices), self._usage, self._fingerprint, self._tier)
 
 
 class _Growing:

@@ -147,6 +147,7 @@ class ProfileRow(Row):
     content_parts: bool = True
     hooks: list[HookName] = []
     streams_only: bool = False
+    exact_streams: bool = False
     frames: Literal["events", "lines"] = "events"
     neutral: Literal["send", "drop"] = "send"
     body: dict[str, AnyJson] = {}

@@ -92,6 +92,7 @@ class Profile:
     `content_parts` say whether messages may have that role, and content in parts; `reasoning_member` under which name a
     message of the model carries its reasoning back; `hooks` name what else is done to messages. `words` hold by field
     the vendor's words for values of the client's. `streams_only` says that a whole answer is read from a stream too,
+    `exact_streams` that one may be: a stream tells all that a plain whole answer does, its usage included.
     `line_frames` that an event ends with its line. `body` holds members of every request, and `drops_neutral` says that
     values which ask for nothing are not sent. `top_k_off` is how the vendor is told that `top_k` is off, None where
     only leaving it out does. The `error_*` members map the vendor's codes, statuses and messages to failure kinds where
@@ -128,6 +129,7 @@ class Profile:
     content_parts: bool
     hooks: tuple[HookName, ...]
     streams_only: bool
+    exact_streams: bool
     line_frames: bool
     drops_neutral: bool
     body: Mapping[str, JsonValue]
@@ -344,6 +346,7 @@ def _built(
         content_parts=row.content_parts,
         hooks=tuple(row.hooks),
         streams_only=row.streams_only,
+        exact_streams=row.exact_streams,
         line_frames=row.frames == "lines",
         drops_neutral=row.neutral == "drop",
         body=MappingProxyType(dict(row.body)),

@@ -14,6 +14,7 @@ from providers.context import fits, most_prompt_tokens
 from providers.dialect import Target, UpstreamRequest
 from providers.emulate import Finishing
 from providers.engine_members import check_members
+from providers.exact_streams import as_asked
 from providers.extra_headers import check_headers
 from providers.failure import Refusal
 from providers.fanout import Part
@@ -21,14 +22,13 @@ from providers.guided import Unenforceable
 from providers.media import check_media
 from providers.permits import NO_MEDIA, Media
 from providers.unified import (
-    ChatPrompt,
     LogprobsWanted,
     Params,
-    Prompt,
     TextPrompt,
     TokenPrompt,
     UnifiedRequest,
     is_neutral,
+    one_prompt,
 )
 from providers.verify import AnswerCheck, answer_check
 
@@ -189,7 +189,8 @@ def _prepared(request: UnifiedRequest, target: Target) -> Prepared:
     table = target.dialect.capabilities(request, target)
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     if request.prompts == 1 and not _needs_gateway(request.params, table):
-        call = Call(request, target.dialect.encode(request, target), Part(0, 0, request.choices))
+        asked = as_asked(request, target)
+        call = Call(asked, target.dialect.encode(asked, target), Part(0, 0, request.choices))
         return Prepared(target, request, (call,), call.sent.emulated, counted=counted)
     return replace(_Division(request, target, table).prepared(), counted=counted)
 
@@ -227,7 +228,8 @@ class _Division:
             finishing = step(finishing)
         calls: tuple[Call, ...] = ()
         if not (finishing.echo and request.params.get("max_tokens") == 0):
-            calls = tuple(self._calls(finishing.candidates, stream=request.stream or bool(finishing.stops)))
+            stream = bool(finishing.stops) or as_asked(request, self.target).stream
+            calls = tuple(self._calls(finishing.candidates, stream=stream))
         for call in calls[:1]:
             self.emulated.extend(call.sent.emulated)
         whole = len(calls) == 1 and finishing == Finishing(n=finishing.n, candidates=finishing.n)
@@ -381,20 +383,10 @@ class _Division:
             params["seed"] = (params["seed"] + part.first) % (MAX_SEED + 1)
         if "images" in params and not is_neutral("images", params["images"]):
             params["images"] = (params["images"][part.prompt],)
-        return replace(request, prompt=_single(request.prompt, part.prompt), params=params)
+        return replace(request, prompt=one_prompt(request.prompt, part.prompt), params=params)
 
 
 def too_many_calls(param: str, calls: int, target: Target) -> Refusal:
     """The answer to a request that would become more than MAX_CALLS calls because of a parameter."""
     message = f"This request would become {calls} calls of {target.name}; at most {MAX_CALLS} can be."
     return Refusal(param, message, _BAD)
-
-
-def _single(prompt: Prompt, number: int) -> Prompt:
-    match prompt:
-        case TextPrompt(texts):
-            return TextPrompt((texts[number],))
-        case TokenPrompt(sequences):
-            return TokenPrompt((sequences[number],))
-        case ChatPrompt():
-            return prompt

@@ -49,6 +49,17 @@ class ChatPrompt:
 Prompt = TextPrompt | TokenPrompt | ChatPrompt
 
 
+def one_prompt(prompt: Prompt, number: int) -> Prompt:
+    """One of several prompts, by its place."""
+    match prompt:
+        case TextPrompt(texts):
+            return TextPrompt((texts[number],))
+        case TokenPrompt(sequences):
+            return TokenPrompt((sequences[number],))
+        case ChatPrompt():
+            return prompt
+
+
 @dataclass(frozen=True, slots=True)
 class LogprobsWanted:
     """Log probabilities were asked for.

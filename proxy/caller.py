@@ -11,8 +11,9 @@ from functools import partial
 from typing import TypeVar
 
 from providers.completion import Chunk, Completion, StreamEvent
-from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialect import StreamDecoder, Timeouts, UpstreamRequest
 from providers.emulate import Finisher, Finishing, Scanned, alone, estimated
+from providers.exact_streams import refuses_streams
 from providers.failure import Failure, FailureKind, UpstreamError, vet
 from providers.fanout import UsageTally, billed, merge
 from providers.gather import Gatherer, as_chunks
@@ -25,7 +26,7 @@ from proxy.mock_transport import SCHEME, MockTransport
 from proxy.off_loop import OffLoop
 from proxy.record import RequestRecord
 from proxy.streams import LocalStream, MergedStream, OpenStream, Stream, read_through
-from proxy.upstream import Transport, UpstreamResponse, fail, read_error, read_whole, unwatched
+from proxy.upstream import MAX_BODY, Transport, UpstreamResponse, fail, read_error, read_whole
 
 T = TypeVar("T")
 
@@ -34,6 +35,9 @@ AT_ONCE = 16
 
 LONG = 256 * 1024
 """Bytes of an answer that is decoded at once; a longer one, which may have a hundred thousand choices, in a thread."""
+
+SPARE = 1.0
+"""Seconds by which the limits of one call of several outlast what is left of the request's deadline."""
 
 SHOWN = 200
 """Characters of a page in an answer's place that the log shows."""
@@ -49,35 +53,54 @@ class Caller:
         self._fitting = Fitting(self._ask)
         self._clock = asyncio.get_running_loop().time
 
-    async def whole(self, prepared: Prepared, record: RequestRecord, clock: Deadlines) -> Completion:
-        """The answer of a request that is not streamed. Raises UpstreamError.
+    async def whole(
+        self, prepared: Prepared, record: RequestRecord, clock: Deadlines, answer: float | None
+    ) -> Completion:
+        """The answer of a request that is not streamed, of which each call must begin to be answered within `answer`
+        seconds (None: at any time). Raises UpstreamError, DeadlinePassed.
 
-        Only the total limits the wait for its first byte, which comes when all has been generated.
+        A whole body begins when all has been generated. Once it has begun, or its head has come and the operator says
+        how long silence may last, that is the limit.
         """
         started = self._clock()
         try:
             if prepared.counted:
                 prepared = await self._counted(prepared, record)
             if prepared.finishing is None:
-                arrived = partial(clock.enter, Phase.IDLE, prepared.target.timeouts.idle)
-                read = partial(self._read, record, arrived)
-                completion = await self._fitted(prepared.calls[0], record, read)
+                completion = await self._single(prepared.calls[0], record, clock, answer)
             else:
-                completion = await self._assembled(prepared, prepared.finishing, record)
+                completion = await self._assembled(prepared, prepared.finishing, record, clock, answer)
             return estimated(prepared.request, completion)
         finally:
             record.waited += self._clock() - started
 
-    async def _assembled(self, prepared: Prepared, finishing: Finishing, record: RequestRecord) -> Completion:
-        """The answer out of its parts. Only the total limits the calls: one may be silent while another is read."""
+    async def _single(self, call: Call, record: RequestRecord, clock: Deadlines, answer: float | None) -> Completion:
+        """The answer of one call. A vendor that will not stream is asked for it in one piece."""
+        if call.sent.stream:
+            try:
+                return await self._fitted(call, record, partial(self._gather, record, clock, answer, None))
+            except UpstreamError as error:
+                if not refuses_streams(error.failure):
+                    raise
+            call = _in_one_piece(call)
+        return await self._fitted(call, record, partial(self._read, record, clock, answer))
+
+    async def _assembled(
+        self, prepared: Prepared, finishing: Finishing, record: RequestRecord, clock: Deadlines, answer: float | None
+    ) -> Completion:
+        """The answer out of its parts. Each call has limits of its own: one may be silent while another is read."""
         request = prepared.request
         if not prepared.calls:
             return Finisher(finishing).whole(alone(request))
-        ask = partial(self._gather, record, finishing) if finishing.stops else partial(self._read, record, unwatched)
 
         async def one(call: Call) -> Completion:
-            # A guess is made for each call: candidates that are not chosen and prompts asked twice count.
-            return estimated(call.request, await self._fitted(call, record, ask))
+            # The total is for the clock of the request to end.
+            with Deadlines(clock.remaining + SPARE) as own:
+                ask = partial(self._read, record, own, answer)
+                if call.sent.stream:
+                    ask = partial(self._gather, record, own, answer, finishing)
+                # A guess is made for each call: candidates that are not chosen and prompts asked twice count.
+                return estimated(call.request, await self._fitted(call, record, ask))
 
         completions = await _each(prepared.calls, one)
         completion = completions[0]
@@ -89,12 +112,15 @@ class Caller:
             await Constraint(self._off_loop.checks, finishing.check, record.owner).hold_all(completion)
         return Finisher(finishing).whole(completion)
 
-    async def _read(self, record: RequestRecord, arrived: Callable[[], None], call: Call) -> Completion:
-        """One call's whole body; `arrived` is told of each piece."""
-        sent = call.sent
+    async def _read(self, record: RequestRecord, clock: Deadlines, answer: float | None, call: Call) -> Completion:
+        """One call's whole body."""
+        sent, timeouts = call.sent, call.sent.target.timeouts
+        clock.expect(Phase.ANSWER, answer)
         response = await self._open(sent, record)
         try:
-            body = await read_whole(response, arrived)
+            if "idle" in timeouts.written:
+                clock.enter(Phase.IDLE, timeouts.idle)
+            body = await read_whole(response, partial(_arrived, clock, timeouts.idle))
         finally:
             response.release()
         _refuse_page(body)
@@ -108,16 +134,29 @@ class Caller:
             raise fail(FailureKind.MALFORMED, message)
         return completion
 
-    async def _gather(self, record: RequestRecord, finishing: Finishing, call: Call) -> Completion:
+    async def _gather(
+        self, record: RequestRecord, clock: Deadlines, answer: float | None, finishing: Finishing | None, call: Call
+    ) -> Completion:
         """One call's answer out of a stream, which ends where the gateway finds a stop."""
+        timeouts = call.sent.target.timeouts
+        clock.expect(*_first_limit(timeouts, answer, chosen=finishing is None))
         stream = await self._first(record, finishing, call)
+        clock.begun()
+        clock.enter(Phase.IDLE, timeouts.idle)
         gatherer = Gatherer(call.part.count)
+        size = 0
 
         async def gather(events: Iterator[StreamEvent]) -> int:
+            nonlocal size
+            clock.touch()
             ended = 0
             for event in events:
                 gatherer.add(event)
-                ended += isinstance(event, Chunk) and event.finish_reason is not None
+                if isinstance(event, Chunk):
+                    size += len(event.text) + len(event.reasoning or "")
+                    ended += event.finish_reason is not None
+            if size > MAX_BODY:
+                raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {MAX_BODY} bytes.")
             return ended
 
         try:
@@ -235,6 +274,26 @@ class Caller:
         finally:
             response.release()
         raise UpstreamError(sent.target.dialect.classify(sent, response.status, response.headers, body))
+
+
+def _in_one_piece(call: Call) -> Call:
+    request, target = replace(call.request, stream=False), call.sent.target
+    return replace(call, request=request, sent=target.dialect.encode(request, target))
+
+
+def _arrived(clock: Deadlines, idle: float, piece: bytes) -> None:
+    """A piece of a whole body has come. Blanks, by which a vendor shows that it is at work, are not yet the answer."""
+    clock.enter(Phase.IDLE, idle)
+    if not piece.isspace():
+        clock.begun()
+
+
+def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> tuple[Phase, float | None]:
+    """How long the first content of a stream may take that a whole answer is read from: as long as the answer may, and
+    no longer than an operator lets streams take, who says so or has `chosen` to stream and says nothing else."""
+    first = timeouts.first_event
+    counts = "first_event" in timeouts.written or (chosen and timeouts.answer is None)
+    return (Phase.FIRST_EVENT, first) if counts and (answer is None or first < answer) else (Phase.ANSWER, answer)
 
 
 async def _each(calls: Sequence[Call], work: Callable[[Call], Coroutine[object, object, T]]) -> list[T]:

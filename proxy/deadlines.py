@@ -17,6 +17,7 @@ class Phase(StrEnum):
 
     TOTAL = "total"
     TRY = "try"
+    ANSWER = "answer"
     FIRST_EVENT = "first_event"
     IDLE = "idle"
     PROGRESS = "progress"
@@ -25,7 +26,7 @@ class Phase(StrEnum):
     DRAIN = "drain"
 
 
-OF_A_TRY = frozenset({Phase.TRY, Phase.FIRST_EVENT, Phase.IDLE})
+OF_A_TRY = frozenset({Phase.TRY, Phase.ANSWER, Phase.FIRST_EVENT, Phase.IDLE})
 """Limits after which another deployment may still be asked, as long as nothing was written to the client."""
 
 
@@ -40,6 +41,7 @@ that, so that its own timer is all that a request needs."""
 _WORDS = {
     Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
     Phase.TRY: "The deployment had not answered when its share of the request's deadline, {limit:g} s, was over.",
+    Phase.ANSWER: "The upstream had not begun to answer after {limit:g} s.",
     Phase.FIRST_EVENT: "The upstream sent no content within {limit:g} s.",
     Phase.IDLE: "The upstream sent nothing for {limit:g} s.",
     Phase.PROGRESS: "The upstream sent no content for {limit:g} s.",
@@ -71,6 +73,9 @@ class Deadlines:
     """
 
     __slots__ = (
+        "_begin",
+        "_begin_at",
+        "_begin_phase",
         "_cancelling",
         "_content",
         "_handle",
@@ -97,6 +102,9 @@ class Deadlines:
         self._total_phase = Phase.TOTAL
         self._try: float | None = None
         self._try_at = 0.0
+        self._begin: float | None = None
+        self._begin_at = 0.0
+        self._begin_phase = Phase.ANSWER
         self._progress: float | None = None
         self._phase = Phase.TOTAL
         self._limit: float | None = None
@@ -133,6 +141,18 @@ class Deadlines:
         self._last = self._loop.time()
         self._arm()
 
+    def expect(self, phase: Phase, limit: float | None) -> None:
+        """A call is being made whose answer must begin within `limit` seconds (None = at any time), whatever signs of
+        life come before; they begin phases beside it."""
+        self._limit, self._begin, self._begin_phase = None, limit, phase
+        if limit is not None:
+            self._begin_at = self._loop.time() + limit
+            self._arm()
+
+    def begun(self) -> None:
+        """The answer has begun to come."""
+        self._begin = None
+
     @property
     def remaining(self) -> float:
         """Seconds that are left of the total."""
@@ -152,7 +172,7 @@ class Deadlines:
             self._arm()
 
     def _end_try(self, cancelled: bool) -> None:
-        self._try = self._limit = None
+        self._try = self._limit = self._begin = None
         passed, task = self.passed, self._task
         if not cancelled or passed is None or passed.phase not in OF_A_TRY or task is None:
             return
@@ -213,6 +233,8 @@ class Deadlines:
         due = self._total_at if limit is None else min(self._total_at, self._last + limit)
         if self._try is not None:
             due = min(due, self._try_at)
+        if self._begin is not None:
+            due = min(due, self._begin_at)
         # A client that reads slowly is no want of content.
         return min(due, self._content + self._progress) if self._waiting and self._progress is not None else due
 
@@ -225,6 +247,8 @@ class Deadlines:
             self._fire(DeadlinePassed(Phase.CLIENT, CLIENT_STALL))
         elif self._waiting and self._limit is not None and now >= self._last + self._limit:
             self._fire(DeadlinePassed(self._phase, self._limit))
+        elif self._begin is not None and now >= self._begin_at:
+            self._fire(DeadlinePassed(self._begin_phase, self._begin))
         elif self._try is not None and now >= self._try_at:
             self._fire(DeadlinePassed(Phase.TRY, self._try))
         elif self._waiting and self._progress is not None and now >= self._content + self._progress:

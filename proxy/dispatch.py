@@ -37,6 +37,7 @@ from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retri
 from proxy.routing import Plan
 from proxy.snapshot import Snapshot, Team
 from proxy.streams import Stream
+from proxy.turns import Turn, turn
 from proxy.upstream import Transport
 
 T = TypeVar("T")
@@ -116,10 +117,10 @@ class Dispatcher:
         Raises UpstreamError with the last failure, GatewayError when nobody may be asked.
         """
 
-        async def ask(prepared: Prepared, limit: float | None) -> tuple[Prepared, Completion]:
+        async def ask(prepared: Prepared, turn: Turn) -> tuple[Prepared, Completion]:
             bulkhead = await self._place(prepared, job)
-            with self._attempt(prepared, job, bulkhead, Answer.WHOLE), job.clock.trying(limit):
-                return prepared, await self._caller.whole(prepared, job.record, job.clock)
+            with self._attempt(prepared, job, bulkhead, Answer.WHOLE), job.clock.trying(turn.limit):
+                return prepared, await self._caller.whole(prepared, job.record, job.clock, turn.answer)
 
         return await Tries(self, job, ask).answer()
 
@@ -131,11 +132,11 @@ class Dispatcher:
         """
         async with AsyncExitStack() as stack:
 
-            async def ask(prepared: Prepared, limit: float | None) -> tuple[Prepared, Stream]:
+            async def ask(prepared: Prepared, turn: Turn) -> tuple[Prepared, Stream]:
                 bulkhead = await self._place(prepared, job)
                 async with AsyncExitStack() as opened:
                     trial = opened.enter_context(self._attempt(prepared, job, bulkhead, Answer.STREAM))
-                    with job.clock.trying(limit):
+                    with job.clock.trying(turn.limit):
                         calls = self._caller.streamed(prepared, job.record, job.clock)
                         stream = await opened.enter_async_context(calls)
                     trial.first_byte(self.clock())
@@ -272,7 +273,7 @@ class Tries(Generic[T]):
         "_turned",
     )
 
-    def __init__(self, dispatcher: Dispatcher, job: Job, ask: Callable[[Prepared, float | None], Awaitable[T]]) -> None:
+    def __init__(self, dispatcher: Dispatcher, job: Job, ask: Callable[[Prepared, Turn], Awaitable[T]]) -> None:
         self._dispatcher = dispatcher
         self._job = job
         self._ask = ask
@@ -316,12 +317,11 @@ class Tries(Generic[T]):
 
     def _try(self) -> Awaitable[T]:
         prepared, job = self._next, self._job
-        longest = prepared.target.timeouts.total
-        limit = None if longest >= job.total else longest
-        if self._candidates.more:
-            share = self._dispatcher.rules.share * job.clock.remaining
-            limit = share if limit is None else min(limit, share)
-        return self._ask(prepared, limit)
+        target = prepared.target
+        another = self._candidates.more and self._paid + 1 < self._most and target.retries.safety == "safe"
+        return self._ask(
+            prepared, turn(target.timeouts, job.total, job.clock.remaining, another, self._dispatcher.rules)
+        )
 
     async def _pause(self, seconds: float) -> None:
         self._job.record.waited += seconds

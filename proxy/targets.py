@@ -49,8 +49,10 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         credential=credential,
         timeouts=Timeouts(
             *(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
-            *(timeouts.progress, timeouts.stream),
+            *(timeouts.progress, timeouts.stream, timeouts.answer),
+            written=_written("timeouts.", settings),
         ),
+        stream_upstream=settings.stream_upstream,
         retries=_retries(settings),
         circuit_breaker=_circuit_breaker(settings),
         weight=settings.weight,
@@ -76,6 +78,11 @@ def _retries(settings: Settings) -> Retries:
 def _circuit_breaker(settings: Settings) -> CircuitBreaker:
     own = settings.circuit_breaker
     return CircuitBreaker(own.failures, own.cooldown, own.longest_cooldown)
+
+
+def _written(prefix: str, settings: Settings) -> frozenset[str]:
+    """The settings below a key that some level of the table says."""
+    return frozenset(key.removeprefix(prefix) for key in settings.origins if key.startswith(prefix))
 
 
 def _permits(settings: Settings, report: "_Report") -> Permits:

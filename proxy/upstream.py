@@ -96,17 +96,17 @@ def fail(kind: FailureKind, message: str) -> UpstreamError:
     return UpstreamError(Failure(kind, message))
 
 
-def unwatched() -> None:
+def unwatched(piece: bytes) -> None:
     """For bodies of which only the request's total limits the silence."""
 
 
-async def read_whole(response: UpstreamResponse, arrived: Callable[[], None], limit: int = MAX_BODY) -> bytes:
+async def read_whole(response: UpstreamResponse, arrived: Callable[[bytes], None], limit: int = MAX_BODY) -> bytes:
     """The whole body; `arrived` is told of each piece. Raises UpstreamError when it is longer than `limit` bytes or
     breaks off."""
     pieces: list[bytes] = []
     size = 0
     while piece := await response.read():
-        arrived()
+        arrived(piece)
         size += len(piece)
         if size > limit:
             raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {limit} bytes.")

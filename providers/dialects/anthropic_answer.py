@@ -78,8 +78,13 @@ def decode_message(sent: UpstreamRequest, body: bytes) -> Completion:
         matched_stop=matched,
     )
     usage = message.get("usage")
+    return Completion((choice,), usage_of(usage), None, service_tier(usage))
+
+
+def service_tier(usage: JsonValue) -> str | None:
+    """The tier that an answer was given by, which the vendor tells beside its counts."""
     tier = usage.get("service_tier") if isinstance(usage, dict) else None
-    return Completion((choice,), usage_of(usage), None, _TIERS.get(tier, tier) if isinstance(tier, str) else None)
+    return _TIERS.get(tier, tier) if isinstance(tier, str) else None
 
 
 def parse_object(body: bytes) -> JsonObject:

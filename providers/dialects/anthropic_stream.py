@@ -17,6 +17,7 @@ from providers.dialects.anthropic_answer import (
     explanation,
     finish_reason,
     malformed,
+    service_tier,
     stop_string,
     usage_of,
     whole_text,
@@ -182,6 +183,7 @@ class AnthropicStream:
                 native_finish_reason=native,
                 refusal=refusal,
                 matched_stop=matched,
+                service_tier=service_tier(self._usage),
             )
         )
         usage = usage_of(self._usage)

@@ -71,7 +71,7 @@ class OpenAIStream:
     terminator is left out by Perplexity, TGI and others.
     """
 
-    __slots__ = ("_answer", "_body", "_choices", "_done", "_sent", "_sse", "_started")
+    __slots__ = ("_answer", "_body", "_choices", "_done", "_sent", "_sse", "_started", "_tier")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._sent = sent
@@ -80,6 +80,7 @@ class OpenAIStream:
         self._answer: JsonValue = None
         self._body: bytearray | None = None
         self._started = False
+        self._tier: JsonValue = None
         self._done = False
 
     @property
@@ -145,6 +146,7 @@ class OpenAIStream:
                 raise malformed("has choices that are not a list")
             fingerprint = body.get("system_fingerprint")
             self._answer = body.get("id")
+            self._tier = body.get("service_tier") or self._tier
             for raw in choices:
                 chunk = self._chunk(raw, fingerprint if isinstance(fingerprint, str) else None)
                 if chunk is not None:
@@ -196,6 +198,7 @@ class OpenAIStream:
             matched_stop=matched_stop(raw) if reason else None,
             system_fingerprint=fingerprint,
             signature=signature,
+            service_tier=self._tier if reason and isinstance(self._tier, str) else None,
         )
 
     def _check_text(self, text: str) -> None:

@@ -20,7 +20,8 @@ from tests.config.tables import load
 TABLE = """\
     version: 1
     defaults:
-      timeouts: {connect: 1s, idle: 10s}
+      timeouts: {connect: 1s, idle: 10s, answer: 30s}
+      stream_upstream: auto
       headers: {X-A: defaults, X-B: defaults}
       context_window: 1000
       context_length_exceeded_behavior: error
@@ -47,6 +48,7 @@ TABLE = """\
           one:
             base_url: https://one.example
             timeouts: {connect: 3s}
+            stream_upstream: off
             weight: 5
             upstream_model: big
             price: {input: 0.5, output: 0}
@@ -86,7 +88,8 @@ def test_budgets_and_circuit_breakers_are_inherited_key_by_key_and_nothing_count
 
 def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
     one = effective(CONFIG, "v", "v/m", "one")
-    assert one.timeouts == TimeoutSeconds(connect=3.0, first_event=60.0, idle=10.0, total=20.0)
+    assert one.timeouts == TimeoutSeconds(connect=3.0, first_event=60.0, idle=10.0, total=20.0, answer=30.0)
+    assert (one.stream_upstream, effective(CONFIG, "v", "v/m", "two").stream_upstream) == ("off", "auto")
     assert (one.base_url, one.context_window, one.max_output_tokens) == ("https://one.example", 1000, None)
     assert (one.profile, one.api_version, one.upstream_model, one.weight) == ("vllm", "2024-10-21", "big", 5)
     assert (one.completions, one.allow_private) == (True, False)
@@ -144,6 +147,8 @@ def test_a_model_without_deployments_has_one_called_default() -> None:
     assert (renamed.upstream_model, renamed.base_url, renamed.weight) == ("any", "https://vendor.example/v1", 1)
     plain = effective(CONFIG, "w", "w/m", "default")
     assert (plain.profile, plain.api_key, plain.timeouts.total) == ("w", None, 600.0)
+    silent = effective(SILENT, "v", "v/m", "default")
+    assert (silent.timeouts.answer, silent.stream_upstream) == (None, "off")
 
 
 def test_every_value_tells_where_it_was_written() -> None:

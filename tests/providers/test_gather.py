@@ -61,6 +61,7 @@ def completions(draw: st.DrawFn) -> Completion:
         tuple([replace(choice, index=index) for index, choice in enumerate(drawn)]),
         draw(st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9))),
         draw(st.none() | words),
+        draw(st.none() | words),
     )
 
 

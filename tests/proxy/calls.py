@@ -116,6 +116,7 @@ class Exchange:
     vendor: Vendor
     target: Target = LLAMACPP
     total: float = 600.0
+    answer: float | None = None
     record: RequestRecord = field(default_factory=lambda: RequestRecord("req-1", 0.0, "openai", "/"))
     frames: list[bytes] = field(default_factory=list)
     time: float = 0.0
@@ -145,7 +146,7 @@ class Exchange:
     async def _whole(self, request: UnifiedRequest) -> Completion:
         prepared = prepare(request, self.target)
         with Deadlines(self.total) as clock:
-            return await Caller(self.vendor, off_loop()).whole(prepared, self.record, clock)
+            return await Caller(self.vendor, off_loop()).whole(prepared, self.record, clock, self.answer)
 
     async def _streamed(self, request: UnifiedRequest) -> bytes:
         prepared = prepare(request, self.target)

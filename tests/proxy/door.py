@@ -10,7 +10,7 @@ from typing_extensions import override
 from providers.dialect import Target, UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
 from providers.unified import Operation
-from proxy.upstream import MAX_BODY, HttpTransport, UpstreamResponse, read_whole
+from proxy.upstream import MAX_BODY, HttpTransport, UpstreamResponse, read_whole, unwatched
 from tests.proxy.tables import snapshot
 from tests.support.vendor import FakeVendor
 from tests.support.wire import json_answer
@@ -74,7 +74,7 @@ async def failure(transport: HttpTransport, url: str, target: Target = TARGET) -
 
 async def whole(response: UpstreamResponse, limit: int = MAX_BODY) -> bytes:
     """The body of an answer."""
-    return await read_whole(response, lambda: None, limit)
+    return await read_whole(response, unwatched, limit)
 
 
 async def broken(response: UpstreamResponse) -> FailureKind:

@@ -1,92 +1,26 @@
 """One target asked, in virtual time: what its answer, or the absence of one, means."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import replace
 
 import pytest
 from typing_extensions import override
 
-from providers.completion import Chunk, Completion, StreamEvent
+from providers.completion import Chunk, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.shape import Prepared, prepare
+from providers.shape import prepare
 from providers.unified import Operation, TextPrompt, UnifiedRequest
 from proxy import upstream
-from proxy.caller import SHOWN, Caller
-from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.record import RequestRecord
-from proxy.streams import OpenStream
+from proxy.caller import SHOWN
+from proxy.deadlines import DeadlinePassed, Phase
 from proxy.upstream import MAX_ERROR_BODY
-from tests.proxy.checking import off_loop
-from tests.proxy.marks import CUT, USAGE, Body, Marks, Step, often
+from tests.proxy.caller_rig import ASKED, GOOD, TABLE, Rig, answers, body_of
+from tests.proxy.marks import CUT, USAGE, Marks, Step, often
 from tests.proxy.scripted import Door, Scripted
-from tests.proxy.tables import snapshot
-from tests.proxy.virtual_time import run
 
-_T = TypeVar("_T")
-
-ASKED = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {})
 MOCKED = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("hi",)), {}, stream=True)
-
-
-TABLE = snapshot(
-    "vendors: {v: {profile: openai, api_key: k}, mock: {}}\n"
-    "models: {v/m: {deployments: {picky: {}, picky2: {}, good: {}, better: {}}}, mock/echo: {}}"
-)
-TARGETS = {target.deployment: replace(target, dialect=Scripted()) for target in TABLE.models["v/m"].targets}
-GOOD = prepare(ASKED, TARGETS["good"])
-
-
-@dataclass
-class Rig:
-    """A caller before a scripted door."""
-
-    door: Door
-    prepared: Prepared = GOOD
-    record: RequestRecord = field(default_factory=lambda: RequestRecord("req-1", 0.0, "openai", "/"))
-    time: float = 0.0
-
-    def whole(self, expected: int = 1) -> Completion:
-        """The whole answer."""
-        self.prepared = prepare(replace(ASKED, params={"n": expected}), self.prepared.target)
-        return run(self._asked(lambda caller, clock: caller.whole(self.prepared, self.record, clock)))
-
-    def streamed(self) -> OpenStream:
-        """The stream up to its first content."""
-
-        async def opened(caller: Caller, clock: Deadlines) -> OpenStream:
-            async with caller.streamed(self.prepared, self.record, clock) as stream:
-                assert isinstance(stream, OpenStream)
-                return stream
-
-        return run(self._asked(opened))
-
-    def fails(self, way: Callable[[], object]) -> Failure:
-        """How an answer fails."""
-        with pytest.raises(UpstreamError) as caught:
-            way()
-        return caught.value.failure
-
-    async def _asked(self, work: Callable[[Caller, Deadlines], Awaitable[_T]]) -> _T:
-        try:
-            with Deadlines(600.0) as clock:
-                return await work(Caller(self.door, off_loop()), clock)
-        finally:
-            self.time = asyncio.get_running_loop().time()
-
-
-def answers(*steps: Step, status: int = 200, delay: float = 0.0) -> Rig:
-    """A vendor that answers so."""
-    return Rig(Door(Body(*steps, status=status, headers={"a": "b"}), delay))
-
-
-def body_of(rig: Rig) -> Body:
-    """The answer behind the door."""
-    assert isinstance(rig.door.answer, Body)
-    return rig.door.answer
 
 
 # Whole answers -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from proxy.caller import AT_ONCE
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.errors import GatewayError
 from proxy.streams import DRAIN_WAIT, TAIL_WAIT
-from tests.proxy.calls import LLAMACPP, Exchange, Vendor, ask, refusal, target, whole
+from tests.proxy.calls import Exchange, Vendor, ask, refusal, target, whole
 from tests.proxy.marks import CUT, Body, Step, often
 from tests.support.openai_wire import completion, completion_frames
 from tests.support.wire import DONE, data_frames
@@ -112,12 +112,35 @@ def test_the_total_ends_every_call(stream: bool) -> None:
 
 
 def test_a_call_may_be_silent_while_another_is_read() -> None:
-    idle = LLAMACPP.timeouts.idle
-    slow = {"A": (b"", 1.0), "B": (b"", 2 * idle)}
-    vendor = Vendor(lambda body: whole(completion("x"), b" ", slow[str(body["prompt"])][1]))
-    exchange = Exchange(vendor)
+    slow: Mapping[str, Sequence[Step]] = {"A": often(50, b" ", 4.0), "B": [b" ", 119.0, b" ", 119.0]}
+    exchange = Exchange(Vendor(lambda body: whole(completion("x"), *slow[str(body["prompt"])])))
     assert len(exchange.whole(ask(TextPrompt(("A", "B")))).choices) == 2
-    assert exchange.time == 2 * idle
+    assert exchange.time == 238.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "answer", "phase", "time"),
+    [
+        ((b" ", 121.0), None, Phase.IDLE, 120.0),
+        ((3.1,), 3.0, Phase.ANSWER, 3.0),
+        (often(9, 1.0, b" "), 3.0, Phase.ANSWER, 3.0),
+    ],
+)
+def test_one_call_of_several_that_is_silent_too_long_ends_them_all(
+    steps: Sequence[Step], answer: float | None, phase: Phase, time: float
+) -> None:
+    slow: Mapping[str, Sequence[Step]] = {"A": (), "B": steps}
+    exchange = Exchange(Vendor(lambda body: whole(completion("x"), *slow[str(body["prompt"])])), answer=answer)
+    with pytest.raises(DeadlinePassed) as caught:
+        exchange.whole(ask(TextPrompt(("A", "B", "A"))))
+    assert (caught.value.phase, exchange.time) == (phase, time)
+
+
+def test_each_call_of_several_has_the_time_of_an_answer() -> None:
+    prompts = TextPrompt(tuple(map(str, range(3 * AT_ONCE))))
+    exchange = Exchange(Vendor(lambda body: whole(completion("x"), 2.9)), answer=3.0)
+    assert len(exchange.whole(ask(prompts)).choices) == 3 * AT_ONCE
+    assert exchange.time == pytest.approx(3 * 2.9)
 
 
 # Candidates ----------------------------------------------------------------------------------------------------------

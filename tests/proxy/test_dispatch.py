@@ -154,7 +154,6 @@ def test_after_the_others_one_that_said_when_is_waited_for() -> None:
         (refuses("rate_limited", 429), True),
         (refuses("server", 500), False),
         (fails(FailureKind.SERVER), False),
-        (hangs(), False),
     ],
 )
 def test_strictly_only_what_cannot_have_been_generated_is_repeated(behaviour: Behaviour, repeated: bool) -> None:

@@ -34,6 +34,7 @@ def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
     assert found.base_url == "https://api.openai.com/v1"
     assert found.credential.headers() == {"Authorization": "Bearer k"}
     assert found.timeouts == Timeouts(5.0, 60.0, 120.0, 600.0)
+    assert found.stream_upstream == "off"
     assert (found.weight, found.allow_private, found.completions) == (1, False, None)
     assert (found.on_unsupported, found.context_behavior, found.price) == ("error", None, None)
 
@@ -54,7 +55,8 @@ models:
         max_output_tokens: 100
         price: {input: 0.15, output: 0.6, cached_input: 0.075}
         completions: true
-        timeouts: {first_event: 2s, total: 3s}
+        timeouts: {first_event: 2s, total: 3s, answer: 4s}
+        stream_upstream: auto
         on_unsupported: drop
         context_length_exceeded_behavior: truncate
         retries: {attempts: 2, safety: strict, budget: {share: 0.3, per_second: 2, least: 7}}
@@ -66,7 +68,9 @@ def test_every_setting_reaches_the_target() -> None:
     found = target(EVERYTHING, deployment="eu")
     assert found.base_url == "http://10.1.2.3:8000/v1"
     assert found.credential.headers() == {"X-Team": "secret-team", "Authorization": "Bearer sk-of-the-operator"}
-    assert found.timeouts == Timeouts(1.0, 2.0, 7.0, 3.0)
+    written = frozenset({"connect", "first_event", "idle", "total", "answer"})
+    assert found.timeouts == Timeouts(1.0, 2.0, 7.0, 3.0, answer=4.0, written=written)
+    assert found.stream_upstream == "auto"
     assert (found.upstream_model, found.api_version, found.weight) == ("m-prod", "2026-01-01", 3)
     assert (found.context_window, found.max_output_tokens, found.completions) == (1000, 100, True)
     assert found.allow_private

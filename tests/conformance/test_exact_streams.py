@@ -1,0 +1,76 @@
+"""A whole answer is the same to the letter whether its vendor was asked for a stream or not."""
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from providers.profiles import load_profiles
+from providers.unified import JsonObject, Operation
+from tests.conformance.fake import FakeEngine, spoken
+from tests.conformance.samples import BASE, CHOICES, TOO_MANY
+from tests.conformance.walk import PATHS
+from tests.proxy.rig import Rig, rig
+
+EXACT = [name for name, profile in load_profiles().items() if profile.exact_streams]
+PLAIN: dict[str, JsonObject] = {
+    "nothing": {},
+    "cut": {"max_tokens": 2},
+    "neutral": {"n": 1, "top_p": 1, "max_tokens": 50},
+    "steered": {"temperature": 1},
+    "too large": {"max_tokens": TOO_MANY},
+}
+IN_DOUBT: dict[str, JsonObject] = {
+    "several choices": {"n": 2},
+    "constrained": {"guided_choice": CHOICES},
+    "extra": {"inference_extra_params": {"x": 1}},
+    "headers": {"inference_extra_headers": {"traceparent": "00-1-1-00"}},
+}
+
+
+def table(profile: str) -> str:
+    """Two vendors of one profile, of which one may be asked for streams."""
+    path = re.sub(r"[{}]", "", urlsplit(load_profiles()[profile].base_url or "http://host/v1").path)
+    settings = f'profile: {profile}, api_key: k, base_url: "http://127.0.0.1:PORT{path}", allow_private: true'
+    settings += ", max_output_tokens: 1024"
+    vendors = f"  plain: {{{settings}}}\n  auto: {{{settings}, stream_upstream: auto}}\n"
+    return f"vendors:\n{vendors}models:\n  plain/*: {{}}\n  auto/*: {{}}\n"
+
+
+async def answered(running: Rig, profile: str, vendor: str, body: JsonObject) -> tuple[object, list[bool]]:
+    """What the client got but for what names this answer, and for each call whether it asked for a stream."""
+    fake = running.vendor.default
+    assert isinstance(fake, FakeEngine)
+    fake.forget()
+    running.vendor.requests.clear()
+    model = load_profiles()[profile].examples[0]
+    path = PATHS[Operation.CHAT]
+    answer = await running.post(path, {"model": f"{vendor}/{model}", **BASE[Operation.CHAT], **body})
+    shown = {name: value for name, value in answer.json().items() if name not in ("id", "created", "model")}
+    headers = {name: value for name, value in answer.headers.items() if name.startswith("x-dragoman-e")}
+    calls = ((each, spoken(profile).call(each.path)) for each in running.vendor.requests)
+    streamed = [wire.streams(each.path, each.json()) for each, wire in calls if wire is not None]  # type: ignore[arg-type]
+    text = repr(shown).replace(f"{vendor}/", "")
+    return (answer.status, text, headers), streamed
+
+
+@pytest.mark.parametrize("profile", EXACT)
+async def test_a_plain_answer_out_of_a_stream_is_the_same_to_the_letter(profile: str) -> None:
+    async with rig(table(profile)) as running:
+        running.vendor.default = FakeEngine(profile)
+        for name, body in PLAIN.items():
+            plain, at_once = await answered(running, profile, "plain", body)
+            auto, streamed = await answered(running, profile, "auto", body)
+            assert (name, auto) == (name, plain)
+            assert (set(at_once), set(streamed), len(streamed)) == ({False}, {True}, len(at_once))
+
+
+@pytest.mark.parametrize("profile", EXACT)
+async def test_an_answer_that_a_stream_might_not_tell_whole_is_asked_for_in_one_piece(profile: str) -> None:
+    async with rig(table(profile)) as running:
+        running.vendor.default = FakeEngine(profile)
+        for name, body in IN_DOUBT.items():
+            plain, at_once = await answered(running, profile, "plain", body)
+            auto, streamed = await answered(running, profile, "auto", body)
+            assert (name, auto, streamed) == (name, plain, at_once)
+            assert not any(streamed)
