@@ -6,7 +6,7 @@ Never how either is done.
 from pydantic import Field
 
 from config.sections import Section
-from config.types import Attempts, Failures, Ratio, Repeats, Safety, Timeout
+from config.types import Attempts, Failures, Ratio, Repeats, Safety, SameDeployment, Timeout
 
 
 class RetryBudget(Section):
@@ -34,6 +34,12 @@ class Retries(Section):
         default=None,
         description="What may be tried again after this deployment failed, as long as the client got no content: safe, "
         "whatever may pass; strict, only what cannot have been generated already; off, nothing. Built in: safe.",
+    )
+    same_deployment: SameDeployment = Field(
+        default=None,
+        description="How often an attempt that failed is repeated here before another deployment is asked, where that "
+        "may help and this one may be asked at once or said when. Paid for by the budget. Built in: 0; where there is "
+        "no other, an attempt is repeated once.",
     )
     budget: RetryBudget = Field(default=RetryBudget(), description="What pays for repeats.")
 

@@ -57,6 +57,7 @@ class RetrySettings:
 
     attempts: int = 3
     safety: Literal["safe", "strict", "off"] = "safe"
+    same_deployment: int = 0
     budget: BudgetSettings = BudgetSettings()
 
 
@@ -226,6 +227,8 @@ def _retries(level: Inheritance) -> RetrySettings:
     return RetrySettings(
         attempts=level.first("retries.attempts", lambda s: s.retries.attempts) or built_in.attempts,
         safety=level.first("retries.safety", lambda s: s.retries.safety) or built_in.safety,
+        same_deployment=level.first("retries.same_deployment", lambda s: s.retries.same_deployment)
+        or built_in.same_deployment,
         budget=BudgetSettings(
             share=level.first("retries.budget.share", lambda s: s.retries.budget.share),
             per_second=level.first("retries.budget.per_second", lambda s: s.retries.budget.per_second),

@@ -178,6 +178,7 @@ OptionalDollars = Annotated[Annotated[float, Field(ge=0, le=1_000_000)] | None, 
 Switch = Annotated[bool, Referable()]
 OptionalSwitch = Annotated[bool | None, Referable()]
 Attempts = Annotated[Annotated[int, Field(ge=1, le=10)] | None, Referable()]
+SameDeployment = Annotated[Annotated[int, Field(ge=0, le=9)] | None, Referable()]
 Failures = Annotated[Annotated[int, Field(ge=1, le=1000)] | None, Referable()]
 Ratio = Annotated[Annotated[float, Field(ge=0, le=1)] | None, Referable()]
 Repeats = Annotated[Annotated[float, Field(ge=0, le=10_000)] | None, Referable()]

@@ -46,10 +46,12 @@ class RetryBudget:
 @dataclass(frozen=True, slots=True)
 class Retries:
     """Attempts of a request at most, and what may be repeated after a failure here: `safe`, whatever may pass;
-    `strict`, what cannot have been generated; `off`, nothing. `budget` counts where a request begins here."""
+    `strict`, what cannot have been generated; `off`, nothing. `same_deployment` is how often an
+    attempt is repeated here before another deployment is asked. `budget` counts where a request begins here."""
 
     attempts: int = 3
     safety: Literal["safe", "strict", "off"] = "safe"
+    same_deployment: int = 0
     budget: RetryBudget = RetryBudget()
 
 

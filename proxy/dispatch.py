@@ -1,4 +1,4 @@
-"""From a plan to an answer: who is asked, and what becomes of a failure. The only place that may try again.
+"""One attempt at a deployment: its place, its account in the record, and what its end says of the deployment.
 
 Never reads an answer, and never writes to the client; a stream is handed over at its first content, the commit point.
 """
@@ -7,68 +7,41 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Generic, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 from pydantic import SecretStr
 
 from providers.completion import Completion
 from providers.dialect import Target
-from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.failure import Failure, FailureKind, UpstreamError
 from providers.shape import Prepared
 from providers.unified import UnifiedRequest
+from proxy.attempts import Attempts, Job, Shared
 from proxy.bulkhead import Bulkhead
 from proxy.caller import Caller
-from proxy.candidates import Candidates, prepared_off_loop
-from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployments import Deployments, Rules
 from proxy.errors import GatewayError
-from proxy.health import Answer, Health, Try
+from proxy.health import Answer, Try
 from proxy.last_failures import LastFailures, summary
 from proxy.load import LiveLoad
 from proxy.metrics import Metrics
 from proxy.mock_transport import SCHEME
 from proxy.off_loop import OffLoop
-from proxy.record import Attempt, RequestRecord
-from proxy.retries import RetryBudgets, is_free, least_useful, may_repeat, retried, wait_for_other, wait_for_same
-from proxy.routing import Plan
-from proxy.snapshot import Snapshot, Team
+from proxy.record import Attempt
+from proxy.retries import RetryBudgets
+from proxy.snapshot import Snapshot
 from proxy.streams import Stream
-from proxy.turns import Turn, turn
+from proxy.turns import Turn
 from proxy.upstream import Transport
 
 T = TypeVar("T")
 
 _TOO_MUCH = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
 """Failures that say that a deployment has more to do than it can."""
-
-
-_SHORTENED = frozenset({Phase.TOTAL, Phase.TRY})
-"""Limits that follow the client's wish where that is less than the operator's."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Job:
-    """One request on its way to an answer. `total` is its whole deadline in seconds, under which `clock` runs;
-    `hurried` says that the client made it shorter than the operator would have it, `heavy` that it takes so long to
-    read that this is done in a thread."""
-
-    plan: Plan
-    team: Team
-    request: UnifiedRequest
-    record: RequestRecord
-    clock: Deadlines
-    total: float
-    hurried: bool = False
-    heavy: bool = False
-
-    def impatient(self, phase: Phase, elapsed: float, target: Target) -> bool:
-        """Whether a try that ended after `elapsed` seconds did so for the client's patience alone: by a limit that the
-        client shortened, before the operator's own for one try was over. That says nothing of the deployment."""
-        return self.hurried and phase in _SHORTENED and elapsed < target.timeouts.total
 
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
@@ -93,13 +66,15 @@ class Dispatcher:
         self.deployments = Deployments(rules, self.draw)
         self.load = LiveLoad(self.deployments.healths, self.draw)
         self.metrics = metrics
-        self.rules = rules.retries
+        self.budgets = RetryBudgets(rules.retries)
         self.last_failures = LastFailures(time.time)
-        self.budgets = RetryBudgets(self.rules)
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
         self._caller = Caller(http, off_loop)
         self._secrets = secrets
+        self._shared = Shared(
+            *(self.clock, self.draw, self.deployments.healths, self.budgets, rules.retries, metrics, off_loop)
+        )
         metrics.watch(lambda: self.deployments.healths.states(self.clock()))
 
     def keep(self, snapshot: Snapshot) -> None:
@@ -122,7 +97,7 @@ class Dispatcher:
             with self._attempt(prepared, job, bulkhead, Answer.WHOLE), job.clock.trying(turn.limit):
                 return prepared, await self._caller.whole(prepared, job.record, job.clock, turn.answer)
 
-        return await Tries(self, job, ask).answer()
+        return await Attempts(self._shared, job, ask).answer()
 
     @asynccontextmanager
     async def streamed(self, job: Job) -> AsyncIterator[tuple[Prepared, Stream]]:
@@ -143,7 +118,7 @@ class Dispatcher:
                     stack.push_async_exit(opened.pop_all())
                 return prepared, stream
 
-            yield await Tries(self, job, ask).answer()
+            yield await Attempts(self._shared, job, ask).answer()
 
     async def _place(self, prepared: Prepared, job: Job) -> Bulkhead:
         """A place at the deployment. Raises UpstreamError BUSY when there is none to be had."""
@@ -253,139 +228,3 @@ def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
     code, param = (value and conceal(value) for value in (failure.code, failure.param))
     message, peer, evidence = conceal(failure.message), conceal(failure.peer), conceal(failure.evidence)
     return replace(failure, message=message, code=code, param=param, peer=peer, evidence=evidence)
-
-
-class Tries(Generic[T]):
-    """The attempts of one request: the first, and those that follow a failure."""
-
-    __slots__ = (
-        "_ask",
-        "_budget",
-        "_candidates",
-        "_dispatcher",
-        "_failure",
-        "_first",
-        "_job",
-        "_most",
-        "_next",
-        "_paid",
-        "_repeats",
-        "_turned",
-    )
-
-    def __init__(self, dispatcher: Dispatcher, job: Job, ask: Callable[[Prepared, Turn], Awaitable[T]]) -> None:
-        self._dispatcher = dispatcher
-        self._job = job
-        self._ask = ask
-        # Not a method of this object, which keeps the candidates: they would hold each other until the collector comes.
-        prepare = partial(prepared_off_loop, dispatcher.off_loop, job.request, job.team, job.record.owner, job.heavy)
-        self._candidates = Candidates(dispatcher.deployments.healths, job.team.tenant, prepare)
-        self._first: UpstreamError | None = None
-        self._paid = 0
-        self._repeats = False
-        self._turned: tuple[FailureKind, ...] = ()
-
-    async def answer(self) -> T:
-        """What the first that answers gives. Raises UpstreamError with the last failure."""
-        dispatcher, job = self._dispatcher, self._job
-        now = dispatcher.clock()
-        dispatcher.budgets.arrived(job.plan.label, job.team.tenant, now)
-        self._next = await self._candidates.first(job.plan, now)
-        retries = self._next.target.retries
-        self._most, self._budget = retries.attempts, retries.budget
-        try:
-            return await self._try()
-        except UpstreamError as error:
-            self._first = error
-        return await retried(self._again, self._decide, self._pause)
-
-    async def _again(self) -> T:
-        """The next attempt; the one that has failed already, when the failure is first looked at."""
-        first, self._first = self._first, None
-        if first is not None:
-            try:
-                raise first
-            finally:
-                del first  # its traceback holds this frame
-        # Others may have waited for the same moment, and one of them is finding out.
-        while not self._health(self._next.target).admits(now := self._dispatcher.clock(), self._job.team.tenant):
-            following = await self._candidates.next(now)
-            if following is None:
-                raise UpstreamError(self._failure)
-            self._next = following
-        return await self._try()
-
-    def _try(self) -> Awaitable[T]:
-        prepared, job = self._next, self._job
-        target = prepared.target
-        another = self._candidates.more and self._paid + 1 < self._most and target.retries.safety == "safe"
-        return self._ask(
-            prepared, turn(target.timeouts, job.total, job.clock.remaining, another, self._dispatcher.rules)
-        )
-
-    async def _pause(self, seconds: float) -> None:
-        self._job.record.waited += seconds
-        await asyncio.sleep(seconds)
-
-    async def _decide(self, failure: Failure) -> float | None:
-        """Seconds until the next attempt, which is chosen here; None when this failure is the answer."""
-        dispatcher, job, failed = self._dispatcher, self._job, self._next
-        self._failure = failure
-        free = is_free(failure)
-        self._paid += not free
-        if self._paid >= self._most or not may_repeat(failure, failed.target.retries.safety):
-            return None
-        wait = await self._elsewhere(failure)
-        if wait is None:
-            wait = self._here(failure)
-        if wait is None:
-            return None
-        usual = self._health(self._next.target).first_byte
-        if job.clock.remaining - wait < least_useful(usual, job.total, dispatcher.rules):
-            return None
-        if not free and not self._first_hop(failed) and not self._affordable():
-            dispatcher.metrics.retry_denied(job.record.model)
-            return None
-        if self._next is not failed:
-            dispatcher.metrics.fallback(job.record.model, failure.kind.value)
-        return wait
-
-    def _first_hop(self, failed: Prepared) -> bool:
-        """Whether this goes to another target for the first time, and to one of which nothing bad is known: that is
-        what targets are listed for. Where all of them fail, that is known."""
-        if self._paid > 1 or self._next is failed:
-            return False
-        return self._health(self._next.target).well(self._dispatcher.clock(), self._job.team.tenant)
-
-    def _affordable(self) -> bool:
-        """Pay for another attempt, if the budget of the name holds out."""
-        dispatcher, job = self._dispatcher, self._job
-        return dispatcher.budgets.spend(job.plan.label, job.team.tenant, dispatcher.clock(), self._budget)
-
-    async def _elsewhere(self, failure: Failure) -> float | None:
-        """Choose another target, after what the route says for a failure of this kind."""
-        kind = failure.kind
-        fallbacks = self._job.plan.fallbacks.get(kind)
-        if fallbacks and kind not in self._turned:
-            self._turned = (*self._turned, kind)
-            self._candidates.turn_to(fallbacks)
-        elif not VERDICTS[kind].try_next:
-            return None
-        dispatcher = self._dispatcher
-        prepared = await self._candidates.next(dispatcher.clock())
-        if prepared is None:
-            return None
-        self._next = prepared
-        return wait_for_other(failure, dispatcher.rules, dispatcher.draw)
-
-    def _here(self, failure: Failure) -> float | None:
-        """Choose the same target again, where there is no other: once, and of several only one that said when."""
-        dispatcher, target = self._dispatcher, self._next.target
-        alone = len(self._job.plan.targets) == 1
-        if self._repeats or not (alone or failure.kind is FailureKind.RATE_LIMITED):
-            return None
-        self._repeats = True
-        return wait_for_same(failure, self._health(target).wait(dispatcher.clock()), dispatcher.rules, dispatcher.draw)
-
-    def _health(self, target: Target) -> Health:
-        return self._dispatcher.deployments.healths.of(target)

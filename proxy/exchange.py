@@ -13,8 +13,9 @@ from aiohttp import web
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 from providers.shape import Prepared
 from providers.unified import UnifiedRequest
+from proxy.attempts import Job
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.dispatch import Dispatcher, Job
+from proxy.dispatch import Dispatcher
 from proxy.errors import ErrorFacts, Problem, internal, invalid_request, upstream_failed
 from proxy.metrics import Metrics
 from proxy.record import RequestRecord

@@ -72,7 +72,8 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
 
 def _retries(settings: Settings) -> Retries:
     retries, budget = settings.retries, settings.retries.budget
-    return Retries(retries.attempts, retries.safety, RetryBudget(budget.share, budget.per_second, budget.least))
+    own = RetryBudget(budget.share, budget.per_second, budget.least)
+    return Retries(retries.attempts, retries.safety, retries.same_deployment, own)
 
 
 def _circuit_breaker(settings: Settings) -> CircuitBreaker:

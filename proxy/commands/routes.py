@@ -89,6 +89,7 @@ def target_settings(team: Team, target: Target) -> str:
         ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
         ("retries.attempts", target.retries.attempts, Retries().attempts),
         ("retries.safety", target.retries.safety, Retries().safety),
+        ("retries.same_deployment", target.retries.same_deployment, Retries().same_deployment),
         *_budget(target.retries.budget),
         *_circuit_breaker(target.circuit_breaker),
         *_permitted(target.permits),

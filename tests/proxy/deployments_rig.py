@@ -13,9 +13,10 @@ from providers.completion import Chunk, Completion
 from providers.dialect import Retries, UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified import Operation, TextPrompt, UnifiedRequest
+from proxy.attempts import Job
 from proxy.deadlines import Deadlines
 from proxy.deployments import Rules
-from proxy.dispatch import Dispatcher, Job
+from proxy.dispatch import Dispatcher
 from proxy.metrics import Metrics
 from proxy.record import RequestRecord
 from proxy.routing import Plan

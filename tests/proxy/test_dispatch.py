@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
+from proxy.attempts import Job
 from proxy.deployments import Rules
-from proxy.dispatch import Dispatcher, Job
+from proxy.dispatch import Dispatcher
 from proxy.errors import GatewayError
 from proxy.health_rules import HealthRules
 from tests.proxy.deployments_rig import OK, Behaviour, Rig, fails, hangs, outcomes, refuses

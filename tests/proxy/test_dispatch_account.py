@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.attempts import Job
 from proxy.bulkhead import BulkheadRules
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployments import Rules
-from proxy.dispatch import Dispatcher, Job
+from proxy.dispatch import Dispatcher
 from proxy.errors import GatewayError
 from proxy.health import Answer
 from proxy.health_rules import HealthRules

@@ -7,9 +7,10 @@ import pytest
 
 from providers.dialect import Retries, Target
 from providers.failure import FailureKind
+from proxy.attempts import Job
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployments import Rules
-from proxy.dispatch import Dispatcher, Job
+from proxy.dispatch import Dispatcher
 from proxy.health_rules import HealthRules
 from proxy.routing import Plan
 from tests.proxy.deployments_rig import OK, TARGETS, Rig, hangs, outcomes, says

@@ -4,8 +4,8 @@ import pytest
 
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified import Operation, TextPrompt, UnifiedRequest
+from proxy.attempts import Job
 from proxy.deadlines import DeadlinePassed, Phase
-from proxy.dispatch import Job
 from proxy.errors import GatewayError
 from proxy.exchange import blame, job_of, settle
 from proxy.load import IDLE

@@ -59,7 +59,7 @@ models:
         stream_upstream: auto
         on_unsupported: drop
         context_length_exceeded_behavior: truncate
-        retries: {attempts: 2, safety: strict, budget: {share: 0.3, per_second: 2, least: 7}}
+        retries: {attempts: 2, safety: strict, same_deployment: 1, budget: {share: 0.3, per_second: 2, least: 7}}
         circuit_breaker: {failures: 4, cooldown: 3s, longest_cooldown: 1m}
 """
 
@@ -76,7 +76,7 @@ def test_every_setting_reaches_the_target() -> None:
     assert found.allow_private
     assert (found.on_unsupported, found.context_behavior) == ("drop", "truncate")
     assert found.price == Price(0.15, 0.6, 0.075)
-    assert found.retries == Retries(2, "strict", RetryBudget(0.3, 2, 7))
+    assert found.retries == Retries(2, "strict", 1, RetryBudget(0.3, 2, 7))
     assert found.circuit_breaker == CircuitBreaker(4, 3.0, 60.0)
 
 

@@ -133,12 +133,12 @@ FIGURES: Final = (
             (
                 f"{SIMULATION}test_dead_deployments_get_next_to_nothing_of_the_load",
                 "tests/proxy/test_dispatch.py::test_retries_are_paid_for_out_of_what_is_asked_for",
-                "tests/proxy/test_dispatch_budget.py::test_a_total_outage_is_not_made_worse",
+                "tests/proxy/test_attempts.py::test_a_total_outage_is_not_made_worse",
             )
         ),
         Sabotage(
-            "proxy/dispatch.py",
-            "return self._health(self._next.target).well(self._dispatcher.clock(), self._job.team.tenant)",
+            "proxy/attempts.py",
+            "return self._health(self._next.target).well(self._shared.clock(), self._job.team.tenant)",
             "return True",
         ),
     ),
@@ -282,8 +282,8 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/exchange.py",
-            "self._metrics.abort(*blame(error))",
-            'self._metrics.abort(*blame(error)); __import__("logging").warning("a stream broke")',
+            "self._metrics.abort(*blame(error), self._record.model)",
+            'self._metrics.abort(*blame(error), self._record.model); __import__("logging").warning("a stream broke")',
         ),
     ),
     Figure(

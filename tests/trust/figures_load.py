@@ -42,7 +42,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "every survivor gets an error event or an envelope",
         "C",
         load_drain.r06,
-        Sabotage("proxy/ending.py", "clock.expire(Phase.DRAIN)", "pass"),
+        Sabotage("proxy/gateway.py", "clock.expire(Phase.DRAIN)", "pass"),
         0.15,
     ),
     Figure(

@@ -14,7 +14,8 @@ from typing_extensions import override
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.rate_limits import asked_wait
-from proxy.dispatch import Dispatcher, Job
+from proxy.attempts import Job
+from proxy.dispatch import Dispatcher
 from proxy.errors import GatewayError
 from tests.proxy.deployments_rig import OK, TARGETS, Behaviour, Rig, Worded
 from tests.proxy.marks import Body

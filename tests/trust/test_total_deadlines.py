@@ -10,10 +10,11 @@ from typing_extensions import override
 
 from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
+from proxy.attempts import Job
 from proxy.bulkhead import BulkheadRules
 from proxy.deadlines import DeadlinePassed
 from proxy.deployments import Rules
-from proxy.dispatch import Dispatcher, Job
+from proxy.dispatch import Dispatcher
 from proxy.errors import upstream_failed
 from proxy.exchange import settle
 from proxy.health_rules import HealthRules

@@ -10,15 +10,16 @@ import pytest
 from providers.dialect import Retries, RetryBudget, Target
 from providers.failure import FailureKind, UpstreamError
 from providers.unified import Operation, TextPrompt, UnifiedRequest
+from proxy.attempts import Job
 from proxy.deadlines import DeadlinePassed, Deadlines
 from proxy.deployments import Rules
-from proxy.dispatch import Dispatcher, Job
+from proxy.dispatch import Dispatcher
 from proxy.errors import GatewayError
 from proxy.health_rules import HealthRules
 from proxy.retries import RetryRules
 from proxy.routing import Plan
 from proxy.snapshot import ANYONE, Team
-from tests.proxy.deployments_rig import OK, TARGETS, Rig, fails, hangs, refuses
+from tests.proxy.deployments_rig import OK, TARGETS, Behaviour, Rig, fails, hangs, refuses
 from tests.proxy.virtual_time import run
 
 TOLERANT = Rules(HealthRules(failures=10**9, window_least=10**9))
@@ -175,6 +176,41 @@ def test_what_failed_one_team_is_free_for_another() -> None:
         ]
 
     assert run(main()) == ["server", "server", "ok", "server"]
+
+
+SAME_FIRST = Retries(same_deployment=1)
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "order", "rules"),
+    [
+        ({"a": [DOWN, OK], "b": [OK]}, ["a", "a"], TOLERANT),
+        ({"a": [DOWN], "b": [OK]}, ["a", "a", "b"], TOLERANT),
+        ({"a": [DOWN], "b": [DOWN, OK]}, ["a", "a", "b"], TOLERANT),
+        ({"a": [DOWN], "b": [OK]}, ["a", "b"], replace(TOLERANT, retries=UNPAID)),
+        ({"a": [refuses("rate_limited 2", 429), OK], "b": [OK]}, ["a", "a"], Rules()),
+        ({"a": [refuses("rate_limited", 429), OK], "b": [OK]}, ["a", "b"], Rules()),
+        ({"a": [refuses("rate_limited 30", 429), OK], "b": [OK]}, ["a", "b"], Rules()),
+        ({"a": [DOWN], "b": [OK]}, ["a", "b"], Rules(HealthRules(failures=1))),
+        ({"a": [refuses("auth", 401)], "b": [OK]}, ["a", "b"], TOLERANT),
+        ({"a": [DOWN]}, ["a", "a"], TOLERANT),
+    ],
+    ids=[
+        *("it passes", "it stays", "three attempts in all", "an empty budget", "it says when", "it does not say when"),
+        *("it says too long", "it is left alone", "it would not help", "alone it is once all the same"),
+    ],
+)
+def test_where_it_is_written_the_same_deployment_is_asked_again_first(
+    behaviours: dict[str, list[Behaviour]], order: list[str], rules: Rules
+) -> None:
+    rig = Rig(behaviours, rules)
+    plan = tuple(replace(target, retries=SAME_FIRST) for target in targets(rig, list(behaviours)))
+
+    async def main() -> str:
+        return await ended(rig.dispatcher(), asking(rig, "route", plan))
+
+    run(main())
+    assert rig.order == order
 
 
 def test_what_one_name_spends_no_other_pays_for() -> None:
