@@ -20,6 +20,7 @@ from config.types import (
     AllowedName,
     Attempts,
     BaseUrl,
+    Concurrent,
     ContextBehavior,
     Credential,
     DeploymentName,
@@ -165,6 +166,12 @@ class DeploymentSettings(Section):
     )
     timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines of one attempt.")
     retries: Retries = Field(default=Retries(), description="When a failed attempt is followed by another.")
+    concurrent: Concurrent = Field(
+        default=None,
+        description="Most requests that each deployment, of vendor/* each model, may have under way at once in each "
+        "process, streams until they end. Who finds no place within 1s goes on to the next target, or gets 503. None "
+        "written: no limit until the vendor says that it has too much.",
+    )
     context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
     max_output_tokens: Tokens = Field(default=None, description="Most tokens of an answer.")
     price: Price | None = Field(

@@ -53,7 +53,8 @@ class Target:
     overrides the profile's answer to whether this model takes raw prompts (None = ask the profile). `on_unsupported`
     is what becomes of a field the deployment cannot honour; `context_behavior` the `context_length_exceeded_behavior`
     of clients who send none (None = the surface's). A team's own word beats both. `price` is None where nobody said it.
-    `authorities` vouch for the vendor's certificate (None = the system's). `permits` is what clients may send to it.
+    `authorities` vouch for the vendor's certificate (None = the system's). `permits` is what clients may send to it,
+    `concurrent` how many requests it may have under way (None = no such word).
     """
 
     vendor: str
@@ -78,6 +79,7 @@ class Target:
     retries: Retries = Retries()
     authorities: Authorities | None = None
     permits: Permits = NO_PERMITS
+    concurrent: int | None = None
     label: str = field(init=False)
     """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
     client can add a label value."""

@@ -19,7 +19,7 @@ from providers.dialect import Target
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 from providers.shape import Prepared
 from providers.unified import UnifiedRequest
-from proxy.bulkhead import Bulkhead
+from proxy.bulkhead import Bulkhead, has_too_much
 from proxy.caller import Caller
 from proxy.candidates import Candidates, prepared_off_loop
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
@@ -38,10 +38,6 @@ from proxy.streams import Stream
 from proxy.upstream import Transport
 
 T = TypeVar("T")
-
-_TOO_MUCH = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
-"""Failures that say that a deployment has more to do than it can."""
-
 
 _SHORTENED = frozenset({Phase.TOTAL, Phase.TRY})
 """Limits that follow the client's wish where that is less than the operator's."""
@@ -97,6 +93,7 @@ class Dispatcher:
         self._caller = Caller(http, off_loop)
         self._secrets = secrets
         metrics.watch(lambda: self.deployments.healths.states(self.clock()))
+        metrics.watch_limits(lambda: self.deployments.limited(self.clock()))
 
     def keep(self, snapshot: Snapshot) -> None:
         """A new table is in force: forget what it does not have."""
@@ -203,8 +200,9 @@ class Dispatcher:
             self.metrics.inflight(attempt.deployment, -1)
 
     def _succeeded(self, trial: Try, bulkhead: Bulkhead) -> None:
-        trial.succeeded(self.clock())
-        bulkhead.limit.won()
+        now = self.clock()
+        trial.succeeded(now)
+        bulkhead.limit.won(now)
 
     def _failed(self, target: Target, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
         now = self.clock()
@@ -212,10 +210,12 @@ class Dispatcher:
         if target.base_url.startswith(SCHEME):
             return  # its failures are what it was asked for
         ejected = trial.failed(now, failure)
-        if failure.kind in _TOO_MUCH and not trial.disputed:
-            bulkhead.limit.lost(now)
+        health = self.deployments.healths.of(target)
+        if has_too_much(failure, ejected) and not trial.disputed:
+            lone = health.lone if ejected else None
+            bulkhead.limit.lost(failure.kind, now, attempt.started, bulkhead.in_flight, lone)
         if ejected:
-            wait = self.deployments.healths.of(target).wait(now)
+            wait = health.wait(now)
             self.log.warning("%s is left alone for %.1f s: %s", attempt.deployment, wait, failure.kind.value)
 
 

@@ -13,6 +13,7 @@ from aiohttp import web
 from providers.unified import Operation
 from proxy.access import WrongKey, identify, permit_extras
 from proxy.admission import Admission, Admitted, Reason
+from proxy.bulkhead import Limited
 from proxy.catalogue import Catalogue
 from proxy.deadlines import Deadlines
 from proxy.dispatch import Dispatcher
@@ -87,6 +88,10 @@ class Gateway:
     def left_alone(self) -> dict[str, float]:
         """The deployments that are not asked at the moment, and the seconds until they may be."""
         return dict(self._dispatcher.deployments.healths.waits(self._clock()))
+
+    def limited(self) -> dict[str, Limited]:
+        """The deployments whose requests at once are limited."""
+        return dict(self._dispatcher.deployments.limited(self._clock()))
 
     @property
     def shared(self) -> str:

@@ -5,9 +5,10 @@ Never how it is asked or shown.
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from proxy.bulkhead import Limited
 from proxy.gateway import Gateway
 from proxy.live import Live
 from proxy.metrics import Metrics
@@ -35,30 +36,36 @@ class Operated(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What one process is about: `left_alone` are the deployments it does not ask, with the seconds until it may, and
-    `shared` says whether it reaches what it shares with others: off, up or alone."""
+    """What one process is about: `left_alone` are the deployments it does not ask, with the seconds until it may,
+    `limited` those whose requests at once are limited, and `shared` says whether it reaches what it shares with others:
+    off, up or alone."""
 
     ready: bool
     in_flight: int
     log_lines_dropped: int
     left_alone: Mapping[str, float]
     shared: str = "off"
+    limited: Mapping[str, Limited] = field(default_factory=dict)
 
 
 def together(moments: Iterable[Moment]) -> Moment:
-    """What several processes are about: ready as soon as one is, each deployment left alone for the longest, and up as
-    long as no one is alone."""
+    """What several processes are about: ready as soon as one is, each deployment left alone for the longest, limits
+    added up where there are some, and up as long as no one is alone."""
     those = list(moments)
     longest: dict[str, float] = {}
+    limits: dict[str, Limited] = {}
     for moment in those:
         for name, wait in moment.left_alone.items():
             longest[name] = max(wait, longest.get(name, 0.0))
+        for name, limited in moment.limited.items():
+            limits[name] = limited.beside(limits[name]) if name in limits else limited
     return Moment(
         any(moment.ready for moment in those),
         sum(moment.in_flight for moment in those),
         sum(moment.log_lines_dropped for moment in those),
         longest,
         next((moment.shared for moment in those if moment.shared != "up"), "up") if those else "off",
+        limits,
     )
 
 
@@ -75,6 +82,7 @@ def facts_of(snapshot: Snapshot, moment: Moment) -> dict[str, object]:
         "deployments": sorted(target.label for target in snapshot.targets()),
         "shared": moment.shared,
         "left_alone": [f"{name}, {wait:.1f} s" for name, wait in sorted(moment.left_alone.items())],
+        "limited": [f"{name}, {limited}" for name, limited in sorted(moment.limited.items())],
     }
 
 
@@ -95,7 +103,8 @@ class OneProcess:
     def moment(self) -> Moment:
         """What it is about now."""
         gateway = self._gateway
-        return Moment(gateway.ready, gateway.in_flight, self._lines.dropped, gateway.left_alone(), gateway.shared)
+        standing = (gateway.left_alone(), gateway.shared, gateway.limited())
+        return Moment(gateway.ready, gateway.in_flight, self._lines.dropped, *standing)
 
     async def facts(self) -> dict[str, object]:
         """See Operated."""
