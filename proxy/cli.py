@@ -80,7 +80,9 @@ def _serve(args: argparse.Namespace) -> int:
     from proxy.commands.serve import serve
     from proxy.reload import Source
 
-    return serve(Source(args.config, os.environ, args.insecure_open, args.host), args.port, args.workers)
+    return serve(
+        Source(args.config, os.environ, args.insecure_open, args.host, port=args.port), args.port, args.workers
+    )
 
 
 def _check(args: argparse.Namespace) -> int:

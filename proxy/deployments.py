@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from providers.dialect import Target
-from proxy.bulkhead import Bulkhead, BulkheadRules, Limited
+from proxy.bulkhead import Bulkhead
+from proxy.concurrency_limit import BulkheadRules, Limited
 from proxy.health import HealthRules
 from proxy.healths import MOST, Healths, Identity, forget_one, kept
 from proxy.retries import RetryRules

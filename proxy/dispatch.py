@@ -19,9 +19,10 @@ from providers.dialect import Target
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 from providers.shape import Prepared
 from providers.unified import UnifiedRequest
-from proxy.bulkhead import Bulkhead, has_too_much
+from proxy.bulkhead import Bulkhead
 from proxy.caller import Caller
 from proxy.candidates import Candidates, prepared_off_loop
+from proxy.concurrency_limit import has_too_much
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.deployments import Deployments, Rules
 from proxy.errors import GatewayError

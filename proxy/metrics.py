@@ -24,7 +24,7 @@ from prometheus_client import (
 )
 
 from proxy.admission import Reason
-from proxy.bulkhead import Limited
+from proxy.concurrency_limit import Limited
 from proxy.families import Family
 from proxy.record import RequestRecord
 from proxy.version import VERSION

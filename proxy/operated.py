@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from proxy.bulkhead import Limited
+from proxy.concurrency_limit import Limited
 from proxy.gateway import Gateway
 from proxy.live import Live
 from proxy.metrics import Metrics

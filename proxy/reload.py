@@ -19,6 +19,7 @@ from config.semantics import exposure_problems
 from config.server import Server
 from proxy.credentials.lacks import lacks
 from proxy.metrics import Metrics
+from proxy.own_address import self_calls
 from proxy.snapshot import Snapshot, build_snapshot
 from proxy.tls import listener_context
 
@@ -48,20 +49,23 @@ class Refused(ConfigError):
 class Source:
     """Where the table comes from: a file, or the embedded default without one. `insecure_open` permits an open table
     beyond loopback; `host` is the command line's word, which beats the file's. `wall` tells unix seconds, by which
-    things expire."""
+    things expire; `port` is the command line's too."""
 
     path: Path | None
     env: Mapping[str, str]
     insecure_open: bool = False
     host: str | None = None
     wall: Callable[[], float] = time.time
+    port: int | None = None
 
     def load_to_serve(self) -> Table:
-        """Load and build, and look for the credentials that calls will need. Raises Refused with every problem."""
+        """Load and build, and look for the credentials that calls will need, and for calls that would come back. Raises
+        Refused with every problem."""
         table = self.load()
         found = lacks(table.loaded, table.snapshot, self.env)
-        if found.problems:
-            raise Refused(found.problems, table.loaded.sources)
+        problems = [*found.problems, *self_calls(table.loaded, table.snapshot, self.host, self.port)]
+        if problems:
+            raise Refused(problems, table.loaded.sources)
         ending = expiry_warnings(table.loaded, self.wall())
         return replace(table, warnings=(*table.warnings, *found.warnings, *ending))
 

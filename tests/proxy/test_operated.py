@@ -1,5 +1,6 @@
 """What an operator learns of one process and of several."""
 
+from proxy.concurrency_limit import Limited
 from proxy.operated import Moment, facts_of, together
 from proxy.reload import Source
 
@@ -10,6 +11,18 @@ def test_several_are_ready_as_soon_as_one_is_and_have_the_sum_of_what_each_has()
     assert together([one, other]) == Moment(True, 5, 5, {"v/m/a": 1.5, "v/m/b": 3.0, "v/m/c": 9.0})
 
 
+def test_the_limits_of_several_are_added_up_in_the_words_of_the_tightest() -> None:
+    one = Moment(True, 9, 0, {}, limited={"v/m/a": Limited(8, "operator", 8, 2), "v/m/b": Limited(5, "operator", 1, 0)})
+    other = Moment(True, 9, 0, {}, limited={"v/m/a": Limited(7, "learned", 5, 0)})
+    both = together([one, other, Moment(True, 0, 0, {})])
+    assert both.limited == {"v/m/a": Limited(15, "learned", 13, 2), "v/m/b": Limited(5, "operator", 1, 0)}
+    facts = facts_of(Source(None, {}).load().snapshot, both)
+    assert facts["limited"] == [
+        "v/m/a, 15 at once (learned), 13 in flight, 2 waiting",
+        "v/m/b, 5 at once (operator), 1 in flight, 0 waiting",
+    ]
+
+
 def test_none_at_all_are_not_ready() -> None:
     assert together([]) == Moment(False, 0, 0, {})
 
@@ -18,4 +31,5 @@ def test_who_is_left_alone_is_told_by_name_with_the_time() -> None:
     snapshot = Source(None, {}).load().snapshot
     facts = facts_of(snapshot, Moment(True, 1, 0, {"v/m/b": 2.04, "v/m/a": 10}))
     assert facts["left_alone"] == ["v/m/a, 10.0 s", "v/m/b, 2.0 s"]
+    assert facts["limited"] == []
     assert (facts["table"], facts["ready"], facts["in_flight"]) == (snapshot.digest, True, 1)

@@ -55,6 +55,7 @@ models:
         price: {input: 0.15, output: 0.6, cached_input: 0.075}
         completions: true
         timeouts: {first_event: 2s, total: 3s}
+        concurrent: 12
         on_unsupported: drop
         context_length_exceeded_behavior: truncate
 """
@@ -68,6 +69,7 @@ def test_every_setting_reaches_the_target() -> None:
     assert (found.upstream_model, found.api_version, found.weight) == ("m-prod", "2026-01-01", 3)
     assert (found.context_window, found.max_output_tokens, found.completions) == (1000, 100, True)
     assert found.allow_private
+    assert found.concurrent == 12
     assert (found.on_unsupported, found.context_behavior) == ("drop", "truncate")
     assert found.price == Price(0.15, 0.6, 0.075)
 
