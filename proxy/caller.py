@@ -21,7 +21,7 @@ from proxy.background import Tasks
 from proxy.deadlines import Deadlines, Phase
 from proxy.fitting import Fitting
 from proxy.held_answers import Constraint, HeldStream
-from proxy.hops import counted, refuse_loop
+from proxy.hops import refuse_loop
 from proxy.mock_transport import SCHEME, MockTransport
 from proxy.off_loop import OffLoop
 from proxy.record import RequestRecord
@@ -224,9 +224,8 @@ class Caller:
                 tries += 1
 
     def _ask(self, sent: UpstreamRequest, record: RequestRecord) -> Coroutine[object, object, UpstreamResponse]:
-        if sent.url.startswith(SCHEME):
-            return self._mock.open(sent, record.request_id)
-        return self._http.open(counted(sent, record.hops), record.request_id)
+        transport = self._mock if sent.url.startswith(SCHEME) else self._http
+        return transport.open(sent, record.request_id)
 
     async def _open(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
         response = await self._ask(sent, record)

@@ -20,7 +20,7 @@ from proxy.dispatch import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, internal, overloaded, too_many_guesses
 from proxy.exchange import Exchange, job_of, left
 from proxy.guesses import Guesses
-from proxy.hops import passed
+from proxy.hops import arrive
 from proxy.line import Line
 from proxy.live import Live
 from proxy.metrics import Metrics
@@ -164,7 +164,7 @@ class Gateway:
             wait = self._guesses.count(record.client, self._clock())
             raise (too_many_guesses(wait) if wait else wrong) from None
         record.team = team.name
-        record.hops = passed(http.headers)
+        arrive(http.headers)
         self.begun(record)
         if (reason := admitted.belongs(record.owner)) is not None:
             raise self._overloaded(record, reason)

@@ -6,10 +6,11 @@ Never which addresses do; the plain ones are found before a table is served.
 
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Final
 
-from providers.dialect import Target, UpstreamRequest
+from providers.dialect import Target
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 from proxy.errors import Problem, invalid_request, upstream_failed
 
@@ -25,24 +26,27 @@ _LOOP: Final = Failure(
 )
 
 
-def passed(headers: Mapping[str, str]) -> int:
-    """How many gateways a request has passed. Raises GatewayError where that is enough, or no number."""
+_passed: ContextVar[int] = ContextVar("hops", default=0)
+"""Gateways that the request of this task has passed. Each request has a task of its own."""
+
+
+def arrive(headers: Mapping[str, str]) -> None:
+    """Note for the calls of this request how many gateways it has passed. Raises GatewayError where that is enough, or
+    no number."""
     text = headers.get(HOPS)
     if text is None:
-        return 0
+        return
     if not _COUNT.fullmatch(text):
         raise invalid_request((Problem((HOPS,), f"'{HOPS}' is the gateways' own, and must be a number."),))
     hops = int(text)
     if hops >= MOST:
         raise upstream_failed(_LOOP)
-    return hops
+    _passed.set(hops)
 
 
-def counted(sent: UpstreamRequest, hops: int) -> UpstreamRequest:
-    """The call with this gateway counted, where its address may be a gateway's; hosted vendors are told nothing."""
-    if not may_lead_back(sent.target):
-        return sent
-    return replace(sent, headers={**sent.headers, HOPS: str(hops + 1)})
+def onward() -> str:
+    """The count that the calls of this request carry."""
+    return str(_passed.get() + 1)
 
 
 def may_lead_back(target: Target) -> bool:

@@ -41,7 +41,7 @@ class RequestRecord:
     `usage` is that of the answer, `billed` what several calls used where that differs, `price` what the deployment
     costs that was asked last (None = unknown). `max_tokens` is the limit that the window left room for, where the
     gateway lowered it. `waited` is the time spent waiting for the upstream, `client_waited` that for the client to send
-    its body and to read, and `first_content` when content began. `hops` are the gateways it has passed before this one.
+    its body and to read, and `first_content` when content began.
     """
 
     request_id: str
@@ -68,7 +68,6 @@ class RequestRecord:
     chunks: int = 0
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    hops: int = 0
 
     @property
     def owner(self) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from providers.extra_headers import is_own
 from providers.failure import FailureKind, UpstreamError
 from proxy.deployments import Rules
 from proxy.errors import GatewayError
-from proxy.hops import HOPS, may_lead_back, passed, refuse_loop
+from proxy.hops import HOPS, arrive, may_lead_back, onward, refuse_loop
 from tests.proxy.raw_client import connected, request
 from tests.proxy.tables import snapshot
 from tests.support.openai_wire import completion
@@ -83,18 +84,23 @@ async def test_gateways_in_a_row_count_on_and_are_no_loop(tmp_path: Path) -> Non
         inside(tmp_path, table({"self": vendor.base_url}, ["self/m: {}"]), Rules()) as app,
         connected(port_of(app)) as client,
     ):
-        for hops in ({}, {HOPS: "1"}, {HOPS: "3"}):
+        for hops in ({HOPS: "3"}, {}, {HOPS: "1"}):
             await client.send(request("POST", "/v1/completions", {"model": "self/m", "prompt": "hi"}, {**AUTH, **hops}))
             assert (await client.answer()).status == 200
         told = [dict(received.headers)[HOPS] for received in vendor.requests]
-        assert told == ["1", "2", "4"]
+        assert told == ["4", "1", "2"]
 
 
 def test_only_a_number_below_four_passes() -> None:
-    assert [passed(headers) for headers in ({}, {HOPS: "0"}, {HOPS: "3"})] == [0, 0, 3]
+    def counted(*counts: str) -> str:
+        for count in counts:
+            arrive({HOPS: count})
+        return onward()
+
+    assert [copy_context().run(counted, *counts) for counts in ((), ("0",), ("3",))] == ["1", "1", "4"]
     for count, status in (("4", 508), ("999999999", 508), ("", 400), ("-1", 400), ("1, 1", 400), ("1" * 5000, 400)):
         with pytest.raises(GatewayError) as caught:
-            passed({HOPS: count})
+            copy_context().run(counted, count)
         assert caught.value.facts.status == status
 
 
