@@ -20,6 +20,7 @@ from config.types import (
     AllowedHeader,
     AllowedName,
     BaseUrl,
+    Concurrent,
     ContextBehavior,
     Credential,
     DeploymentName,
@@ -166,6 +167,12 @@ class DeploymentSettings(MayBeEmpty):
     retries: Retries = Field(default=Retries(), description="When a failed attempt is followed by another.")
     circuit_breaker: CircuitBreaker = Field(
         default=CircuitBreaker(), description="When a deployment is left alone, and for how long."
+    )
+    concurrent: Concurrent = Field(
+        default=None,
+        description="Most requests that each deployment, of vendor/* each model, may have under way at once in each "
+        "process, streams until they end. Who finds no place within 1s goes on to the next target, or gets 503. None "
+        "written: no limit until the vendor says that it has too much.",
     )
     context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
     max_output_tokens: Tokens = Field(

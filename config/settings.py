@@ -103,6 +103,7 @@ class Settings:
     allow_fields: tuple[str, ...]
     allow_headers: tuple[str, ...]
     media: MediaSettings
+    concurrent: int | None
     weight: int
     origins: Mapping[str, Path]
 
@@ -186,6 +187,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         allow_fields=tuple(level.first("allow_fields", lambda s: s.allow_fields) or ()),
         allow_headers=tuple(level.first("allow_headers", lambda s: s.allow_headers) or ()),
         media=_media(level),
+        concurrent=level.first("concurrent", lambda s: s.concurrent),
         weight=own.weight,
         origins=MappingProxyType(level.origins),
     )

@@ -79,8 +79,9 @@ class Target:
     overrides the profile's answer to whether this model takes raw prompts (None = ask the profile). `on_unsupported`
     is what becomes of a field the deployment cannot honour; `context_behavior` the `context_length_exceeded_behavior`
     of clients who send none (None = the surface's). A team's own word beats both. `price` is None where nobody said it.
-    `authorities` vouch for the vendor's certificate (None = the system's). `permits` is what clients may send to it.
-    `stream_upstream` says whether a whole answer may be asked for as a stream.
+    `authorities` vouch for the vendor's certificate (None = the system's). `permits` is what clients may send to it,
+    `concurrent` how many requests it may have under way (None = no such word). `stream_upstream` says whether a whole
+    answer may be asked for as a stream.
     """
 
     vendor: str
@@ -107,6 +108,7 @@ class Target:
     authorities: Authorities | None = None
     permits: Permits = NO_PERMITS
     stream_upstream: Literal["auto", "off"] = "off"
+    concurrent: int | None = None
     label: str = field(init=False)
     """What metrics call it: `row/deployment`, where `row` is the table's key (`vendor/*` for a wildcard), so that no
     client can add a label value."""

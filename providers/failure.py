@@ -34,6 +34,7 @@ class FailureKind(StrEnum):
     MALFORMED = "malformed"
     NONCONFORMING = "nonconforming"
     TOO_LARGE = "too_large"
+    LOOP = "loop"
 
 
 class Cause(StrEnum):
@@ -91,6 +92,8 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.NONCONFORMING: Verdict(502, "server_error", "malformed_upstream", True, True, False, True),
     # One request for more than a whole minute's tokens: others still have theirs.
     FailureKind.TOO_LARGE: Verdict(429, "requests", "rate_limit_exceeded", True, False, False, False),
+    # Another target may lead back as well, and each would be asked at every turn. A client can bring it about.
+    FailureKind.LOOP: Verdict(508, "server_error", "loop_detected", False, False, False, False),
 }
 
 MAYBE_EXECUTED: frozenset[FailureKind] = frozenset(

@@ -1,56 +1,13 @@
-"""How many requests one deployment has under way, and who waits for a place. Never knows why a place is wanted.
-
-AIMD on loss: the length of answers rules how long an LLM takes, so a limit that followed latency would take long
-answers for congestion.
+"""Who has a request under way at one deployment, and who waits for a place where there is a limit. Never knows why a
+place is wanted, or how the limit came about.
 """
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from providers.failure import Failure, FailureKind, UpstreamError
-
-
-@dataclass(frozen=True, slots=True)
-class BulkheadRules:
-    """Requests at once: `start`, and never outside `least` to `most`. A loss multiplies the limit by `shrink`, at most
-    once in `shrink_every` seconds. Who finds no place waits `wait` seconds, unless `queue` times the limit do so."""
-
-    start: int = 64
-    least: int = 4
-    most: int = 512
-    shrink: float = 0.9
-    shrink_every: float = 1.0
-    wait: float = 1.0
-    queue: int = 2
-
-
-class Limit:
-    """How many requests at once a deployment takes, learned from what it says. Pure."""
-
-    __slots__ = ("_rules", "_shrunk", "_wins", "current")
-
-    def __init__(self, rules: BulkheadRules) -> None:
-        self.current = rules.start
-        self._rules = rules
-        self._wins = 0
-        self._shrunk = float("-inf")
-
-    def won(self) -> None:
-        """A request succeeded: as many successes as the limit allows requests raise it by one."""
-        self._wins += 1
-        if self._wins >= self.current:
-            self._wins = 0
-            self.current = min(self._rules.most, self.current + 1)
-
-    def lost(self, now: float) -> None:
-        """The deployment had too much: a 429, a 529 or a timeout. `now` is seconds of any monotonic clock."""
-        if now - self._shrunk < self._rules.shrink_every:
-            return  # the answers of one moment are one sign, however many they are
-        self._shrunk = now
-        self._wins = 0
-        self.current = max(self._rules.least, int(self.current * self._rules.shrink))
+from proxy.concurrency_limit import BulkheadRules, Limit, Limited
 
 
 class Line:
@@ -94,7 +51,8 @@ class Line:
 
 
 class Bulkhead:
-    """The places of one deployment. Each `take` that returns is followed by exactly one `release`, for the same team.
+    """The places of one deployment, of which the operator may have set a bound. Each `take` that returns is followed by
+    exactly one `release`, for the same team.
 
     A place is handed from its holder to the one who waits longest and is never free in between, so nobody overtakes,
     but for this: while others wait, no team gets more than half of the places, nor keeps others out of the line.
@@ -102,8 +60,8 @@ class Bulkhead:
 
     __slots__ = ("_held", "_line", "_rules", "in_flight", "limit")
 
-    def __init__(self, rules: BulkheadRules) -> None:
-        self.limit = Limit(rules)
+    def __init__(self, rules: BulkheadRules, bound: int | None = None) -> None:
+        self.limit = Limit(rules, bound)
         self.in_flight = 0
         self._rules = rules
         self._held: dict[str, int] = {}
@@ -114,19 +72,41 @@ class Bulkhead:
         """How many wait for a place."""
         return self._line.length
 
+    def limited(self, now: float) -> Limited | None:
+        """What there is to say of its limit; None where it has none."""
+        seen = self.limit.seen(now)
+        return None if seen is None else Limited(*seen, self.in_flight, self.waiting)
+
+    def bind(self, bound: int | None) -> None:
+        """The operator's word from now on; None takes it back."""
+        self.limit.bind(bound)
+        self._hand_out()
+
     async def take(self, team: str) -> None:
         """Take a place, or wait for one. Raises UpstreamError BUSY when too many wait or none came in time."""
-        if (self.in_flight < self.limit.current and not self._line.length) or self._below_share(team):
+        if self.in_flight < self.limit.current and not self._line.length:
+            self._enter(team)
+            return
+        if self.limit.lone not in (None, team):
+            self.limit.forget()
+        self._reconsider()
+        if self._below_share(team):
             self._enter(team)
             return
         await self._wait(team)
 
+    def _reconsider(self) -> None:
+        """The limit may have risen since the last place came back, or hold no longer."""
+        self.limit.lapse(asyncio.get_running_loop().time())
+        self._hand_out()
+
     def _below_share(self, team: str) -> bool:
-        """Whether a team may have one of the places beyond the limit, of which there is one for every four within it:
-        those who hold all the others keep them for as long as their answers take."""
+        """Whether a team may have one of the places beyond a learned limit, of which there is one for every four within
+        it: those who hold all the others keep them for as long as their answers take."""
         teams = len(self._held) + (team not in self._held)
-        share = self.limit.current // teams
-        return teams > 1 and self._held.get(team, 0) < share and self.in_flight < self.limit.current * 5 // 4
+        limit = self.limit
+        most = min(limit.current * 5 // 4, limit.bound)
+        return teams > 1 and self._held.get(team, 0) < limit.current // teams and self.in_flight < most
 
     def release(self, team: str) -> None:
         """Give the place back."""
@@ -144,7 +124,6 @@ class Bulkhead:
         self._held[team] = self._held.get(team, 0) + 1
 
     async def _wait(self, team: str) -> None:
-        self._hand_out()  # the limit may have risen since the last place came back
         if self.in_flight < self.limit.current:
             self._enter(team)
             return
@@ -152,7 +131,7 @@ class Bulkhead:
         loop = asyncio.get_running_loop()
         place: asyncio.Future[bool] = loop.create_future()
         self._line.add(team, place)
-        patience = loop.call_later(self._rules.wait, self._give_up, team, place)
+        patience = loop.call_later(self._rules.wait, self._lose_patience, team, place)
         try:
             if not await place:
                 raise _full()
@@ -172,6 +151,10 @@ class Bulkhead:
         if found is None:
             raise _full()
         self._give_up(*found)
+
+    def _lose_patience(self, team: str, place: asyncio.Future[bool]) -> None:
+        self._reconsider()
+        self._give_up(team, place)
 
     def _give_up(self, team: str, place: asyncio.Future[bool]) -> None:
         if not place.done():

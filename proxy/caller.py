@@ -22,6 +22,7 @@ from proxy.background import Tasks
 from proxy.deadlines import Deadlines, Phase
 from proxy.fitting import Fitting
 from proxy.held_answers import Constraint, HeldStream
+from proxy.hops import refuse_loop
 from proxy.mock_transport import SCHEME, MockTransport
 from proxy.off_loop import OffLoop
 from proxy.record import RequestRecord
@@ -273,6 +274,7 @@ class Caller:
             body = await read_error(response)
         finally:
             response.release()
+        refuse_loop(response.status, body)
         raise UpstreamError(sent.target.dialect.classify(sent, response.status, response.headers, body))
 
 

@@ -94,7 +94,7 @@ def _serve(args: argparse.Namespace) -> int:
     from proxy.commands.serve import Wanted, serve
 
     form: LogForm = "text" if at_terminal(sys.stdout, sys.stderr) else "json"
-    source = replace(_source(args), insecure_open=args.insecure_open, host=args.host, log=form)
+    source = replace(_source(args), insecure_open=args.insecure_open, host=args.host, port=args.port, log=form)
     try:
         return serve(source, Wanted(args.port, args.admin_port, args.workers))
     except ConfigError:

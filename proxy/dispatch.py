@@ -22,6 +22,7 @@ from providers.unified import UnifiedRequest
 from proxy.attempts import Attempts, Job, Shared
 from proxy.bulkhead import Bulkhead
 from proxy.caller import Caller
+from proxy.concurrency_limit import has_too_much
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployments import Deployments, Rules
 from proxy.errors import GatewayError
@@ -39,9 +40,6 @@ from proxy.turns import Turn
 from proxy.upstream import Transport
 
 T = TypeVar("T")
-
-_TOO_MUCH = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
-"""Failures that say that a deployment has more to do than it can."""
 
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
@@ -76,6 +74,7 @@ class Dispatcher:
             *(self.clock, self.draw, self.deployments.healths, self.budgets, rules.retries, metrics, off_loop)
         )
         metrics.watch(lambda: self.deployments.healths.states(self.clock()))
+        metrics.watch_limits(lambda: self.deployments.limited(self.clock()))
 
     def keep(self, snapshot: Snapshot) -> None:
         """A new table is in force: forget what it does not have."""
@@ -186,8 +185,9 @@ class Dispatcher:
             self.metrics.inflight(attempt.deployment, -1)
 
     def _succeeded(self, trial: Try, bulkhead: Bulkhead) -> None:
-        trial.succeeded(self.clock())
-        bulkhead.limit.won()
+        now = self.clock()
+        trial.succeeded(now)
+        bulkhead.limit.won(now)
 
     def _failed(self, target: Target, attempt: Attempt, trial: Try, bulkhead: Bulkhead, failure: Failure) -> None:
         now = self.clock()
@@ -196,10 +196,12 @@ class Dispatcher:
             return  # its failures are what it was asked for
         self.last_failures.note(target, failure)
         ejected = trial.failed(now, failure)
-        if failure.kind in _TOO_MUCH and not trial.disputed:
-            bulkhead.limit.lost(now)
+        health = self.deployments.healths.of(target)
+        if has_too_much(failure, ejected) and not trial.disputed:
+            lone = health.lone if ejected else None
+            bulkhead.limit.lost(failure.kind, now, attempt.started, bulkhead.in_flight, lone)
         if ejected:
-            wait = self.deployments.healths.of(target).wait(now)
+            wait = health.wait(now)
             self.log.warning("%s is left alone for %.1f s: %s", target.name, wait, summary(failure))
 
 

@@ -11,7 +11,7 @@ from typing import Final
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """A series: the sample's name and its labels, in the order in which they are shown."""
 
-ADDED_GAUGES: Final = frozenset({"dragoman_inflight_requests"})
+ADDED_GAUGES: Final = frozenset({"dragoman_inflight_requests", "dragoman_concurrency_limit"})
 """Gauges of which each process has a part. Of the others the largest value is the whole: the worst lag, the worst
 state that any process has seen a deployment in."""
 

@@ -14,11 +14,13 @@ from providers.unified import Operation
 from proxy.access import ExpiredKey, WrongKey, identify, permit_extras, recognize
 from proxy.admission import Admission, Admitted, Reason
 from proxy.catalogue import Catalogue
+from proxy.concurrency_limit import Limited
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, internal, overloaded, too_many_guesses
 from proxy.exchange import Exchange, attempt_headers, cut_off, job_of, left
 from proxy.guesses import Guesses
+from proxy.hops import arrive
 from proxy.last_failures import Noted
 from proxy.line import Line
 from proxy.live import Live
@@ -93,6 +95,10 @@ class Gateway:
         """How each deployment that failed did so last."""
         return dict(self._dispatcher.last_failures.noted)
 
+    def limited(self) -> dict[str, Limited]:
+        """The deployments whose requests at once are limited."""
+        return dict(self._dispatcher.deployments.limited(self._clock()))
+
     @property
     def shared(self) -> str:
         """Whether other processes are told what vendors say, and can be reached."""
@@ -163,6 +169,7 @@ class Gateway:
                 record.team, record.key = known.team.name, known.name
             raise
         team = self._identified(snapshot, http, surface, record)
+        arrive(http.headers)
         self.begun(record)
         if (reason := admitted.belongs(record.owner)) is not None:
             raise self._overloaded(record, reason)

@@ -13,11 +13,13 @@ from math import inf
 
 @dataclass(frozen=True, slots=True)
 class LineRules:
-    """Requests that begin in one turn of the loop, and that may stand in line in any case; seconds: a tick that late
-    makes the loop busy, and the wait that is promised to who joins."""
+    """Requests that begin in one turn of the loop, that may stand in line in any case, and that may join it since the
+    loop became busy, however long they wait: a crowd that comes at once is served, one that goes on coming is not.
+    Seconds: a tick that late makes the loop busy, and the wait that is promised to who joins."""
 
     at_once: int = 8
     least: int = 256
+    crowd: int = 1024
     late: float = 0.02
     longest: float = 0.3
 
@@ -33,7 +35,7 @@ class Line:
     """
 
     __slots__ = (
-        *("_armed", "_began", "_clock", "_left", "_most", "_pace", "_rules", "_since", "_soon", "_waiting"),
+        *("_armed", "_began", "_came", "_clock", "_left", "_most", "_pace", "_rules", "_since", "_soon", "_waiting"),
         *("busy", "coming"),
     )
 
@@ -49,14 +51,16 @@ class Line:
         self._left = rules.at_once
         self._armed = False
         self._began = 0
+        self._came = 0
         self._since = 0.0
         self._pace: float | None = None
         self._most = inf
 
     @property
     def too_long(self) -> bool:
-        """Whether the last in it would wait for longer than is promised, at the pace of late."""
-        return len(self._waiting) + self.coming >= self._most
+        """Whether the next in it would wait for longer than is promised, at the pace of late, and is none of a crowd
+        that came at once."""
+        return len(self._waiting) + self.coming >= self._most and self._came + self.coming >= self._rules.crowd
 
     def tick(self, lag: float) -> None:
         """A tick of the loop came so many seconds late. The loop stays busy until nobody stands in line."""
@@ -67,12 +71,13 @@ class Line:
             self._most = max(self._rules.least, self._pace * self._rules.longest)
         self.busy = lag > self._rules.late or bool(self._waiting)
         if not self.busy:
-            self._pace, self._most = None, inf
+            self._pace, self._most, self._came = None, inf, 0
         self._since, self._began = now, 0
 
     async def turn(self) -> None:
         """Returns when the request may begin."""
         self._arm()
+        self._came += 1
         if self._left and not self._waiting:
             self._left -= 1
             self._began += 1

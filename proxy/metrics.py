@@ -25,6 +25,7 @@ from prometheus_client import (
 )
 
 from proxy.admission import Reason
+from proxy.concurrency_limit import Limited
 from proxy.families import Family, Key
 from proxy.record import RequestRecord
 from proxy.version import VERSION
@@ -107,6 +108,10 @@ class Metrics:
         self._state = self._gauge(
             "deployment_state", "0 asked as usual, 1 on trial, 2 left alone, once it has been asked.", ("deployment",)
         )
+        self._limits: Callable[[], Iterable[tuple[str, Limited]]] = tuple
+        self._limit = self._gauge(
+            "concurrency_limit", "The most requests at once at a deployment that has a limit.", ("deployment",)
+        )
         self._reload_ok = self._gauge("config_last_reload_successful", "1 when the last reload took effect.", ())
         self._config = self._gauge("config_info", "1; the digest of the table in force.", ("digest",))
         self._gauge("build_info", "1; the gateway's version.", ("version",)).labels(VERSION).set(1)
@@ -155,6 +160,10 @@ class Metrics:
     def watch(self, states: Callable[[], Iterable[tuple[str, int]]]) -> None:
         """Ask for the state of each deployment whenever it is shown."""
         self._states = states
+
+    def watch_limits(self, limits: Callable[[], Iterable[tuple[str, Limited]]]) -> None:
+        """Ask for the limit of each deployment that has one whenever they are shown."""
+        self._limits = limits
 
     def abort(self, side: str, reason: str, model: str) -> None:
         """Count a stream that ended early; `side` is `client`, `upstream` or `gateway`."""
@@ -255,6 +264,9 @@ class Metrics:
         self._state.clear()
         for deployment, state in self._states():
             self._state.labels(deployment).set(state)
+        self._limit.clear()
+        for deployment, limited in self._limits():
+            self._limit.labels(deployment).set(limited.limit)
 
     def _add(self, counter: Counter, *labels: str) -> None:
         self._count(counter, 1, *labels)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from proxy.concurrency_limit import Limited
 from proxy.gateway import Gateway
 from proxy.last_failures import Noted, latest
 from proxy.live import Live
@@ -38,8 +39,8 @@ class Operated(Protocol):
 @dataclass(frozen=True, slots=True)
 class Moment:
     """What one process is about: `left_alone` are the deployments it does not ask, with the seconds until it may,
-    `last_failures` how each that failed did so last, and `shared` says whether it reaches what it shares with others:
-    off, up or alone."""
+    `last_failures` how each that failed did so last, `limited` those whose requests at once are limited, and `shared`
+    says whether it reaches what it shares with others: off, up or alone."""
 
     ready: bool
     in_flight: int
@@ -47,16 +48,20 @@ class Moment:
     left_alone: Mapping[str, float]
     shared: str = "off"
     last_failures: Mapping[str, Noted] = field(default_factory=dict)
+    limited: Mapping[str, Limited] = field(default_factory=dict)
 
 
 def together(moments: Iterable[Moment]) -> Moment:
-    """What several processes are about: ready as soon as one is, each deployment left alone for the longest, and up as
-    long as no one is alone."""
+    """What several processes are about: ready as soon as one is, each deployment left alone for the longest, limits
+    added up where there are some, and up as long as no one is alone."""
     those = list(moments)
     longest: dict[str, float] = {}
+    limits: dict[str, Limited] = {}
     for moment in those:
         for name, wait in moment.left_alone.items():
             longest[name] = max(wait, longest.get(name, 0.0))
+        for name, limited in moment.limited.items():
+            limits[name] = limited.beside(limits[name]) if name in limits else limited
     return Moment(
         any(moment.ready for moment in those),
         sum(moment.in_flight for moment in those),
@@ -64,6 +69,7 @@ def together(moments: Iterable[Moment]) -> Moment:
         longest,
         next((moment.shared for moment in those if moment.shared != "up"), "up") if those else "off",
         latest(moment.last_failures for moment in those),
+        limits,
     )
 
 
@@ -83,6 +89,7 @@ def facts_of(snapshot: Snapshot, moment: Moment) -> dict[str, object]:
         "last_failures": [
             f"{timestamp(noted.when)} {noted.name}: {noted.what}" for _, noted in sorted(moment.last_failures.items())
         ],
+        "limited": [f"{name}, {limited}" for name, limited in sorted(moment.limited.items())],
     }
 
 
@@ -103,7 +110,7 @@ class OneProcess:
     def moment(self) -> Moment:
         """What it is about now."""
         gateway = self._gateway
-        standing = (gateway.left_alone(), gateway.shared, gateway.last_failures())
+        standing = (gateway.left_alone(), gateway.shared, gateway.last_failures(), gateway.limited())
         return Moment(gateway.ready, gateway.in_flight, self._lines.dropped, *standing)
 
     async def facts(self) -> dict[str, object]:

@@ -10,6 +10,7 @@ from multidict import CIMultiDict
 
 from providers.dialect import UpstreamRequest
 from providers.locators import names_place
+from proxy.hops import HOPS, may_lead_back, onward
 from proxy.version import USER_AGENT
 
 # Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
@@ -35,6 +36,8 @@ def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_i
         # vLLM's connectors for disaggregated serving read the addresses of their peers out of this header.
         request_id = request_id.replace(":", "-")
     headers["X-Request-Id"] = request_id
+    if may_lead_back(sent.target):
+        headers[HOPS] = onward()
     return headers
 
 

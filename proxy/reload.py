@@ -21,6 +21,7 @@ from config.server import Server
 from proxy.credentials.lacks import lacks
 from proxy.metrics import Metrics
 from proxy.needed_limits import needed_limits
+from proxy.own_address import self_calls
 from proxy.snapshot import Snapshot, build_snapshot
 from proxy.tls import listener_context
 
@@ -59,14 +60,15 @@ class Refused(ConfigError):
 class Source:
     """Where the table comes from: a file, or the embedded default without one. `insecure_open` permits an open table
     beyond loopback; `host` is the command line's word, which beats the file's. `wall` tells unix seconds, by which
-    things expire. `found` says how the file was found where the command line does not name it; `log` is the form of the
-    log where the file does not say."""
+    things expire; `port` is the command line's too. `found` says how the file was found where the command line does not
+    name it; `log` is the form of the log where the file does not say."""
 
     path: Path | None
     env: Mapping[str, str]
     insecure_open: bool = False
     host: str | None = None
     wall: Callable[[], float] = time.time
+    port: int | None = None
     found: str = ""
     log: LogForm = "json"
 
@@ -78,11 +80,13 @@ class Source:
         return f"{self.path.absolute()} ({self.found})" if self.found else str(self.path.absolute())
 
     def load_to_serve(self) -> Table:
-        """Load and build, and look for the credentials that calls will need. Raises Refused with every problem."""
+        """Load and build, and look for the credentials that calls will need, and for calls that would come back. Raises
+        Refused with every problem."""
         table = self.load()
         found = lacks(table.loaded, table.snapshot, self.env)
-        if found.problems:
-            raise Refused(found.problems, table.loaded.sources)
+        problems = [*found.problems, *self_calls(table.loaded, table.snapshot, self.host, self.port)]
+        if problems:
+            raise Refused(problems, table.loaded.sources)
         ending = expiry_warnings(table.loaded, self.wall())
         needed = needed_limits(table.loaded, table.snapshot)
         return replace(table, warnings=(*table.warnings, *found.warnings, *needed, *ending))

@@ -66,6 +66,7 @@ def make_target(row: str, deployment: str, settings: Settings, loaded: Loaded) -
         context_behavior=settings.context_behavior,
         authorities=report.authorities("ca_file"),
         permits=permits,
+        concurrent=settings.concurrent,
         price=None if price is None else Price(price.input, price.output, price.cached_input),
     )
 

@@ -87,6 +87,7 @@ def target_settings(team: Team, target: Target) -> str:
     return _differing(
         ("on_unsupported", team.on_unsupported or target.on_unsupported, "error"),
         ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
+        ("concurrent", target.concurrent, None),
         ("retries.attempts", target.retries.attempts, Retries().attempts),
         ("retries.safety", target.retries.safety, Retries().safety),
         ("retries.same_deployment", target.retries.same_deployment, Retries().same_deployment),

@@ -86,6 +86,15 @@ def test_budgets_and_circuit_breakers_are_inherited_key_by_key_and_nothing_count
     assert effective(SILENT, "v", "v/m", "default").circuit_breaker == CircuitBreakerSettings()
 
 
+def test_requests_at_once_are_bounded_by_the_deepest_word() -> None:
+    table = load(
+        "version: 1\ndefaults: {}\nvendors: {v: {concurrent: 64}, w: {}}\n"
+        "models: {v/m: {deployments: {a: {concurrent: 8}, b: {}}}, v/n: {concurrent: 16}, w/m: {}}\n"
+    )
+    asked = (("v", "v/m", "a"), ("v", "v/m", "b"), ("v", "v/n", "default"), ("w", "w/m", "default"))
+    assert [effective(table.config, *names).concurrent for names in asked] == [8, 64, 16, None]
+
+
 def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
     one = effective(CONFIG, "v", "v/m", "one")
     assert one.timeouts == TimeoutSeconds(connect=3.0, first_event=60.0, idle=10.0, total=20.0, answer=30.0)

@@ -52,6 +52,7 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "2:23 defaults.timeouts.first_token: unknown key; did you mean first_event?",
         ),
         ("teams: {t: {key: []}}", "2:13 teams.t.key: unknown key; did you mean keys?"),
+        ("defaults: {concurrent: 0}", "2:24 defaults.concurrent: must be at least 1"),
         ("defaults: {retries: {attempts: 0}}", "2:32 defaults.retries.attempts: must be at least 1"),
         (
             "defaults: {on_unsupported: dorp}",

@@ -55,7 +55,7 @@ async def narrow(rig: Rig, places: int, wait: float) -> Bulkhead:
     """`one/m` takes so many requests at once, and who finds no place waits so long."""
     await rig.ask()
     (bulkhead,) = rig.app.dispatcher.deployments._bulkheads.values()
-    bulkhead.limit.current = places
+    bulkhead.bind(places)
     bulkhead._rules = replace(bulkhead._rules, wait=wait)
     return bulkhead
 
@@ -112,8 +112,6 @@ async def herd_before_a_deployment_that_comes_back(rig: Rig) -> None:
     clock = stopped(rig)
     rig.one.answer(json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "3")]))
     assert good(await rig.ask("both"), rig.stream) == "two"
-    for places in rig.app.dispatcher.deployments._bulkheads.values():
-        places.limit.current = HERD
     gate = asyncio.Event()
     rig.one.answer((Until(gate), *ok(rig.stream, "one")))
     clock.now += 3.0

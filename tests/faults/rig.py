@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from providers.unified import JsonObject, JsonValue
 from proxy.admission import ShedRules
 from proxy.app import Listen, Running, running
-from proxy.bulkhead import BulkheadRules
+from proxy.concurrency_limit import BulkheadRules
 from proxy.deployments import Rules
 from proxy.health_rules import HealthRules
 from proxy.line import LineRules

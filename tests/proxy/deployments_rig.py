@@ -32,7 +32,8 @@ T = TypeVar("T")
 
 TABLE = snapshot(
     "vendors: {v: {profile: openai, api_key: k}}\n"
-    "models: {v/m: {deployments: {a: {}, b: {}, c: {}, picky: {}, strict: {}, never: {}}}}"
+    "models: {v/m: {deployments: {a: {}, b: {}, c: {}, picky: {}, strict: {}, never: {}, "
+    "narrow: {concurrent: 1}}}}"
 )
 
 

@@ -121,6 +121,7 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "shared": "off",
         "left_alone": [],
         "last_failures": [],
+        "limited": [],
     }
 
 
@@ -133,6 +134,17 @@ async def test_the_status_names_who_is_left_alone_and_for_how_long(operator: Ope
     told = (await operator.ask("GET", "/status")).json()["left_alone"]
     assert isinstance(told, list)
     assert re.fullmatch(rf"{re.escape(target.label)}, (50\.0|49\.\d) s", str(told[0]))
+
+
+async def test_the_status_names_whose_requests_are_limited_and_why(operator: Operator) -> None:
+    dispatcher = operator.app.dispatcher
+    (target, *_) = operator.app.reloader._table.snapshot.targets()
+    bulkhead = dispatcher.deployments.bulkhead(target)
+    await bulkhead.take("a")
+    bulkhead.limit.lost(FailureKind.RATE_LIMITED, dispatcher.clock(), 0.0, 50)
+    told = (await operator.ask("GET", "/status")).json()["limited"]
+    why = "learned after rate_limited 0 s ago"
+    assert told == [f"{target.label}, 45 at once ({why}), 1 in flight, 0 waiting"]
 
 
 async def test_a_browser_gets_the_status_as_a_page(operator: Operator) -> None:

@@ -8,83 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from providers.failure import FailureKind, UpstreamError
-from proxy.bulkhead import Bulkhead, BulkheadRules, Limit
+from proxy.bulkhead import Bulkhead
+from proxy.concurrency_limit import BulkheadRules, Limited
+from tests.proxy.places import RULES, SAID, arrive, small, taught, took
 from tests.proxy.virtual_time import run
 
-RULES = BulkheadRules()
-SMALL = BulkheadRules(start=2, least=1, most=4)
 
-
-def test_a_window_of_successes_raises_the_limit_by_one() -> None:
-    limit = Limit(RULES)
-    for _ in range(63):
-        limit.won()
-    assert limit.current == 64
-    limit.won()
-    assert limit.current == 65
-    for _ in range(65):
-        limit.won()
-    assert limit.current == 66
-
-
-def test_the_losses_of_one_second_shrink_the_limit_once() -> None:
-    limit = Limit(RULES)
-    for now in (0.0, 0.0, 0.5, 0.999):
-        limit.lost(now)
-    assert limit.current == 57
-    limit.lost(1.0)
-    assert limit.current == 51
-
-
-def test_a_loss_begins_the_window_again() -> None:
-    limit = Limit(RULES)
-    for _ in range(63):
-        limit.won()
-    limit.lost(0.0)
-    for _ in range(56):
-        limit.won()
-    assert limit.current == 57
-    limit.won()
-    assert limit.current == 58
-
-
-@given(st.lists(st.none() | st.floats(0, 5), max_size=400))
-def test_the_limit_stays_within_its_bounds(story: list[float | None]) -> None:
-    limit, now = Limit(BulkheadRules(start=6, least=4, most=8)), 0.0
-    for step in story:
-        if step is None:
-            limit.won()
-        else:
-            now += step
-            limit.lost(now)
-        assert 4 <= limit.current <= 8
-
-
-def test_losses_alone_end_at_the_least_and_successes_alone_at_the_most() -> None:
-    limit = Limit(RULES)
-    for second in range(60):
-        limit.lost(float(second))
-    assert limit.current == 4
-    for _ in range(200_000):
-        limit.won()
-    assert limit.current == 512
-
-
-async def took(bulkhead: Bulkhead, team: str = "a") -> str:
-    """What became of a take."""
-    try:
-        await bulkhead.take(team)
-    except UpstreamError as error:
-        return error.failure.kind.value
-    return "place"
-
-
-def test_places_up_to_the_limit_are_taken_without_waiting() -> None:
+@pytest.mark.parametrize(("bound", "takers"), [(None, 5000), (64, 64)])
+def test_places_up_to_the_limit_are_taken_without_waiting(bound: int | None, takers: int) -> None:
     async def main() -> None:
-        bulkhead = Bulkhead(RULES)
-        for _ in range(64):
+        bulkhead = Bulkhead(RULES, bound)
+        for _ in range(takers):
             await bulkhead.take("a")
-        assert (bulkhead.in_flight, bulkhead.waiting) == (64, 0)
+        assert (bulkhead.in_flight, bulkhead.waiting) == (takers, 0)
         assert asyncio.get_running_loop().time() == 0
 
     run(main())
@@ -92,7 +28,7 @@ def test_places_up_to_the_limit_are_taken_without_waiting() -> None:
 
 def test_who_finds_no_place_within_a_second_is_refused() -> None:
     async def main() -> None:
-        bulkhead = Bulkhead(SMALL)
+        bulkhead = small()
         await bulkhead.take("a")
         await bulkhead.take("a")
         with pytest.raises(UpstreamError) as caught:
@@ -106,7 +42,7 @@ def test_who_finds_no_place_within_a_second_is_refused() -> None:
 
 def test_three_times_the_limit_are_served_or_refused_within_a_second_and_the_one_too_many_at_once() -> None:
     async def main() -> list[tuple[str, float]]:
-        bulkhead = Bulkhead(SMALL)
+        bulkhead = small()
         loop = asyncio.get_running_loop()
         ends: list[tuple[str, float]] = []
 
@@ -129,26 +65,69 @@ def test_three_times_the_limit_are_served_or_refused_within_a_second_and_the_one
 
 def test_a_raised_limit_lets_the_next_in_before_it_waits() -> None:
     async def main() -> None:
-        bulkhead = Bulkhead(SMALL)
-        await bulkhead.take("a")
-        await bulkhead.take("a")
+        bulkhead = taught(5)
+        for _ in range(4):
+            await bulkhead.take("a")
+        await asyncio.sleep(10)
         async with asyncio.TaskGroup() as group:
             first = group.create_task(took(bulkhead))
             await asyncio.sleep(0)
-            bulkhead.limit.won()
-            bulkhead.limit.won()
+            bulkhead.limit.won(10.0)
             second = group.create_task(took(bulkhead))
         assert (await first, await second) == ("place", FailureKind.BUSY.value)
 
     run(main())
 
 
+def test_after_the_limit_was_forgotten_nobody_waits() -> None:
+    async def main() -> None:
+        bulkhead = taught(5)
+        for _ in range(4):
+            await bulkhead.take("a")
+        await asyncio.sleep(60)
+        for _ in range(500):
+            await bulkhead.take("a")
+        assert (bulkhead.in_flight, bulkhead.limited(60.0)) == (504, None)
+        assert asyncio.get_running_loop().time() == 60
+
+    run(main())
+
+
+def test_who_waits_while_the_limit_is_forgotten_gets_a_place() -> None:
+    async def main() -> None:
+        bulkhead = taught(5)
+        for _ in range(4):
+            await bulkhead.take("a")
+        await asyncio.sleep(59.5)
+        async with asyncio.TaskGroup() as group:
+            waiting = await arrive(group, bulkhead, "a", 8)
+            assert bulkhead.limited(59.5) == Limited(4, "learned after rate_limited 60 s ago", 4, 8)
+        assert [task.result() for task in waiting] == ["place"] * 8
+
+    run(main())
+
+
+def test_another_word_of_the_operators_counts_at_once() -> None:
+    async def main() -> None:
+        bulkhead = small()
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(took(bulkhead)) for _ in range(4)]
+            await asyncio.sleep(0)
+            assert bulkhead.limited(0.0) == Limited(2, "operator", 2, 2)
+            bulkhead.bind(None)
+        assert [task.result() for task in tasks] == ["place"] * 4
+        bulkhead.bind(3)
+        assert (bulkhead.limited(0.0), await took(bulkhead)) == (Limited(3, "operator", 4, 0), FailureKind.BUSY.value)
+
+    run(main())
+
+
 def test_a_shrunken_limit_takes_no_place_away_and_gives_none_until_enough_came_back() -> None:
     async def main() -> None:
-        bulkhead = Bulkhead(BulkheadRules(start=10, least=1))
+        bulkhead = Bulkhead(RULES)
         for _ in range(10):
             await bulkhead.take("a")
-        bulkhead.limit.lost(0.0)
+        bulkhead.limit.lost(SAID, 0.0, 0.0, 10)
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(took(bulkhead))
             await asyncio.sleep(0)
@@ -165,7 +144,7 @@ def test_a_shrunken_limit_takes_no_place_away_and_gives_none_until_enough_came_b
 @pytest.mark.parametrize("handed", [False, True])
 def test_a_cancelled_waiter_leaves_its_place_to_the_next(handed: bool) -> None:
     async def main() -> None:
-        bulkhead = Bulkhead(BulkheadRules(start=1, least=1))
+        bulkhead = small(1)
         await bulkhead.take("a")
         async with asyncio.TaskGroup() as group:
             gone, stays = group.create_task(took(bulkhead)), group.create_task(took(bulkhead))
@@ -186,7 +165,7 @@ def test_a_cancelled_waiter_leaves_its_place_to_the_next(handed: bool) -> None:
 
 def test_a_deadline_around_a_wait_costs_no_place() -> None:
     async def main() -> None:
-        bulkhead = Bulkhead(BulkheadRules(start=1, least=1))
+        bulkhead = small(1)
         await bulkhead.take("a")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.25):
@@ -252,7 +231,7 @@ STEPS = st.lists(
 def test_no_interleaving_takes_too_many_loses_a_place_or_leaves_anybody_waiting(steps: list[tuple[str, int]]) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        bulkhead = Bulkhead(SMALL)
+        bulkhead = Bulkhead(BulkheadRules(least=1, shrink_every=0.1, grow_every=0.5, forget=3.0), 5)
         crowd = Crowd(bulkhead)
         for step, number in steps:
             before = bulkhead.in_flight
@@ -264,9 +243,9 @@ def test_no_interleaving_takes_too_many_loses_a_place_or_leaves_anybody_waiting(
                 case "release":
                     crowd.release()
                 case "won":
-                    bulkhead.limit.won()
+                    bulkhead.limit.won(loop.time())
                 case "lost":
-                    bulkhead.limit.lost(loop.time())
+                    bulkhead.limit.lost(SAID, loop.time(), loop.time(), bulkhead.in_flight)
                 case "yield":
                     await asyncio.sleep(0)
                 case _:
@@ -279,105 +258,5 @@ def test_no_interleaving_takes_too_many_loses_a_place_or_leaves_anybody_waiting(
         assert {number for number, end in enumerate(ends) if end is None} == crowd.served
         assert all(end is None or isinstance(end, UpstreamError | asyncio.CancelledError) for end in ends)
         assert (bulkhead.in_flight, bulkhead.waiting) == (0, 0)
-
-    run(main())
-
-
-# Teams ---------------------------------------------------------------------------------------------------------------
-
-
-async def arrive(group: asyncio.TaskGroup, bulkhead: Bulkhead, team: str, count: int) -> "list[asyncio.Task[str]]":
-    """So many takers of a team, in this order, who wait by now if they have to."""
-    tasks = [group.create_task(took(bulkhead, team)) for _ in range(count)]
-    await asyncio.sleep(0)
-    return tasks
-
-
-def test_while_another_waits_no_team_gets_more_than_half_of_the_places() -> None:
-    async def main() -> None:
-        bulkhead = Bulkhead(BulkheadRules(start=4, least=1, most=4))
-        async with asyncio.TaskGroup() as group:
-            await arrive(group, bulkhead, "loud", 4)
-            loud = await arrive(group, bulkhead, "loud", 4)
-            quiet = await arrive(group, bulkhead, "quiet", 2)
-            for _ in range(2):
-                bulkhead.release("loud")
-            await asyncio.sleep(0)
-            assert [task.done() for task in (*loud, *quiet)] == [False] * 4 + [True, True]
-            bulkhead.release("loud")
-            await asyncio.sleep(0)
-            assert loud[0].done()
-
-    run(main())
-
-
-def test_a_team_that_is_alone_gets_all_places() -> None:
-    async def main() -> None:
-        bulkhead = Bulkhead(BulkheadRules(start=4, least=1, most=4))
-        async with asyncio.TaskGroup() as group:
-            await arrive(group, bulkhead, "loud", 8)
-            for _ in range(4):
-                bulkhead.release("loud")
-            await asyncio.sleep(0)
-            assert (bulkhead.in_flight, bulkhead.waiting) == (4, 0)
-
-    run(main())
-
-
-def test_a_team_that_has_filled_the_line_gives_way_in_it_to_another_until_both_have_as_many() -> None:
-    async def main() -> None:
-        bulkhead = Bulkhead(SMALL)  # 2 places, and 4 in the line
-        async with asyncio.TaskGroup() as group:
-            loud = await arrive(group, bulkhead, "loud", 6)
-            quiet = await arrive(group, bulkhead, "quiet", 3)
-            await asyncio.sleep(0)
-            assert [task.done() for task in loud] == [True, True, False, False, True, True]
-            assert [task.result() for task in loud[4:]] == [FailureKind.BUSY.value] * 2
-            assert [task.done() for task in quiet] == [False, False, True]
-            assert quiet[2].result() == FailureKind.BUSY.value
-            assert bulkhead.waiting == 4
-
-    run(main())
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.sampled_from("aabc"), st.sampled_from(["take", "take", "release", "wait"])), max_size=60),
-    st.integers(1, 6),
-)
-def test_whatever_teams_do_places_are_counted_and_all_are_given_back(story: list[tuple[str, str]], size: int) -> None:
-    async def main() -> None:
-        bulkhead = Bulkhead(BulkheadRules(start=size, least=1, most=6))
-        takers: list[tuple[str, asyncio.Task[str]]] = []
-        given_back: set[int] = set()
-
-        def holders(team: str) -> list[int]:
-            return [
-                number
-                for number, (own, task) in enumerate(takers)
-                if own == team and number not in given_back and task.done() and task.result() == "place"
-            ]
-
-        for team, step in story:
-            if step == "take":
-                takers.append((team, asyncio.create_task(took(bulkhead, team))))
-                await asyncio.sleep(0)
-            elif step == "wait":
-                await asyncio.sleep(0.3)
-            elif found := holders(team):
-                given_back.add(found[0])
-                bulkhead.release(team)
-                await asyncio.sleep(0)
-            assert bulkhead.in_flight <= size * 5 // 4
-            assert bulkhead.in_flight == sum(len(holders(each)) for each in "abc")
-            assert bulkhead.waiting <= 2 * size
-            assert not bulkhead.waiting or bulkhead.in_flight >= size
-        while any(not task.done() for _, task in takers) or bulkhead.in_flight:
-            for team in "abc":
-                for number in holders(team):
-                    given_back.add(number)
-                    bulkhead.release(team)
-            await asyncio.sleep(0.1)
-        assert (bulkhead.in_flight, bulkhead.waiting, bulkhead._held) == (0, 0, {})
 
     run(main())

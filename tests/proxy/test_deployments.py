@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from providers.dialect import Target
 from providers.failure import Failure, FailureKind
+from proxy.concurrency_limit import Limited
 from proxy.deployments import Deployments, Rules
 from proxy.health import Answer, State
 from proxy.health_rules import HealthRules
@@ -83,3 +84,24 @@ def test_what_a_table_no_longer_has_is_forgotten() -> None:
     deployments.keep([A])
     assert deployments.bulkhead(B) is not places
     assert deployments.healths.of(B) is not health
+
+
+def test_the_operators_limit_is_each_deployments_own_and_follows_the_table() -> None:
+    deployments = Deployments(Rules(), lambda: 0.0)
+    bound = [replace(target, concurrent=8) for target in (A, B)]
+    for target in bound:
+        deployments.bulkhead(target)
+    eight = Limited(8, "operator", 0, 0)
+    assert dict(deployments.limited(0.0)) == {"v/m/a": eight, "v/m/b": eight}
+    deployments.keep([replace(A, concurrent=3), B])
+    assert dict(deployments.limited(0.0)) == {"v/m/a": Limited(3, "operator", 0, 0)}
+
+
+def test_of_the_models_of_a_row_for_any_the_tightest_limit_is_told() -> None:
+    deployments = Deployments(Rules(), lambda: 0.0)
+    (any_model,) = TABLE.wildcards["v"].targets
+    for name, under_way in (("one", 100), ("two", 50), ("three", 200), ("four", 1)):
+        limit = deployments.bulkhead(replace(any_model, model=name)).limit
+        limit.lost(FailureKind.RATE_LIMITED, 0.0, 0.0, under_way)
+    ((label, limited),) = deployments.limited(1.0)
+    assert (label, limited.limit) == ("v/*/default", 45)

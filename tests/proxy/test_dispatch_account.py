@@ -1,13 +1,15 @@
 """The time that tries have, in virtual time, and what is written down of them."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.attempts import Job
-from proxy.bulkhead import BulkheadRules
+from proxy.concurrency_limit import Limited
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployments import Rules
 from proxy.dispatch import Dispatcher
@@ -15,7 +17,8 @@ from proxy.errors import GatewayError
 from proxy.health import Answer
 from proxy.health_rules import HealthRules
 from proxy.routing import Plan
-from tests.proxy.deployments_rig import OK, TABLE, TARGETS, Rig, fails, hangs, outcomes, refuses, says
+from proxy.snapshot import ANYONE
+from tests.proxy.deployments_rig import OK, TABLE, TARGETS, Behaviour, Rig, fails, hangs, outcomes, refuses, says
 from tests.proxy.marks import Body
 from tests.proxy.tables import snapshot
 from tests.proxy.virtual_time import run
@@ -211,8 +214,7 @@ def test_a_fault_of_ours_leaves_nothing_in_flight() -> None:
 
 
 def test_a_deployment_without_a_free_place_is_passed_over() -> None:
-    rules = Rules(bulkhead=BulkheadRules(start=1, least=1, most=1, wait=1.0))
-    rig = Rig({"a": [says("slow", 50.0)], "b": [OK]}, rules)
+    rig = Rig({"narrow": [says("slow", 50.0)], "b": [OK]})
 
     async def main() -> tuple[str, str]:
         dispatcher = rig.dispatcher()
@@ -227,6 +229,65 @@ def test_a_deployment_without_a_free_place_is_passed_over() -> None:
 
     assert run(main()) == ("ok", "slow")
     assert [outcome for _, outcome in outcomes(rig)] == ["ok", "busy", "ok"]
+
+
+def crowd(rig: Rig, count: int, tenants: Sequence[str] = ("",)) -> dict[str, Limited]:
+    """The limits after so many whole answers were asked for at once, by these teams in turn."""
+
+    async def main() -> dict[str, Limited]:
+        dispatcher = rig.dispatcher()
+
+        async def one(number: int) -> None:
+            team = replace(ANYONE, name=tenants[number % len(tenants)]) if any(tenants) else ANYONE
+            job = replace(rig.job(), team=team)
+            with suppress(UpstreamError, GatewayError, DeadlinePassed), job.clock:
+                await dispatcher.whole(job)
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(count):
+                group.create_task(one(number))
+        return dict(dispatcher.deployments.limited(dispatcher.clock()))
+
+    return run(main())
+
+
+def test_five_thousand_at_once_go_to_a_deployment_that_does_not_complain() -> None:
+    rig = Rig({"a": [says("ok", 5.0)]})
+    assert crowd(rig, 5000) == {}
+    assert rig.asked == [("a", 0.0)] * 5000
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        (refuses("rate_limited 3", 429), "rate_limited"),
+        (refuses("overloaded", 529), "overloaded"),
+        (refuses("overloaded 3", 503), "overloaded"),
+    ],
+)
+def test_the_first_that_is_told_of_too_much_teaches_a_limit(behaviour: Behaviour, why: str) -> None:
+    rig = Rig({"never": [behaviour]})
+    assert crowd(rig, 100) == {"v/m/never": Limited(90, f"learned after {why} 0 s ago", 0, 0)}
+    assert rig.series("concurrency_limit") == {"v/m/never": 90.0}
+
+
+@pytest.mark.parametrize("behaviour", [refuses("overloaded", 503), refuses("server", 500), refuses("quota", 429)])
+def test_other_failures_teach_no_limit(behaviour: Behaviour) -> None:
+    assert crowd(Rig({"never": [behaviour]}), 100) == {}
+
+
+def test_timeouts_teach_a_limit_where_others_go_well_meanwhile() -> None:
+    busy = Rig({"never": [*[says("ok", 30.0)] * 50, hangs()]})
+    (limited,) = crowd(busy, 100).values()
+    assert limited.limit == 41  # the fifth in a row had 46 under way
+    assert limited.why.startswith("learned after timeout")
+    assert crowd(Rig({"never": [hangs()]}), 100) == {}
+
+
+def test_what_one_team_alone_is_told_while_others_are_served_teaches_nothing() -> None:
+    served = [says("ok", 1.0)]
+    rig = Rig({"never": [*(each for _ in range(50) for each in (*served, refuses("overloaded", 529, 2.0)))]})
+    assert crowd(rig, 100, ("well", "odd")) == {}
 
 
 def test_an_attempt_is_written_down_with_its_times_status_and_words() -> None:

@@ -29,6 +29,7 @@ def test_what_was_counted_is_added_series_by_series() -> None:
 
 WHOLES = {
     "dragoman_inflight_requests": 5,
+    "dragoman_concurrency_limit": 5,
     "dragoman_deployment_state": 3,
     "dragoman_event_loop_lag_seconds": 3,
     "dragoman_shared_state_up": 2,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,17 +11,17 @@ from hypothesis import strategies as st
 from proxy.line import Line, LineRules
 from tests.proxy.virtual_time import run
 
-RULES = LineRules(at_once=2, least=3, late=0.02, longest=0.3)
+RULES = LineRules(at_once=2, least=3, crowd=0, late=0.02, longest=0.3)
 LATE, PUNCTUAL = 0.05, 0.0
 
 
 class Turns:
     """A loop's turns and clock as a test says they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: LineRules = RULES) -> None:
         self.now = 0.0
         self.wanted: list[Callable[[], None]] = []
-        self.line = Line(RULES, lambda: self.now, self.wanted.append)
+        self.line = Line(rules, lambda: self.now, self.wanted.append)
         self.begun: list[int] = []
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -143,6 +144,33 @@ def test_those_who_are_coming_count() -> None:
         assert not turns.too_long()
         turns.line.coming += 1
         assert turns.too_long(), "two stand in line, one is coming, and there are always three places"
+        for task in turns.tasks:
+            task.cancel()
+
+    run(main())
+
+
+def test_a_crowd_that_comes_at_once_may_all_join_and_what_comes_after_it_may_not() -> None:
+    async def main() -> None:
+        turns = Turns(replace(RULES, crowd=50))
+        turns.tick(LATE)
+        await turns.ask(40)
+        turns.tick(LATE, after=100.0)
+        assert not turns.too_long()
+        turns.line.coming = 9
+        assert not turns.too_long()
+        turns.line.coming = 10
+        assert turns.too_long()
+        turns.line.coming = 0
+        await turns.ask(10)
+        assert turns.too_long()
+        while len(turns.begun) < 50:
+            await turns.turn()
+        turns.tick(PUNCTUAL)
+        turns.tick(LATE)
+        await turns.ask(49)
+        turns.tick(LATE, after=100.0)
+        assert not turns.too_long(), "another crowd"
         for task in turns.tasks:
             task.cancel()
 

@@ -23,6 +23,7 @@ HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhe
 GAUGES = {
     "deployment_state",
     "inflight_requests",
+    "concurrency_limit",
     "event_loop_lag_seconds",
     "config_last_reload_successful",
     "config_info",

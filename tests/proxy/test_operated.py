@@ -1,5 +1,6 @@
 """What an operator learns of one process and of several."""
 
+from proxy.concurrency_limit import Limited
 from proxy.last_failures import Noted
 from proxy.operated import Moment, facts_of, together
 from proxy.reload import Source
@@ -16,6 +17,18 @@ def test_of_several_that_failed_at_a_deployment_the_last_one_tells() -> None:
     assert together(moments).last_failures == {"a": Noted("a", 3.0, "timeout")}
 
 
+def test_the_limits_of_several_are_added_up_in_the_words_of_the_tightest() -> None:
+    one = Moment(True, 9, 0, {}, limited={"v/m/a": Limited(8, "operator", 8, 2), "v/m/b": Limited(5, "operator", 1, 0)})
+    other = Moment(True, 9, 0, {}, limited={"v/m/a": Limited(7, "learned", 5, 0)})
+    both = together([one, other, Moment(True, 0, 0, {})])
+    assert both.limited == {"v/m/a": Limited(15, "learned", 13, 2), "v/m/b": Limited(5, "operator", 1, 0)}
+    facts = facts_of(Source(None, {}).load().snapshot, both)
+    assert facts["limited"] == [
+        "v/m/a, 15 at once (learned), 13 in flight, 2 waiting",
+        "v/m/b, 5 at once (operator), 1 in flight, 0 waiting",
+    ]
+
+
 def test_none_at_all_are_not_ready() -> None:
     assert together([]) == Moment(False, 0, 0, {})
 
@@ -27,4 +40,5 @@ def test_who_is_left_alone_is_told_by_name_with_the_time() -> None:
     refused = "2026-09-21T14:13:20.250Z v/m/a: connect: The upstream refused the connection (h:1)."
     assert facts["last_failures"] == [refused]
     assert facts["left_alone"] == ["v/m/a, 10.0 s", "v/m/b, 2.0 s"]
+    assert facts["limited"] == []
     assert (facts["table"], facts["ready"], facts["in_flight"]) == (snapshot.digest, True, 1)

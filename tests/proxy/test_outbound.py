@@ -61,7 +61,7 @@ def test_switches_of_a_vendor_that_several_turn_on_are_all_on(
 
 
 OPERATOR = {**TARGET.credential.headers(), "X-Team": "search", "anthropic-beta": "operator"}
-OWN = {*(name.lower() for name in OPERATOR), "content-type", "x-request-id"}
+OWN = {*(name.lower() for name in OPERATOR), "content-type", "x-request-id", "x-dragoman-hops"}
 HOSTILE = ("host", "authorization", "x-api-key", "content-length", "transfer-encoding", "cookie", "x-forwarded-host")
 MARKS_OF_THE_HOSTILE = ("host", "auth", "key", "content", "encoding", "cookie", "forwarded")
 HARMLESS = ("x-trace", "x-team", "anthropic-beta", "user-agent", "traceparent")

@@ -57,6 +57,7 @@ models:
         completions: true
         timeouts: {first_event: 2s, total: 3s, answer: 4s}
         stream_upstream: auto
+        concurrent: 12
         on_unsupported: drop
         context_length_exceeded_behavior: truncate
         retries: {attempts: 2, safety: strict, same_deployment: 1, budget: {share: 0.3, per_second: 2, least: 7}}
@@ -74,6 +75,7 @@ def test_every_setting_reaches_the_target() -> None:
     assert (found.upstream_model, found.api_version, found.weight) == ("m-prod", "2026-01-01", 3)
     assert (found.context_window, found.max_output_tokens, found.completions) == (1000, 100, True)
     assert found.allow_private
+    assert found.concurrent == 12
     assert (found.on_unsupported, found.context_behavior) == ("drop", "truncate")
     assert found.price == Price(0.15, 0.6, 0.075)
     assert found.retries == Retries(2, "strict", 1, RetryBudget(0.3, 2, 7))

@@ -38,6 +38,7 @@ async def test_the_request_goes_out_as_the_dialect_made_it(vendor: FakeVendor, t
         ("content-type", "application/json"),
         ("host", f"127.0.0.1:{vendor.port}"),
         ("user-agent", USER_AGENT),
+        ("x-dragoman-hops", "1"),
         ("x-org", "acme"),
         ("x-own", "1"),
         ("x-request-id", "req-1"),

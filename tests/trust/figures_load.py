@@ -153,7 +153,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at least 90 % of the peak, refused p99 at most 50 ms, admitted p99 at most twice the unloaded one, none lost",
         "N",
         load_capacity.r21,
-        Sabotage("proxy/line.py", "return len(self._waiting) + self.coming >= self._most", "return False"),
+        Sabotage("proxy/line.py", "return len(self._waiting) + self.coming >= self._most and", "return False and"),
         1.2,
     ),
     Figure(

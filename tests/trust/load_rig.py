@@ -21,7 +21,7 @@ from tests.support.wire import LAST_CHUNK, chunk, head, json_answer, sse_answer
 from tests.trust.load_client import KEY
 
 PLACES = 60
-"""Requests at once that one deployment takes for sure: its bulkhead begins with 64."""
+"""Requests that a load has under way at one deployment, as far as it has many models."""
 
 WHOLE = json_answer(200, completion("hello"))
 STREAM = sse_answer(completion_frames(["hello", " world"]))
@@ -45,7 +45,7 @@ def table(vendors: Mapping[str, str], models: Iterable[str], more: str = "") -> 
 
 
 def many(vendor: str, requests: int) -> list[str]:
-    """As many models of a vendor as have places for so many requests at once: each is a deployment of its own."""
+    """As many models of a vendor as so many requests at once are spread over: each is a deployment of its own."""
     return [f"{vendor}/m{number}" for number in range(-(-requests // PLACES))]
 
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
 from proxy.attempts import Job
-from proxy.bulkhead import BulkheadRules
+from proxy.concurrency_limit import BulkheadRules
 from proxy.deadlines import DeadlinePassed
 from proxy.deployments import Rules
 from proxy.dispatch import Dispatcher
@@ -30,7 +30,7 @@ EXACT: Final = 1e-6
 
 PATIENT: Final = Rules(
     HealthRules(failures=10**9, window_least=10**9, hanging_least=10**9),
-    BulkheadRules(start=10**6, most=10**6, least=10**6),
+    BulkheadRules(least=10**6),
     RetryRules(least=10**9),
 )
 """Nobody is left alone, waited for, or not asked again for want of a budget: only time ends a request."""

@@ -28,7 +28,7 @@ TARGET = target_of("llamacpp_native")
 
 def test_a_prompt_goes_raw() -> None:
     sent = sent_for(text_request("The sky"), TARGET)
-    assert (sent.method, sent.url) == ("POST", "http://localhost:8080/completion")
+    assert (sent.method, sent.url) == ("POST", "http://host/completion")
     assert (sent.operation, sent.emulated) == (Operation.COMPLETIONS, ())
     assert orjson.loads(sent.body) == {"model": "tiny", "prompt": "The sky"}
     assert body_for(replace(text_request("The sky"), stream=True), TARGET)["stream"] is True
@@ -49,7 +49,7 @@ def test_prompts_of_every_form_go_in_one_call(prompt: TextPrompt | TokenPrompt, 
 
 def test_a_suffix_goes_to_an_endpoint_of_its_own() -> None:
     sent = sent_for(text_request("def a():", suffix="return 1"), TARGET)
-    assert sent.url == "http://localhost:8080/infill"
+    assert sent.url == "http://host/infill"
     assert orjson.loads(sent.body) == {"model": "tiny", "input_prefix": "def a():", "input_suffix": "return 1"}
 
 

@@ -28,7 +28,7 @@ SCORED = {"logprobs": LogprobsWanted(1, "legacy")}
 def test_a_prompt_goes_raw_and_its_answer_is_asked_for_as_a_stream() -> None:
     for stream in (False, True):
         sent = sent_for(replace(text_request("The sky"), stream=stream), TARGET)
-        assert (sent.method, sent.url, sent.stream) == ("POST", "http://localhost:8080/generate_stream", stream)
+        assert (sent.method, sent.url, sent.stream) == ("POST", "http://host/generate_stream", stream)
         assert (sent.operation, sent.emulated) == (Operation.COMPLETIONS, ())
         assert orjson.loads(sent.body) == {
             "inputs": "The sky",
@@ -39,7 +39,7 @@ def test_a_prompt_goes_raw_and_its_answer_is_asked_for_as_a_stream() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_prompt_with_its_log_probabilities_is_answered_whole(stream: bool) -> None:
     sent = sent_for(replace(text_request("The sky", echo=True, **SCORED), stream=stream), TARGET)
-    assert sent.url == "http://localhost:8080/generate"
+    assert sent.url == "http://host/generate"
     assert orjson.loads(sent.body)["parameters"] == {
         "details": True,
         "return_full_text": False,

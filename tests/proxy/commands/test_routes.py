@@ -171,3 +171,13 @@ def test_no_secret_is_shown(source: Writer, capsys: Output) -> None:
 def test_columns_are_aligned(capsys: Output) -> None:
     print_columns(("A", "B"), [("1", "2"), ("longer", "3")])
     assert capsys.readouterr().out == "A       B\n1       2\nlonger  3\n"
+
+
+def test_the_operators_limit_on_requests_at_once_is_shown(source: Writer, capsys: Output) -> None:
+    text = "version: 1\nvendors: {mock: {concurrent: 64}}\nmodels: {mock/a: {concurrent: 8}, mock/b: {}, mock/*: {}}\n"
+    routes(source(text), None)
+    assert [(row[0], row[-1]) for row in rows(capsys.readouterr().out)[1:]] == [
+        ("mock/a", "concurrent: 8"),
+        ("mock/b", "concurrent: 64"),
+        ("mock/*", "concurrent: 64"),
+    ]

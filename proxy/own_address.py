@@ -1,0 +1,69 @@
+"""Whether a table sends requests to the gateway that serves it, as far as the addresses tell.
+
+Never resolves a name or looks at the machine's interfaces: what gets round this is counted while it runs.
+"""
+
+import ipaddress
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from config.addresses import reach
+from config.loader import Loaded
+from config.problems import Path, Problem
+from config.settings import effective
+from proxy.snapshot import Snapshot
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
+_EVERYWHERE: Final = {"0.0.0.0": 4, "::": 6}  # noqa: S104 - what a listener may be told, not one
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """The public listener: its host as written, its port, and the names under which clients call it."""
+
+    host: str
+    port: int
+    names: Collection[str]
+
+    def answers(self, url: str) -> bool:
+        """Whether requests to this well-formed address come to it. Port 0, which the system chooses, never matches."""
+        parts = urlsplit(url)
+        called = (parts.hostname or "").rstrip(".")
+        if (parts.port or _PORTS.get(parts.scheme)) != self.port:
+            return False
+        if called in (self.host.lower(), *self.names):
+            return True
+        version = _EVERYWHERE.get(self.host)
+        own = _addresses(self.host)
+        return any(
+            address in own or (ipaddress.ip_address(address).version == version and reach(address) == "loopback")
+            for address in _addresses(called)
+        )
+
+
+def _addresses(host: str) -> frozenset[str]:
+    """The addresses that a host is or, being a loopback name, has; none of another name."""
+    try:
+        return frozenset({str(ipaddress.ip_address(host))})
+    except ValueError:
+        return _LOOPBACK if reach(host) == "loopback" else frozenset()
+
+
+def self_calls(loaded: Loaded, snapshot: Snapshot, host: str | None, port: int | None) -> tuple[Problem, ...]:
+    """The deployments whose address is the gateway's own, each where the address was written; `host` and `port` are the
+    command line's words, which beat the table's."""
+    server = loaded.config.server
+    listener = Listener(host or server.host, server.port if port is None else port, server.hosts)
+    return tuple(dict.fromkeys(_found(loaded, snapshot, listener)))
+
+
+def _found(loaded: Loaded, snapshot: Snapshot, listener: Listener) -> Iterator[Problem]:
+    for target in snapshot.targets():
+        if listener.answers(target.base_url):
+            settings = effective(loaded.config, target.vendor, target.row, target.deployment)
+            path: Path = settings.origins.get("base_url", ("vendors", target.vendor))
+            message = f"this is the gateway's own address (port {listener.port}): requests would come back to it"
+            yield Problem.at(loaded.locate(path), path, message)
