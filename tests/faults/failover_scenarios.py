@@ -1,9 +1,10 @@
 """FailoverBench's sixteen scenarios: what the primary does, what is asked, what is checked, and what must come out.
 
-Never how a verdict is reached. Seconds are those of the bench's full profile. Source:
+Never the rules themselves. Seconds are those of the bench's full profile. Source:
 github.com/failoverbench/failoverbench, scenarios/catalogue.yaml, methodology 0.1 of September 2026.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -23,14 +24,20 @@ from tests.faults.failover_verdicts import (
     USAGE_REPORTED,
     Check,
     Kind,
+    Seen,
+    Verdict,
     not_hammered,
     recovered_within,
     second_try_after,
     tried_at_least,
     tried_at_most,
     tried_exactly,
+    verdict,
     within,
 )
+
+RUNS: Final = 7
+"""Of each scenario: one that ends well only mostly does not end well."""
 
 PROMPT: Final = "Say in sixty words why somebody who stands between a question and its answer must be trusted."
 
@@ -236,3 +243,8 @@ SCENARIOS: Final = (
         "safe",
     ),
 )
+
+
+def judged(scenario: Scenario, seen: Iterable[Seen]) -> list[Verdict]:
+    """The verdict on each run."""
+    return [verdict(scenario.checks, scenario.ideal, each) for each in seen]

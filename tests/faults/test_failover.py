@@ -9,22 +9,16 @@ import pytest
 import uvloop
 
 from tests.faults.failover_runs import directly, repeated
-from tests.faults.failover_scenarios import SCENARIOS, Scenario
-from tests.faults.failover_verdicts import Seen, Verdict, verdict
+from tests.faults.failover_scenarios import RUNS, SCENARIOS, Scenario, judged
+from tests.faults.failover_verdicts import Seen
 from tests.faults.failover_wall import WORDS
 
-RUNS: Final = 7
-PACE: Final = 0.25
+PACE: Final = 0.3
 """Seconds that a second of the bench takes: what it gives a margin of some seconds keeps one second on a busy machine.
-At this pace the longest scenario takes 19 seconds, and the others come and go beside it."""
+At this pace the longest scenario takes 23 seconds, and the others come and go beside it."""
 
 SLOW: Final = frozenset({"S06", "S07", "S09", "S15"})
 """Scenarios that take a client long who has nothing before the vendor."""
-
-
-def judged(scenario: Scenario, seen: Sequence[Seen]) -> list[Verdict]:
-    """The verdict on each run."""
-    return [verdict(scenario.checks, scenario.ideal, each) for each in seen]
 
 
 @pytest.fixture(scope="module")
