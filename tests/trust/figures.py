@@ -5,7 +5,7 @@ other is in `figures_load`.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -16,7 +16,10 @@ from tests.trust.properties import properties
 FAULTS: Final = ("tests/faults/test_faults.py",)
 SIMULATION: Final = "tests/proxy/test_health_simulation.py::"
 LOOPS: Final = frozenset({"asyncio", "uvloop"})
+FAILOVER: Final = "tests/faults/test_failover"
+TWELVE_AND_FOUR: Final = {"pass": 12, "safe": 4}
 _FAULT: Final = re.compile(r"\bF(\d\d)-")
+_SCENARIO: Final = re.compile(r"\[S\d\d-(\w+)\]")
 
 
 def faults_shown(cases: Sequence[Case]) -> Result:
@@ -55,6 +58,14 @@ def none_hung(cases: Sequence[Case]) -> Result:
 def none_leaked(cases: Sequence[Case]) -> Result:
     """Each case compares what is held before and after it, and fails by a difference."""
     return _none("leaked", cases)
+
+
+def failed_over(cases: Sequence[Case]) -> Result:
+    """Good when twelve scenarios passed and four were safe, each in every run."""
+    kinds = Counter(found[1] for case in cases if case.state == "passed" and (found := _SCENARIO.search(case.name)))
+    failed = [case.name for case in cases if case.state != "passed"]
+    value = f"{kinds['pass']} pass, {kinds['safe']} safe"
+    return Result(value + (f"; {len(failed)} tests failed" if failed else ""), kinds == TWELVE_AND_FOUR and not failed)
 
 
 def _none(word: str, cases: Sequence[Case]) -> Result:
@@ -326,6 +337,19 @@ FIGURES: Final = (
         Tests(("tests/security/test_fair_share.py", "tests/security/test_grants.py")),
         Sabotage("proxy/routing.py", "if found.deployment is None or not allowed(", "if not allowed("),
         0.3,
+    ),
+    Figure(
+        "R40",
+        "FailoverBench, by its own rules",
+        "12 pass, 4 safe (what broke in mid-stream), 7 runs each",
+        "C",
+        Tests((f"{FAILOVER}.py", f"{FAILOVER}_verdicts.py"), failed_over),
+        Sabotage(
+            "providers/failure.py",
+            'FailureKind.CONTENT_FILTER: Verdict(400, "invalid_request_error", "content_filter", False,',
+            'FailureKind.CONTENT_FILTER: Verdict(400, "invalid_request_error", "content_filter", True,',
+        ),
+        0.4,
     ),
 )
 

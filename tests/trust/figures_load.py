@@ -9,6 +9,7 @@ from tests.trust import (
     load_capacity,
     load_dead,
     load_drain,
+    load_failover,
     load_hostile,
     load_memory,
     load_reload,
@@ -221,6 +222,15 @@ LOAD_FIGURES: tuple[Figure, ...] = (
             'if self.__dict__.setdefault("kept", []).append(text * 40) is None:',
         ),
         0.5,
+    ),
+    Figure(
+        "R40",
+        "FailoverBench at its own times",
+        "12 pass, 4 safe (what broke in mid-stream), 7 runs each",
+        "N",
+        load_failover.r40,
+        Sabotage("proxy/dispatch.py", "self._turned = (*self._turned, kind)", "return None"),
+        1.4,
     ),
 )
 """In the order of their numbers."""

@@ -10,7 +10,7 @@ from tests.faults.registry import NUMBERS
 from tests.support.gateway import ROOT
 from tests.trust.board import ALL
 from tests.trust.figure import Case, Figure, NotHeld, Sabotage, Tests
-from tests.trust.figures import LOOPS, faults_shown, none_leaked
+from tests.trust.figures import LOOPS, failed_over, faults_shown, none_leaked
 from tests.trust.mutations import name_of, occurrences
 
 FOUND = [figure for figure in ALL if not isinstance(figure.how, NotHeld)]
@@ -18,7 +18,7 @@ HELD = {name_of(figure): figure.how for figure in FOUND if isinstance(figure.how
 
 
 def test_every_number_is_on_the_board_and_no_line_twice() -> None:
-    assert {figure.number for figure in ALL} == {f"R{number:02}" for number in range(1, 40)}
+    assert {figure.number for figure in ALL} == {f"R{number:02}" for number in range(1, 41)}
     assert Counter(map(name_of, ALL)).most_common(1)[0][1] == 1
 
 
@@ -93,3 +93,28 @@ def test_of_a_case_that_failed_nothing_else_is_known() -> None:
     assert none_leaked(SHOWN).good
     result = none_leaked([*SHOWN, case(1, "uvloop", "failed")])
     assert (result.value, result.good) == (f"0 leaked in {len(SHOWN)} cases; nothing is known of 1 that failed", False)
+
+
+SCENARIOS = [
+    Case("tests.faults.test_failover", f"test_seven[S{number:02}-{kind}]", "passed", 1.0)
+    for number, kind in enumerate(["pass"] * 12 + ["safe"] * 4, 1)
+]
+
+
+def test_twelve_passes_and_four_safe_ends_are_good() -> None:
+    assert failed_over(SCENARIOS).good
+    assert failed_over(SCENARIOS).value == "12 pass, 4 safe"
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        SCENARIOS[1:],
+        [replace(SCENARIOS[0], state="failed"), *SCENARIOS[1:]],
+        [replace(SCENARIOS[0], name="test_seven[S01-safe]"), *SCENARIOS[1:]],
+        [*SCENARIOS, replace(SCENARIOS[0], name="test_a_rule", state="failed")],
+    ],
+    ids=["one is absent", "one failed", "one less passes", "a rule"],
+)
+def test_a_scenario_that_ends_otherwise_is_bad(cases: list[Case]) -> None:
+    assert not failed_over(cases).good

@@ -1,0 +1,289 @@
+"""Runs of FailoverBench's scenarios: gateways with a natural table, their two vendors, a careful client.
+
+Never a verdict. A pace is what a second of the bench takes here, in seconds.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+from unittest.mock import patch
+
+import orjson
+
+from providers.unified import JsonObject
+from proxy.app import Listen, running
+from proxy.deployments import Rules
+from proxy.reload import Source
+from tests.faults import failover_wall as wall
+from tests.faults.failover_scenarios import PROMPT, Scenario
+from tests.faults.failover_verdicts import End, Got, Seen, Tried
+from tests.faults.rig import OPERATOR_KEY, UNHURRIED, UNLINED
+from tests.proxy.raw_client import Answer, exchange, request
+from tests.support.script import Received, Script
+from tests.support.vendor import FakeVendor
+
+FIRST_EVENT: Final = 10.0
+IDLE: Final = 10.0
+"""Of the table: the limits that the bench gives its own reference client."""
+
+PROBE: Final = 10.0
+"""Seconds that the healthy request after a scenario may take."""
+
+SLACK: Final = 1.0
+"""Seconds, whatever the pace, that a request gets above its longest time."""
+
+AT_ANY_PORT: Final = Listen("127.0.0.1", 0, "127.0.0.1", 0)
+
+
+TABLE: Final = """\
+version: 1
+server: {port: 0, admin: {port: 0}, watch: false, drain_grace: 0s, drain_timeout: 1s}
+defaults:
+  api_key: "${KEY}"
+  allow_private: true
+  timeouts: {LIMITS}
+vendors:
+  main: {profile: openai_compatible, base_url: "http://127.0.0.1:${MAIN}/v1"}
+  spare: {profile: openai_compatible, base_url: "http://127.0.0.1:${SPARE}/v1"}
+"""
+"""Its head. Nothing is set that the bench leaves at its default."""
+
+
+def main_model(scenario: Scenario) -> str:
+    """What the primary calls its model."""
+    return f"{scenario.id.lower()}-main"
+
+
+def spare_model(scenario: Scenario) -> str:
+    """What the fallback calls its model."""
+    return f"{scenario.id.lower()}-spare"
+
+
+def table(scenarios: Sequence[Scenario], pace: float) -> str:
+    """Two vendors, and for each scenario a route from the first to the second, which is also where prompts go that are
+    too long: the bench gives such a list to gateways that have one."""
+    models, routes = [], []
+    for each in scenarios:
+        main, spare = f"main/{main_model(each)}", f"spare/{spare_model(each)}"
+        models += [f"  {main}: {{}}", f"  {spare}: {{}}"]
+        routes.append(f"  {each.id}: {{targets: [{main}, {spare}], fallbacks: {{context_window: [{spare}]}}}}")
+    limits = f"first_event: {FIRST_EVENT * pace * 1000:.0f}ms, idle: {IDLE * pace * 1000:.0f}ms"
+    return "\n".join([TABLE.replace("LIMITS", limits), "models:", *models, "routes:", *routes, ""])
+
+
+NO_TIMES: Final = frozenset(
+    {
+        *("window_share", "jitter", "slow_start_from", "hanging_times", "hanging_slowness"),
+        *("spread", "useful_share", "share", "per_request", "per_second", "least"),
+    }
+)
+"""What of the rules is a share, a factor or a rate. Of the rest, whole numbers are counts and the others seconds."""
+
+
+def paced(pace: float) -> Rules:
+    """The built-in rules, whose times take as much less as the bench's."""
+    built_in = Rules()
+    health, retries = built_in.health, built_in.retries
+    rate = retries.per_second / pace
+    return replace(
+        built_in,
+        health=replace(health, **_scaled(asdict(health), pace)),
+        retries=replace(retries, **_scaled(asdict(retries), pace), per_second=rate),
+    )
+
+
+def _scaled(rules: dict[str, Any], pace: float) -> dict[str, Any]:
+    times = {name: value for name, value in rules.items() if isinstance(value, float) and name not in NO_TIMES}
+    return {name: seconds * pace for name, seconds in times.items()}
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of one scenario: what its vendors saw, in seconds of the bench since it began."""
+
+    scenario: Scenario
+    pace: float
+    begun: float = 0.0
+    primary: list[Tried] = field(default_factory=list)
+    fallback: list[Tried] = field(default_factory=list)
+
+    def now(self) -> float:
+        """Since it began."""
+        return (time.monotonic() - self.begun) / self.pace
+
+    def at_primary(self, received: Received) -> Script:
+        """What the primary does."""
+        return self._heard(received, self.scenario.primary, self.primary)
+
+    def at_fallback(self, received: Received) -> Script:
+        """What the fallback does."""
+        return self._heard(received, self.scenario.fallback, self.fallback)
+
+    def _heard(self, received: Received, model: wall.Model, tries: list[Tried]) -> Script:
+        asked = wall.Asked(received, len(tries) + 1, self.now(), self.pace)
+        script = model(asked)
+        tries.append(Tried(asked.since, asked.size, wall.answered(script), wall.unfit(script)))
+        return script
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where runs are made: the port that clients ask, and a run for each scenario."""
+
+    port: int
+    runs: dict[str, Run]
+
+
+@asynccontextmanager
+async def _vendors(scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[tuple[FakeVendor, FakeVendor, Stand]]:
+    """A primary, a fallback, and the runs in which they have their parts."""
+    runs = {each.id: Run(each, pace) for each in scenarios}
+    async with FakeVendor() as main, FakeVendor() as spare:
+        for run in runs.values():
+            main.answer_model(main_model(run.scenario), run.at_primary)
+            spare.answer_model(spare_model(run.scenario), run.at_fallback)
+        yield main, spare, Stand(main.port, runs)
+
+
+@asynccontextmanager
+async def gateway(folder: Path, scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[Stand]:
+    """A gateway before its two vendors, for as long as the block."""
+    async with _vendors(scenarios, pace) as (main, spare, stand):
+        path = folder / "gateway.yaml"
+        path.write_text(table(scenarios, pace), encoding="utf-8")
+        source = Source(path, {"KEY": OPERATOR_KEY, "MAIN": str(main.port), "SPARE": str(spare.port)})
+        # A busy machine makes the loop of so many gateways late, which is no overload of theirs.
+        with patch("proxy.app.ShedRules", lambda: UNHURRIED), patch("proxy.app.LineRules", lambda: UNLINED):
+            async with running(source, source.load(), AT_ANY_PORT, BytesIO(), paced(pace)) as app:
+                yield replace(stand, port=int(app.url.rpartition(":")[2]))
+
+
+async def asked(port: int, model: str, stream: bool) -> Answer:
+    """The answer to the bench's question."""
+    body: JsonObject = {"model": model, "messages": [{"role": "user", "content": PROMPT}], "stream": stream}
+    if stream:
+        body["stream_options"] = {"include_usage": True}
+    return await exchange(port, request("POST", "/v1/chat/completions", body))
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a careful client makes of an answer: its text, or what went wrong."""
+
+    text: str = ""
+    model: str = ""
+    usage: bool = False
+    error: str = ""
+
+
+def whole(answer: Answer) -> Read:
+    """An answer in one piece."""
+    if answer.status != 200 or not answer.whole:
+        return _refused(answer)
+    body: Any = answer.json()
+    return Read(body["choices"][0]["message"]["content"], body["model"], bool(body.get("usage")))
+
+
+def streamed(answer: Answer) -> Read:
+    """A stream. An event that says that something is wrong is an error, one that is no JSON is passed over."""
+    if answer.status != 200:
+        return _refused(answer)
+    read = Read()
+    texts: list[str] = []
+    for event in answer.events():
+        if event == b"[DONE]":
+            return replace(read, text="".join(texts))
+        try:
+            frame: Any = orjson.loads(event)
+        except orjson.JSONDecodeError:
+            continue
+        if frame.get("error"):
+            return Read(error=f"in the stream: {frame['error']['code']}")
+        texts += [choice["delta"].get("content") or "" for choice in frame["choices"]]
+        read = replace(read, model=frame["model"] or read.model, usage=read.usage or bool(frame.get("usage")))
+    if not answer.whole:
+        return Read(error="the connection ended within the body")
+    return replace(read, text="".join(texts))
+
+
+def _refused(answer: Answer) -> Read:
+    return Read(error=f"{answer.status} {answer.code}" if answer.whole else "the connection ended within the body")
+
+
+async def _got(asking: Callable[[], Any], reading: Callable[[Answer], Read], run: Run, longest: float) -> Got:
+    """What a client gets that gives up after so many seconds of the bench."""
+    at = run.now()
+
+    def ended(end: End, read: Read) -> Got:
+        elapsed = run.now() - at
+        return Got(at, elapsed, end, read.text == wall.TEXT, read.model, read.usage, read.error)
+
+    try:
+        async with asyncio.timeout(longest * run.pace + SLACK):
+            read = reading(await asking())
+    except TimeoutError:
+        return ended("hang", Read(error="no end"))
+    except (asyncio.IncompleteReadError, ConnectionError) as error:
+        return ended("error", Read(error=type(error).__name__))
+    return ended("error" if read.error else "success", read)
+
+
+async def played(port: int, model: str, run: Run) -> tuple[Got, ...]:
+    """What the client got for the requests of a scenario."""
+    run.begun = time.monotonic()
+    scenario, got = run.scenario, []
+    for number in range(scenario.asked.count):
+        await asyncio.sleep((number * scenario.asked.every - run.now()) * run.pace)
+        got.append(await _got(lambda: asked(port, model, True), streamed, run, scenario.longest))
+    return tuple(got)
+
+
+async def before_gateway(stand: Stand, scenario: Scenario) -> Seen:
+    """One run of a scenario through the gateway, with the healthy request after it."""
+    run, spare = stand.runs[scenario.id], spare_model(scenario)
+    got = await played(stand.port, scenario.id, run)
+    seen = Seen(got, tuple(run.primary), tuple(run.fallback), spare, scenario.outage)
+    probe = await _got(lambda: asked(stand.port, f"spare/{spare}", False), whole, run, PROBE)
+    return replace(seen, alive=probe.end == "success" and probe.complete)
+
+
+async def without_gateway(stand: Stand, scenario: Scenario) -> Seen:
+    """The same without a gateway and a fallback: the client asks the primary itself."""
+    run = stand.runs[scenario.id]
+    got = await played(stand.port, main_model(scenario), run)
+    return Seen(got, tuple(run.primary), outage=scenario.outage)
+
+
+async def repeated(folder: Path, scenarios: Sequence[Scenario], times: int, pace: float) -> dict[str, list[Seen]]:
+    """So many runs of each scenario, each run of one at a gateway of its own, by the scenario's id.
+
+    Scenarios of one request come one after the other; beside them are those of many, most of which is waiting.
+    """
+    async with AsyncExitStack() as stack:
+        stands = []
+        for number in range(times):
+            place = folder / str(number)
+            place.mkdir()
+            stands.append(await stack.enter_async_context(gateway(place, scenarios, pace)))
+        seen: dict[str, list[Seen]] = {}
+
+        async def lane(own: Sequence[Scenario]) -> None:
+            for scenario in own:
+                seen[scenario.id] = await asyncio.gather(*(before_gateway(stand, scenario) for stand in stands))
+
+        async with asyncio.TaskGroup() as lanes:
+            lanes.create_task(lane([each for each in scenarios if each.asked.count > 1]))
+            lanes.create_task(lane([each for each in scenarios if each.asked.count == 1]))
+    return seen
+
+
+async def directly(scenarios: Sequence[Scenario], pace: float) -> dict[str, Seen]:
+    """One run of each scenario without a gateway, all at once, by the scenario's id."""
+    async with _vendors(scenarios, pace) as (_, _, stand):
+        found = await asyncio.gather(*(without_gateway(stand, scenario) for scenario in scenarios))
+    return {scenario.id: each for scenario, each in zip(scenarios, found, strict=True)}

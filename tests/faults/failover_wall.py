@@ -1,0 +1,200 @@
+"""The fake vendor of FailoverBench, byte for byte where it matters: sixty words, and sixteen ways to get them wrong.
+
+Never a verdict. Times are those of the bench's full profile, in seconds, and are multiplied by a pace. Source:
+github.com/failoverbench/failoverbench, failoverbench/wall.py.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from providers.unified import JsonObject, JsonValue
+from tests.support.openai_wire import chat, chat_frames
+from tests.support.script import Delay, Fin, Received, Rst, Script, Send, Step
+from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
+
+TEXT: Final = (
+    "Somebody who asks a question wants one answer, whole and soon, and does not care which of the machines behind the "
+    "door has just been switched off. So the door keeper counts every word that passes, says aloud when some are "
+    "missing, sends the next visitor to the neighbour, and returns to the first machine once it works again tomorrow."
+)
+WORDS: Final = TEXT.split()
+"""Sixty, so that an answer of which some are missing is no answer."""
+
+TOKEN_EVERY: Final = 0.015
+RETRY_AFTER: Final = 2.0
+FIRST_TOKEN: Final = 20.0
+SILENCE: Final = 120.0
+STALL: Final = 30.0
+OUTAGE: Final = 60.0
+CUT_AFTER, STALLED_AFTER, MALFORMED_AT = 40, 20, 10
+"""Words that come before."""
+
+MALFORMED: Final = (
+    b'data: {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [{"delta": {"content": \n\n'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to a model. `number` counts them from 1, `since` is the time since the run began in seconds of the
+    bench, `pace` what a second of the bench takes."""
+
+    received: Received
+    number: int
+    since: float
+    pace: float
+
+    @property
+    def body(self) -> JsonObject:
+        """What it says."""
+        body = self.received.json()
+        assert isinstance(body, dict)
+        return body
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """The conversation."""
+        messages = self.body["messages"]
+        assert isinstance(messages, list)
+        return [message for message in messages if isinstance(message, dict)]
+
+    @property
+    def size(self) -> int:
+        """Its prompt, roughly in tokens."""
+        return sum(len(str(message["content"]).split()) + 4 for message in self.messages)
+
+    def delay(self, seconds: float) -> Delay:
+        """Wait so many seconds of the bench."""
+        return Delay(seconds * self.pace)
+
+
+Model: TypeAlias = Callable[[Asked], Script]
+"""How a model of the vendor behaves."""
+
+
+def error(status: int, code: str | None, message: str, headers: tuple[tuple[str, str], ...] = ()) -> Script:
+    """A refusal in OpenAI's form."""
+    kind = "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    said: JsonValue = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    return json_answer(status, said, headers)
+
+
+def _frames(asked: Asked) -> list[bytes]:
+    """The role's frame, one for each word, the finish reason, usage where it is asked for, and the terminator."""
+    model, options = str(asked.body["model"]), asked.body.get("stream_options")
+    frames = chat_frames([word if at == 0 else f" {word}" for at, word in enumerate(WORDS)], model)
+    with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
+    return frames if with_usage else [*frames[:-2], frames[-1]]
+
+
+def _started(asked: Asked, frames: list[bytes], wait: float = 0.0) -> Iterator[Step]:
+    """A stream's head at once, then these frames at the vendor's speed."""
+    kind = [("content-type", "text/event-stream; charset=utf-8"), ("transfer-encoding", "chunked")]
+    yield Send(head(200, kind))
+    if wait:
+        yield asked.delay(wait)
+    for frame in frames:
+        yield Send(chunk(frame))
+        yield asked.delay(TOKEN_EVERY)
+
+
+def well(asked: Asked) -> Script:
+    """The sixty words."""
+    if not asked.body.get("stream"):
+        return json_answer(200, chat(TEXT, str(asked.body["model"])))
+    return (*_started(asked, _frames(asked)), Send(LAST_CHUNK))
+
+
+def well_without_prefill(asked: Asked) -> Script:
+    """The same, but it refuses to go on with words of the assistant."""
+    if asked.messages[-1]["role"] == "assistant":
+        return error(400, "invalid_prefill", "The conversation must end with a message of the user.")
+    return well(asked)
+
+
+def limited_once(asked: Asked) -> Script:
+    """One 429 that says how long to wait, then well."""
+    if asked.number > 1:
+        return well(asked)
+    wait = f"{RETRY_AFTER * asked.pace:g}"
+    return error(429, "rate_limit_exceeded", "Too many requests.", (("retry-after", wait),))
+
+
+def limited(asked: Asked) -> Script:
+    """429 for ever, and no word on how long."""
+    return error(429, "rate_limit_exceeded", "Too many requests.")
+
+
+def broken_once(asked: Asked) -> Script:
+    """One 500, then well."""
+    return error(500, None, "Something went wrong here.") if asked.number == 1 else well(asked)
+
+
+def overloaded(asked: Asked) -> Script:
+    """503 for ever."""
+    return error(503, "overloaded", "There is too much to do at the moment.")
+
+
+def reset_once(asked: Asked) -> Script:
+    """One connection that is reset before a byte of an answer, then well."""
+    return (Rst(),) if asked.number == 1 else well(asked)
+
+
+def silent(asked: Asked) -> Script:
+    """Nothing at all for two minutes."""
+    return (asked.delay(SILENCE), Fin())
+
+
+def slow(asked: Asked) -> Script:
+    """The head at once, the first word late, the others as always."""
+    return (*_started(asked, _frames(asked), FIRST_TOKEN), Send(LAST_CHUNK))
+
+
+def cut(asked: Asked) -> Script:
+    """Forty words, then the end of the connection."""
+    return (*_started(asked, _frames(asked)[: 1 + CUT_AFTER]), Fin())
+
+
+def stalled(asked: Asked) -> Script:
+    """Twenty words, silence, the end of the connection."""
+    return (*_started(asked, _frames(asked)[: 1 + STALLED_AFTER]), asked.delay(STALL), Fin())
+
+
+def malformed(asked: Asked) -> Script:
+    """All words, and after ten of them an event that is no JSON."""
+    frames = _frames(asked)
+    frames.insert(1 + MALFORMED_AT, MALFORMED)
+    return (*_started(asked, frames), Send(LAST_CHUNK))
+
+
+def unterminated(asked: Asked) -> Script:
+    """All words, usage and the end of the body, without `[DONE]`."""
+    return (*_started(asked, _frames(asked)[:-1]), Send(LAST_CHUNK))
+
+
+def too_long(asked: Asked) -> Script:
+    """The prompt does not fit, whoever asks."""
+    return error(400, "context_length_exceeded", "This model's maximum context length is 8192 tokens.")
+
+
+def filtered(asked: Asked) -> Script:
+    """The prompt is against the rules, whoever asks."""
+    return error(400, "content_policy_violation", "The request was rejected by the safety system.")
+
+
+def flapping(asked: Asked) -> Script:
+    """503 for a minute, then well."""
+    return overloaded(asked) if asked.since < OUTAGE else well(asked)
+
+
+def answered(script: Script) -> bool:
+    """Whether the script begins an answer that is none of an error."""
+    first = script[0]
+    return isinstance(first, Send) and first.data.startswith(b"HTTP/1.1 200 ")
+
+
+def unfit(script: Script) -> bool:
+    """Whether the script is the refusal of a conversation that ends in words of the assistant."""
+    first = script[0]
+    return isinstance(first, Send) and b"invalid_prefill" in first.data
