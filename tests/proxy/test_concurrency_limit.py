@@ -81,7 +81,7 @@ def test_every_ten_seconds_in_which_requests_go_well_raise_the_limit_by_a_twenti
     assert (few.current, many.current) == (6, 110)
 
 
-def test_without_a_success_the_limit_does_not_grow() -> None:
+def test_one_success_raises_the_limit_once_however_long_it_took_to_come() -> None:
     limit = learned(100)
     limit.won(30.0)
     assert limit.current == 94
