@@ -31,7 +31,7 @@ class BulkheadRules:
     least: int = 4
     shrink: float = 0.9
     shrink_every: float = 1.0
-    grow: float = 0.1
+    grow: float = 0.05
     grow_every: float = 10.0
     forget: float = 60.0
     wait: float = 1.0

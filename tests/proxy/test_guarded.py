@@ -212,7 +212,7 @@ async def test_a_crowd_that_stands_in_line_is_served_and_the_rest_is_refused_at_
         served.vendor.default = OK
         loop = asyncio.get_running_loop()
         served.line.tick(1.0)
-        for _ in range(1000):
+        for _ in range(1024):
             served.line.coming += 1
         served.line._waiting.append(held := loop.create_future())
         served.line.tick(1.0)

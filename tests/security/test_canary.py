@@ -235,7 +235,7 @@ def test_no_command_shows_a_secret(tmp_path: Path, good: bool, commands: Sequenc
     (tmp_path / "table.yaml").write_text(text, "utf-8")
     (tmp_path / "key.txt").write_text(canary("file-key"), "utf-8")
     (tmp_path / "ask.json").write_bytes(orjson.dumps({"model": "fake/m", "prompt": "hi"}))
-    environment = {**ENVIRONMENT, "PORT": "1", "ADMIN_PORT": "2", "PYTHONPATH": str(ROOT)}
+    environment = {**ENVIRONMENT, "PORT": "3", "ADMIN_PORT": "2", "PYTHONPATH": str(ROOT)}
     for command in commands:
         line = [sys.executable, "-P", "-m", "proxy", *command, "-c", "table.yaml"]
         done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, check=False)
