@@ -47,11 +47,12 @@ defaults:
   api_key: "${KEY}"
   allow_private: true
   timeouts: {LIMITS}
+  retries: {same_deployment: 1}
 vendors:
   main: {profile: openai_compatible, base_url: "http://127.0.0.1:${MAIN}/v1"}
   spare: {profile: openai_compatible, base_url: "http://127.0.0.1:${SPARE}/v1"}
 """
-"""Its head. Nothing is set that the bench leaves at its default."""
+"""Its head. Nothing is set that the bench leaves at its default; it gives each gateway retries at the same provider."""
 
 
 def main_model(scenario: Scenario) -> str:

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from providers.completion import Usage
 from providers.price import Price
 from proxy.admission import Reason
+from proxy.concurrency_limit import Limited
 from proxy.families import of_worker
 from proxy.metrics import DURATION_BUCKETS, Metrics
 from proxy.record import Attempt, Outcome, RequestRecord
@@ -73,6 +74,7 @@ def everything() -> Metrics:
     metrics.fallback("vendor/model", "server")
     metrics.retry_denied("vendor/model")
     metrics.watch(lambda: [("vendor/model/eu", 2)])
+    metrics.watch_limits(lambda: [("vendor/model/eu", Limited(8, "operator", 1, 0))])
     metrics.reloaded("0" * 64)
     return metrics
 

@@ -229,7 +229,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "12 pass, 4 safe (what broke in mid-stream), 7 runs each",
         "N",
         load_failover.r40,
-        Sabotage("proxy/dispatch.py", "self._turned = (*self._turned, kind)", "return None"),
+        Sabotage("proxy/attempts.py", "self._turned = (*self._turned, kind)", "return None"),
         1.4,
     ),
 )
