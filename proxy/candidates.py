@@ -71,7 +71,7 @@ class Candidates:
 
     async def first(self, plan: Plan, now: float) -> Prepared:
         """The best target that may be asked and can honour the request. Raises GatewayError when there is none."""
-        arranged = self._healths.arrange(plan.label, plan.targets, now, self._tenant)
+        arranged = self._healths.arrange(plan.targets, now, self._tenant)
         self._left.extend(arranged.ready)
         first: Refusal | None = None
         while self._left:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeVar
 
 from providers.auth import Credential
 from providers.dialect import Target
-from proxy.health import Health, State
+from proxy.health import NEVER, Health, State
 from proxy.health_rules import HealthRules
 from proxy.hearsay import Hearsay, Word
 
@@ -108,7 +108,7 @@ class Healths:
             health.follow(self._rules.of(target.circuit_breaker))
             if self._hearsay is not None:
                 _introduce(health, identity, target.credential, self._hearsay)
-        # The names of groups are the table's as well, so they must not pile up over many tables.
+        # Labels are the table's as well, so they must not pile up over many tables.
         self._panicked.clear()
 
     def states(self, now: float) -> Iterator[tuple[str, State]]:
@@ -128,12 +128,12 @@ class Healths:
                 longest[label] = max(longest.get(label, 0.0), wait)
         return iter(longest.items())
 
-    def arrange(self, group: str, targets: Sequence[Target], now: float, team: str = "") -> Arranged:
+    def arrange(self, targets: Sequence[Target], now: float, team: str = "") -> Arranged:
         """Put the targets of a group in the order in which a team is to ask them.
 
         The order stays, but those that hang come last and those that returned lately fall behind for what is not yet
-        their share. When none may be asked, one request in `panic_every` seconds and group may all the same: somebody
-        has to find out that it is over.
+        their share. When none may be asked, one request in `panic_every` seconds may all the same: somebody has to
+        find out that it is over.
         """
         ready: list[Target] = []
         behind: list[Target] = []
@@ -150,19 +150,20 @@ class Healths:
                 ready.append(target)
         if ready or behind or hanging:
             return Arranged((*ready, *behind, *hanging))
-        return self._panic(group, targets, now)
+        return self._panic(targets, now)
 
-    def _panic(self, group: str, targets: Sequence[Target], now: float) -> Arranged:
+    def _panic(self, targets: Sequence[Target], now: float) -> Arranged:
         known = [(target, self.of(target)) for target in targets]
         # What a vendor said is not tried out.
         silent = [(target, health) for target, health in known if not health.told_to_wait(now)]
-        last = self._panicked.get(group)
-        if silent and (last is None or now - last >= self._rules.panic_every):
-            self._panicked[group] = now
+        # By deployment: a hundred names over the same ones ask them no more often than one name does.
+        last = max((self._panicked.get(target.label, NEVER) for target in targets), default=NEVER)
+        if silent and now - last >= self._rules.panic_every:
             target, _ = min(silent, key=lambda pair: (pair[1].probed, pair[1].wait(now)))
+            self._panicked[target.label] = now
             return Arranged((target,))
         wait = min((health.wait(now) for _, health in known), default=0.0)
-        if silent and last is not None:
+        if silent and last > NEVER:
             wait = min(wait, last + self._rules.panic_every - now)
         return Arranged((), wait, bool(known) and all(health.cooling(now) for _, health in known))
 

@@ -126,7 +126,7 @@ class Simulation:
     def _try(self, request: Request, now: float) -> None:
         tried = {id(target) for _, target in request.tries}
         left = [target for target in request.order if id(target) not in tried]
-        ready = self.healths.arrange("group", left, now).ready if len(tried) < MOST_TRIES else ()
+        ready = self.healths.arrange(left, now).ready if len(tried) < MOST_TRIES else ()
         if not ready:
             request.refused = True
             return

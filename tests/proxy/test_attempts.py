@@ -103,6 +103,18 @@ def test_a_total_outage_is_not_made_worse(kind: str, group: int, seconds: float)
     assert len(rig.asked) <= 960 + 10 + 9 + 100 * seconds + group <= 1.3 * 800
 
 
+def test_nor_do_forty_names_over_the_same_dead_deployments_ask_them_more_than_one_does() -> None:
+    rig = Rig({name: [DOWN] for name in "abc"})
+    order = targets(rig, "abc")
+
+    async def main() -> None:
+        jobs = (asking(rig, f"route-{number % 40}", order) for number in range(6000))
+        await paced(rig.dispatcher(), jobs, 100.0)
+
+    run(main())
+    assert len(rig.asked) <= 0.1 * 6000
+
+
 def test_nor_is_one_in_which_only_the_clients_lose_their_patience() -> None:
     rig = Rig({"a": [hangs()], "b": [hangs()]}, TOLERANT)
     order = targets(rig, ["a", "b"])

@@ -50,7 +50,7 @@ class World:
         """One request goes to the first that may be asked."""
         may = [each for each in GROUP if self.health(each).admits(self.now)]
         healthy = [each for each in may if self.health(each).share(self.now) == 1 and not self.hangs(each)]
-        arranged = self.healths.arrange("g", GROUP, self.now)
+        arranged = self.healths.arrange(GROUP, self.now)
         if may:
             assert sorted(each.deployment for each in arranged.ready) == [each.deployment for each in may]
             assert [each for each in arranged.ready if each in healthy] == healthy
@@ -177,7 +177,7 @@ def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(
     world = lived(steps)
     world.now += RULES.panic_every
     if not all(world.health(each).told_to_wait(world.now) for each in GROUP):
-        assert world.healths.arrange("g", GROUP, world.now).ready
+        assert world.healths.arrange(GROUP, world.now).ready
 
 
 @settings(deadline=None)
@@ -185,7 +185,7 @@ def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(
 def test_somebody_is_let_through_once_every_wait_is_over(steps: list[tuple[str, object]]) -> None:
     world = lived(steps)
     world.now += max(RULES.quota, RULES.longest_cooldown) + RULES.panic_every
-    assert world.healths.arrange("g", GROUP, world.now).ready
+    assert world.healths.arrange(GROUP, world.now).ready
 
 
 @settings(deadline=None)

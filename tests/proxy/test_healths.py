@@ -109,22 +109,22 @@ def test_states_are_given_by_label() -> None:
 
 
 def test_the_order_of_healthy_deployments_stays() -> None:
-    assert registry().arrange("g", [B, C, A], 0.0) == Arranged((B, C, A), 0.0, False)
+    assert registry().arrange([B, C, A], 0.0) == Arranged((B, C, A), 0.0, False)
 
 
 def test_blocked_ones_are_left_out() -> None:
     healths = registry()
     eject(healths.of(A), 0.0)
     cool(healths.of(C), 0.0, 5.0)
-    assert names(healths.arrange("g", GROUP, 1.0)) == "b"
+    assert names(healths.arrange(GROUP, 1.0)) == "b"
 
 
 def test_a_half_open_one_keeps_its_place_until_it_is_probed() -> None:
     healths = registry()
     eject(healths.of(A), 0.0)
-    assert names(healths.arrange("g", GROUP, 5.0)) == "abc"
+    assert names(healths.arrange(GROUP, 5.0)) == "abc"
     healths.of(A).begin(5.0, Answer.STREAM)
-    assert names(healths.arrange("g", GROUP, 5.0)) == "bc"
+    assert names(healths.arrange(GROUP, 5.0)) == "bc"
 
 
 @pytest.mark.parametrize(("number", "order"), [(0.09, "abc"), (0.1, "bca"), (0.99, "bca")])
@@ -133,22 +133,22 @@ def test_one_that_returned_lately_goes_first_only_for_its_share(number: float, o
     healths = registry(draw=lambda: jitter.pop() if jitter else number)
     eject(healths.of(A), 0.0)
     succeed(healths.of(A), 5.0)
-    assert names(healths.arrange("g", GROUP, 5.0)) == order
-    assert names(healths.arrange("g", GROUP, 15.0)) == "abc"
+    assert names(healths.arrange(GROUP, 5.0)) == order
+    assert names(healths.arrange(GROUP, 15.0)) == "abc"
 
 
 def test_a_hanging_one_comes_last() -> None:
     healths = registry()
     hang(healths.of(A), 0.0)
-    assert names(healths.arrange("g", GROUP, 5.0)) == "abc"
-    assert names(healths.arrange("g", GROUP, 6.0)) == "bca"
+    assert names(healths.arrange(GROUP, 5.0)) == "abc"
+    assert names(healths.arrange(GROUP, 6.0)) == "bca"
 
 
 def test_where_all_hang_the_order_stays() -> None:
     healths = registry()
     for each in GROUP:
         hang(healths.of(each), 0.0)
-    assert names(healths.arrange("g", GROUP, 6.0)) == "abc"
+    assert names(healths.arrange(GROUP, 6.0)) == "abc"
 
 
 # Panic ---------------------------------------------------------------------------------------------------------------
@@ -164,32 +164,34 @@ def all_ejected() -> Healths:
 
 def test_where_none_may_be_asked_one_passes_a_second() -> None:
     healths = all_ejected()
-    assert healths.arrange("g", GROUP, 3.0) == Arranged((C,), 0.0, False)
-    assert healths.arrange("g", GROUP, 3.25) == Arranged((), 0.75, False)
-    assert healths.arrange("g", GROUP, 3.9).ready == ()
-    assert healths.arrange("g", GROUP, 4.0).ready == (C,)
+    assert healths.arrange(GROUP, 3.0) == Arranged((C,), 0.0, False)
+    assert healths.arrange(GROUP, 3.25) == Arranged((), 0.75, False)
+    assert healths.arrange(GROUP, 3.9).ready == ()
+    assert healths.arrange(GROUP, 4.0).ready == (C,)
 
 
-def test_each_group_has_its_own_second() -> None:
+def test_names_over_the_same_deployments_share_that_second() -> None:
     healths = all_ejected()
-    assert healths.arrange("g", GROUP, 3.0).ready == (C,)
-    assert healths.arrange("h", GROUP, 3.1).ready == (C,)
+    assert healths.arrange((A, C), 3.0).ready == (C,)
+    assert healths.arrange((C, B), 3.1).ready == ()
+    assert healths.arrange((A, B), 3.1).ready == (B,)
+    assert healths.arrange((C, B), 4.2).ready == (C,)
 
 
 def test_one_that_is_being_probed_is_asked_again_only_when_all_are() -> None:
     healths = all_ejected()
     for at, expected in ((2.0, C), (3.0, B), (4.0, A), (4.9, None)):
-        ready = healths.arrange("g", GROUP, at).ready
+        ready = healths.arrange(GROUP, at).ready
         assert ready == (() if expected is None else (expected,))
         for each in ready:
             healths.of(each).begin(at, Answer.STREAM)
-    assert len(healths.arrange("g", GROUP, 5.0).ready) == 1
+    assert len(healths.arrange(GROUP, 5.0).ready) == 1
 
 
 def test_a_single_deployment_is_never_left_alone_for_longer_than_a_second() -> None:
     healths = registry()
     eject(healths.of(A), 0.0)
-    passed = [now for now in range(5) if healths.arrange("g", [A], float(now)).ready]
+    passed = [now for now in range(5) if healths.arrange([A], float(now)).ready]
     assert passed == [0, 1, 2, 3, 4]
 
 
@@ -197,29 +199,29 @@ def test_what_a_vendor_said_is_not_tried_out() -> None:
     healths = registry()
     for each, seconds in zip(GROUP, (7.0, 3.0, 5.0), strict=True):
         cool(healths.of(each), 0.0, seconds)
-    assert healths.arrange("g", GROUP, 1.0) == Arranged((), 2.0, True)
-    assert healths.arrange("g", GROUP, 2.75) == Arranged((), 0.25, True)
-    assert healths.arrange("g", GROUP, 3.0).ready == (B,)
+    assert healths.arrange(GROUP, 1.0) == Arranged((), 2.0, True)
+    assert healths.arrange(GROUP, 2.75) == Arranged((), 0.25, True)
+    assert healths.arrange(GROUP, 3.0).ready == (B,)
 
 
 def test_an_ejected_one_is_tried_out_before_one_that_said_wait() -> None:
     healths = registry()
     cool(healths.of(A), 0.0, 2.0)
     eject(healths.of(B), 0.0)
-    assert healths.arrange("g", [A, B], 0.5) == Arranged((B,), 0.0, False)
-    assert healths.arrange("g", [A, B], 0.75) == Arranged((), 0.75, False)
+    assert healths.arrange([A, B], 0.5) == Arranged((B,), 0.0, False)
+    assert healths.arrange([A, B], 0.75) == Arranged((), 0.75, False)
 
 
 def test_nothing_comes_of_no_targets() -> None:
-    assert registry().arrange("g", [], 0.0) == Arranged((), 0.0, False)
+    assert registry().arrange([], 0.0) == Arranged((), 0.0, False)
 
 
 def test_a_new_table_may_try_at_once() -> None:
     healths = all_ejected()
-    assert healths.arrange("g", GROUP, 3.0).ready
-    assert not healths.arrange("g", GROUP, 3.1).ready
+    assert healths.arrange(GROUP, 3.0).ready
+    assert not healths.arrange(GROUP, 3.1).ready
     healths.keep(GROUP)
-    assert healths.arrange("g", GROUP, 3.2).ready
+    assert healths.arrange(GROUP, 3.2).ready
 
 
 def test_who_is_left_alone_is_told_with_how_long() -> None:
@@ -267,7 +269,7 @@ def test_what_one_process_is_told_holds_for_the_same_deployment_of_the_others() 
     cool(mine.of(MINE), 0.0, 20.0)
     yours.hear(tell(said, heard), 1.0)
     assert [yours.of(each).wait(1.0) for each in (MINE, B, C)] == [20.0, 0.0, 0.0]
-    assert yours.arrange("g", (MINE, B), 1.0).ready == (B,)
+    assert yours.arrange((MINE, B), 1.0).ready == (B,)
     assert heard.outgoing() == {}
 
 
@@ -286,7 +288,7 @@ def test_a_deployment_that_is_met_later_is_left_alone_from_the_start() -> None:
     (mine, said), (yours, heard) = process(MINE), process()
     cool(mine.of(MINE), 0.0, 20.0)
     yours.hear(tell(said, heard), 0.0)
-    assert yours.arrange("g", (MINE, B), 0.0).ready == (B,)
+    assert yours.arrange((MINE, B), 0.0).ready == (B,)
 
 
 def test_a_key_that_a_new_table_brings_is_another_s_word_no_more() -> None:
