@@ -63,6 +63,8 @@ def _choice(sent: UpstreamRequest, answer: JsonValue, raw: JsonValue, position: 
     reason, native = finish_reason(raw.get("finish_reason"), bool(calls))
     if reason is None:
         raise malformed("has a choice without a finish reason")
+    if message is raw and "text" not in raw and reason != "content_filter":
+        raise malformed("has a choice without a message")
     text = content_of(raw, message)
     if sent.unwrap_choice and reason == "stop" and not refusal:
         text = unwrapped(text)

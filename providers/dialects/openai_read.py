@@ -18,6 +18,7 @@ from providers.completion import (
     Usage,
 )
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.finish import broken_off, own_word
 from providers.unified import JsonObject, JsonValue
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -39,12 +40,8 @@ _FINISH: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
 }
-_BROKEN: Mapping[str, FailureKind] = {
-    "error": FailureKind.SERVER,
-    "abort": FailureKind.SERVER,
-    "network_error": FailureKind.SERVER,
-    "insufficient_system_resource": FailureKind.OVERLOADED,
-}
+_NO_RESOURCE = "insufficient_system_resource"
+"""DeepSeek's word for an answer that it had no room to finish."""
 
 
 def malformed(what: str) -> UpstreamError:
@@ -101,20 +98,21 @@ def json_object(data: bytes) -> JsonObject:
     return value
 
 
-def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[FinishReason | None, str | None]:
+def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[str | None, str | None]:
     """The unified reason and the vendor's word where it says more. Raises UpstreamError for a reason that means
     failure.
 
-    An unknown word is a clean end: vendors add values several times a year. An empty one is an end only of tool calls.
+    A word nobody knows yet stays what it is. An empty one is an end only of tool calls.
     """
     if raw is None or (raw == "" and not tool_calls):
         return None, None
     if not isinstance(raw, str):
         raise malformed("has a finish reason that is not a word")
-    if raw in _BROKEN:
-        message = "The upstream broke the answer off with an error of its own."
-        raise UpstreamError(Failure(_BROKEN[raw], message))
-    reason = _FINISH.get(raw, "stop")
+    if raw == _NO_RESOURCE:
+        raise broken_off(raw, FailureKind.OVERLOADED)
+    reason = _FINISH.get(raw or "stop")
+    if reason is None:
+        return own_word(raw), raw
     if reason == "stop" and tool_calls:
         return "tool_calls", None
     return reason, None if raw == reason else raw

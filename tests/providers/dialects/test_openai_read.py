@@ -110,7 +110,7 @@ def test_usage_is_found_in_every_place_and_never_made_up(body: JsonObject, usage
         ("model_length", False, ("length", "model_length")),
         ("sensitive", False, ("content_filter", "sensitive")),
         ("function_call", False, ("tool_calls", "function_call")),
-        ("never seen", False, ("stop", "never seen")),
+        ("never seen", False, ("never seen", "never seen")),
     ],
 )
 def test_finish_reasons_are_ours_with_the_vendors_word_where_it_says_more(
