@@ -49,15 +49,34 @@ def malformed(what: str) -> UpstreamError:
     return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's answer {what}."))
 
 
+MOST_HELD = 320 * 2**20
+"""Bytes that the values of one JSON text may take. 30 MB of log probabilities, twenty for each token, stay below it."""
+
+_HELD_BY = ((b"{", 200), (b"[", 72), (b",", 64))
+"""Bytes that each of these means in memory: an object with one member, an empty list, a short string."""
+
+_SMALL = MOST_HELD // max(held for _, held in _HELD_BY)
+"""Bytes of a text that cannot come to more."""
+
+_PARSER = 13
+"""Bytes that orjson 3.11 asks for at once, for each of a text's, before it reads it; it does not survive not getting
+them. Nearly all stay untouched."""
+
 _MOST_OPEN = 200
 """Brackets that a text may have without being looked at closer: fewer levels than any recursion here fails at."""
 
 
 def loaded(data: bytes) -> JsonValue:
-    """A JSON text that can be written again. Raises `orjson.JSONDecodeError`.
+    """A JSON text that can be written again. Raises `orjson.JSONDecodeError`, UpstreamError for one that would take far
+    more memory than its own size (32 MB of empty objects take 800), and MemoryError.
 
     orjson reads 1,024 levels and writes 254; what lies between would end in a RecursionError somewhere.
     """
+    if len(data) > _SMALL:
+        held = sum([data.count(mark) * held for mark, held in _HELD_BY])
+        if held > MOST_HELD:
+            raise malformed("has more members than are read")
+        bytes(_PARSER * len(data) + held)  # raises MemoryError where there is no room; its pages stay untouched
     value: JsonValue = orjson.loads(data)
     if len(data) > 2 * _MOST_OPEN and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
         try:
@@ -73,7 +92,10 @@ def parsed(data: bytes) -> JsonValue:
     try:
         return loaded(data)
     except orjson.JSONDecodeError:
-        return loaded(data.decode("utf-8", "replace").encode())
+        text = data.decode("utf-8", "replace")
+        if "\ufffd" not in text:
+            raise
+    return loaded(text.encode())
 
 
 def is_json(data: bytes) -> bool:
