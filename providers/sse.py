@@ -117,7 +117,9 @@ class SSEParser:
             self._event = value.strip()
 
     def _check_cap(self, unfinished: int) -> None:
-        if len(self._data or b"") + unfinished > self._cap:
+        # With the end of each line, also the last one's.
+        held = 0 if self._data is None else len(self._data) + 1
+        if held + unfinished > self._cap:
             raise EventTooLarge(f"an event of more than {self._cap} bytes")
 
     def _take(self, data: bytes | bytearray) -> tuple[str, bytes]:

@@ -109,7 +109,8 @@ class Exchange:
             # Not kept in a variable: its traceback holds this frame, a cycle that holds what the upstream sent, too.
             raise upstream_failed(failure, len(self._record.attempts)) from None
         self._metrics.abort(*blame(error))
-        await self._break(response, upstream_failed(failure, len(self._record.attempts)).facts)
+        failed = upstream_failed(failure, len(self._record.attempts))
+        await self._break(response, failed.facts)
 
     async def _break(self, response: web.StreamResponse, facts: ErrorFacts) -> None:
         """End a committed stream so that nobody takes it for whole: an error frame, then a body without its end."""

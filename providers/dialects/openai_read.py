@@ -66,6 +66,14 @@ _MOST_OPEN = 200
 """Brackets that a text may have without being looked at closer: fewer levels than any recursion here fails at."""
 
 
+def values_held(data: bytes) -> int:
+    """About as many bytes as the values of a JSON text take. Raises UpstreamError where that is more than MOST_HELD."""
+    held = sum([data.count(mark) * each for mark, each in _HELD_BY])
+    if held > MOST_HELD:
+        raise malformed("has more members than are read")
+    return held
+
+
 def loaded(data: bytes) -> JsonValue:
     """A JSON text that can be written again. Raises `orjson.JSONDecodeError`, UpstreamError for one that would take far
     more memory than its own size (32 MB of empty objects take 800), and MemoryError.
@@ -73,10 +81,8 @@ def loaded(data: bytes) -> JsonValue:
     orjson reads 1,024 levels and writes 254; what lies between would end in a RecursionError somewhere.
     """
     if len(data) > _SMALL:
-        held = sum([data.count(mark) * held for mark, held in _HELD_BY])
-        if held > MOST_HELD:
-            raise malformed("has more members than are read")
-        bytes(_PARSER * len(data) + held)  # raises MemoryError where there is no room; its pages stay untouched
+        # Raises MemoryError where there is no room; the pages stay untouched.
+        bytes(_PARSER * len(data) + values_held(data))
     value: JsonValue = orjson.loads(data)
     if len(data) > 2 * _MOST_OPEN and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
         try:

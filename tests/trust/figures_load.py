@@ -9,6 +9,7 @@ from tests.trust import (
     load_capacity,
     load_dead,
     load_drain,
+    load_failed,
     load_hostile,
     load_memory,
     load_reload,
@@ -119,6 +120,15 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         load_memory.r13,
         Sabotage("proxy/deadlines.py", "CLIENT_STALL = 60.0", "CLIENT_STALL = 6000.0"),
         1.8,
+    ),
+    Figure(
+        "R40",
+        "Memory after 200 failed answers as large as are read",
+        "at most 40 MB more at rest, at most 512 MB at any moment",
+        "N",
+        load_failed.r40,
+        Sabotage("proxy/relay.py", "                del broken  #", "                pass  #"),
+        3.5,
     ),
     Figure(
         "R15",
