@@ -34,6 +34,7 @@ class FailureKind(StrEnum):
     MALFORMED = "malformed"
     NONCONFORMING = "nonconforming"
     TOO_LARGE = "too_large"
+    STALE = "stale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,19 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.NONCONFORMING: Verdict(502, "server_error", "malformed_upstream", True, True, False, True),
     # One request for more than a whole minute's tokens: others still have theirs.
     FailureKind.TOO_LARGE: Verdict(429, "requests", "rate_limit_exceeded", True, False, False, False),
+    # An idle connection was closed as it was used again, as every server does with those it has kept long enough.
+    FailureKind.STALE: Verdict(502, "server_error", "upstream_error", True, False, False, True),
 }
 
 MAYBE_EXECUTED: frozenset[FailureKind] = frozenset(
-    {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.MALFORMED, FailureKind.NONCONFORMING}
+    {
+        FailureKind.TIMEOUT,
+        FailureKind.SERVER,
+        FailureKind.TRUNCATED,
+        FailureKind.MALFORMED,
+        FailureKind.NONCONFORMING,
+        FailureKind.STALE,
+    }
 )
 """Kinds after which an answer may have been generated, and may be billed, unless `Failure.unsent` rules that out. The
 others say that the vendor was not reached or would not have the request."""
