@@ -53,10 +53,9 @@ class HalfClosable(RequestHandler):
 
     def _ask_whether_gone(self, transport: asyncio.Transport) -> None:
         http = self._current_request
-        if http is None:  # it was read, and its task has not begun
-            self._loop.call_later(REFUSED_WITHIN, self.look_whether_gone, transport)
-        elif http.version < HttpVersion11 or not http.content.is_eof():
-            transport.abort()
+        if http is None or http.version < HttpVersion11 or not http.content.is_eof():
+            # It has its answer, cannot take what would be sent, or has not said all after all.
+            transport.close()
         else:
             transport.write(_meaning_nothing(http))
             self._loop.call_later(REFUSED_WITHIN, _drop_if_gone, transport)
