@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
+"""The ends that every vendor's words are mapped to. An end that is none of them keeps the vendor's own word."""
 
 FLOOR_LOGPROB = -9999.0
 """OpenAI's own marker for "very unlikely"; stands for -inf, which JSON cannot carry."""
@@ -93,14 +94,15 @@ class ToolCallDelta:
 class Choice:
     """One finished candidate.
 
-    `native_finish_reason` is the vendor's word when it says more than `finish_reason`; `matched_stop` is the stop
+    `finish_reason` is a FinishReason, or the vendor's own word for an end that is none of them;
+    `native_finish_reason` is the vendor's word wherever it says more than one of those. `matched_stop` is the stop
     string (or token id) that ended the text, where the vendor tells. `text` is the refusal when there is one and no
     other text. `signature` is what a vendor wants back with the text in the next turn, and means nothing to others.
     """
 
     index: int
     text: str
-    finish_reason: FinishReason
+    finish_reason: str
     native_finish_reason: str | None = None
     logprobs: Logprobs | None = None
     refusal: str | None = None
@@ -127,7 +129,7 @@ class Chunk:
 
     index: int = 0
     text: str = ""
-    finish_reason: FinishReason | None = None
+    finish_reason: str | None = None
     native_finish_reason: str | None = None
     logprobs: Logprobs | None = None
     refusal: str | None = None

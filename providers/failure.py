@@ -35,6 +35,7 @@ class FailureKind(StrEnum):
     NONCONFORMING = "nonconforming"
     TOO_LARGE = "too_large"
     LOOP = "loop"
+    STALE = "stale"
 
 
 class Cause(StrEnum):
@@ -94,10 +95,19 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.TOO_LARGE: Verdict(429, "requests", "rate_limit_exceeded", True, False, False, False),
     # Another target may lead back as well, and each would be asked at every turn. A client can bring it about.
     FailureKind.LOOP: Verdict(508, "server_error", "loop_detected", False, False, False, False),
+    # An idle connection was closed as it was used again, as every server does with those it has kept long enough.
+    FailureKind.STALE: Verdict(502, "server_error", "upstream_error", True, False, False, True),
 }
 
 MAYBE_EXECUTED: frozenset[FailureKind] = frozenset(
-    {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.MALFORMED, FailureKind.NONCONFORMING}
+    {
+        FailureKind.TIMEOUT,
+        FailureKind.SERVER,
+        FailureKind.TRUNCATED,
+        FailureKind.MALFORMED,
+        FailureKind.NONCONFORMING,
+        FailureKind.STALE,
+    }
 )
 """Kinds after which an answer may have been generated, and may be billed, unless `Failure.unsent` rules that out. The
 others say that the vendor was not reached or would not have the request."""

@@ -26,15 +26,14 @@ class SSEParser:
     line whose end has not come; it only ever grows in place, so that a long line in small pieces costs linear time.
     """
 
-    __slots__ = ("_cap", "_data", "_event", "_head", "_rest", "_size", "_skip_lf")
+    __slots__ = ("_cap", "_data", "_event", "_head", "_rest", "_skip_lf")
 
     def __init__(self, cap: int = MAX_EVENT) -> None:
         self._cap = cap
         self._head: bytes | None = b""
         self._rest = bytearray()
-        self._data: list[bytes] = []
+        self._data: bytes | bytearray | None = None
         self._event = b""
-        self._size = 0
         self._skip_lf = False
 
     def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
@@ -54,8 +53,8 @@ class SSEParser:
         for line in lines:
             if line:
                 self._line(line)
-            elif self._data:
-                yield self._take()
+            elif self._data is not None:
+                yield self._take(self._data)
             else:
                 self._event = b""
         if tail:
@@ -67,8 +66,8 @@ class SSEParser:
         if self._rest:
             self._line(bytes(self._rest))
             self._rest.clear()
-        if self._data:
-            yield self._take()
+        if self._data is not None:
+            yield self._take(self._data)
 
     def _is_one_event(self, piece: bytes) -> bool:
         """Whether the piece is exactly one `data: …` and its blank line, and nothing came before it that counts: what
@@ -79,7 +78,8 @@ class SSEParser:
             and piece.startswith(b"data: ")
             and piece.endswith(b"\n\n")
             and b"\r" not in piece
-            and not (self._rest or self._data or self._event or self._head)
+            and self._data is None
+            and not (self._rest or self._event or self._head)
             and end <= self._cap
         )
 
@@ -104,24 +104,29 @@ class SSEParser:
         name, _, value = line.partition(b":")
         if name == b"data":
             value = value[1:] if value[:1] == b" " else value
-            self._data.append(value)
-            # The line end counts too: empty lines of data would otherwise pile up for nothing.
-            self._size += len(value) + 1
+            if self._data is None:
+                self._data = value
+            else:
+                if isinstance(self._data, bytes):
+                    self._data = bytearray(self._data)
+                # Not a list: to join millions of empty lines takes 80 bytes for each.
+                self._data += b"\n"
+                self._data += value
             self._check_cap(0)
         elif name == b"event":
             self._event = value.strip()
 
     def _check_cap(self, unfinished: int) -> None:
-        if self._size + unfinished > self._cap:
+        # With the end of each line, also the last one's.
+        held = 0 if self._data is None else len(self._data) + 1
+        if held + unfinished > self._cap:
             raise EventTooLarge(f"an event of more than {self._cap} bytes")
 
-    def _take(self) -> tuple[str, bytes]:
-        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+    def _take(self, data: bytes | bytearray) -> tuple[str, bytes]:
         event = self._event.decode("utf-8", "replace") if self._event else ""
-        self._data = []
+        self._data = None
         self._event = b""
-        self._size = 0
-        return event, data
+        return event, bytes(data)
 
 
 class DataLines:

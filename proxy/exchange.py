@@ -106,10 +106,12 @@ class Exchange:
             left(self._record, self._metrics)
             abandon(self._http)
             return
-        failed = upstream_failed(settle(self._record, error), len(self._record.attempts))
+        failure = settle(self._record, error)
         if response is None:
-            raise failed from None
+            # Not kept in a variable: its traceback holds this frame, a cycle that holds what the upstream sent, too.
+            raise upstream_failed(failure, len(self._record.attempts)) from None
         self._metrics.abort(*blame(error), self._record.model)
+        failed = upstream_failed(failure, len(self._record.attempts))
         await self._break(response, failed.facts)
 
     async def _break(self, response: web.StreamResponse, facts: ErrorFacts) -> None:

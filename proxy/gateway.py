@@ -129,6 +129,8 @@ class Gateway:
         except asyncio.CancelledError:
             cut_off(record, self._metrics, http)
             raise
+        except MemoryError:
+            return self._refusal(route.surface, self._overloaded(record, Reason.MEMORY), record)
         except Exception:  # the outermost handler: a fault of ours must not become a traceback on the wire
             self._complain(record)
             return self._refusal(route.surface, internal(), record)

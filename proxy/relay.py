@@ -146,7 +146,10 @@ class Relay:
             if took > OWN_WORK:
                 self._record.client_waited += took
         if broken is not None:
-            raise broken
+            try:
+                raise broken
+            finally:
+                del broken  # its traceback holds this frame, and frames that hold what the upstream sent
 
     def _frame(self, event: StreamEvent) -> bytes:
         if isinstance(event, Chunk):

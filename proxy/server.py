@@ -19,6 +19,7 @@ from proxy.admission import Admitted
 from proxy.browser_guard import BrowserGuard, Permitted, Preflight, Verdict
 from proxy.deadlines import CLIENT_STALL
 from proxy.errors import ErrorFacts, GatewayError, bad_http, internal, not_json, too_large
+from proxy.half_closed import HalfClosable
 from proxy.strict import fault
 from proxy.surfaces.registry import surface_for_path
 
@@ -157,7 +158,7 @@ def surface_envelope(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
     return surface_for_path(path).error(facts)
 
 
-class PublicHandler(RequestHandler):
+class PublicHandler(HalfClosable):
     """aiohttp's protocol with faults below the application answered in an envelope, and an eye on clients that neither
     send nor read.
 
@@ -225,6 +226,7 @@ class PublicHandler(RequestHandler):
 
     def look(self, transport: asyncio.Transport) -> None:
         """Called every LOOK_EVERY seconds: end the connection of a client that does not go on."""
+        self.look_whether_gone(transport)
         if self._head_looks >= 0:
             self._head_looks += 1
             if self._head_looks > HEAD_WAIT / LOOK_EVERY:

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
+from email.utils import formatdate
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 POOL_IDLE = 15.0
 """Seconds an idle connection is kept; below every vendor's own limit, so that the vendor never closes first."""
+
+ONCE_IDLE = 1.0
+"""The same for deployments whose requests are not sent twice, where a connection that is closed as it is used again
+costs an answer: half of the shortest limit that servers have by themselves (gunicorn 2 s; uvicorn and Node.js 5 s)."""
 
 REPLAY_WITHIN = 1.0
 """Seconds in which a reused connection must break for its request to count as unread; later, work may have begun."""
@@ -103,15 +108,14 @@ def unwatched(piece: bytes) -> None:
 async def read_whole(response: UpstreamResponse, arrived: Callable[[bytes], None], limit: int = MAX_BODY) -> bytes:
     """The whole body; `arrived` is told of each piece. Raises UpstreamError when it is longer than `limit` bytes or
     breaks off."""
-    pieces: list[bytes] = []
-    size = 0
+    # Not a list of pieces: a vendor that sends byte by byte would be given a hundred for each.
+    body = bytearray()
     while piece := await response.read():
         arrived(piece)
-        size += len(piece)
-        if size > limit:
+        body += piece
+        if len(body) > limit:
             raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {limit} bytes.")
-        pieces.append(piece)
-    return b"".join(pieces)
+    return bytes(body)
 
 
 async def read_error(response: UpstreamResponse) -> bytes:
@@ -187,8 +191,11 @@ class HttpResponse:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """See UpstreamResponse. Made when asked for: of good answers nobody asks."""
-        return {name.lower(): value for name, value in self._inner.headers.items()}
+        """See UpstreamResponse. Made when asked for: of good answers nobody asks. An answer without a date has that of
+        its arrival (RFC 9110, 6.6.1), against which the dates in it are held."""
+        headers = {name.lower(): value for name, value in self._inner.headers.items()}
+        headers.setdefault("date", formatdate(usegmt=True))
+        return headers
 
     async def read(self) -> bytes:
         """See UpstreamResponse."""
@@ -273,13 +280,18 @@ class HttpTransport:
     """HTTP over aiohttp's client: sessions for public hosts and for hosts that may be private.
 
     A server that closes an idle connection at the moment it is reused has not read the request (very likely, not
-    certainly): such a call is sent once more, on a fresh connection, unless its deployment's `retries.safety` rules
-    that out. aiohttp does the same, but never for a POST.
+    certainly): such a call is sent once more, on a fresh connection. aiohttp does the same, but never for a POST. Where
+    a deployment's `retries.safety` rules that out, connections that were idle for long are not used again.
     """
 
     def __init__(self) -> None:
         self._bodies: dict[asyncio.Future[None], aiohttp.StreamReader] = {}
-        self._pooled = {allow_private: self._session(allow_private, POOL_IDLE) for allow_private in (False, True)}
+        idle = {True: POOL_IDLE, False: ONCE_IDLE}
+        self._pooled = {
+            (allow_private, twice): self._session(allow_private, idle[twice])
+            for allow_private in (False, True)
+            for twice in (False, True)
+        }
         self._fresh = {allow_private: self._session(allow_private, None) for allow_private in (False, True)}
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
@@ -301,15 +313,17 @@ class HttpTransport:
         return HttpResponse(response)
 
     async def _sent(self, request: UpstreamRequest, request_id: str) -> aiohttp.ClientResponse:
-        private = request.target.allow_private
+        private, twice = request.target.allow_private, request.target.retries.safety == "safe"
         begun = time.monotonic()
         try:
-            return await self._send(self._pooled[private], request, request_id)
+            return await self._send(self._pooled[private, twice], request, request_id)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            # A table that wants no generation paid for twice does not take likely for certain.
-            unread = request.target.retries.safety == "safe" and time.monotonic() - begun < REPLAY_WITHIN
-            if isinstance(error, aiohttp.ClientConnectorError) or not (unread and _reused.get(False)):
+            unread = _reused.get(False) and time.monotonic() - begun < REPLAY_WITHIN
+            if isinstance(error, aiohttp.ClientConnectorError) or not unread:
                 raise
+        if not twice:
+            # A table that wants no generation paid for twice does not take likely for certain.
+            raise fail(FailureKind.STALE, UNANSWERED)
         return await self._send(self._fresh[private], request, request_id)
 
     def _send(

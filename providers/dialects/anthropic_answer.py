@@ -14,6 +14,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic_errors import failure_of
 from providers.dialects.openai_read import parsed
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.finish import own_word
 from providers.guided import unwrap_choice
 from providers.unified import JsonObject, JsonValue
 
@@ -27,7 +28,6 @@ _PLAIN: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",
 }
 _TELLING: Mapping[str, FinishReason] = {
-    "pause_turn": "stop",
     "model_context_window_exceeded": "length",
     "compaction": "length",
     "refusal": "content_filter",
@@ -103,10 +103,14 @@ def compact(arguments: JsonValue) -> str:
     return orjson.dumps(arguments).decode()
 
 
-def finish_reason(reason: str) -> tuple[FinishReason, str | None]:
-    """The common reason, and the vendor's word where it says more. A word nobody knows yet ends a text all the same."""
+def finish_reason(reason: str) -> tuple[str, str | None]:
+    """The common reason, and the vendor's word where it says more. Raises UpstreamError for words that mean failure.
+
+    `pause_turn` is none of the common ones: the text goes on when the conversation is sent again. It and the words that
+    nobody knows yet stay what they are.
+    """
     plain = _PLAIN.get(reason)
-    return (plain, None) if plain is not None else (_TELLING.get(reason, "stop"), reason)
+    return (plain, None) if plain is not None else (_TELLING.get(reason) or own_word(reason), reason)
 
 
 def stop_string(holder: JsonObject) -> str | None:
@@ -122,7 +126,7 @@ def explanation(holder: JsonObject) -> str | None:
     return words if isinstance(words, str) and words else None
 
 
-def whole_text(sent: UpstreamRequest, text: str, finish: FinishReason, matched: str | None) -> str:
+def whole_text(sent: UpstreamRequest, text: str, finish: str, matched: str | None) -> str:
     """The text with what this side of the wire adds or takes away. Raises UpstreamError.
 
     A choice that was cut off or declined is left as it came: its finish reason tells why it is none of those asked for.

@@ -13,6 +13,7 @@ from providers.dialects.anthropic_answer import STOP_STRING, whole_text
 from providers.dialects.openai_answer import arguments_text
 from providers.dialects.openai_read import json_object, malformed
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.finish import own_word
 from providers.unified import JsonObject, JsonValue
 
 _PLAIN: Mapping[str, FinishReason] = {
@@ -79,16 +80,16 @@ def call_of(sent: UpstreamRequest, call: JsonObject) -> list[ToolCall]:
     return [ToolCall(identity, sent.tool_names.get(name, name), arguments_text(call.get("input")) or "{}")]
 
 
-def finish_reason(reason: str) -> tuple[FinishReason, str | None]:
+def finish_reason(reason: str) -> tuple[str, str | None]:
     """The common reason, and the vendor's word where it says more. Raises UpstreamError for words that mean failure.
 
-    A word nobody knows yet ends a text all the same.
+    A word nobody knows yet stays what it is.
     """
     if reason in _BROKEN:
         message = "The upstream's model gave an answer that it could not read."
         raise UpstreamError(Failure(FailureKind.NONCONFORMING, message))
     plain = _PLAIN.get(reason)
-    return (plain, None) if plain is not None else (_TELLING.get(reason, "stop"), reason)
+    return (plain, None) if plain is not None else (_TELLING.get(reason) or own_word(reason), reason)
 
 
 def stop_string(sent: UpstreamRequest, holder: JsonObject, reason: str) -> str | None:

@@ -16,7 +16,7 @@ from providers.dialects.bedrock_families import Family
 from providers.dialects.bedrock_frames import EventFrames
 from providers.dialects.native_stream import cut, event_object
 from providers.dialects.openai_read import json_object, malformed
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.finish import own_word
 from providers.gather import Gatherer
 from providers.unified import JsonObject, JsonValue
 
@@ -75,13 +75,11 @@ def _count(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _finish(reason: str) -> tuple[FinishReason, str | None]:
-    """The common reason, and the maker's word where it says more. Raises UpstreamError for the word that means failure;
-    a word nobody knows yet ends a text all the same."""
+def _finish(reason: str) -> tuple[str, str | None]:
+    """The common reason, and the maker's word where it says more. Raises UpstreamError for a word that means failure;
+    a word nobody knows yet stays what it is."""
     word = reason.lower()
-    if word == "error":
-        raise UpstreamError(Failure(FailureKind.SERVER, "The upstream's model broke its answer off with an error."))
-    return _REASONS.get(word, "stop"), None if word in _PLAIN else reason
+    return _REASONS.get(word) or own_word(reason), None if word in _PLAIN else reason
 
 
 def _usage(prompt: int | None, completion: int | None) -> Usage | None:

@@ -20,6 +20,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.openai_answer import arguments_text, call_id, unwrapped
 from providers.dialects.openai_read import json_object, logprob, malformed
 from providers.failure import Failure, FailureKind, UpstreamError, vet
+from providers.finish import own_word
 from providers.unified import JsonObject, JsonValue
 
 _PLAIN: Mapping[str, FinishReason] = {
@@ -79,10 +80,10 @@ def call_of(sent: UpstreamRequest, call: JsonValue, made_id: str) -> ToolCall:
     return ToolCall(own, sent.tool_names.get(name, name), arguments)
 
 
-def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[FinishReason, str | None]:
+def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str | None]:
     """The common reason, and the vendor's word where it says more. Raises UpstreamError for words that mean failure.
 
-    A word nobody knows yet ends a text all the same.
+    A word nobody knows yet stays what it is.
     """
     if not isinstance(reason, str):
         raise malformed("has no finish reason")
@@ -90,7 +91,7 @@ def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[FinishRea
         said = vet(error) if isinstance(error, str) else ""
         raise UpstreamError(Failure(_BROKEN[reason], said or "The upstream broke the answer off with an error."))
     plain = _PLAIN.get(reason)
-    return (plain, None) if plain is not None else (_TELLING.get(reason, "stop"), reason)
+    return (plain, None) if plain is not None else (_TELLING.get(reason) or own_word(reason), reason)
 
 
 def matched_stop(sent: UpstreamRequest, reason: JsonValue) -> str | None:

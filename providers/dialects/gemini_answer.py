@@ -27,6 +27,7 @@ from providers.dialects.gemini_errors import error_in, failure_of
 from providers.dialects.gemini_partial import Pieces
 from providers.dialects.openai_read import malformed, parsed
 from providers.failure import Failure, FailureKind, UpstreamError, vet
+from providers.finish import own_word
 from providers.gather import Gatherer
 from providers.logprobs import floored
 from providers.unified import JsonObject, JsonValue
@@ -291,15 +292,14 @@ def _broken(finish: str, message: str | None) -> UpstreamError:
     return UpstreamError(Failure(_BROKEN[finish], f"The upstream broke its answer off with {finish}{told}"))
 
 
-def finish_reason(reason: str, called: bool) -> tuple[FinishReason, str | None]:
-    """The common reason, and the vendor's word where it says more. A word nobody knows yet ends an answer all the
-    same."""
+def finish_reason(reason: str, called: bool) -> tuple[str, str | None]:
+    """The common reason, and the vendor's word where it says more. A word nobody knows yet stays what it is. Raises
+    UpstreamError for one that means failure."""
     if reason.startswith(_BLOCKED):
         return "content_filter", reason.removeprefix(_BLOCKED)
     plain = _PLAIN.get(reason)
     if plain is None:
-        telling = _TELLING.get(reason, "stop")
-        return ("tool_calls" if telling == "stop" and called else telling), reason
+        return _TELLING.get(reason) or own_word(reason), reason
     return ("tool_calls" if plain == "stop" and called else plain), None
 
 

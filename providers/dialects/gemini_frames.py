@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from providers.dialects.openai_read import values_held
 from providers.sse import MAX_EVENT, EventTooLarge, SSEParser
 
 _LOOKS = 2 * 1024 * 1024
@@ -66,6 +67,7 @@ class EventsOrJSON(SSEParser):
                 return
             yield from super().feed(piece[at:start])
             _check_size(len(piece) - start)
+            values_held(piece)
             end = _end_of_text(text, start)
             if end is None:
                 self._hold(piece[start:])

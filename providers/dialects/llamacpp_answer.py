@@ -15,6 +15,7 @@ from providers.dialects.native_stream import NOTHING, event_object
 from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import index_of, logprobs_of, malformed, parsed
 from providers.failure import UpstreamError
+from providers.finish import own_word
 from providers.unified import JsonObject, JsonValue
 
 
@@ -53,12 +54,14 @@ def _choice(sent: UpstreamRequest, result: JsonObject, position: int) -> Choice:
 
 
 _FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
+_NOTHING_ASKED = "none"
+"""The word of an answer for which no token was asked; the engine's own OpenAI endpoints say `length` then."""
 
 
 def _end(sent: UpstreamRequest, result: JsonObject) -> Chunk:
     """What a result says of its end; the text is the stop string, where the client wants it. Raises UpstreamError.
 
-    A word nobody knows yet ends a text all the same.
+    A word nobody knows yet stays what it is.
     """
     kind, word = result.get("stop_type"), result.get("stopping_word")
     if not isinstance(kind, str):
@@ -66,7 +69,7 @@ def _end(sent: UpstreamRequest, result: JsonObject) -> Chunk:
     matched = word if kind == "word" and isinstance(word, str) and word else None
     return Chunk(
         text=matched if matched is not None and KEEP in sent.emulated else "",
-        finish_reason=_FINISH.get(kind, "stop"),
+        finish_reason="length" if kind == _NOTHING_ASKED else _FINISH.get(kind) or own_word(kind),
         native_finish_reason=None if kind in _FINISH else kind,
         matched_stop=matched,
     )

@@ -3,7 +3,7 @@
 Sources: Ollama `api/types.go` (`GenerateResponse`, `ChatResponse`, `Metrics`, `Logprob`), `docs/api.md`; November 2026.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import orjson
 
@@ -23,7 +23,12 @@ from providers.dialects.openai_answer import arguments_text, call_id, unwrapped
 from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import json_object, logprobs_of, malformed
 from providers.failure import UpstreamError
+from providers.finish import own_word
 from providers.unified import JsonObject
+
+_PLAIN: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
+_TELLING: Mapping[str, FinishReason] = {"load": "stop", "unload": "stop"}
+"""Ends of what was never begun: a model was loaded or dropped, since the prompt was empty."""
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
@@ -134,14 +139,18 @@ def _thought(message: JsonObject) -> str | None:
     return thought if isinstance(thought, str) and thought else None
 
 
-def _finish(line: JsonObject, called: bool) -> tuple[FinishReason, str | None]:
-    """The common reason, and the engine's word where it says more (`load` and `unload` end what was never begun)."""
-    reason = line.get("done_reason")
-    if reason == "length":
-        return "length", None
-    if called:
-        return "tool_calls", None
-    return "stop", None if reason in (None, "", "stop") else str(reason)
+def _finish(line: JsonObject, called: bool) -> tuple[str, str | None]:
+    """The common reason, and the engine's word where it says more. Raises UpstreamError for a word that means failure.
+
+    Older builds give none.
+    """
+    reason = line.get("done_reason") or "stop"
+    if not isinstance(reason, str):
+        raise malformed("has a finish reason that is not a word")
+    plain = _PLAIN.get(reason)
+    if plain is None:
+        return _TELLING.get(reason) or own_word(reason), reason
+    return "tool_calls" if called and plain == "stop" else plain, None
 
 
 def _calls(sent: UpstreamRequest, message: JsonObject, line: JsonObject, first: int) -> tuple[ToolCall, ...]:

@@ -27,6 +27,9 @@ from providers.failure import UpstreamError
 from providers.guided import unwrap_choice
 from providers.unified import JsonObject, JsonValue
 
+MAX_CHOICES = 2**16
+"""Choices of one answer, of which each takes more memory read than written."""
+
 
 def decode_body(sent: UpstreamRequest, body: bytes) -> Completion:
     """A 2xx body. Raises UpstreamError when it is an error in disguise or makes no sense."""
@@ -40,6 +43,8 @@ def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
     raw = body.get("choices")
     if not isinstance(raw, list) or not raw:
         raise malformed("has no choices")
+    if len(raw) > MAX_CHOICES:
+        raise malformed("has more choices than any request asks for")
     choices = [_choice(sent, body.get("id"), entry, position) for position, entry in enumerate(raw)]
     if len({choice.index for choice in choices}) < len(choices):
         raise malformed("has two choices with one index")
@@ -63,6 +68,8 @@ def _choice(sent: UpstreamRequest, answer: JsonValue, raw: JsonValue, position: 
     reason, native = finish_reason(raw.get("finish_reason"), bool(calls))
     if reason is None:
         raise malformed("has a choice without a finish reason")
+    if message is raw and "text" not in raw and reason != "content_filter":
+        raise malformed("has a choice without a message")
     text = content_of(raw, message)
     if sent.unwrap_choice and reason == "stop" and not refusal:
         text = unwrapped(text)

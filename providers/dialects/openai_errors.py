@@ -29,6 +29,10 @@ _STATUSES: Mapping[int, FailureKind] = {
     410: FailureKind.NOT_FOUND,
     413: FailureKind.INVALID_REQUEST,
     422: FailureKind.INVALID_REQUEST,
+    # What the engine itself depends on failed: TGI's and Bedrock's word for a generation that broke.
+    424: FailureKind.SERVER,
+    # It would not begin yet (RFC 8470), and asks for the same again.
+    425: FailureKind.OVERLOADED,
     429: FailureKind.RATE_LIMITED,
     498: FailureKind.OVERLOADED,
     499: FailureKind.SERVER,

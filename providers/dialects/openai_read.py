@@ -18,6 +18,7 @@ from providers.completion import (
     Usage,
 )
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.finish import broken_off, own_word
 from providers.unified import JsonObject, JsonValue
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -39,12 +40,8 @@ _FINISH: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
 }
-_BROKEN: Mapping[str, FailureKind] = {
-    "error": FailureKind.SERVER,
-    "abort": FailureKind.SERVER,
-    "network_error": FailureKind.SERVER,
-    "insufficient_system_resource": FailureKind.OVERLOADED,
-}
+_NO_RESOURCE = "insufficient_system_resource"
+"""DeepSeek's word for an answer that it had no room to finish."""
 
 
 def malformed(what: str) -> UpstreamError:
@@ -52,15 +49,40 @@ def malformed(what: str) -> UpstreamError:
     return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's answer {what}."))
 
 
+MOST_HELD = 320 * 2**20
+"""Bytes that the values of one JSON text may take. 30 MB of log probabilities, twenty for each token, stay below it."""
+
+_HELD_BY = ((b"{", 200), (b"[", 72), (b",", 64))
+"""Bytes that each of these means in memory: an object with one member, an empty list, a short string."""
+
+_SMALL = MOST_HELD // max(held for _, held in _HELD_BY)
+"""Bytes of a text that cannot come to more."""
+
+_PARSER = 13
+"""Bytes that orjson 3.11 asks for at once, for each of a text's, before it reads it; it does not survive not getting
+them. Nearly all stay untouched."""
+
 _MOST_OPEN = 200
 """Brackets that a text may have without being looked at closer: fewer levels than any recursion here fails at."""
 
 
+def values_held(data: bytes) -> int:
+    """About as many bytes as the values of a JSON text take. Raises UpstreamError where that is more than MOST_HELD."""
+    held = sum([data.count(mark) * each for mark, each in _HELD_BY])
+    if held > MOST_HELD:
+        raise malformed("has more members than are read")
+    return held
+
+
 def loaded(data: bytes) -> JsonValue:
-    """A JSON text that can be written again. Raises `orjson.JSONDecodeError`.
+    """A JSON text that can be written again. Raises `orjson.JSONDecodeError`, UpstreamError for one that would take far
+    more memory than its own size (32 MB of empty objects take 800), and MemoryError.
 
     orjson reads 1,024 levels and writes 254; what lies between would end in a RecursionError somewhere.
     """
+    if len(data) > _SMALL:
+        # Raises MemoryError where there is no room; the pages stay untouched.
+        bytes(_PARSER * len(data) + values_held(data))
     value: JsonValue = orjson.loads(data)
     if len(data) > 2 * _MOST_OPEN and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
         try:
@@ -76,7 +98,10 @@ def parsed(data: bytes) -> JsonValue:
     try:
         return loaded(data)
     except orjson.JSONDecodeError:
-        return loaded(data.decode("utf-8", "replace").encode())
+        text = data.decode("utf-8", "replace")
+        if "\ufffd" not in text:
+            raise
+    return loaded(text.encode())
 
 
 def is_json(data: bytes) -> bool:
@@ -101,20 +126,21 @@ def json_object(data: bytes) -> JsonObject:
     return value
 
 
-def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[FinishReason | None, str | None]:
+def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[str | None, str | None]:
     """The unified reason and the vendor's word where it says more. Raises UpstreamError for a reason that means
     failure.
 
-    An unknown word is a clean end: vendors add values several times a year. An empty one is an end only of tool calls.
+    A word nobody knows yet stays what it is. An empty one is an end only of tool calls.
     """
     if raw is None or (raw == "" and not tool_calls):
         return None, None
     if not isinstance(raw, str):
         raise malformed("has a finish reason that is not a word")
-    if raw in _BROKEN:
-        message = "The upstream broke the answer off with an error of its own."
-        raise UpstreamError(Failure(_BROKEN[raw], message))
-    reason = _FINISH.get(raw, "stop")
+    if raw == _NO_RESOURCE:
+        raise broken_off(raw, FailureKind.OVERLOADED)
+    reason = _FINISH.get(raw or "stop")
+    if reason is None:
+        return own_word(raw), raw
     if reason == "stop" and tool_calls:
         return "tool_calls", None
     return reason, None if raw == reason else raw

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from providers.completion import Chunk, Completion, FinishReason, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Completion, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai_answer import (
     arguments_text,
@@ -282,7 +282,7 @@ def _event(frame: bytes) -> JsonObject:
     return body
 
 
-def _held(state: _ChoiceState, text: str, reason: FinishReason | None) -> str:
+def _held(state: _ChoiceState, text: str, reason: str | None) -> str:
     """A choice inside an object: nothing until its end, then the bare choice; what was cut or refused is as it is."""
     state.held.append(text)
     if reason is None:

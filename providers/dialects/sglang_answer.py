@@ -29,6 +29,7 @@ from providers.dialects.native_stream import NOTHING, cut, event_object
 from providers.dialects.openai_errors import failure_in_body, is_error
 from providers.dialects.openai_read import index_of, logprob, malformed, parsed
 from providers.failure import UpstreamError
+from providers.finish import own_word
 from providers.logprob_pieces import joined
 from providers.logprobs import Offsets, to_legacy
 from providers.unified import JsonObject, JsonValue
@@ -120,17 +121,19 @@ def _meta(result: JsonObject) -> JsonObject:
 def _end(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
     """How a choice ended, None while it has not. Raises UpstreamError for one that was broken off.
 
-    A word nobody knows yet ends a text all the same.
+    A word nobody knows yet stays what it is.
     """
     reason = meta.get("finish_reason")
     if not isinstance(reason, dict):
         return None
-    kind, matched = str(reason.get("type")), reason.get("matched")
+    kind, matched = reason.get("type"), reason.get("matched")
+    if not isinstance(kind, str):
+        raise malformed("does not say why it ended")
     if kind == "abort":
         error: JsonObject = {"message": reason.get("message"), "status_code": reason.get("status_code")}
         raise UpstreamError(failure_in_body(sent.target.profile, {"error": error}))
     return Chunk(
-        finish_reason=_FINISH.get(kind, "stop"),
+        finish_reason=_FINISH.get(kind) or own_word(kind),
         native_finish_reason=None if kind in _FINISH else kind,
         matched_stop=matched if isinstance(matched, str | int) and not isinstance(matched, bool) else None,
     )

@@ -28,6 +28,7 @@ from providers.dialects.openai_errors import failure_in_body
 from providers.dialects.openai_read import json_object, logprob, malformed
 from providers.dialects.tgi_fields import KEEP
 from providers.failure import UpstreamError
+from providers.finish import own_word
 from providers.gather import Gatherer
 from providers.logprob_pieces import joined
 from providers.logprobs import Offsets, to_legacy
@@ -193,12 +194,12 @@ def _scored(token: JsonObject, tops: JsonValue) -> TokenLogprob:
     return TokenLogprob(_piece(token), logprob(token.get("logprob")), None, listed)
 
 
-def _finish(details: JsonValue) -> tuple[FinishReason, str | None]:
+def _finish(details: JsonValue) -> tuple[str, str | None]:
     """The common reason, and the engine's word where it is none of those known."""
     reason = details.get("finish_reason") if isinstance(details, dict) else None
     if not isinstance(reason, str):
         return "stop", None
-    return _FINISH.get(reason, "stop"), None if reason in _FINISH else reason
+    return _FINISH.get(reason) or own_word(reason), None if reason in _FINISH else reason
 
 
 def _usage(details: JsonValue) -> Usage | None:

@@ -24,7 +24,8 @@ from providers.dialects.native_stream import NOTHING, event_object
 from providers.dialects.openai_errors import failure_in_body
 from providers.dialects.openai_read import is_json, json_object, loaded, logprob, malformed
 from providers.dialects.openai_stream import OpenAIStream
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.failure import Failure, UpstreamError
+from providers.finish import own_word
 from providers.profiles import Profile
 from providers.sse import EventTooLarge, SSEParser
 from providers.unified import JsonObject, JsonValue
@@ -36,10 +37,10 @@ _FINISH: Mapping[str, FinishReason] = {
     "max_tokens": "length",
     "token_limit": "length",
     "time_limit": "length",
+    "moderation": "content_filter",
 }
-_SHOWN = frozenset({"time_limit"})
+_SHOWN = frozenset({"time_limit", "moderation"})
 """Words that say more than the common reason."""
-_BROKEN = frozenset({"error", "cancelled"})
 
 
 def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -133,17 +134,14 @@ def _counts(result: JsonObject) -> tuple[int | None, int | None]:
     return prompt if isinstance(prompt, int) else None, generated if isinstance(generated, int) else None
 
 
-def _finish(result: JsonObject) -> tuple[FinishReason | None, str | None]:
+def _finish(result: JsonObject) -> tuple[str | None, str | None]:
     """The common reason and the vendor's word where it says more; nothing while the text goes on. Raises UpstreamError
     for words that mean failure."""
     told = result.get("stop_reason")
     word = told.lower() if isinstance(told, str) else _GOING_ON
     if word == _GOING_ON:
         return None, None
-    if word in _BROKEN:
-        message = "The upstream broke the answer off with an error of its own."
-        raise UpstreamError(Failure(FailureKind.SERVER, message))
-    return _FINISH.get(word, "stop"), None if word in _FINISH and word not in _SHOWN else word
+    return _FINISH.get(word) or own_word(word), None if word in _FINISH and word not in _SHOWN else word
 
 
 def _wants_logprobs(sent: UpstreamRequest) -> bool:

@@ -228,11 +228,12 @@ async def idle_connection_closed_where_nothing_is_repeated(rig: Rig) -> None:
 
 
 async def strictly_once(rig: Rig) -> None:
-    """What may have been read is not sent again, on however fresh a connection."""
+    """What may have been read is not sent again, on however fresh a connection; that says nothing of its health."""
     assert (await rig.ask()).status == 200
     rig.one.answer((Fin(),))
-    await alone(rig, UNANSWERED)
+    await alone(rig, End(502, "upstream_error", "stale"))
     assert [request.connection for request in rig.one.requests] == [0, 0]
+    assert strikes(rig) == 0
 
 
 @fault(9)

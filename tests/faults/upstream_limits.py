@@ -208,7 +208,8 @@ SPELLINGS: Final[tuple[tuple[Mapping[str, str], float], ...]] = (
     ({"retry-after": "Sat, 21 Nov 2026 12:00:04 GMT", "date": _NOON}, 4.0),
     ({"retry-after": "Sat, 21 Nov 2036 12:00:00 GMT", "date": _NOON}, _MOST),
     ({"retry-after": "Sat, 21 Nov 2016 12:00:00 GMT", "date": _NOON}, SCALED.health.asked_least),
-    ({"retry-after": "Sat, 21 Nov 2026 12:00:04 GMT"}, _USUAL),
+    ({"retry-after": "Sat, 21 Nov 2099 12:00:00 GMT"}, _MOST),
+    ({"retry-after": "Sat, 21 Nov 2015 12:00:00 GMT"}, SCALED.health.asked_least),
 )
 """Headers, and the seconds for which the deployment is left alone."""
 

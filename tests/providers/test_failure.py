@@ -38,7 +38,7 @@ def test_what_a_deployment_may_be_asked_again_may_be_over_by_then() -> None:
 @pytest.mark.parametrize("kind", FailureKind)
 def test_a_call_that_failed_may_have_been_executed_only_where_it_was_sent_and_not_refused(kind: FailureKind) -> None:
     unread = {FailureKind.MALFORMED, FailureKind.NONCONFORMING}
-    cut_short = {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, *unread}
+    cut_short = {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.STALE, *unread}
     assert Failure(kind, "why").maybe_executed == (kind in cut_short)
     assert not Failure(kind, "why", unsent=True).maybe_executed
 

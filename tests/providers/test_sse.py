@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.sse import DataLines, EventTooLarge, SSEParser
+from tests.faults.memory import growth
 
 Events = list[tuple[str, bytes]]
 
@@ -136,3 +137,13 @@ def test_a_line_is_an_event_as_soon_as_it_ends() -> None:
 def test_a_line_past_the_cap_is_an_error() -> None:
     with pytest.raises(EventTooLarge):
         list(DataLines(100).feed(b"data: " + b"a" * 101))
+
+
+def test_an_event_of_a_million_empty_lines_takes_no_more_than_its_bytes() -> None:
+    parser, piece = SSEParser(), b"data:\n" * 10_000
+    with growth() as grown:
+        for _ in range(100):
+            assert list(parser.feed(piece)) == []
+        ((_, data),) = parser.feed(b"\n")
+    assert data == b"\n" * 999_999
+    assert grown.bytes < 16 * 2**20

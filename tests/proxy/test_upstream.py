@@ -3,7 +3,9 @@
 import asyncio
 import gzip
 import socket
+import time
 from dataclasses import replace
+from email.utils import formatdate
 from typing import Literal
 
 import aiohttp
@@ -12,7 +14,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from providers.dialect import Retries
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import VERDICTS, FailureKind, UpstreamError, retry_after
 from proxy import upstream
 from proxy.upstream import MAX_ERROR_BODY, HttpTransport, read_error
 from proxy.version import USER_AGENT
@@ -271,9 +273,34 @@ async def test_a_call_that_may_not_run_twice_is_not_sent_once_more(
     once = replace(TARGET, retries=Retries(safety=safety))
     vendor.answer(OK, (Fin(),), OK)
     await whole(await transport.open(call(vendor.base_url, once), "req-1"))
-    with pytest.raises(UpstreamError):
+    with pytest.raises(UpstreamError) as caught:
         await transport.open(call(vendor.base_url, once), "req-2")
     assert len(vendor.requests) == 2
+    assert (caught.value.failure.kind, caught.value.failure.maybe_executed) == (FailureKind.STALE, True)
+    assert not VERDICTS[caught.value.failure.kind].counts_against
+
+
+@pytest.mark.parametrize("safety", ["strict", "off"])
+async def test_a_call_that_may_not_run_twice_takes_no_connection_that_was_idle_for_long(
+    vendor: FakeVendor, monkeypatch: pytest.MonkeyPatch, safety: Literal["strict", "off"]
+) -> None:
+    monkeypatch.setattr(upstream, "ONCE_IDLE", 0.05)
+    transport = HttpTransport()
+    vendor.default = OK
+    for target in (replace(TARGET, retries=Retries(safety=safety)), TARGET):
+        for _ in range(2):
+            await whole(await transport.open(call(vendor.base_url, target), "req-1"))
+            await asyncio.sleep(0.1)
+    await transport.aclose()
+    assert [request.connection for request in vendor.requests] == [0, 1, 2, 2]
+
+
+async def test_a_date_to_wait_for_counts_from_the_answer_s_arrival_where_it_has_no_date(
+    vendor: FakeVendor, transport: HttpTransport
+) -> None:
+    vendor.answer(json_answer(429, {}, [("Retry-After", formatdate(time.time() + 600, usegmt=True))]))
+    response = await opened(transport, vendor)
+    assert 300 < (retry_after(response.headers) or 0) <= 600
 
 
 async def test_a_call_on_a_fresh_connection_is_sent_once(vendor: FakeVendor, transport: HttpTransport) -> None:

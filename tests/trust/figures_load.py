@@ -9,6 +9,7 @@ from tests.trust import (
     load_capacity,
     load_dead,
     load_drain,
+    load_failed,
     load_failover,
     load_hostile,
     load_memory,
@@ -120,6 +121,15 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         load_memory.r13,
         Sabotage("proxy/deadlines.py", "CLIENT_STALL = 60.0", "CLIENT_STALL = 6000.0"),
         1.8,
+    ),
+    Figure(
+        "R41",
+        "Memory after 200 failed answers as large as are read",
+        "at most 40 MB more at rest, at most 512 MB at any moment",
+        "N",
+        load_failed.r41,
+        Sabotage("proxy/relay.py", "                del broken  #", "                pass  #"),
+        3.5,
     ),
     Figure(
         "R15",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.trust import load_dead, load_drain, load_memory, load_reload, load_shared, load_workers
+from tests.trust import load_dead, load_drain, load_failed, load_memory, load_reload, load_shared, load_workers
 from tests.trust.load_drain import Crowd
 
 
@@ -71,3 +71,9 @@ def test_idle_streams_are_weighed(tmp_path: Path) -> None:
 def test_clients_that_never_read_stop_the_upstream(tmp_path: Path) -> None:
     seen = uvloop.run(load_memory.unread_streams(tmp_path, 2, 0.1, 1))
     assert (seen.more, seen.last, seen.well) == (0, None, True)
+
+
+def test_answers_that_fail_leave_nothing_in_memory(tmp_path: Path) -> None:
+    names = ("a stream of one event", "a stream of no JSON", "a stream that is whole", "a stream that breaks")
+    result = load_failed.memory_after_failures(tmp_path, {name: load_failed.KINDS[name] for name in names}, 2)
+    assert result.good, result.value

@@ -37,7 +37,7 @@ def test_every_fixture_is_a_message_to_the_vendors_types(path: object) -> None:
             "refusal",
             Choice(0, "The request was declined.", "content_filter", "refusal", refusal="The request was declined."),
         ),
-        ("unknown", Choice(0, "Still here.", "stop", "sunset")),
+        ("unknown", Choice(0, "Still here.", "sunset", "sunset")),
         (
             "tools",
             Choice(
@@ -149,12 +149,12 @@ def test_an_error_in_disguise_is_that_error() -> None:
     [
         ("end_turn", ("stop", None)),
         ("stop_sequence", ("stop", None)),
-        ("pause_turn", ("stop", "pause_turn")),
+        ("pause_turn", ("pause_turn", "pause_turn")),
         ("max_tokens", ("length", None)),
         ("compaction", ("length", "compaction")),
         ("tool_use", ("tool_calls", None)),
         ("refusal", ("content_filter", "refusal")),
-        ("never_seen", ("stop", "never_seen")),
+        ("never_seen", ("never_seen", "never_seen")),
     ],
 )
 def test_stop_reasons_become_the_common_ones(reason: str, expected: tuple[str, str | None]) -> None:

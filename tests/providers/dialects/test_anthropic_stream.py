@@ -183,7 +183,7 @@ def test_usage_is_the_last_of_the_cumulative_counts() -> None:
 def test_noise_and_unknown_events_change_nothing() -> None:
     events = decode_stream(stream("noise"), 4096, SENT)
     assert text_of(events) == "Still here."
-    assert (chunks(events)[-1].finish_reason, chunks(events)[-1].native_finish_reason) == ("stop", "sunset")
+    assert (chunks(events)[-1].finish_reason, chunks(events)[-1].native_finish_reason) == ("sunset", "sunset")
 
 
 def test_the_matched_stop_string_is_told_and_put_back_when_asked_for() -> None:

@@ -62,7 +62,7 @@ def test_calls_get_back_the_names_the_client_gave() -> None:
         ("window", "length", "model_context_window_exceeded"),
         ("guardrail", "content_filter", "guardrail_intervened"),
         ("filtered", "content_filter", "content_filtered"),
-        ("unknown", "stop", "sunset"),
+        ("unknown", "sunset", "sunset"),
     ],
 )
 def test_every_word_for_the_end_has_its_meaning(name: str, finish: str, native: str | None) -> None:
@@ -78,7 +78,7 @@ def test_an_answer_that_the_service_could_not_read_is_an_error() -> None:
 
 
 def test_blocks_that_are_not_the_client_s_or_not_known_are_passed_over() -> None:
-    assert choice("unknown") == Choice(0, "Still here.", "stop", "sunset")
+    assert choice("unknown") == Choice(0, "Still here.", "sunset", "sunset")
 
 
 def test_an_empty_answer_is_an_answer() -> None:

@@ -116,7 +116,7 @@ def test_a_stream_says_what_the_whole_answer_says(name: str) -> None:
         ("FINISH", "stop", None),
         ("LENGTH", "length", None),
         ("CONTENT_FILTERED", "content_filter", "CONTENT_FILTERED"),
-        ("SUNSET", "stop", "SUNSET"),
+        ("SUNSET", "SUNSET", "SUNSET"),
     ],
 )
 def test_every_word_for_the_end_has_its_meaning(reason: str, finish: str, native: str | None) -> None:

@@ -115,7 +115,7 @@ def test_events_and_blocks_nobody_knows_change_nothing() -> None:
     assert read("noise") == [
         Chunk(text="Still "),
         Chunk(text="here."),
-        Chunk(finish_reason="stop", native_finish_reason="sunset"),
+        Chunk(finish_reason="sunset", native_finish_reason="sunset"),
         Usage(7, 4),
     ]
 

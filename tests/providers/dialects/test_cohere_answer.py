@@ -31,7 +31,7 @@ ANSWERS = {
     "length": Choice(0, "It never", "length"),
     "stop": Choice(0, "one, two", "stop"),
     "toxic": Choice(0, "First, ", "content_filter", "ERROR_TOXIC"),
-    "unknown": Choice(0, "Still here.", "stop", "SUNSET"),
+    "unknown": Choice(0, "Still here.", "SUNSET", "SUNSET"),
     "empty": Choice(0, "", "stop"),
     "choice": Choice(0, '{"choice": "yes"}', "stop"),
     "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),

@@ -85,7 +85,7 @@ def test_noise_and_unknown_events_change_nothing() -> None:
     assert events == [
         Chunk(text="Still "),
         Chunk(text="here."),
-        Chunk(finish_reason="stop", native_finish_reason="SUNSET"),
+        Chunk(finish_reason="SUNSET", native_finish_reason="SUNSET"),
     ]
     assert usage_in(events) is None
 

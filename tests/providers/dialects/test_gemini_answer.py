@@ -122,7 +122,7 @@ def test_several_candidates_are_several_choices() -> None:
 
 
 def test_unknown_parts_and_reasons_change_nothing() -> None:
-    assert only("unknown") == Choice(0, "Still here.", "stop", "SUNSET")
+    assert only("unknown") == Choice(0, "Still here.", "SUNSET", "SUNSET")
 
 
 def test_an_answer_that_the_model_broke_is_a_failure() -> None:
@@ -165,8 +165,8 @@ def test_an_error_in_disguise_is_the_error() -> None:
         ("CONTINUATION", False, ("length", "CONTINUATION")),
         ("RECITATION", False, ("content_filter", "RECITATION")),
         ("MODEL_ARMOR", False, ("content_filter", "MODEL_ARMOR")),
-        ("SUNSET", False, ("stop", "SUNSET")),
-        ("SUNSET", True, ("tool_calls", "SUNSET")),
+        ("SUNSET", False, ("SUNSET", "SUNSET")),
+        ("SUNSET", True, ("SUNSET", "SUNSET")),
     ],
 )
 def test_reasons_are_the_common_ones(reason: str, called: bool, expected: tuple[str, str | None]) -> None:

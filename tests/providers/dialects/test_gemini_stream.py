@@ -155,7 +155,7 @@ def test_log_probabilities_come_with_their_text() -> None:
 def test_noise_and_unknown_parts_change_nothing() -> None:
     events = decode_stream(stream("noise"), 4096, SENT)
     assert text_of(events) == "Still here."
-    assert (chunks(events)[-1].finish_reason, chunks(events)[-1].native_finish_reason) == ("stop", "SUNSET")
+    assert (chunks(events)[-1].finish_reason, chunks(events)[-1].native_finish_reason) == ("SUNSET", "SUNSET")
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -48,8 +48,8 @@ ANSWERS = {
     "text": Choice(0, " is blue: 3 °C 👋.", "stop"),
     "limit": Choice(0, " is", "length"),
     "word": Choice(0, "one, two", "stop", matched_stop=", three"),
-    "empty": Choice(0, "", "stop", "none"),
-    "unknown": Choice(0, "Still here.", "stop", "sunset"),
+    "empty": Choice(0, "", "length", "none"),
+    "unknown": Choice(0, "Still here.", "sunset", "sunset"),
     "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),
 }
 ALIKE = ("text", "limit", "word", "empty", "logprobs")
@@ -154,7 +154,7 @@ def test_one_prompt_of_token_ids_is_one() -> None:
 
 def test_noise_changes_nothing() -> None:
     events = streamed(SENT, stream("noise"))
-    end = Chunk(finish_reason="stop", native_finish_reason="sunset")
+    end = Chunk(finish_reason="sunset", native_finish_reason="sunset")
     assert events == [Chunk(text="Still "), Chunk(text="here."), end]
     assert usage_in(events) is None
 

@@ -52,7 +52,7 @@ ANSWERS = {
     "empty": Choice(0, "", "stop", "load"),
     "choice": Choice(0, '{"choice": "yes"}', "stop"),
     "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),
-    "unknown": Choice(0, "Still here.", "stop", "sunset"),
+    "unknown": Choice(0, "Still here.", "sunset", "sunset"),
 }
 WHOLE = ("chat", "generate", "tools", "thinking", "length", "empty", "choice", "logprobs", "noise")
 BROKEN = ("error_after_text", "error_first", "error_context")
@@ -171,7 +171,7 @@ def test_noise_changes_nothing() -> None:
     assert events == [
         Chunk(text="Still "),
         Chunk(text="here."),
-        Chunk(finish_reason="stop", native_finish_reason="sunset"),
+        Chunk(finish_reason="sunset", native_finish_reason="sunset"),
     ]
     assert usage_in(events) is None
 

@@ -50,6 +50,11 @@ def test_a_stop_with_tool_calls_is_one_for_them() -> None:
     assert len({call.id for call in choice.tool_calls}) == 2
 
 
+def test_a_filtered_choice_needs_no_message() -> None:
+    (choice,) = decoded(sent(), {"choices": [{"index": 0, "finish_reason": "content_filter"}]}).choices
+    assert (choice.text, choice.finish_reason) == ("", "content_filter")
+
+
 def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
     refused = only("openai_refusal")
     assert (refused.text, refused.refusal, refused.finish_reason) == ("I cannot.", "I cannot.", "stop")
@@ -105,6 +110,9 @@ def test_a_choice_inside_an_object_comes_out() -> None:
         (b"{}", FailureKind.MALFORMED),
         (b'{"choices": []}', FailureKind.MALFORMED),
         (b'{"choices": [1]}', FailureKind.MALFORMED),
+        (b'{"choices": [{"index": 0, "finish_reason": "stop"}]}', FailureKind.MALFORMED),
+        (b'{"choices": [{"index": 0, "message": null, "finish_reason": "stop"}]}', FailureKind.MALFORMED),
+        (b'{"choices": [{"message": {"content": "a"}, "finish_reason": "cancelled"}]}', FailureKind.SERVER),
         (b'{"choices": [{"text": "a", "finish_reason": null}]}', FailureKind.MALFORMED),
         (b'{"choices": [{"text": "a", "finish_reason": {}}]}', FailureKind.MALFORMED),
         (b'{"choices": [{"text": "a", "finish_reason": "error"}]}', FailureKind.SERVER),

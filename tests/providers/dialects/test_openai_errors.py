@@ -74,6 +74,8 @@ def error(code: JsonValue, message: str = "no", **more: JsonValue) -> JsonObject
         ("openai", 408, error(None), K.TIMEOUT),
         ("openai", 409, error(None), K.SERVER),
         ("openai", 413, error(None), K.INVALID_REQUEST),
+        ("openai_compatible", 424, error(None), K.SERVER),
+        ("openai_compatible", 425, error(None), K.OVERLOADED),
         ("openai", 418, error(None), K.INVALID_REQUEST),
         ("openai", 302, b"", K.MALFORMED),
         ("openai", 429, error("rate_limit_exceeded"), K.RATE_LIMITED),

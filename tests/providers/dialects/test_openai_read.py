@@ -15,6 +15,7 @@ from providers.dialects.openai_read import (
     index_of,
     is_json,
     json_object,
+    loaded,
     logprobs_of,
     matched_stop,
     message_of,
@@ -23,8 +24,9 @@ from providers.dialects.openai_read import (
     text_of,
     usage_of,
 )
-from providers.failure import UpstreamError
+from providers.failure import FailureKind, UpstreamError
 from providers.unified import JsonObject, JsonValue
+from tests.faults.memory import growth
 from tests.providers.dialects.openai_kit import decoded, sent
 
 NAMES = (
@@ -110,7 +112,7 @@ def test_usage_is_found_in_every_place_and_never_made_up(body: JsonObject, usage
         ("model_length", False, ("length", "model_length")),
         ("sensitive", False, ("content_filter", "sensitive")),
         ("function_call", False, ("tool_calls", "function_call")),
-        ("never seen", False, ("stop", "never seen")),
+        ("never seen", False, ("never seen", "never seen")),
     ],
 )
 def test_finish_reasons_are_ours_with_the_vendors_word_where_it_says_more(
@@ -180,3 +182,18 @@ def test_what_is_no_utf8_is_replaced_and_nothing_else(text: bytes, value: JsonVa
 @pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800"'])
 def test_replacing_makes_no_json_of_what_is_none(text: bytes) -> None:
     assert not is_json(text)
+
+
+@pytest.mark.parametrize("piece", [b"{},", b"[],", b'{"a":1},', b'"ab",'])
+def test_a_text_whose_values_would_take_many_times_its_size_is_not_read(piece: bytes) -> None:
+    text = b'{"choices":[' + piece * (31 * 2**20 // len(piece)) + b"0]}"
+    with growth() as grown, pytest.raises(UpstreamError) as caught:
+        loaded(text)
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert grown.bytes < 8 * 2**20
+
+
+def test_the_log_probabilities_of_a_long_answer_are_read() -> None:
+    other = b'{"token":" the","logprob":-0.0123,"bytes":[32,116,104,101]}'
+    token = b'{"token":" the","logprob":-0.0123,"top_logprobs":[' + b",".join([other] * 20) + b"]}"
+    assert loaded(b'{"content":[' + b",".join([token] * 12_000) + b"]}")

@@ -257,6 +257,8 @@ def test_openrouters_error_inside_a_chunk_is_raised() -> None:
         ("error", FailureKind.SERVER),
         ("abort", FailureKind.SERVER),
         ("network_error", FailureKind.SERVER),
+        ("cancelled", FailureKind.SERVER),
+        ("timeout", FailureKind.TIMEOUT),
         ("insufficient_system_resource", FailureKind.OVERLOADED),
     ],
 )
@@ -267,10 +269,10 @@ def test_a_finish_reason_that_means_failure_is_one(word: str, kind: FailureKind)
     assert failure.kind is kind
 
 
-def test_an_unknown_finish_reason_is_a_stop_with_the_vendors_word() -> None:
+def test_an_unknown_finish_reason_is_the_vendors_own_word() -> None:
     events, failure = played(sent(), delta("a", "tired"), DONE)
     assert failure is None
-    assert events == [Chunk(text="a", finish_reason="stop", native_finish_reason="tired")]
+    assert events == [Chunk(text="a", finish_reason="tired", native_finish_reason="tired")]
 
 
 def test_a_frame_of_null_is_passed_over() -> None:

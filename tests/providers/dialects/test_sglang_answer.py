@@ -54,7 +54,7 @@ ANSWERS = {
     "length": Choice(0, " It is", "length"),
     "stop": Choice(0, "one, two", "stop", matched_stop=", three"),
     "empty": Choice(0, "", "length"),
-    "unknown": Choice(0, "Still here.", "stop", "sunset"),
+    "unknown": Choice(0, "Still here.", "sunset", "sunset"),
     "reasoning": Choice(0, "Oslo.", "stop", matched_stop=2),
     "logprobs": Choice(0, "Oslo 👋", "stop", matched_stop=2),
 }
@@ -202,7 +202,7 @@ def test_a_stream_of_several_counts_when_all_have_ended() -> None:
 
 def test_noise_changes_nothing() -> None:
     events = streamed(SENT, stream("noise"))
-    assert events == [Chunk(text="Still "), Chunk(text="here.", finish_reason="stop", native_finish_reason="sunset")]
+    assert events == [Chunk(text="Still "), Chunk(text="here.", finish_reason="sunset", native_finish_reason="sunset")]
     assert usage_in(events) is None
 
 

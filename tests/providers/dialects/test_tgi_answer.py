@@ -48,7 +48,7 @@ ANSWERS = {
     "stop": Choice(0, "one, two, three", "stop"),
     "logprobs": Choice(0, "Oslo 👋", "stop"),
     "empty": Choice(0, "", "stop"),
-    "noise": Choice(0, "Still here.", "stop", "sunset"),
+    "noise": Choice(0, "Still here.", "sunset", "sunset"),
 }
 BROKEN = ("error_first", "error_validation", "error_overloaded", "error_after_text")
 ECHOED = ("The", " sky")

@@ -46,14 +46,14 @@ ANSWERS = {
     "length": (Choice(0, " is it", "length"), Usage(3, 16)),
     "time": (Choice(0, " is", "length", "time_limit"), Usage(3, 2)),
     "stop": (Choice(0, "one, two", "stop"), Usage(2, 4)),
-    "new_word": (Choice(0, "Good night", "stop", "sunset"), Usage(3, 2)),
+    "new_word": (Choice(0, "Good night", "sunset", "sunset"), Usage(3, 2)),
     "empty": (Choice(0, "", "stop"), Usage(3, 0)),
     "uncounted": (Choice(0, "Oslo.", "stop"), None),
 }
 STREAMS = {
     **COMMON,
     "length": (Choice(0, " la la", "length"), Usage(3, 16)),
-    "noise": (Choice(0, "Oslo.", "stop", "sunset"), None),
+    "noise": (Choice(0, "Oslo.", "sunset", "sunset"), None),
 }
 CALL = ToolCall("chatcmpl-tool-1", "look", '{"at": "Oslo"}')
 CHATS = {
