@@ -8,17 +8,14 @@ peer's idle close races with a POST (`keepalive_timeout` below any vendor's), pa
 """
 
 import asyncio
-import select
 import socket
 import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
 from email.utils import formatdate
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Protocol
-from weakref import WeakKeyDictionary
+from functools import lru_cache
+from typing import Protocol
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -31,11 +28,7 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.connect_failures import WithheldAddress, connect_failure
 from proxy.descriptors import lacking
 from proxy.outbound import SESSION_HEADERS, call_headers
-
-if TYPE_CHECKING:
-    from aiohttp.base_protocol import BaseProtocol
-    from aiohttp.connector import Connection
-    from aiohttp.tracing import Trace
+from proxy.reuse import ClosedUnsent, NotingConnector, reused
 
 POOL_IDLE = 15.0
 """Seconds an idle connection is kept; below every vendor's own limit, so that the vendor never closes first."""
@@ -218,64 +211,6 @@ class HttpResponse:
         self._inner.close()
 
 
-_reused: ContextVar[bool] = ContextVar("reused")
-"""Whether the connection that the running call was given had carried an answer before."""
-
-
-class NotingConnector(aiohttp.TCPConnector):
-    """Notes whether a connection has been handed out before, which aiohttp's own does not tell, and hands out none on
-    which something came since: aiohttp (3.14.5) takes it for the answer to the next call, perhaps another client's."""
-
-    @cached_property
-    def _seen(self) -> "WeakKeyDictionary[BaseProtocol, select.poll]":
-        """The connections that were handed out, and what shows whether something came on one since."""
-        return WeakKeyDictionary()
-
-    async def connect(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: "list[Trace]",
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
-    ) -> "Connection":
-        """See BaseConnector."""
-        connection = await super().connect(req, traces, timeout)
-        while (protocol := connection.protocol) is not None and (arrivals := self._seen.get(protocol)) is not None:
-            # Neither what aiohttp has read nor what it will: bytes or the end.
-            if not protocol.should_close and not _shows(connection, arrivals):
-                _reused.set(True)
-                return connection
-            connection.close()
-            connection = await super().connect(req, traces, timeout)
-        _reused.set(False)
-        transport = connection.transport
-        if protocol is None or transport is None or transport.is_closing() or _signs(transport, _END).poll(0):
-            connection.close()
-            raise ClosedUnsent
-        self._seen[protocol] = _signs(transport, select.POLLIN)
-        return connection
-
-
-class ClosedUnsent(aiohttp.ClientConnectionError):
-    """A fresh connection was closed before anything was written to it; aiohttp tells that like any other end."""
-
-
-_END = getattr(select, "POLLRDHUP", 0)
-"""The other side has closed; a reset shows whatever is looked for. Systems that cannot tell show that alone."""
-
-
-def _signs(transport: asyncio.Transport, sign: int) -> "select.poll":
-    """What shows these signs on an open connection's socket, of which the loop may not know yet."""
-    signs = select.poll()
-    signs.register(transport.get_extra_info("socket").fileno(), sign)
-    return signs
-
-
-def _shows(connection: "Connection", signs: "select.poll") -> bool:
-    """Whether a connection shows one of the signs, or is gone."""
-    transport = connection.transport
-    return transport is None or transport.is_closing() or bool(signs.poll(0))
-
-
 class HttpTransport:
     """HTTP over aiohttp's client: sessions for public hosts and for hosts that may be private.
 
@@ -318,7 +253,7 @@ class HttpTransport:
         try:
             return await self._send(self._pooled[private, twice], request, request_id)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            unread = _reused.get(False) and time.monotonic() - begun < REPLAY_WITHIN
+            unread = reused.get(False) and time.monotonic() - begun < REPLAY_WITHIN
             if isinstance(error, aiohttp.ClientConnectorError) or not unread:
                 raise
         if not twice:

@@ -41,10 +41,10 @@ PURE_PROXY_FOLDER = "proxy/surfaces/"
 # Names with one home.
 HOMES: Mapping[str, str] = {
     "aiohttp.ClientSession": "proxy/upstream.py",
-    "aiohttp.TCPConnector": "proxy/upstream.py",
+    "aiohttp.TCPConnector": "proxy/reuse.py",
     "aiohttp.UnixConnector": "proxy/upstream.py",
     "aiohttp.client": "proxy/upstream.py",
-    "aiohttp.connector": "proxy/upstream.py",
+    "aiohttp.connector": "proxy/reuse.py",
     "aiohttp.request": "proxy/upstream.py",
     "asyncio.create_task": "proxy/background.py",
     "asyncio.ensure_future": "proxy/background.py",
