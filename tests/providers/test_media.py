@@ -1,5 +1,6 @@
 """Addresses of media, as a deployment may be sent them."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -141,5 +142,5 @@ def test_whatever_passes_to_an_engine_has_a_scheme_or_is_inline(rest: str) -> No
     for url in (rest, f"https://{rest}"):
         if refusal(talk(image(url)), ENGINE) is None:
             assert url.lower().lstrip().startswith("https://")
-            assert "@" not in url.split("/")[2]
-            assert "\\" not in url.split("/")[2]
+            authority = re.split("[/?#]", url.partition("//")[2])[0]
+            assert not {"@", "\\"} & set(authority)
