@@ -6,8 +6,10 @@ VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 ARGS ?=
-# Each file's tests stay in one process: they share what is dear to make, such as a running gateway.
-PARALLEL ?= -n auto --dist loadfile
+# Three processes for two cores: many tests wait. Each file's tests stay in one process: they share what is dear to make,
+# such as a running gateway.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() * 3 // 2)')
+PARALLEL ?= -n $(WORKERS) --dist loadfile
 
 # With it, each of the many processes that the tests start would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE

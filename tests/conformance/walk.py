@@ -110,11 +110,16 @@ def _sent(received: Received) -> Sent:
     return Sent(received.target, body, {name.lower(): value for name, value in received.headers})
 
 
+AT_ROOT = ("llamacpp_native", "tgi_native")
+"""Profiles without an address of their own whose servers have their API at the root."""
+
+
 def table(profile: str, window: int | None) -> str:
     """A routing table with the profile's example models, at a fake."""
     settings = "max_output_tokens: 1024" + (f", context_window: {window}" if window else "")
     models = "\n".join(f'  "{profile}/{model}": {{{settings}}}' for model in load_profiles()[profile].examples)
-    path = re.sub(r"[{}]", "", urlsplit(load_profiles()[profile].base_url or "http://host/v1").path)
+    usual = "http://host" if profile in AT_ROOT else "http://host/v1"
+    path = re.sub(r"[{}]", "", urlsplit(load_profiles()[profile].base_url or usual).path)
     vendor = f'{{api_key: sk-a, base_url: "http://127.0.0.1:PORT{path}", allow_private: true}}'
     return f"vendors:\n  {profile}: {vendor}\nmodels:\n{models}\n"
 

@@ -220,6 +220,7 @@ async def test_the_operators_key_is_sent_and_nothing_of_the_clients(world: World
         "accept",
         "accept-encoding",
         "user-agent",
+        "x-dragoman-hops",
         "x-request-id",
     }
     assert str(received.header("user-agent")).startswith("dragoman/")

@@ -18,7 +18,7 @@ from proxy import deadlines, server
 from tests.faults.checks import SURFACES, good, refusal
 from tests.faults.memory import growth
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import AUTH, TABLE, Rig
+from tests.faults.rig import AUTH, PATIENT, TABLE, Rig
 from tests.proxy.raw_client import RawClient, connected, request
 from tests.support.openai_wire import completion, completion_frames
 from tests.support.script import Hang, Loop, Script, Send
@@ -313,7 +313,7 @@ async def body_above_the_limit(rig: Rig) -> None:
     assert rig.one.requests == []
 
 
-@fault(49)
+@fault(49, PATIENT)
 async def body_at_the_limit(rig: Rig) -> None:
     # aiohttp says that a thread would be better for so much.
     warnings.simplefilter("ignore", ResourceWarning)

@@ -16,16 +16,13 @@ from providers.unified import JsonObject
 from proxy.memory import V2, Group, MemoryMeter
 from tests.faults.checks import choices, frames, good, refusal
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import AUTH, TABLE, Rig, ok
+from tests.faults.rig import AUTH, PATIENT, TABLE, Rig, ok
 from tests.proxy.raw_client import Answer, RawClient, connected, exchange, request
 from tests.support.openai_wire import completion_frames
 from tests.support.script import Hang, Script, Send, Until
 from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
 
 SECRET: Final = "sk-canary-of-the-file"
-PATIENT: Final = TABLE.replace("1500ms", "9s").replace("500ms", "9s").replace("4s", "9s").replace("3s", "9s")
-"""For answers that a test holds back: the machine may be slow."""
-
 FRAMES: Final = completion_frames(["one", "two"])
 START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
 

@@ -9,9 +9,8 @@ from typing import Final
 from proxy.bulkhead import Bulkhead
 from tests.faults.checks import good, refusal
 from tests.faults.ends import ONE, accounted, health, unspent
-from tests.faults.lifecycle import PATIENT
 from tests.faults.registry import fault
-from tests.faults.rig import Rig, ok
+from tests.faults.rig import PATIENT, Rig, ok
 from tests.proxy.raw_client import Answer
 from tests.support.script import Until
 from tests.support.wire import json_answer
@@ -33,7 +32,9 @@ class Stopped:
 def stopped(rig: Rig) -> Stopped:
     """From now on deployments are judged by this clock."""
     clock = Stopped(asyncio.get_running_loop().time())
-    rig.app.dispatcher.clock = clock
+    dispatcher = rig.app.dispatcher
+    dispatcher.clock = clock
+    dispatcher._shared = dispatcher._shared._replace(clock=clock)
     return clock
 
 

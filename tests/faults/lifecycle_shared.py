@@ -14,10 +14,10 @@ from providers.unified import JsonObject
 from proxy.app import Listen, Running, running
 from proxy.reload import Source
 from tests.faults.checks import good, refusal
-from tests.faults.lifecycle import PATIENT, listening
+from tests.faults.lifecycle import listening
 from tests.faults.process import process
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import AUTH, COUNTED, OPERATOR_KEY, Rig
+from tests.faults.rig import AUTH, COUNTED, OPERATOR_KEY, PATIENT, Rig
 from tests.proxy.raw_client import Answer, exchange, request
 from tests.support.redis import NOTHING, FakeRedis, answering, fake_redis, frozen, real_redis
 from tests.support.script import Script

@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.faults.lifecycle import PATIENT
-from tests.faults.rig import OPERATOR_KEY, Rig
+from tests.faults.rig import OPERATOR_KEY, PATIENT, Rig
 from tests.support.gateway import ROOT, SERVER, RunningGateway, running_gateway
 
 UVLOOP: Final = "import asyncio, uvloop\nasyncio.run = uvloop.run\n"

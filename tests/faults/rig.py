@@ -57,6 +57,9 @@ teams:
 """
 """`one/m` is alone; `both` falls back from it to `two/m`. Times are a tenth or less of the built-in ones."""
 
+PATIENT: Final = TABLE.replace("1500ms", "9s").replace("500ms", "9s").replace("4s", "9s").replace("3s", "9s")
+"""For answers that a test holds back: the machine may be slow."""
+
 SCALED: Final = Rules(
     HealthRules(
         window=3.0,

@@ -33,7 +33,7 @@ async def breaks(rig: Rig, script: Script, end: End, paths: Iterable[str] = SURF
     for path in paths:
         rig.forget()
         before = len(rig.one.requests)
-        aborted = f"stream_aborts_total model=one/m reason={kind} side=upstream"
+        aborted = f"stream_aborts_total model=both reason={kind} side=upstream"
         aborts = (await rig.series("stream_aborts")).get(aborted, 0)
         answer = await committed(rig, script, path, "both")
         assert broken(answer) == end.code
