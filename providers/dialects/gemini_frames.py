@@ -57,6 +57,7 @@ class EventsOrJSON(SSEParser):
             if len(self._bare) < self._look_at:
                 return
             piece, self._bare, self._at_line = bytes(self._bare), None, True
+        values_held(piece)
         # One character a byte: no character beyond ASCII matters to where a text ends.
         text = piece.decode("latin-1")
         at = 0
@@ -67,7 +68,6 @@ class EventsOrJSON(SSEParser):
                 return
             yield from super().feed(piece[at:start])
             _check_size(len(piece) - start)
-            values_held(piece)
             end = _end_of_text(text, start)
             if end is None:
                 self._hold(piece[start:])

@@ -19,7 +19,7 @@ LOOPS: Final = frozenset({"asyncio", "uvloop"})
 FAILOVER: Final = "tests/faults/test_failover"
 TWELVE_AND_FOUR: Final = {"pass": 12, "safe": 4}
 _FAULT: Final = re.compile(r"\bF(\d\d)-")
-_SCENARIO: Final = re.compile(r"\[S\d\d-(\w+)\]")
+_SCENARIO: Final = re.compile(r"\[S\d\d-(pass|partial|safe|fail)\]")
 
 
 def faults_shown(cases: Sequence[Case]) -> Result:
