@@ -13,8 +13,8 @@ class RetryBudget(Section):
     """What pays for repeats. Each name of the table has one for each team, with the settings of the deployment that a
     request asks first. Every attempt after a failure costs 1, but for those after which the vendor cannot have read the
     request, and for the first that goes to another deployment of which the team knows nothing bad: one whose circuit is
-    closed, that does not hang, and that has not failed the team since it last answered it, or in the last 30 s. Each is
-    inherited by itself."""
+    closed, that does not hang, and that has not failed the team twice since it last answered it, or in the last 30 s.
+    Each is inherited by itself."""
 
     share: Ratio = Field(default=None, description="Gained with each request of the name. Built in: 0.2.")
     per_second: Repeats = Field(default=None, description="Gained with each second. Built in: 1.")
@@ -55,7 +55,7 @@ class CircuitBreaker(Section):
     cooldown: Timeout = Field(
         default=None,
         description="How long it stays open, a fifth more or less, and how long a deployment is left alone that says "
-        "that it limits its rate and not for how long. Built in: 5s.",
+        "that it limits its rate and not for how long, unless it answers others meanwhile (1s). Built in: 5s.",
     )
     longest_cooldown: Timeout = Field(
         default=None,

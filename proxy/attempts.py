@@ -209,9 +209,10 @@ class Attempts(Generic[T]):
 
     def _here_first(self, failure: Failure, free: bool) -> float | None:
         """Choose the same target again before another, as often as it is written, where it may be asked at once or said
-        itself when, and pay for that: nobody waits for it to be well while another is."""
+        itself when, and pay for that: nobody waits for it to be well while another is, which gets the last attempt."""
         shared, target = self._shared, self._next.target
-        if self._same >= target.retries.same_deployment:
+        last = self._candidates.more and self._paid + 1 >= self._most
+        if last or self._same >= target.retries.same_deployment:
             return None
         now, health = shared.clock(), self._health(target)
         if failure.retry_after is None and not health.admits(now, self._job.team.tenant):

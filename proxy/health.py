@@ -15,6 +15,9 @@ from proxy.witnesses import Ruling, Witnesses
 
 NEVER = float("-inf")
 
+UNWELL = 2
+"""Failures after which a team counts on a deployment no longer: the first may be the request's, or chance."""
+
 Say = Callable[[str, FailureKind, float], None]
 """Tells other processes what the vendor said: the deployment's name among them, the kind, seconds to leave it alone."""
 
@@ -83,7 +86,7 @@ class Health:
         self._era = 0
         self._probers: list[str] = []
         self._witnesses = Witnesses(rules.window)
-        self._failing: dict[str, float] = {}
+        self._failing: dict[str, tuple[int, float]] = {}
         self.lone: str | None = None
         self._heard_since = NEVER
         self.in_flight = 0
@@ -135,12 +138,12 @@ class Health:
         return self._rules.panic_every if self._probers else 0.0
 
     def well(self, now: float, team: str = "") -> bool:
-        """Whether a team knows nothing against it: it is closed, does not hang, and has not failed the team since the
-        latest first byte that the team got of it. Of one that nobody has asked, nobody knows anything."""
+        """Whether a team knows nothing against it: it is closed, does not hang, and has not failed the team twice since
+        the latest first byte that the team got of it. Of one that nobody has asked, nobody knows anything."""
         if self._away and (self.lone in (None, team) or now < self._cooled_until):
             return False
-        failed = self._failing.get(team)
-        return (failed is None or now - failed > self._rules.window) and not self.hanging(now)
+        times, latest = self._failing.get(team, (0, NEVER))
+        return (times < UNWELL or now - latest > self._rules.window) and not self.hanging(now)
 
     def cooling(self, now: float) -> bool:
         """Whether nothing but the vendor's own word, a rate limit or a spent quota, forbids to ask it."""
@@ -222,6 +225,10 @@ class Health:
         self._outcomes.clear()
         self._failing.clear()
         self._returned = now
+
+    def _fails(self, team: str, now: float) -> None:
+        times, _ = self._failing.get(team, (0, now))
+        self._failing[team] = (times + 1, now)
 
     def _cool(self, now: float, seconds: float) -> None:
         self._cooled_until = max(self._cooled_until, now + seconds)
@@ -307,9 +314,13 @@ class Try:
             return False
         health, rules, waited = self._health, self._health._rules, self._close()
         if VERDICTS[failure.kind].try_next and self._era == health._era:
-            health._failing[self._team] = now
+            health._fails(self._team, now)
         if failure.kind is FailureKind.RATE_LIMITED:
-            self._told(now, failure.kind, rules.asked(failure.retry_after))
+            # Told so while others are being answered, it has more than it takes, and is not out of everything.
+            seconds = rules.asked(failure.retry_after)
+            if failure.retry_after is None and health.in_flight:
+                seconds = min(seconds, rules.asked_least)
+            self._told(now, failure.kind, seconds)
         elif failure.kind is FailureKind.QUOTA:
             if health._witnesses.badly(self._team, failure, now) is not Ruling.NOBODY:
                 self._told(now, failure.kind, rules.quota)
@@ -325,7 +336,7 @@ class Try:
 
     def outlasted(self, now: float) -> None:
         """The client would not wait. That shows nothing of the deployment, but that the team may fail there again."""
-        self._health._failing[self._team] = now
+        self._health._fails(self._team, now)
 
     def abandoned(self, now: float) -> None:
         """It ended through no doing of the deployment's: the client left, or the gateway stops."""

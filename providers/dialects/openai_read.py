@@ -138,7 +138,7 @@ def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[str | None, str | N
         raise malformed("has a finish reason that is not a word")
     if raw == _NO_RESOURCE:
         raise broken_off(raw, FailureKind.OVERLOADED)
-    reason = _FINISH.get(raw or "stop")
+    reason = _FINISH.get(raw.lower() or "stop")
     if reason is None:
         return own_word(raw), raw
     if reason == "stop" and tool_calls:
@@ -147,16 +147,23 @@ def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[str | None, str | N
 
 
 def text_of(content: JsonValue) -> str:
-    """The text of a message's content: a string, or the text parts of a list."""
+    """The text of a message's content: a string, or the text parts of a list. Raises UpstreamError for another form."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join([_part(part) for part in content if isinstance(part, dict)])
-    return ""
+        return "".join(map(_part, content))
+    if content is None:
+        return ""
+    raise malformed("has a message whose content is neither text nor a list")
 
 
-def _part(part: JsonObject) -> str:
-    text = part.get("text") if part.get("type") == "text" else None
+def _part(part: JsonValue) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        raise malformed("has a part of a message that is neither text nor an object")
+    kind = part.get("type")
+    text = part.get(kind) if kind in ("text", "refusal") else None
     return text if isinstance(text, str) else ""
 
 

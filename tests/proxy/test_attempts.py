@@ -15,6 +15,7 @@ from proxy.deadlines import DeadlinePassed, Deadlines
 from proxy.deployments import Rules
 from proxy.dispatch import Dispatcher
 from proxy.errors import GatewayError
+from proxy.health import UNWELL
 from proxy.health_rules import HealthRules
 from proxy.retries import RetryRules
 from proxy.routing import Plan
@@ -100,7 +101,7 @@ def test_a_total_outage_is_not_made_worse(kind: str, group: int, seconds: float)
 
     assert run(main()) == {kind: 800}
     # 0.2 of the requests, 10 to begin with, 1 a second, and what was under way before the first had failed.
-    assert len(rig.asked) <= 960 + 10 + 9 + 100 * seconds + group <= 1.3 * 800
+    assert len(rig.asked) <= 960 + 10 + 9 + 100 * seconds + UNWELL * group <= 1.3 * 800
 
 
 def test_nor_do_forty_names_over_the_same_dead_deployments_ask_them_more_than_one_does() -> None:
@@ -151,43 +152,56 @@ def test_after_targets_that_could_not_be_reached_one_hop_is_free() -> None:
 
 
 def test_a_target_that_failed_is_free_again_after_it_has_answered() -> None:
-    rig = Rig({"a": [DOWN], "b": [DOWN, OK]}, replace(TOLERANT, retries=UNPAID))
+    rig = Rig({"a": [DOWN], "b": [DOWN, DOWN, OK]}, replace(TOLERANT, retries=UNPAID))
     a, b = targets(rig, ["a", "b"])
 
     async def main() -> list[str]:
-        dispatcher = rig.dispatcher()
-        return [await ended(dispatcher, asking(rig, "route", order)) for order in ((a, b), (a, b), (b,), (a, b))]
+        dispatcher, orders = rig.dispatcher(), ((a, b), (a, b), (a, b), (b,), (a, b))
+        return [await ended(dispatcher, asking(rig, "route", order)) for order in orders]
 
-    assert run(main()) == ["server", "server", "ok", "ok"]
-    assert rig.order == ["a", "b", "a", "b", "a", "b"]
+    assert run(main()) == ["server", "server", "server", "ok", "ok"]
+    assert rig.order == ["a", "b", "a", "b", "a", "b", "a", "b"]
+
+
+def test_one_stray_failure_of_the_other_target_costs_nobody_the_way_there() -> None:
+    rig = Rig({"a": [DOWN], "b": [DOWN, OK]}, TOLERANT)
+    order = targets(rig, ["a", "b"])
+
+    async def main() -> Counter[str]:
+        dispatcher = rig.dispatcher()
+        await ended(dispatcher, asking(rig, "route", order))
+        return await paced(dispatcher, (asking(rig, "route", order) for _ in range(60)), 1e6)
+
+    assert run(main()) == {"ok": 60}
 
 
 def test_or_once_that_is_long_ago() -> None:
-    rig = Rig({"a": [DOWN], "b": [DOWN, OK]}, replace(TOLERANT, retries=UNPAID))
+    rig = Rig({"a": [DOWN], "b": [DOWN, DOWN, OK]}, replace(TOLERANT, retries=UNPAID))
     order = targets(rig, ["a", "b"])
 
     async def main() -> list[str]:
         dispatcher, seen = rig.dispatcher(), []
-        for pause in (0.0, 29.0, 1.5):
+        for pause in (0.0, 0.0, 29.0, 1.5):
             await asyncio.sleep(pause)
             seen.append(await ended(dispatcher, asking(rig, "route", order)))
         return seen
 
-    assert run(main()) == ["server", "server", "ok"]
+    assert run(main()) == ["server", "server", "server", "ok"]
 
 
 def test_what_failed_one_team_is_free_for_another() -> None:
-    rig = Rig({"a": [DOWN], "b": [DOWN, OK]}, replace(TOLERANT, retries=UNPAID))
+    rig = Rig({"a": [DOWN], "b": [DOWN, DOWN, OK]}, replace(TOLERANT, retries=UNPAID))
     order = targets(rig, ["a", "b"])
     hostile, honest = (replace(ANYONE, name=name) for name in ("hostile", "honest"))
 
     async def main() -> list[str]:
         dispatcher = rig.dispatcher()
         return [
-            await ended(dispatcher, asking(rig, "route", order, team)) for team in (hostile, hostile, honest, hostile)
+            await ended(dispatcher, asking(rig, "route", order, team))
+            for team in (hostile, hostile, hostile, honest, hostile)
         ]
 
-    assert run(main()) == ["server", "server", "ok", "server"]
+    assert run(main()) == ["server", "server", "server", "ok", "server"]
 
 
 SAME_FIRST = Retries(same_deployment=1)
@@ -223,6 +237,16 @@ def test_where_it_is_written_the_same_deployment_is_asked_again_first(
 
     run(main())
     assert rig.order == order
+
+
+def test_the_last_attempt_goes_elsewhere_however_many_repeats_are_written() -> None:
+    rig = Rig({"a": [DOWN], "b": [OK]}, TOLERANT)
+    plan = tuple(replace(target, retries=Retries(same_deployment=9)) for target in targets(rig, "ab"))
+
+    async def main() -> str:
+        return await ended(rig.dispatcher(), asking(rig, "route", plan))
+
+    assert (run(main()), rig.order) == ("ok", ["a", "a", "b"])
 
 
 def test_what_one_name_spends_no_other_pays_for() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from providers.dialect import CircuitBreaker
 from providers.failure import Failure, FailureKind
+from proxy.health import Answer
 from tests.proxy.health_kit import RULES, fail, fresh, succeed
 
 LIMITED = Failure(FailureKind.RATE_LIMITED, "slow down", 429)
@@ -66,3 +67,13 @@ def test_a_new_table_s_rules_hold_from_the_next_failure_on() -> None:
     succeed(health, 6.0)
     again = 6.0 + RULES.forgive
     assert [fail(health, again) for _ in range(2)] == [False, True]
+
+
+def test_a_rate_limit_without_a_time_is_short_while_others_are_being_answered() -> None:
+    health = fresh()
+    others = [health.begin(0.0, Answer.STREAM) for _ in range(2)]
+    fail(health, 0.0, LIMITED)
+    assert health.wait(0.0) == RULES.asked_least
+    others[0].succeeded(0.5)
+    others[1].failed(0.5, LIMITED)
+    assert health.wait(0.5) == RULES.cooldown

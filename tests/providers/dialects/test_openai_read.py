@@ -131,8 +131,24 @@ def test_text_is_found_in_delta_message_or_choice() -> None:
     ):
         raw = cast(JsonObject, choice)
         assert content_of(raw, message_of(raw)) == found
-    assert text_of([{"type": "text", "text": "a"}, {"type": "image"}, "x", {"type": "text", "text": 1}]) == "a"
+    assert text_of([{"type": "text", "text": "a"}, {"type": "image"}, "x", {"type": "text", "text": 1}]) == "ax"
     assert reasoning_of({"reasoning": "a"}) == reasoning_of({"reasoning_content": "a", "reasoning": "b"}) == "a"
+
+
+def test_a_refusal_among_the_parts_of_a_message_is_its_text() -> None:
+    assert text_of([{"type": "refusal", "refusal": "I cannot."}]) == "I cannot."
+
+
+@pytest.mark.parametrize("content", [7, True, {"text": "abc"}, [7], [["a"]]])
+def test_content_of_another_form_is_no_answer(content: JsonValue) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        text_of(content)
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+
+
+@pytest.mark.parametrize(("word", "reason"), [("STOP", "stop"), ("Length", "length"), ("SUNSET", "SUNSET")])
+def test_known_finish_reasons_are_known_in_any_case(word: str, reason: str) -> None:
+    assert finish_reason(word, tool_calls=False) == (reason, word)
 
 
 def test_log_probabilities_that_say_nothing_are_none() -> None:
