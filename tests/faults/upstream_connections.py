@@ -29,7 +29,7 @@ NAMED: Final = TABLE.replace("127.0.0.1:${ONE}", "vendor.test:${ONE}")
 STRANGER: Final = TABLE.replace('"http://127.0.0.1:${ONE}/v1"', '"https://vendor.test:${ONE}/v1", allow_private: false')
 STRICT: Final = TABLE.replace("  timeouts:", "  retries: {safety: strict}\n  timeouts:")
 OFF: Final = TABLE.replace("  timeouts:", "  retries: {safety: off}\n  timeouts:")
-BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace("total: 4s", "total: 700ms")
+BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace("total: 4s", "total: 1500ms")
 
 
 async def gone(vendor: FakeVendor) -> None:
