@@ -108,10 +108,23 @@ def exposure_problems(loaded: Placed, host: str | None, insecure_open: bool) -> 
 
     Apart from the other checks because the command line may name another host than the table, and may insist.
     """
-    if insecure_open or loaded.config.teams or listens_on_loopback(host or loaded.config.server.host):
+    if insecure_open:
+        return ()
+    message = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
+    return _exposed(loaded, host, message)
+
+
+def exposure_warnings(loaded: Placed, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
+    """What an operator is told all the same who insists on such a gateway."""
+    if not insecure_open:
+        return ()
+    return _exposed(loaded, host, "there are no teams: anybody who reaches this address can use the keys")
+
+
+def _exposed(loaded: Placed, host: str | None, message: str) -> tuple[Problem, ...]:
+    if loaded.config.teams or listens_on_loopback(host or loaded.config.server.host):
         return ()
     path: Path = ("server", "host")
-    message = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
     return (Problem.at(loaded.locate(path), path, message),)
 
 

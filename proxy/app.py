@@ -288,9 +288,15 @@ def scheme_of(server: Server) -> str:
 
 
 def url_of(scheme: str, host: str, listener: asyncio.Server) -> str:
-    """The address that a listener on `host` can be called at."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - shown
+    """The address of a listener on `host`; one that stands for all addresses can be called from this machine."""
+    shown = f"[{host}]" if ":" in host else host
     return f"{scheme}://{shown}:{listener.sockets[0].getsockname()[1]}"
+
+
+def told_listening(url: str, host: str) -> str:
+    """A listener's address for the log, with how far it reaches where that is further than one address."""
+    reach = {"0.0.0.0": " (all addresses)", "::": " (all IPv6 addresses)"}.get(host, "")  # noqa: S104 - told
+    return url + reach
 
 
 def prepare(form: str) -> logging.Logger:
@@ -331,7 +337,8 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, app.reloader.request)
             for warning in table.warnings:
                 log.warning("%s", warning)
-            log.info("listening on %s, admin on %s", app.url, app.admin_url)
+            own = told_listening(app.url, listen.host), told_listening(app.admin_url, listen.admin_host)
+            log.info("listening on %s, admin on %s", *own)
             settle_down()
             await ending.first.wait()
             log.info(DRAINING, server.drain_timeout)

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from config.semantics import Names, exposure_problems
+from config.semantics import Names, exposure_problems, exposure_warnings
 from config.tree import parse
 from tests.config.tables import BASE, complaints, load
 
@@ -248,6 +248,10 @@ def test_a_gateway_beyond_loopback_needs_teams_or_the_operators_word() -> None:
     (problem,) = exposure_problems(wide, None, False)
     assert str(problem).startswith("t.yaml:3:9 server.host: without teams anybody who reaches this address")
     assert len(exposure_problems(closed, "0.0.0.0", False)) == 1
+    (warning,) = exposure_warnings(wide, None, True)
+    assert str(warning).startswith("t.yaml:3:9 server.host: there are no teams: anybody who reaches this address can")
+    assert exposure_warnings(wide, None, False) == exposure_warnings(wide, "127.0.0.1", True) == ()
+    assert exposure_warnings(with_teams, "0.0.0.0", True) == ()
 
 
 ADDRESSES = """\
