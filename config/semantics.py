@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from config.addresses import address_fault, listens_on_loopback
 from config.misshapen_routes import written_names
 from config.problems import Locate, Path, Problem, did_you_mean, shown
+from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
 from config.schema import DeploymentSettings, GatewayConfig, Route
 from config.settings import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
 from config.tree import MapNode, Node, find, key_position, value_position
@@ -283,6 +284,14 @@ def _steps(name: str, routes: Mapping[str, Route]) -> Iterator[str]:
     return (target.target for target in routes[name].targets if target.target in routes)
 
 
+def _reserved_names(table: Table) -> Iterator[Problem]:
+    for name in sorted(table.config.teams.keys() & RESERVED_TEAMS):
+        yield table.at_key(("teams", name), taken("team", RESERVED_TEAMS))
+    for path, routes in route_maps(table.config):
+        for name in sorted(routes.keys() & RESERVED_ROUTES):
+            yield table.at_key((*path, name), taken("route", RESERVED_ROUTES))
+
+
 def _fallbacks(table: Table) -> Iterator[Problem]:
     for path, routes in route_maps(table.config):
         own = _keys(table.root, path)
@@ -377,6 +386,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _targets,
     _targets_of_misshapen,
     _circles,
+    _reserved_names,
     _fallbacks,
     _zero_weights,
     _allowed_names,

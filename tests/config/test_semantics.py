@@ -92,14 +92,14 @@ def test_routes_in_a_circle_are_refused_where_it_closes(routes: str, expected: l
         ("context_window: [openai/gpt-4o, local/x], content_filter: [azure/gpt-4o/eu]", None),
         ("context_window: [openai/gpt-4]", "fallbacks.context_window.0: no model named openai/gpt-4; did you mean"),
         (
-            "content_filter: [local/x, other]",
+            "content_filter: [local/x, others]",
             "fallbacks.content_filter.1: must be a model or a deployment, not a route",
         ),
         ("content_filter: [r]", "fallbacks.content_filter.0: must be a model or a deployment, not a route"),
     ],
 )
 def test_a_fallback_is_a_model_or_a_deployment(fallbacks: str, expected: str | None) -> None:
-    text = f"{BASE}routes:\n  other: local/x\n  r: {{targets: [local/x], fallbacks: {{{fallbacks}}}}}\n"
+    text = f"{BASE}routes:\n  others: local/x\n  r: {{targets: [local/x], fallbacks: {{{fallbacks}}}}}\n"
     told = [each.partition(" routes.r.")[2] for each in complaints(text)]
     assert told == [] if expected is None else told[0].startswith(expected)
 
@@ -109,7 +109,7 @@ def team(routes: str, models: str = "[]", shared: str = "{}") -> str:
 
 
 def test_a_teams_route_may_name_its_others_and_the_shared_ones() -> None:
-    assert complaints(team("{mine: other, other: shared}", shared="{shared: local/x}")) == []
+    assert complaints(team("{mine: others, others: shared}", shared="{shared: local/x}")) == []
 
 
 def test_a_shared_route_may_not_name_a_teams() -> None:
