@@ -30,12 +30,13 @@ from proxy.descriptors import LoopComplaints, allow_all
 from proxy.dispatch import Dispatcher
 from proxy.door import Door
 from proxy.ending import AT_ONCE, DRAINING, Ending, drain_or_stop
-from proxy.gateway import Gateway
+from proxy.gateway import Gateway, outcome_of
 from proxy.guarded import GuardedServer
 from proxy.lag import LagRules, Lags, LoopLag, Watchdog
 from proxy.line import Line, LineRules
 from proxy.live import Live
-from proxy.logs import DOOR_LINES, LINES, set_up
+from proxy.logs import DOOR_LINES, LINES, MALFORMED_LINES, set_up
+from proxy.malformed import Malformed
 from proxy.memory import MemoryMeter, groups
 from proxy.metrics import Metrics
 from proxy.native_memory import return_large_buffers
@@ -136,6 +137,7 @@ class Telling:
         self._lines = lines
         self._line = LINES[form]
         self._door_line = DOOR_LINES[form]
+        self._malformed_line = MALFORMED_LINES[form]
 
     def finished(self, record: RequestRecord) -> None:
         """One that has ended."""
@@ -146,6 +148,12 @@ class Telling:
         """So many that were not let in."""
         self._metrics.shed_at_the_door(surface, reason, count)
         self._lines.write(self._door_line(surface, reason, count))
+
+    def malformed(self, counts: Mapping[int, int]) -> None:
+        """So many, by status, that were no requests."""
+        for status, count in counts.items():
+            self._metrics.malformed(status, outcome_of(status), count)
+        self._lines.write(self._malformed_line(counts))
 
 
 async def listening(public: PublicServer, host: str, port: int, options: Mapping[str, Any]) -> asyncio.Server:
@@ -207,7 +215,8 @@ async def serving(
         presented = Presented(table.tls)
         guard = BrowserGuard(host, server.hosts, server.cors.origins)
         door = Door(gateway, admission, queue, server.max_body, guard, telling.refused)
-        public = GuardedServer(gateway.handle, server.max_body, door, guard, gateway.refuse)
+        malformed = Malformed(telling.malformed)
+        public = GuardedServer(gateway.handle, server.max_body, door, guard, gateway.refuse, malformed)
         listener = await opener(public, presented.secured())
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))

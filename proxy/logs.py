@@ -172,6 +172,28 @@ def door_text(surface: str, reason: str, count: int) -> bytes:
     return f"{timestamp()} 503 overloaded {surface} refused {count} at the door: {reason}".encode()
 
 
+def malformed_line(counts: Mapping[int, int]) -> bytes:
+    """The access log's line for what came within a second and was no HTTP request, by the status of its answer."""
+    return _dump(
+        {
+            "time": timestamp(),
+            "level": "warning",
+            "message": "malformed HTTP",
+            "count": sum(counts.values()),
+            "statuses": {str(status): counts[status] for status in sorted(counts)},
+        }
+    )
+
+
+def malformed_text(counts: Mapping[int, int]) -> bytes:
+    """The same line for people."""
+    told = ", ".join(f"{counts[status]} with {status}" for status in sorted(counts))
+    return f"{timestamp()} malformed HTTP refused: {told}".encode()
+
+
+MALFORMED_LINES: Mapping[str, Callable[[Mapping[int, int]], bytes]] = {"json": malformed_line, "text": malformed_text}
+"""The forms of the lines about what is no HTTP, by the table's `server.log`."""
+
 DOOR_LINES: Mapping[str, Callable[[str, str, int], bytes]] = {"json": door_line, "text": door_text}
 """The forms of the lines about the door, by the table's `server.log`."""
 

@@ -27,7 +27,7 @@ from prometheus_client import (
 from proxy.admission import Reason
 from proxy.concurrency_limit import Limited
 from proxy.families import Family, Key
-from proxy.record import OTHER, UNKNOWN_TEAM, RequestRecord
+from proxy.record import OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
 from proxy.version import VERSION
 
 # One `_created` series per counter and histogram doubles what a scrape costs and nobody here reads them.
@@ -180,6 +180,10 @@ class Metrics:
         """Count requests that were refused for the gateway's own sake before they were parsed."""
         self._count(self._sheds, count, reason.value)
         self._count(self._requests, count, UNKNOWN_TEAM, surface, OTHER, "503", "false", "shed")
+
+    def malformed(self, status: int, outcome: Outcome, count: int) -> None:
+        """Count what was answered so and was no request."""
+        self._count(self._requests, count, UNKNOWN_TEAM, OTHER, OTHER, str(status), "false", outcome)
 
     def lag(self, seconds: float) -> None:
         """The event loop's worst lag of the last second."""
