@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from config.addresses import address_fault, listens_on_loopback
 from config.misshapen_routes import written_names
 from config.problems import Locate, Path, Problem, did_you_mean, shown
+from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
 from config.schema import DeploymentSettings, GatewayConfig, Route
 from config.settings import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
 from config.tree import MapNode, Node, find, key_position, value_position
@@ -108,10 +109,23 @@ def exposure_problems(loaded: Placed, host: str | None, insecure_open: bool) -> 
 
     Apart from the other checks because the command line may name another host than the table, and may insist.
     """
-    if insecure_open or loaded.config.teams or listens_on_loopback(host or loaded.config.server.host):
+    if insecure_open:
+        return ()
+    message = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
+    return _exposed(loaded, host, message)
+
+
+def exposure_warnings(loaded: Placed, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
+    """What an operator is told all the same who insists on such a gateway."""
+    if not insecure_open:
+        return ()
+    return _exposed(loaded, host, "there are no teams: anybody who reaches this address can use the keys")
+
+
+def _exposed(loaded: Placed, host: str | None, message: str) -> tuple[Problem, ...]:
+    if loaded.config.teams or listens_on_loopback(host or loaded.config.server.host):
         return ()
     path: Path = ("server", "host")
-    message = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
     return (Problem.at(loaded.locate(path), path, message),)
 
 
@@ -270,6 +284,14 @@ def _steps(name: str, routes: Mapping[str, Route]) -> Iterator[str]:
     return (target.target for target in routes[name].targets if target.target in routes)
 
 
+def _reserved_names(table: Table) -> Iterator[Problem]:
+    for name in sorted(table.config.teams.keys() & RESERVED_TEAMS):
+        yield table.at_key(("teams", name), taken("team", RESERVED_TEAMS))
+    for path, routes in route_maps(table.config):
+        for name in sorted(routes.keys() & RESERVED_ROUTES):
+            yield table.at_key((*path, name), taken("route", RESERVED_ROUTES))
+
+
 def _fallbacks(table: Table) -> Iterator[Problem]:
     for path, routes in route_maps(table.config):
         own = _keys(table.root, path)
@@ -364,6 +386,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _targets,
     _targets_of_misshapen,
     _circles,
+    _reserved_names,
     _fallbacks,
     _zero_weights,
     _allowed_names,

@@ -121,7 +121,7 @@ class Failure:
     passing on, `retry_after` seconds. `overflow` says what a CONTEXT_LENGTH told of sizes, or an INVALID_REQUEST that
     was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `cause` says
     why there was no connection. For the operator alone are `peer`, the `host:port` that none came about to, and
-    `evidence`, a vetted piece of what came instead of an answer.
+    `evidence`, a vetted piece of what came instead of an answer. `ours` says that no word of the message is a vendor's.
     """
 
     kind: FailureKind
@@ -135,12 +135,17 @@ class Failure:
     cause: Cause | None = None
     peer: str = ""
     evidence: str = ""
+    ours: bool = False
+
+    @property
+    def placed(self) -> str:
+        """The message, with whom no connection came about to."""
+        return f"{self.message.removesuffix('.')} ({self.peer})." if self.peer else self.message
 
     @property
     def told(self) -> str:
         """The message for the operator's log, with what no client learns."""
-        told = f"{self.message.removesuffix('.')} ({self.peer})." if self.peer else self.message
-        return f"{told} It began: {self.evidence}" if self.evidence else told
+        return f"{self.placed} It began: {self.evidence}" if self.evidence else self.placed
 
     @property
     def maybe_executed(self) -> bool:
@@ -183,6 +188,9 @@ OUR_WORDS: Mapping[FailureKind, str] = {
     FailureKind.QUOTA: "The upstream's account has no credit left.",
 }
 """Said instead of the vendor's words where those are about the operator's account and nothing a client can change."""
+
+
+ENDED_EARLY = "The upstream's stream ended before its answer did."
 
 
 def kind_of_status(status: int | None, known: Mapping[int, FailureKind]) -> FailureKind:

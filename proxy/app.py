@@ -30,12 +30,13 @@ from proxy.descriptors import LoopComplaints, allow_all
 from proxy.dispatch import Dispatcher
 from proxy.door import Door
 from proxy.ending import AT_ONCE, DRAINING, Ending, drain_or_stop
-from proxy.gateway import Gateway
+from proxy.gateway import Gateway, outcome_of
 from proxy.guarded import GuardedServer
 from proxy.lag import LagRules, Lags, LoopLag, Watchdog
 from proxy.line import Line, LineRules
 from proxy.live import Live
-from proxy.logs import DOOR_LINES, LINES, set_up
+from proxy.logs import DOOR_LINES, LINES, MALFORMED_LINES, set_up
+from proxy.malformed import Malformed
 from proxy.memory import MemoryMeter, groups
 from proxy.metrics import Metrics
 from proxy.native_memory import return_large_buffers
@@ -136,6 +137,7 @@ class Telling:
         self._lines = lines
         self._line = LINES[form]
         self._door_line = DOOR_LINES[form]
+        self._malformed_line = MALFORMED_LINES[form]
 
     def finished(self, record: RequestRecord) -> None:
         """One that has ended."""
@@ -146,6 +148,12 @@ class Telling:
         """So many that were not let in."""
         self._metrics.shed_at_the_door(surface, reason, count)
         self._lines.write(self._door_line(surface, reason, count))
+
+    def malformed(self, counts: Mapping[int, int]) -> None:
+        """So many, by status, that were no requests."""
+        for status, count in counts.items():
+            self._metrics.malformed(status, outcome_of(status), count)
+        self._lines.write(self._malformed_line(counts))
 
 
 async def listening(public: PublicServer, host: str, port: int, options: Mapping[str, Any]) -> asyncio.Server:
@@ -207,7 +215,8 @@ async def serving(
         presented = Presented(table.tls)
         guard = BrowserGuard(host, server.hosts, server.cors.origins)
         door = Door(gateway, admission, queue, server.max_body, guard, telling.refused)
-        public = GuardedServer(gateway.handle, server.max_body, door, guard, gateway.refuse)
+        malformed = Malformed(telling.malformed)
+        public = GuardedServer(gateway.handle, server.max_body, door, guard, gateway.refuse, malformed)
         listener = await opener(public, presented.secured())
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
@@ -288,9 +297,15 @@ def scheme_of(server: Server) -> str:
 
 
 def url_of(scheme: str, host: str, listener: asyncio.Server) -> str:
-    """The address that a listener on `host` can be called at."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - shown
+    """The address of a listener on `host`; one that stands for all addresses can be called from this machine."""
+    shown = f"[{host}]" if ":" in host else host
     return f"{scheme}://{shown}:{listener.sockets[0].getsockname()[1]}"
+
+
+def told_listening(url: str, host: str) -> str:
+    """A listener's address for the log, with how far it reaches where that is further than one address."""
+    reach = {"0.0.0.0": " (all addresses)", "::": " (all IPv6 addresses)"}.get(host, "")  # noqa: S104 - told
+    return url + reach
 
 
 def prepare(form: str) -> logging.Logger:
@@ -331,7 +346,8 @@ async def serve(source: Source, table: Table, listen: Listen) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, app.reloader.request)
             for warning in table.warnings:
                 log.warning("%s", warning)
-            log.info("listening on %s, admin on %s", app.url, app.admin_url)
+            own = told_listening(app.url, listen.host), told_listening(app.admin_url, listen.admin_host)
+            log.info("listening on %s, admin on %s", *own)
             settle_down()
             await ending.first.wait()
             log.info(DRAINING, server.drain_timeout)

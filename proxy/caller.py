@@ -349,4 +349,5 @@ def _refuse_page(start: bytes) -> None:
     if start[:SHOWN].lstrip()[:1] == b"<":
         # The ellipsis tells whoever takes the credential out that one may have been cut in two.
         shown = vet(start[: 4 * SHOWN].decode("utf-8", "replace"))[:SHOWN] + "…"
-        raise UpstreamError(Failure(FailureKind.MALFORMED, "The upstream answered with a web page.", evidence=shown))
+        message = "The upstream answered with a web page."
+        raise UpstreamError(Failure(FailureKind.MALFORMED, message, evidence=shown, ours=True))

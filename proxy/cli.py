@@ -5,6 +5,7 @@ does not wait for an HTTP server to load.
 """
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -25,6 +26,9 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 """What shells report of a program whose reader went away, as in `dragoman routes | head`."""
 
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""What the system says of an output that takes nothing; of a file that a command opens by its name it says the name."""
+
 MOST_WORKERS = 256
 """As `server.workers` of the table; importing that takes longer than `dragoman version` may."""
 
@@ -37,24 +41,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 done, 1 no, 2 wrong usage. Raises SystemExit as argparse does."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    args = argument_parser().parse_args(arguments)
     status = FAILED
     try:
-        status = _run(args)
-        if sys.stdout is not None:  # none where whoever started us had closed it
-            sys.stdout.flush()
-    # Either may come out of a task group, wrapped.
+        status = _run(arguments)
+        _flush()
+    # Each may come out of a task group, wrapped.
     except* BrokenPipeError:
         _forget_output()
         status = CLOSED_PIPE
     except* KeyboardInterrupt:
         status = INTERRUPTED
+    except* OSError as failed:
+        status = _unwritten(failed)
     return status
 
 
-def _run(args: argparse.Namespace) -> int:
-    run: Runner = args.run
+def _run(arguments: Sequence[str] | None) -> int:
     try:
+        args = _parsed(arguments)
+        run: Runner = args.run
+        # Its log may go nowhere; whatever else is written there was asked for.
+        if run is not _serve:
+            _require_output()
         return run(args)
     except ConfigError as error:
         print(error, file=sys.stderr)
@@ -64,8 +72,38 @@ def _run(args: argparse.Namespace) -> int:
         return error.status
 
 
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    try:
+        return argument_parser().parse_args(arguments)
+    except SystemExit:
+        _flush()  # the version, or a help
+        raise
+
+
+def _require_output() -> None:
+    if sys.stdout is None:  # whoever started us had closed it
+        raise CommandError("cannot write the output: standard output is closed")
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _unwritten(failed: "ExceptionGroup[OSError]") -> int:
+    """The status of a command whose output could not be written. Raises any other error again."""
+    error: BaseException = failed
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if not isinstance(error, OSError) or error.errno not in UNWRITABLE or error.filename is not None:
+        raise failed
+    _forget_output()
+    print(f"dragoman: cannot write the output: {error.strerror}", file=sys.stderr)
+    return FAILED
+
+
 def _forget_output() -> None:
-    """Let the interpreter's last flush write to nobody: it would complain about the closed pipe."""
+    """Let the interpreter's last flush write to nobody: it would complain again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -191,6 +229,7 @@ class _Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object) -> None:
+        _require_output()
         parser.exit(_version(argparse.Namespace(json=False)))
 
 

@@ -67,7 +67,7 @@ def connect_failure(error: Refused, url: str) -> Failure:
     cause = _cause(error)
     kind, message = _WORDS[cause]
     unsent = kind is FailureKind.TIMEOUT  # the other kinds say so themselves
-    return Failure(kind, message, unsent=unsent, cause=cause, peer=peer_of(url))
+    return Failure(kind, message, unsent=unsent, cause=cause, peer=peer_of(url), ours=True)
 
 
 def peer_of(url: str) -> str:

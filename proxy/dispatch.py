@@ -151,7 +151,7 @@ class Dispatcher:
             raise
         except DeadlinePassed as late:
             # Of this try alone: being late is an upstream's failure like others.
-            failure = Failure(FailureKind.TIMEOUT, late.message)
+            failure = Failure(FailureKind.TIMEOUT, late.message, ours=True)
             if job.impatient(late.phase, self.clock() - attempt.started, target):
                 _note(attempt, failure)
                 trial.outlasted(self.clock())
@@ -170,7 +170,8 @@ class Dispatcher:
                 _note(attempt, Failure(FailureKind.TIMEOUT, passed.message))
                 trial.outlasted(self.clock())
             else:
-                self._failed(target, attempt, trial, bulkhead, Failure(FailureKind.TIMEOUT, passed.message))
+                failure = Failure(FailureKind.TIMEOUT, passed.message, ours=True)
+                self._failed(target, attempt, trial, bulkhead, failure)
             raise
         except GatewayError:
             # What the client wants of the window cannot be kept there, which only this attempt could tell.

@@ -1,4 +1,5 @@
-"""The public listener's protocol behind its door: what is one whole request may be refused before it is parsed.
+"""The public listener's protocol behind its door: what is one whole request may be refused before it is parsed, and
+what is none is counted.
 
 Never knows an answer's words, and never decides who is refused.
 """
@@ -9,6 +10,8 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 from proxy.admission import Admitted
 from proxy.browser_guard import BrowserGuard
 from proxy.door import Door, comes_from
+from proxy.errors import GatewayError
+from proxy.malformed import Malformed
 from proxy.server import Envelope, PublicHandler, PublicServer, Refuse, RequestHandling, surface_envelope
 
 
@@ -19,11 +22,14 @@ class GuardedHandler(PublicHandler):
     that is so when no byte has come before, and after a request that came alone.
     """
 
-    __slots__ = ("_admitted", "_clean", "_door", "_pressure")
+    __slots__ = ("_admitted", "_clean", "_door", "_malformed", "_pressure")
 
-    def __init__(self, server: web.Server, envelope: Envelope, door: Door, **settings: object) -> None:
+    def __init__(
+        self, server: web.Server, envelope: Envelope, door: Door, malformed: Malformed, **settings: object
+    ) -> None:
         super().__init__(server, envelope, **settings)
         self._door = door
+        self._malformed = malformed
         self._pressure = door.admission
         self._clean = 0
         self._admitted: Admitted | None = None
@@ -33,6 +39,11 @@ class GuardedHandler(PublicHandler):
         if self._pressure.sheds and self._answered(data):
             return
         PublicHandler.data_received(self, data)
+
+    def refusal(self, path: str, error: GatewayError) -> web.Response:
+        response = super().refusal(path, error)
+        self._malformed.count(response.status)
+        return response
 
     def claim(self) -> Admitted | None:
         admitted, self._admitted = self._admitted, None
@@ -80,21 +91,30 @@ class GuardedHandler(PublicHandler):
 
 
 class GuardedServer(PublicServer):
-    """A public server behind a door."""
+    """A public server behind a door. `malformed` counts what it answers without asking anybody."""
 
     def __init__(
-        self, handler: RequestHandling, max_body: int, door: Door, guard: BrowserGuard, refuse: Refuse
+        self,
+        handler: RequestHandling,
+        max_body: int,
+        door: Door,
+        guard: BrowserGuard,
+        refuse: Refuse,
+        malformed: Malformed,
     ) -> None:
         self._door = door
+        self._malformed = malformed
         super().__init__(handler, max_body, surface_envelope, guard, refuse)
 
     def __call__(self) -> RequestHandler:
-        return GuardedHandler(self, self._envelope, self._door, loop=self._loop, **self._kwargs)
+        return GuardedHandler(self, self._envelope, self._door, self._malformed, loop=self._loop, **self._kwargs)
 
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's own
         await super().shutdown(timeout)
         self._door.look()
+        self._malformed.look()
 
     def _look(self) -> None:
         super()._look()
         self._door.look()
+        self._malformed.look()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from providers.dialect import Target
-from providers.failure import AGAINST_ALL, Failure
+from providers.failure import AGAINST_ALL, OUR_WORDS, Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Noted:
 
 
 def summary(failure: Failure) -> str:
-    """A failure in a few words of our own: its kind, and why there was no connection, or the vendor's status."""
-    if failure.cause is not None:
-        return f"{failure.kind.value}: {failure.told}"
-    return failure.kind.value if failure.status is None else f"{failure.kind.value}, status {failure.status}"
+    """A failure in words of our own: its kind, the vendor's status, and the reason where the vendor did not word it."""
+    status = "" if failure.status is None else f", status {failure.status}"
+    reason = failure.placed if failure.ours else OUR_WORDS.get(failure.kind)
+    return f"{failure.kind.value}{status}" + (f": {reason}" if reason else "")
 
 
 class LastFailures:

@@ -35,7 +35,7 @@ def _dump(fields: Mapping[str, object]) -> bytes:
     except orjson.JSONEncodeError:
         line = b"\xff"
     if not line.isascii():
-        line = json.dumps(fields).encode("ascii")
+        line = json.dumps(fields, separators=(",", ":")).encode("ascii")
     return line.replace(b"\x7f", b"\\u007f")
 
 
@@ -116,16 +116,38 @@ def _briefly(fields: Mapping[str, object], record: RequestRecord) -> dict[str, o
     return {**kept, "path": record.path[:64], "model": record.asked[:64], "deployment": record.deployment, "cut": True}
 
 
+SHOWN_NAME, SHOWN_MESSAGE, SHOWN_ATTEMPTS = 256, 160, 5
+"""Characters of a name and of a message in the line for people, and the attempts it tells of: within MAX_LINE together,
+with a few dozen bytes for each of the rest."""
+
+
 def request_text(record: RequestRecord) -> bytes:
-    """The same line for people: time, status, what was asked, who answered, how long it took."""
+    """The same line for people: time, status, who asked for what, who answered, how long it took, and what failed."""
     code = f" {record.code}" if record.code else ""
-    where = f" -> {ascii(record.answered_by)[1:-1]}" if record.answered_by else ""
-    asked = ascii(record.asked[:256])[1:-1] or "-"
+    who = f"{record.team}/{record.key}" if record.key else record.team
+    where = f" -> {_shown(record.answered_by, SHOWN_NAME)}" if record.answered_by else ""
+    asked = _shown(record.asked or record.path, SHOWN_NAME)
     line = (
-        f"{timestamp()} {record.status}{code} {record.surface} {record.team} {asked}{where} "
+        f"{timestamp()} {record.status}{code} {record.surface} {who} {asked}{where} "
         f"{record.outcome} {record.duration * 1000:.1f} ms {record.request_id}"
     )
-    return line.encode()
+    failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
+    told = "".join(f"; {_attempt_text(attempt)}" for attempt in failed[:SHOWN_ATTEMPTS])
+    more = f"; {len(failed) - SHOWN_ATTEMPTS} more failed" if len(failed) > SHOWN_ATTEMPTS else ""
+    return f"{line}{told}{more}".encode()
+
+
+def _attempt_text(attempt: Attempt) -> str:
+    """`a/m/eu: server 500: The upstream failed.`"""
+    status = f" {attempt.status}" if attempt.status is not None else ""
+    message = f": {_shown(attempt.message, SHOWN_MESSAGE)}" if attempt.message else ""
+    return f"{_shown(attempt.name or attempt.deployment, SHOWN_NAME)}: {attempt.outcome}{status}{message}"
+
+
+def _shown(text: str, most: int) -> str:
+    """A text in printable ASCII, cut to `most` characters."""
+    clean = ascii(text[:most])[1:-1]
+    return clean if len(clean) <= most and len(text) <= most else clean[: most - 3] + "..."
 
 
 def door_line(surface: str, reason: str, count: int) -> bytes:
@@ -149,6 +171,28 @@ def door_text(surface: str, reason: str, count: int) -> bytes:
     """The same line for people."""
     return f"{timestamp()} 503 overloaded {surface} refused {count} at the door: {reason}".encode()
 
+
+def malformed_line(counts: Mapping[int, int]) -> bytes:
+    """The access log's line for what came within a second and was no HTTP request, by the status of its answer."""
+    return _dump(
+        {
+            "time": timestamp(),
+            "level": "warning",
+            "message": "malformed HTTP",
+            "count": sum(counts.values()),
+            "statuses": {str(status): counts[status] for status in sorted(counts)},
+        }
+    )
+
+
+def malformed_text(counts: Mapping[int, int]) -> bytes:
+    """The same line for people."""
+    told = ", ".join(f"{counts[status]} with {status}" for status in sorted(counts))
+    return f"{timestamp()} malformed HTTP refused: {told}".encode()
+
+
+MALFORMED_LINES: Mapping[str, Callable[[Mapping[int, int]], bytes]] = {"json": malformed_line, "text": malformed_text}
+"""The forms of the lines about what is no HTTP, by the table's `server.log`."""
 
 DOOR_LINES: Mapping[str, Callable[[str, str, int], bytes]] = {"json": door_line, "text": door_text}
 """The forms of the lines about the door, by the table's `server.log`."""
@@ -196,6 +240,9 @@ class TextFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        return timestamp(record.created)
 
     def format(self, record: logging.LogRecord) -> str:
         record = copy(record)

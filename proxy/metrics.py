@@ -27,7 +27,7 @@ from prometheus_client import (
 from proxy.admission import Reason
 from proxy.concurrency_limit import Limited
 from proxy.families import Family, Key
-from proxy.record import RequestRecord
+from proxy.record import OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
 from proxy.version import VERSION
 
 # One `_created` series per counter and histogram doubles what a scrape costs and nobody here reads them.
@@ -42,8 +42,6 @@ OVERHEAD_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
 
 MAX_LABEL_SETS = 5_000
 """Sets of label values that are kept apart; as many labelled histograms take 22 MB and over half a second to show."""
-
-OTHER = "other"
 
 NOBODY = "none"
 """The deployment of requests that no deployment was asked for; a deployment's name has slashes."""
@@ -181,7 +179,11 @@ class Metrics:
     def shed_at_the_door(self, surface: str, reason: Reason, count: int) -> None:
         """Count requests that were refused for the gateway's own sake before they were parsed."""
         self._count(self._sheds, count, reason.value)
-        self._count(self._requests, count, "unknown", surface, OTHER, "503", "false", "shed")
+        self._count(self._requests, count, UNKNOWN_TEAM, surface, OTHER, "503", "false", "shed")
+
+    def malformed(self, status: int, outcome: Outcome, count: int) -> None:
+        """Count what was answered so and was no request."""
+        self._count(self._requests, count, UNKNOWN_TEAM, OTHER, OTHER, str(status), "false", outcome)
 
     def lag(self, seconds: float) -> None:
         """The event loop's worst lag of the last second."""

@@ -35,6 +35,12 @@ class Attempt:
 NO_TEAM = "anonymous"
 """The team of every request where the table has no teams."""
 
+UNKNOWN_TEAM = "unknown"
+"""The team of requests whose key tells none."""
+
+OTHER = "other"
+"""Any label value that is no name of the table."""
+
 
 @dataclass(slots=True)
 class RequestRecord:
@@ -53,10 +59,10 @@ class RequestRecord:
     surface: str
     path: str
     client: str = ""
-    team: str = "unknown"
+    team: str = UNKNOWN_TEAM
     key: str = ""
     asked: str = ""
-    model: str = "other"
+    model: str = OTHER
     stream: bool = False
     status: int = 0
     code: str | None = None

@@ -16,7 +16,7 @@ from config.expiry import expiry_warnings
 from config.files import DISK, Store
 from config.loader import Examined, Loaded, Sources, examine_default, examine_file, fingerprint
 from config.problems import ConfigError, Problem
-from config.semantics import exposure_problems
+from config.semantics import exposure_problems, exposure_warnings
 from config.server import Server
 from proxy.credentials.lacks import lacks
 from proxy.metrics import Metrics
@@ -89,7 +89,8 @@ class Source:
             raise Refused(problems, table.loaded.sources)
         ending = expiry_warnings(table.loaded, self.wall())
         needed = needed_limits(table.loaded, table.snapshot)
-        return replace(table, warnings=(*table.warnings, *found.warnings, *needed, *ending))
+        exposed = exposure_warnings(table.loaded, self.host, self.insecure_open)
+        return replace(table, warnings=(*table.warnings, *found.warnings, *needed, *ending, *exposed))
 
     def load(self, store: Store = DISK) -> Table:
         """Load and build, for what calls nobody. Raises Refused with every problem."""

@@ -13,7 +13,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from config.server import Server
-from proxy.app import Listen, background, operating, prepare, reloads, scheme_of, settle_down, tell_table, url_of
+from proxy.app import (
+    Listen,
+    background,
+    operating,
+    prepare,
+    reloads,
+    scheme_of,
+    settle_down,
+    tell_table,
+    told_listening,
+    url_of,
+)
 from proxy.ending import DRAINING, LAST_WORDS, SETTLE, Ending, end
 from proxy.families import merged
 from proxy.live import Live
@@ -125,8 +136,9 @@ async def supervise(source: Source, table: Table, listen: Listen, count: int) ->
             keeping = group.create_task(workers.keep())
             await _either(workers.up, ending.first)
             if not workers.failure and not ending.first.is_set():
-                shown = (url_of(scheme_of(server), listen.host, door), count, admin_url)
-                log.info("listening on %s with %d workers, admin on %s", *shown)
+                public = told_listening(url_of(scheme_of(server), listen.host, door), listen.host)
+                admin = told_listening(admin_url, listen.admin_host)
+                log.info("listening on %s with %d workers, admin on %s", public, count, admin)
                 settle_down()
                 async with background(reloads(reloader, server)):
                     await ending.first.wait()

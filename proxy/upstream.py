@@ -91,7 +91,7 @@ class Transport(Protocol):
 
 def fail(kind: FailureKind, message: str) -> UpstreamError:
     """An UpstreamError in our own words."""
-    return UpstreamError(Failure(kind, message))
+    return UpstreamError(Failure(kind, message, ours=True))
 
 
 def unwatched(piece: bytes) -> None:
@@ -241,7 +241,7 @@ class HttpTransport:
         except aiohttp.ClientResponseError:
             raise fail(FailureKind.MALFORMED, "The upstream's answer was not valid HTTP.") from None
         except ClosedUnsent:
-            raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=True)) from None
+            raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=True, ours=True)) from None
         except (aiohttp.ClientError, OSError):
             raise fail(FailureKind.SERVER, UNANSWERED) from None
         self._watch(response)

@@ -24,7 +24,7 @@ from providers.dialects.anthropic_answer import (
 )
 from providers.dialects.anthropic_errors import failure_of
 from providers.dialects.openai_read import parsed
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
 from providers.sse import EventTooLarge, SSEParser
 from providers.unified import JsonObject, JsonValue
 
@@ -77,7 +77,7 @@ class AnthropicStream:
                 if error.failure.kind is not FailureKind.MALFORMED:
                     raise
         if not self.complete:
-            raise UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's stream ended before its answer did."))
+            raise UpstreamError(Failure(FailureKind.TRUNCATED, ENDED_EARLY, ours=True))
 
     def read(self, name: str, payload: bytes) -> Events:
         """One event, out of whatever framing it came in. Raises UpstreamError."""

@@ -10,7 +10,7 @@ import orjson
 
 from providers.completion import StreamEvent
 from providers.dialects.openai_read import malformed, parsed
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
 from providers.sse import EventTooLarge
 from providers.unified import JsonObject
 
@@ -81,7 +81,7 @@ class NativeStream:
 
 def cut() -> UpstreamError:
     """The stream ended before its answer did."""
-    return UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's stream ended before its answer did."))
+    return UpstreamError(Failure(FailureKind.TRUNCATED, ENDED_EARLY, ours=True))
 
 
 def event_object(payload: bytes) -> JsonObject:

@@ -34,7 +34,7 @@ from providers.dialects.openai_read import (
     reasoning_of,
     usage_of,
 )
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
 from providers.gather import Gatherer, as_chunks
 from providers.sse import DataLines, EventTooLarge, SSEParser
 from providers.unified import JsonObject, JsonValue
@@ -292,4 +292,4 @@ def _held(state: _ChoiceState, text: str, reason: str | None) -> str:
 
 
 def _cut() -> UpstreamError:
-    return UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's stream ended before its answer did."))
+    return UpstreamError(Failure(FailureKind.TRUNCATED, ENDED_EARLY, ours=True))

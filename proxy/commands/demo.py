@@ -107,9 +107,7 @@ async def _smoke(app: Running) -> int:
     print(paint(f"\nPOST {PATH} {json.dumps(REQUEST)}", Ink.DIM))
     try:
         await asyncio.to_thread(_show, app.url)
-    except BrokenPipeError:
-        raise
-    except (SmokeFailed, OSError, http.client.HTTPException) as error:
+    except SmokeFailed as error:
         print(f"\ndragoman: the gateway did not answer its own request: {error}", file=sys.stderr)
         return FAILED
     return 0
@@ -123,6 +121,13 @@ def _show(url: str) -> None:
 
 def stream(url: str) -> Iterator[str]:
     """The pieces of text of the demo's request. Raises SmokeFailed unless the stream proves that it is whole."""
+    try:
+        yield from _received(url)
+    except (OSError, http.client.HTTPException) as error:
+        raise SmokeFailed(str(error)) from None
+
+
+def _received(url: str) -> Iterator[str]:
     address = urlsplit(url)
     with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=SILENCE)) as connection:
         connection.request("POST", PATH, json.dumps(REQUEST), {"Content-Type": "application/json"})

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from config.semantics import Names, exposure_problems
+from config.semantics import Names, exposure_problems, exposure_warnings
 from config.tree import parse
 from tests.config.tables import BASE, complaints, load
 
@@ -92,14 +92,14 @@ def test_routes_in_a_circle_are_refused_where_it_closes(routes: str, expected: l
         ("context_window: [openai/gpt-4o, local/x], content_filter: [azure/gpt-4o/eu]", None),
         ("context_window: [openai/gpt-4]", "fallbacks.context_window.0: no model named openai/gpt-4; did you mean"),
         (
-            "content_filter: [local/x, other]",
+            "content_filter: [local/x, others]",
             "fallbacks.content_filter.1: must be a model or a deployment, not a route",
         ),
         ("content_filter: [r]", "fallbacks.content_filter.0: must be a model or a deployment, not a route"),
     ],
 )
 def test_a_fallback_is_a_model_or_a_deployment(fallbacks: str, expected: str | None) -> None:
-    text = f"{BASE}routes:\n  other: local/x\n  r: {{targets: [local/x], fallbacks: {{{fallbacks}}}}}\n"
+    text = f"{BASE}routes:\n  others: local/x\n  r: {{targets: [local/x], fallbacks: {{{fallbacks}}}}}\n"
     told = [each.partition(" routes.r.")[2] for each in complaints(text)]
     assert told == [] if expected is None else told[0].startswith(expected)
 
@@ -109,7 +109,7 @@ def team(routes: str, models: str = "[]", shared: str = "{}") -> str:
 
 
 def test_a_teams_route_may_name_its_others_and_the_shared_ones() -> None:
-    assert complaints(team("{mine: other, other: shared}", shared="{shared: local/x}")) == []
+    assert complaints(team("{mine: others, others: shared}", shared="{shared: local/x}")) == []
 
 
 def test_a_shared_route_may_not_name_a_teams() -> None:
@@ -248,6 +248,10 @@ def test_a_gateway_beyond_loopback_needs_teams_or_the_operators_word() -> None:
     (problem,) = exposure_problems(wide, None, False)
     assert str(problem).startswith("t.yaml:3:9 server.host: without teams anybody who reaches this address")
     assert len(exposure_problems(closed, "0.0.0.0", False)) == 1
+    (warning,) = exposure_warnings(wide, None, True)
+    assert str(warning).startswith("t.yaml:3:9 server.host: there are no teams: anybody who reaches this address can")
+    assert exposure_warnings(wide, None, False) == exposure_warnings(wide, "127.0.0.1", True) == ()
+    assert exposure_warnings(with_teams, "0.0.0.0", True) == ()
 
 
 ADDRESSES = """\

@@ -5,6 +5,7 @@ Leaving it makes sure that nothing is left behind. Never the admin listener or t
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from proxy.guarded import GuardedServer
 from proxy.lag import Lags
 from proxy.line import Line, LineRules
 from proxy.live import Live
+from proxy.malformed import Malformed
 from proxy.memory import MemoryMeter
 from proxy.metrics import Metrics
 from proxy.off_loop import OffLoop
@@ -80,6 +82,7 @@ class Rig:
     port: int = 0
     records: list[RequestRecord] = field(default_factory=list)
     turned_away: list[tuple[str, Reason, int]] = field(default_factory=list)
+    malformed: Counter[int] = field(default_factory=Counter)
     _told: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, record: RequestRecord) -> None:
@@ -146,7 +149,7 @@ async def rig(text: str = TABLE, lids: Lids = BUILT_IN, wall: Callable[[], float
         guard = BrowserGuard("127.0.0.1", (), ())
         door = Door(gateway, admission, line, MAX_BODY, guard, lambda *refused: made.tell_of_the_door(*refused))
         made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, records=told)
-        public = GuardedServer(gateway.handle, MAX_BODY, door, guard, gateway.refuse)
+        public = GuardedServer(gateway.handle, MAX_BODY, door, guard, gateway.refuse, Malformed(made.malformed.update))
         listener = await loop.create_server(public, "127.0.0.1", 0)
         made.port = listener.sockets[0].getsockname()[1]
         try:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from proxy.admission import Lids
-from proxy.app import ACCEPTED_AT_ONCE, Listen, Running
+from proxy.app import ACCEPTED_AT_ONCE, Listen, Running, told_listening
 from proxy.reload import Reloader
 from tests.proxy.raw_client import Answer, connected, exchange, request
 from tests.proxy.rig import ask
@@ -64,9 +64,17 @@ async def test_no_more_is_taken_on_than_the_table_says(tmp_path: Path) -> None:
         assert app.admission.lids == Lids()
 
 
-async def test_an_address_for_everybody_is_shown_as_one_that_can_be_called(tmp_path: Path) -> None:
+async def test_an_address_is_shown_as_it_is_listened_on(tmp_path: Path) -> None:
     async with up(MOCK, tmp_path, listen=Listen("127.0.0.1", 0, "0.0.0.0", 0)) as app:
-        assert app.admin_url == f"http://127.0.0.1:{port_of(app.admin_url)}"
+        assert app.admin_url == f"http://0.0.0.0:{port_of(app.admin_url)}"
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [("127.0.0.1", "URL"), ("10.0.0.1", "URL"), ("0.0.0.0", "URL (all addresses)"), ("::", "URL (all IPv6 addresses)")],
+)
+def test_how_far_a_listener_reaches_is_told_behind_its_address(host: str, told: str) -> None:
+    assert told_listening("URL", host) == told
 
 
 @pytest.mark.parametrize("place", ["public", "admin"])

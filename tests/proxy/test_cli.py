@@ -1,6 +1,7 @@
 """Arguments reach their command, mistakes are one line and a status, and every help has examples."""
 
 import argparse
+import errno
 import json
 from pathlib import Path
 
@@ -215,6 +216,9 @@ def test_a_table_that_cannot_be_served_is_named_by_where_its_name_came_from(
     )
 
 
-def test_a_command_that_is_started_without_an_output_can_end_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout", None)
-    assert main(["version"]) == 0
+def test_an_error_that_is_not_the_outputs_is_not_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for error in (OSError(errno.ENOSPC, "full", "t.yaml"), OSError(errno.EACCES, "no")):
+        raising(error, monkeypatch)
+        with pytest.raises(ExceptionGroup) as caught:
+            main(["version"])
+        assert caught.value.exceptions == (error,)

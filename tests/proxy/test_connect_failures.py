@@ -21,11 +21,11 @@ from providers.auth import Authorities
 from providers.dialect import Target
 from providers.failure import Cause, Failure, FailureKind, UpstreamError
 from proxy.connect_failures import WithheldAddress, connect_failure, peer_of
-from proxy.upstream import HttpTransport
+from proxy.upstream import UNANSWERED, HttpTransport
 from tests.proxy.door import HASTY, TARGET, call, tidy_transport
 from tests.proxy.raw_client import exchange, request
 from tests.proxy.rig import ask
-from tests.proxy.whole import port_of, up
+from tests.proxy.whole import port_of, table_before, up
 from tests.support.authority import DAY, LOCAL, NOW, Authority
 from tests.support.script import Fin, Hang, Send
 from tests.support.vendor import FakeVendor
@@ -186,3 +186,11 @@ async def test_the_operator_reads_host_and_cause_in_log_and_status_and_the_clien
         rf"v/m/a is left alone for [\d.]+ s: connect: The upstream refused .*\(127.0.0.1:{port}\)", caplog.text
     )
     assert "sk-canary" not in caplog.text + log.getvalue().decode() + status.body.decode()
+
+
+async def test_the_status_page_says_why_a_vendor_failed_that_hung_up(tmp_path: Path) -> None:
+    async with FakeVendor((Fin(),)) as vendor, up(table_before(vendor), tmp_path) as app:
+        await exchange(port_of(app.url), request("POST", "/v1/completions", ask("v/m")))
+        status = await exchange(port_of(app.admin_url), request("GET", "/status"))
+    (told,) = json.loads(status.body)["last_failures"]
+    assert told.endswith(f"Z v/m/default: server: {UNANSWERED}")

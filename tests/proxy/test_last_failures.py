@@ -6,9 +6,12 @@ import pytest
 
 from providers.failure import Cause, Failure, FailureKind
 from proxy.last_failures import LastFailures, Noted, latest, summary
+from proxy.upstream import fail
 from tests.proxy.door import TARGET
 
-REFUSED = Failure(FailureKind.CONNECT, "The upstream refused the connection.", cause=Cause.REFUSED, peer="h:1")
+REFUSED = Failure(
+    FailureKind.CONNECT, "The upstream refused the connection.", cause=Cause.REFUSED, peer="h:1", ours=True
+)
 
 
 @pytest.mark.parametrize(
@@ -16,6 +19,13 @@ REFUSED = Failure(FailureKind.CONNECT, "The upstream refused the connection.", c
     [
         (REFUSED, "connect: The upstream refused the connection (h:1)."),
         (Failure(FailureKind.SERVER, "words of the vendor's", 500), "server, status 500"),
+        (fail(FailureKind.SERVER, "It hung up.").failure, "server: It hung up."),
+        (replace(fail(FailureKind.MALFORMED, "A page.").failure, status=200), "malformed, status 200: A page."),
+        (Failure(FailureKind.MALFORMED, "A page.", evidence="<their words>", ours=True), "malformed: A page."),
+        (
+            Failure(FailureKind.AUTH, "words of the vendor's", 401),
+            "auth, status 401: The upstream refused the gateway's credential.",
+        ),
         (Failure(FailureKind.TRUNCATED, "words of the vendor's"), "truncated"),
     ],
 )

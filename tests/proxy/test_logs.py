@@ -5,6 +5,7 @@ import logging
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import orjson
@@ -16,6 +17,7 @@ from providers.completion import Usage
 from providers.price import Price
 from proxy.logs import (
     DOOR_LINES,
+    FORMATTERS,
     LINES,
     JsonFormatter,
     TextFormatter,
@@ -112,6 +114,47 @@ def test_under_a_row_for_any_model_the_log_says_which_one_it_was() -> None:
     assert " -> local/some/model/us ok " in request_text(record).decode()
 
 
+def test_the_line_for_people_says_whose_key_it_was_and_what_failed_before() -> None:
+    record = finished()
+    record.key = "ci"
+    record.attempts.insert(0, Attempt("a/m/us", 10.0, 10.1, "server", 500, "The upstream\nfailed."))
+    record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "connect", None, "Refused (h:1).", cause="refused"))
+    assert request_text(record).decode().split(" ", 1)[1] == (
+        "200 openai search/ci fast -> openai/gpt-4o-mini/default ok 1500.0 ms req-1"
+        "; a/m/eu: connect: Refused (h:1).; a/m/us: server 500: The upstream\\nfailed."
+    )
+
+
+@pytest.mark.parametrize("odd", ["m", "\U0001f600", "\0", "\\"])
+def test_the_line_for_people_is_within_its_bounds_whatever_failed(odd: str) -> None:
+    record = finished(odd * 9000, "/" + odd * 9000)
+    record.attempts = [Attempt("", 10.0, 10.1, "server", 500, odd * 9000, name=odd * 9000) for _ in range(9)]
+    line = request_text(record).decode()
+    assert len(line) <= MAX_LINE
+    assert line.isprintable()
+    assert line.endswith("...; 4 more failed")
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_one_clock_is_in_all_lines_wherever_the_process_runs(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "XXX5")
+    time.tzset()
+    try:
+        record = logging.LogRecord("dragoman", logging.INFO, "f", 1, "up", (), None)
+        told = FORMATTERS[form]().format(record)
+        assert timestamp(record.created)[:13] in told
+        assert re.search(r"\d\d:\d\d:\d\d\.\d{3}Z\b", told)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_line_has_one_style_whatever_stands_in_it() -> None:
+    record = finished("modèle")
+    assert b'","level":"info","message":"request",' in request_line(record)
+    assert request_line(record).isascii()
+
+
 def test_a_name_that_a_client_made_up_cannot_break_a_line() -> None:
     record = finished("local/" + "\U0001f600" * 250)
     record.attempts = [Attempt("local/*/eu", 10.0, 11.0, name=f"{record.asked}/eu")]
@@ -202,7 +245,7 @@ def test_people_read_who_asked_who_answered_and_how_long_it_took() -> None:
 
 def test_people_read_the_code_of_a_failure_that_reached_no_deployment() -> None:
     record = RequestRecord("req-2", 1.0, "openai", "/nowhere", status=404, code="not_found", finished=1.001)
-    assert request_text(record).decode().split(" ", 1)[1] == "404 not_found openai unknown - ok 1.0 ms req-2"
+    assert request_text(record).decode().split(" ", 1)[1] == "404 not_found openai unknown /nowhere ok 1.0 ms req-2"
 
 
 def test_refusals_at_the_door_are_one_line_for_all_of_a_second() -> None:

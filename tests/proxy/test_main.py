@@ -46,6 +46,30 @@ def test_a_reader_that_went_away_is_no_traceback() -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def with_output(redirection: str, arguments: str) -> "subprocess.CompletedProcess[str]":
+    """One run whose standard output is what a shell makes of the redirection."""
+    script = f'exec "$0" -m proxy {arguments} {redirection}'
+    return subprocess.run(["sh", "-c", script, sys.executable], cwd=ROOT, capture_output=True, check=False, text=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unbuffered"), [("schema", ""), ("key new", ""), ("--version", ""), ("--help", ""), ("version", "1")]
+)
+def test_an_output_that_takes_nothing_is_one_line(
+    arguments: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    done = with_output(">/dev/full", arguments)
+    own = [line for line in done.stderr.splitlines() if not line.startswith("The key, ")]
+    assert (done.returncode, own) == (1, ["dragoman: cannot write the output: No space left on device"])
+
+
+@pytest.mark.parametrize("arguments", ["check", "schema", "--version", "key new", "demo --once"])
+def test_without_an_output_nothing_is_done_for_it(arguments: str) -> None:
+    done = with_output(">&-", arguments)
+    assert (done.returncode, done.stderr) == (1, "dragoman: cannot write the output: standard output is closed\n")
+
+
 @pytest.mark.parametrize("command", ["serve", "routes", "check"])
 def test_a_missing_table_is_one_line(command: str) -> None:
     done = run(command, "-c", "nowhere.yaml")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from proxy.cli import main
 from proxy.commands.demo import REQUEST, SmokeFailed, curl, demo_once, stream
 from proxy.terminal import CommandError
 from tests.support.gateway import ROOT
@@ -88,6 +89,17 @@ def test_a_failed_request_is_status_1_and_one_line(capsys: Output, monkeypatch: 
     assert demo_once(0) == 1
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("dragoman: "))
     assert line.startswith("dragoman: the gateway did not answer its own request: HTTP 404")
+
+
+def test_an_output_that_takes_nothing_is_one_line_and_no_fault_of_the_gateway(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.commands.demo._free", lambda host, port: 0)
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["demo", "--once"]) == 1
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("dragoman: "))
+    assert line == "dragoman: cannot write the output: No space left on device"
 
 
 def test_the_printed_commands_reach_the_gateway_until_it_is_interrupted(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pty
+import re
 import socket
 import subprocess
 import sys
@@ -96,6 +97,29 @@ async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path
     ):
         assert (await answer.json())["choices"][0]["text"] == "hello"
         assert await gateway.stop() == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_a_listener_for_all_addresses_is_told_as_one_and_warned_of_where_it_is_open(
+    tmp_path: Path, workers: str
+) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\nserver: {drain_grace: 0s}\n")
+    wide = ["--insecure-open", "--host", "0.0.0.0", "--port=0", "--admin-port=0", f"--workers={workers}"]
+    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *wide]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
+    assert process.stderr is not None
+    told = [await process.stderr.readline()]
+    while b"listening on" not in told[-1]:
+        told.append(await process.stderr.readline())
+    found = re.search(rb"listening on (http://0\.0\.0\.0:\d+) \(all addresses\)", told[-1])
+    assert found is not None
+    async with aiohttp.ClientSession() as http, http.get(found[1].decode() + "/health") as answer:
+        assert answer.status == 200
+    process.terminate()
+    assert await process.wait() == 0
+    (warning,) = [line for line in told if b"there are no teams: anybody who reaches this address can use" in line]
+    assert b'"level":"warning"' in warning
 
 
 @pytest.mark.parametrize(("given", "count"), [([], 2), (["--workers", "3"], 3), (["--workers", "1"], 0)])
