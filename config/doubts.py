@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from config.problems import Path, Problem
+from config.problems import Path, Problem, shown
 from config.schema import Deployment, GatewayConfig, RouteTarget
 from config.semantics import Check, Table, levels, route_maps
 
@@ -38,7 +38,8 @@ def _shared_key(table: Table) -> Iterator[Problem]:
     for key, shared in (("api_key", defaults.api_key), ("credentials", defaults.credentials)):
         if shared and len(without) > 1:
             words = "this key is" if key == "api_key" else "these credentials are"
-            yield table.at_value(("defaults", key), f"{words} sent to {len(without)} vendors: {', '.join(without)}")
+            named = ", ".join(map(shown, without))
+            yield table.at_value(("defaults", key), f"{words} sent to {len(without)} vendors: {named}")
 
 
 def _idle_weights(table: Table) -> Iterator[Problem]:

@@ -47,8 +47,11 @@ class Names:
         return bool(slash and rest) and f"{vendor}/*" in self.models
 
     def all(self) -> Iterator[str]:
+        """Those that may be recommended: not the models of a vendor that there is not."""
         yield from self.routes
         for model, deployments in self.models.items():
+            if model.partition("/")[0] not in self.vendors:
+                continue
             yield model
             yield from (f"{model}/{deployment}" for deployment in deployments)
 
@@ -78,12 +81,13 @@ class Table:
         written = path[: find(self.root, path)[2]]
         return Problem.at(value_position(self.root, path), written, message)
 
-    def no_such(self, kind: str, name: str, path: Path, known: Iterable[str]) -> str:
-        """`no vendor named x; did you mean y?`, without the name when it came out of a reference."""
+    def no_such(self, kind: str, name: str, path: Path, known: Iterable[str], below: str = "") -> str:
+        """`no vendor named x; did you mean y?`, without the name when it came out of a reference; `below` as in
+        `did_you_mean`."""
         if any(path[:length] in self.referenced for length in range(1, len(path) + 1)):
             return f"the value of this reference is no {kind}"
         self.hints += 1
-        return f"no {kind} named {shown(name)}{did_you_mean(name, known) if self.hints <= _MOST_HINTS else ''}"
+        return f"no {kind} named {shown(name)}{did_you_mean(name, known, below) if self.hints <= _MOST_HINTS else ''}"
 
 
 Check = Callable[[Table], Iterable[Problem]]
@@ -120,12 +124,12 @@ def exposure_problems(loaded: Placed, host: str | None, insecure_open: bool) -> 
 
 def _vendors_of_models(table: Table) -> Iterator[Problem]:
     for key in table.config.models:
-        vendor = key.partition("/")[0]
+        vendor, _, model = key.partition("/")
         if vendor not in table.names.vendors:
-            path: Path = ("models", key)
-            told = table.no_such("vendor", vendor, (), table.names.vendors)
+            told = table.no_such("vendor", vendor, (), table.names.vendors, below=model)
             only = list(table.names.vendors) if len(table.names.vendors) == 1 and "?" not in told else ()
-            yield table.at_key(path, told + "".join(f"; a model of {name} is written {name}/{key}" for name in only))
+            added = "".join(f"; a model of {shown(name)} is written {shown(f'{name}/{key}')}" for name in only)
+            yield table.at_key(("models", key), told + added)
 
 
 def _hidden_deployments(table: Table) -> Iterator[Problem]:
@@ -322,7 +326,7 @@ def _doubled_keys(table: Table) -> Iterator[Problem]:
             if own.key in first:
                 owner, at = first[own.key]
                 place = value_position(table.root, at)
-                yield table.at_value(path, f"the same key belongs to team {owner} already, at {place}")
+                yield table.at_value(path, f"the same key belongs to team {shown(owner)} already, at {place}")
             first.setdefault(own.key, (team_name, path))
 
 

@@ -46,8 +46,8 @@ def test_a_name_that_finds_nothing_is_told_with_the_nearest(name: str, hint: str
 def test_a_model_needs_its_vendor() -> None:
     text = "version: 1\nvendors: {openai: {}}\nmodels:\n  opnai/gpt: {}\n  opnai/*: {}\n"
     assert complaints(text) == [
-        "4:3 models.opnai/gpt: no vendor named opnai; did you mean openai?",
-        "5:3 models.opnai/*: no vendor named opnai; did you mean openai?",
+        "4:3 models.opnai/gpt: no vendor named opnai; did you mean openai/gpt?",
+        "5:3 models.opnai/*: no vendor named opnai; did you mean openai/*?",
     ]
 
 
@@ -336,3 +336,27 @@ def test_a_model_whose_name_has_a_slash_is_told_with_its_vendor_before_it() -> N
         "3:10 models.meta-llama/Llama-3: no vendor named meta-llama; a model of local is written "
         "local/meta-llama/Llama-3"
     ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            "models: {OpenAI/gpt-4o: {}}",
+            ["3:10 models.OpenAI/gpt-4o: no vendor named OpenAI; did you mean openai/gpt-4o?"],
+        ),
+        (
+            "models: {opnai/gpt-4o: {}}\nroutes: {r: openai/gpt-4o}",
+            [
+                "3:10 models.opnai/gpt-4o: no vendor named opnai; did you mean openai/gpt-4o?",
+                "4:13 routes.r: no model or route named openai/gpt-4o",
+            ],
+        ),
+        (
+            "models: {openai/gpt-4o: {}}\nroutes: {r: OPENAI/GPT-4O}",
+            ["4:13 routes.r: no model or route named OPENAI/GPT-4O; did you mean openai/gpt-4o?"],
+        ),
+    ],
+)
+def test_what_is_recommended_exists_whatever_its_case(lines: str, expected: list[str]) -> None:
+    assert complaints(f"version: 1\nvendors: {{openai: {{}}}}\n{lines}\n") == expected

@@ -186,6 +186,38 @@ def test_a_mistake_is_told_at_its_place(line: str, expected: str) -> None:
     assert not any("canary" in each for each in told)
 
 
+_NO_SPACE = "a space is missing after the colon of"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("vendors: {v: {api_key:sk-canary}}", [f"2:15 vendors.v.api_key: {_NO_SPACE} api_key"]),
+        ("vendors: {v: {api_key:'canary'}}", [f"2:15 vendors.v.api_key: {_NO_SPACE} api_key"]),
+        ("vendors: {v: {base_url:https://u:canary@h/v1}}", [f"2:15 vendors.v.base_url: {_NO_SPACE} base_url"]),
+        (
+            "vendors: {v: {headers: {x-api-key:sk-canary}}}",
+            [f"2:25 vendors.v.headers.x-api-key: {_NO_SPACE} x-api-key"],
+        ),
+        ("vendors: {v: {url_params: {a:canary}}}", [f"2:28 vendors.v.url_params.a: {_NO_SPACE} a"]),
+        ("vendors: {v:canary}", [f"2:11 vendors.v: {_NO_SPACE} v"]),
+        ('server: {admin: {token:"canary"}}', [f"2:18 server.admin.token: {_NO_SPACE} token"]),
+        (
+            "vendors: {v: {credentials: {oidc: {client_secret:canary, token_url: https://h/t, client_id: c}}}}",
+            [f"2:36 vendors.v.credentials.oidc.client_secret: {_NO_SPACE} client_secret"],
+        ),
+        ("vendors:\n  v:\n    api_key:canary", [f"4:5 vendors.v: {_NO_SPACE} api_key"]),
+        ("vendors:\n  v:\n    api_key:${K}", [f"4:5 vendors.v: {_NO_SPACE} api_key"]),
+        ("vendors: {v: {sk-canary-1: x}}", ["2:15 vendors.v.sk-…: unknown key"]),
+        ("vendors:\n  v:\n    sk-canary-1:\n", ["4:5 vendors.v.sk-…: unknown key"]),
+        ("vendors:\n  v: {sk-canary-1:x}", [f"3:7 vendors.v.sk-…: {_NO_SPACE} sk-…"]),
+        ("vendors: {v: {0c7a1n2a3r4y5b6c7d8e9f: x}}", ["2:15 vendors.v.0c7…: unknown key"]),
+    ],
+)
+def test_a_value_that_became_part_of_its_key_is_not_told(line: str, expected: list[str]) -> None:
+    assert complaints(f"version: 1\n{line}\n", {"K": "canary"}) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

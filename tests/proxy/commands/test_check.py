@@ -204,9 +204,8 @@ def test_five_planted_mistakes_are_five_lines_at_their_places(source: Writer, ca
         "4:21 vendors.openai.api_key: the environment variable OPENAI_API_KEY is not set",
         "6:35 models.openai/gpt-4o.context_window: must be a number of tokens, such as 128000, 128k or 1m "
         "(k is 1,000, m is 1,000,000)",
-        "7:3 models.opnai/gpt-4o-mini: no vendor named opnai; did you mean openai?",
-        "9:20 routes.fast.targets.0: no model or route named openai/gpt-5; did you mean openai/gpt-4o or "
-        "opnai/gpt-4o-mini?",
+        "7:3 models.opnai/gpt-4o-mini: no vendor named opnai; did you mean openai/gpt-4o-mini?",
+        "9:20 routes.fast.targets.0: no model or route named openai/gpt-5; did you mean openai/gpt-4o?",
     ]
 
 
@@ -244,3 +243,12 @@ def test_a_vendor_of_a_name_of_its_own_is_told_the_profile_to_write(source: Writ
         "write profile: openai_compatible\n"
     )
     assert GENERIC in load_profiles()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_secret_that_became_part_of_a_key_is_in_no_form(form: str, source: Writer, capsys: Output) -> None:
+    text = SOUND + f"server: {{admin: {{token:{CANARY}}}}}\n"
+    assert check(source(text.replace("mock: {}", f"mock: {{api_key:{CANARY}}}")), "warning", FORMS[form]) == 1
+    told = capsys.readouterr().out
+    assert told.count("a space is missing after the colon of") == 2
+    assert CANARY not in told
