@@ -240,7 +240,9 @@ def _way_out(wanted: str, path: Path, node: Node) -> str:
         return "; indent what belongs to it, or write {} for an empty one"
     if wanted == "a mapping" and (kind := _NAMED.get(str(path[-1]))):
         return f"; write each {kind} on a line of its own, its name as a key: no -, and a colon after it"
-    return "; put it in [ ]" if wanted == "a list" and _found(node) == "text" else ""
+    if wanted == "a list" and isinstance(node, ScalarNode) and node.kind == "text":
+        return "; a space is missing after the dash" if node.plain and node.text[:1] == "-" else "; put it in [ ]"
+    return ""
 
 
 def _listed(targets: ListNode) -> str:

@@ -95,6 +95,8 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("server: {log: xml}", "2:15 server.log: must be json or text"),
         ("server: {port: lots}", "2:16 server.port: expected a whole number, found text"),
         ("server: {port: 1.5}", "2:16 server.port: expected a whole number, found a number"),
+        ("server: {stall_limit: 1ms}", "2:23 server.stall_limit: must be at least 1s, or 0 for never"),
+        ("server: {stall_limit: 999ms}", "2:23 server.stall_limit: must be at least 1s, or 0 for never"),
         ("server: {port: 65536}", "2:16 server.port: must be at most 65535"),
         ("server: {port: -1}", "2:16 server.port: must be at least 0"),
         ("server: {watch: 1}", "2:17 server.watch: expected true or false, found a number"),
@@ -139,6 +141,10 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "2:13 routes.r: expected a name or a mapping, found a list; write r: {targets: [...]}",
         ),
         ("routes: {r: {targets: v/m}}", "2:23 routes.r.targets: expected a list, found text; put it in [ ]"),
+        (
+            "routes:\n  r:\n    targets:\n      -v/m\n      -v/n",
+            "5:7 routes.r.targets: expected a list, found text; a space is missing after the dash",
+        ),
         (
             "vendors: {acme: {}, openai: {}}\nmodels: {gpt-4o: {}}",
             "3:10 models.gpt-4o: a model key is vendor/model or vendor/*; did you mean acme/gpt-4o or openai/gpt-4o?",
