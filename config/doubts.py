@@ -3,6 +3,7 @@
 Never anything that makes a table unusable.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,10 @@ from pydantic import SecretStr
 from config.problems import Path, Problem, shown
 from config.schema import Deployment, GatewayConfig, RouteTarget
 from config.semantics import Check, Table, levels, route_maps
+
+_SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
+_VARIABLE: Final = re.compile(r"\$[A-Z]+(_[A-Z]+)+")
+"""What the shell would replace, and what nobody takes for a password."""
 
 
 def semantic_warnings(table: Table) -> tuple[Problem, ...]:
@@ -21,6 +26,7 @@ def semantic_warnings(table: Table) -> tuple[Problem, ...]:
 def _secrets(config: GatewayConfig) -> Iterator[tuple[Path, SecretStr | None]]:
     for path, level in levels(config):
         yield (*path, "api_key"), level.api_key
+        yield from (((*path, "headers", name), value) for name, value in level.headers.items())
         if level.credentials is not None and level.credentials.oidc is not None:
             yield (*path, "credentials", "oidc", "client_secret"), level.credentials.oidc.client_secret
     yield ("server", "admin", "token"), config.server.admin.token
@@ -29,7 +35,15 @@ def _secrets(config: GatewayConfig) -> Iterator[tuple[Path, SecretStr | None]]:
 def _literal_secrets(table: Table) -> Iterator[Problem]:
     for path, secret in _secrets(table.config):
         if secret and path not in table.referenced:
-            yield table.at_value(path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"')
+            text = secret.get_secret_value()
+            if _SHELL_NAME.fullmatch(text):
+                # Shown only where it cannot be a password.
+                meant = text[1:] if _VARIABLE.fullmatch(text) else "VAR"
+                yield table.at_value(path, f'this is sent as it stands, $ and all: a reference is "${{{meant}}}"')
+            elif path[-2] != "headers":
+                yield table.at_value(
+                    path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"'
+                )
 
 
 def _shared_key(table: Table) -> Iterator[Problem]:

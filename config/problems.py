@@ -31,6 +31,9 @@ class Position(NamedTuple):
         return f"{one_line(self.file)}:{self.line}:{self.column}"
 
 
+COMMAND_LINE: Final = Position("the command line", 0, 0)
+"""Where a word stands that beats the table's; it has no line."""
+
 Locate = Callable[[Path], Position]
 
 
@@ -49,7 +52,8 @@ class Problem:
         return cls(position.file, position.line, position.column, dotted(path), one_line(message))
 
     def __str__(self) -> str:
-        place = f"{one_line(self.file)}:{self.line}:{self.column}"
+        position = Position(self.file, self.line, self.column)
+        place = f"{position.file}," if position == COMMAND_LINE else str(position)
         return f"{place} {self.path}: {self.message}" if self.path else f"{place} {self.message}"
 
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from config.addresses import address_fault, listens_on_loopback
 from config.misshapen_routes import written_names
-from config.problems import Locate, Path, Problem, did_you_mean, shown
+from config.problems import COMMAND_LINE, Locate, Path, Problem, did_you_mean, shown
 from config.schema import DeploymentSettings, GatewayConfig, Route
 from config.settings import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
 from config.tree import MapNode, Node, find, key_position, value_position
@@ -63,11 +63,13 @@ def _keys(root: Node, path: Path) -> Set[str]:
 
 @dataclass(slots=True)
 class Table:
-    """What the checks look at. `referenced`: paths of values that came out of references."""
+    """What the checks look at. `referenced`: paths of values that came out of references. `faulty`: dotted paths of
+    which something has been told already; what stood there is not in `config`."""
 
     config: GatewayConfig
     root: Node
     referenced: Set[Path]
+    faulty: Set[str] = frozenset()
     names: Names = field(init=False)
     hints: int = 0
 
@@ -114,9 +116,12 @@ def exposure_problems(loaded: Placed, host: str | None, insecure_open: bool) -> 
     """
     if insecure_open or loaded.config.teams or listens_on_loopback(host or loaded.config.server.host):
         return ()
+    danger = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
+    if host is not None:
+        message = f"{danger}; --insecure-open serves everybody all the same"
+        return (Problem.at(COMMAND_LINE, ("--host",), message),)
     path: Path = ("server", "host")
-    message = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
-    return (Problem.at(loaded.locate(path), path, message),)
+    return (Problem.at(loaded.locate(path), path, danger),)
 
 
 # Models and vendors -------------------------------------------------------------------------------------------------
@@ -345,7 +350,8 @@ def _surface_defaults(table: Table) -> Iterator[Problem]:
 
 def _open_admin(table: Table) -> Iterator[Problem]:
     admin = table.config.server.admin
-    if admin.token is None and not listens_on_loopback(admin.host):
+    has_token = admin.token is not None or "server.admin.token" in table.faulty
+    if not has_token and not listens_on_loopback(admin.host):
         message = "the admin listener needs a token to listen on another address than loopback"
         yield table.at_value(("server", "admin", "host"), message)
 

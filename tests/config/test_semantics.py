@@ -227,6 +227,19 @@ def test_an_admin_listener_beyond_loopback_needs_a_token(host: str, token: str, 
     assert complaints(text, {"T": token}) == ([expected] if open_door else [])
 
 
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [
+        ("${T}", "2:40 server.admin.token: the environment variable T is not set"),
+        ("${file:/nonexistent/x}", "2:40 server.admin.token: cannot read the file /nonexistent/x: No such file"),
+        ("a b", "2:40 server.admin.token: holds a space"),
+    ],
+)
+def test_of_a_token_that_cannot_be_used_it_is_not_said_that_there_is_none(token: str, told: str) -> None:
+    (problem,) = complaints(f'version: 1\nserver: {{admin: {{host: 0.0.0.0, token: "{token}"}}}}\n')
+    assert problem.startswith(told)
+
+
 @pytest.mark.parametrize("teams", [True, False])
 def test_any_web_page_may_call_only_where_there_are_teams(teams: bool) -> None:
     text = "server: {cors: {origins: ['https://app.example.com', '*']}}\n"
@@ -247,7 +260,11 @@ def test_a_gateway_beyond_loopback_needs_teams_or_the_operators_word() -> None:
     assert exposure_problems(with_teams, "0.0.0.0", False) == ()
     (problem,) = exposure_problems(wide, None, False)
     assert str(problem).startswith("t.yaml:3:9 server.host: without teams anybody who reaches this address")
-    assert len(exposure_problems(closed, "0.0.0.0", False)) == 1
+    (problem,) = exposure_problems(closed, "0.0.0.0", False)
+    assert str(problem) == (
+        "the command line, --host: without teams anybody who reaches this address could use the keys: add teams, or "
+        "listen on 127.0.0.1; --insecure-open serves everybody all the same"
+    )
 
 
 ADDRESSES = """\
