@@ -9,9 +9,10 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from config.problems import Path, Problem, shown
+from config.problems import Path, Problem, dotted, shown
 from config.schema import Deployment, GatewayConfig, RouteTarget
 from config.semantics import Check, Table, levels, route_maps
+from config.tree import ScalarNode, find
 
 _SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
 _VARIABLE: Final = re.compile(r"\$[A-Z]+(_[A-Z]+)+")
@@ -34,21 +35,24 @@ def _secrets(config: GatewayConfig) -> Iterator[tuple[Path, SecretStr | None]]:
 
 def _literal_secrets(table: Table) -> Iterator[Problem]:
     for path, secret in _secrets(table.config):
-        if secret and path not in table.referenced:
-            text = secret.get_secret_value()
-            if _SHELL_NAME.fullmatch(text):
-                # Shown only where it cannot be a password.
-                meant = text[1:] if _VARIABLE.fullmatch(text) else "VAR"
-                yield table.at_value(path, f'this is sent as it stands, $ and all: a reference is "${{{meant}}}"')
-            elif path[-2] != "headers":
-                yield table.at_value(
-                    path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"'
-                )
+        node = find(table.root, path)[0]
+        if not secret or path in table.referenced or not isinstance(node, ScalarNode):
+            continue
+        if _SHELL_NAME.fullmatch(node.text):
+            # The name is shown only where it cannot be a password.
+            meant = node.text[1:] if _VARIABLE.fullmatch(node.text) else "VAR"
+            yield table.at_value(path, f'this is sent as it stands, $ and all: a reference is "${{{meant}}}"')
+        elif path[-2] != "headers":
+            yield table.at_value(path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"')
 
 
 def _shared_key(table: Table) -> Iterator[Problem]:
     vendors, defaults = table.config.vendors, table.config.defaults
-    without = [name for name, vendor in vendors.items() if vendor.api_key is None and vendor.credentials is None]
+    without = [
+        name
+        for name, vendor in vendors.items()
+        if vendor.api_key is None and vendor.credentials is None and not _is_faulty(table, ("vendors", name, "api_key"))
+    ]
     for key, shared in (("api_key", defaults.api_key), ("credentials", defaults.credentials)):
         if shared and len(without) > 1:
             words = "this key is" if key == "api_key" else "these credentials are"
@@ -59,15 +63,19 @@ def _shared_key(table: Table) -> Iterator[Problem]:
 def _idle_weights(table: Table) -> Iterator[Problem]:
     for key, model in table.config.models.items():
         for name, deployment in model.deployments.items():
-            if _is_idle(model.policy, deployment):
+            if _is_idle(model.policy, deployment) and not _is_faulty(table, ("models", key, "policy")):
                 path: Path = ("models", key, "deployments", name, "weight")
                 yield table.at_key(path, f"has no effect under policy {model.policy}")
     for at, routes in route_maps(table.config):
         for name, route in routes.items():
             for index, target in enumerate(route.targets):
-                if _is_idle(route.policy, target):
+                if _is_idle(route.policy, target) and not _is_faulty(table, (*at, name, "policy")):
                     path = (*at, name, "targets", index, "weight")
                     yield table.at_key(path, f"has no effect under policy {route.policy}")
+
+
+def _is_faulty(table: Table, path: Path) -> bool:
+    return dotted(path) in table.faulty
 
 
 def _is_idle(policy: str, member: Deployment | RouteTarget) -> bool:
@@ -78,7 +86,7 @@ def _is_idle(policy: str, member: Deployment | RouteTarget) -> bool:
 
 
 def _nothing_to_ask_for(table: Table) -> Iterator[Problem]:
-    if not table.names.models:
+    if not table.names.models and not table.faulty:
         yield table.at_key(("models",), "no models: every request would be answered with 404")
     for name, team in table.config.teams.items():
         if not team.models and not team.routes:
