@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from config.problems import Path, Problem, dotted, shown
 from config.schema import Deployment, GatewayConfig, RouteTarget
-from config.semantics import Check, Table, levels, route_maps
+from config.semantics import Check, Table, inheritances, levels, route_maps
 from config.tree import ScalarNode, find
 
 _SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
@@ -74,6 +74,18 @@ def _idle_weights(table: Table) -> Iterator[Problem]:
                     yield table.at_key(path, f"has no effect under policy {route.policy}")
 
 
+def _capped_cooldowns(table: Table) -> Iterator[Problem]:
+    seen = set()
+    key = "circuit_breaker.longest_cooldown"
+    for inheritance in inheritances(table.config):
+        cooldown = inheritance.first("circuit_breaker.cooldown", lambda s: s.circuit_breaker.cooldown)
+        longest = inheritance.first(key, lambda s: s.circuit_breaker.longest_cooldown)
+        path = inheritance.origins.get(key, ())
+        if cooldown is not None and longest is not None and longest < cooldown and path not in seen:
+            seen.add(path)
+            yield table.at_value(path, f"is below cooldown ({cooldown:g}s), which is cut to it")
+
+
 def _is_faulty(table: Table, path: Path) -> bool:
     return dotted(path) in table.faulty
 
@@ -93,4 +105,10 @@ def _nothing_to_ask_for(table: Table) -> Iterator[Problem]:
             yield table.at_key(("teams", name), "this team may ask for nothing: list models, or write routes")
 
 
-_WARNINGS: Final[tuple[Check, ...]] = (_literal_secrets, _shared_key, _idle_weights, _nothing_to_ask_for)
+_WARNINGS: Final[tuple[Check, ...]] = (
+    _literal_secrets,
+    _shared_key,
+    _idle_weights,
+    _capped_cooldowns,
+    _nothing_to_ask_for,
+)

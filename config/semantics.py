@@ -168,7 +168,7 @@ def levels(config: GatewayConfig) -> Iterator[tuple[Path, DeploymentSettings]]:
             yield ("models", key, "deployments", name), deployment
 
 
-def _inheritances(config: GatewayConfig) -> Iterator[Inheritance]:
+def inheritances(config: GatewayConfig) -> Iterator[Inheritance]:
     """What every deployment inherits; for a vendor without models, what they would."""
     used = set()
     for key, model in config.models.items():
@@ -182,7 +182,7 @@ def _inheritances(config: GatewayConfig) -> Iterator[Inheritance]:
 
 def _addresses(table: Table) -> Iterator[Problem]:
     seen = set()
-    for inheritance in _inheritances(table.config):
+    for inheritance in inheritances(table.config):
         url = inheritance.first("base_url", lambda s: s.base_url)
         allow_private = inheritance.first("allow_private", lambda s: s.allow_private) or False
         fault = address_fault(url, allow_private=allow_private) if url else None
@@ -200,7 +200,7 @@ def _two_credentials(table: Table) -> Iterator[Problem]:
 
 def _token_urls(table: Table) -> Iterator[Problem]:
     seen = set()
-    for inheritance in _inheritances(table.config):
+    for inheritance in inheritances(table.config):
         credentials = inheritance.first("credentials", lambda s: s.credentials)
         path = (*inheritance.origins.get("credentials", ()), "oidc", "token_url")
         if credentials is None or credentials.oidc is None or path in seen:

@@ -18,6 +18,7 @@ from config.problems import Path, Problem, did_you_mean, glued_key, shown
 from config.schema import GatewayConfig, Route, Vendor
 from config.sections import Section, Shorthand
 from config.tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
+from config.types import Referable
 from config.values import Value
 
 _PLANNED: Final = frozenset({"limits", "budget"})
@@ -39,6 +40,7 @@ _BOUNDS: Final = {
 }
 _NO_SPACE: Final = "a space is missing after the colon of {}"
 _GLUED: Final = re.compile(r"([A-Za-z_-]+):(?!\s)")
+_UNITS: Final = {"duration": "s", "size": " bytes"}
 _SENTENCES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
 _STAND_IN: Final = f"sha256:{'0' * 64}"
 """Takes the place of a refused element, so that its list is not empty: it has the form of a key's digest and of a name.
@@ -167,7 +169,7 @@ def _message(error: ErrorDetails, root: Node) -> str:
         return _wrong_type(kind, path, root)
     if kind in _BOUNDS:
         word, key = _BOUNDS[kind]
-        return f"must be {word} {error['ctx'][key]:g}"
+        return f"must be {word} {error['ctx'][key]:g}{_unit(path)}"
     if kind == "literal_error":
         node = find(root, path)[0]
         word = str(path[-1]) if error["loc"][-1] == _KEY_STEP else node.text if isinstance(node, ScalarNode) else ""
@@ -175,6 +177,14 @@ def _message(error: ErrorDetails, root: Node) -> str:
     if error["loc"][-1:] == (_KEY_STEP,) and (told := _no_model_key(path, root)):
         return told
     return _SENTENCES.get(kind, error["msg"])
+
+
+def _unit(path: Path) -> str:
+    """What a number of this setting counts, as it is written in the table."""
+    section = _section_at(path[:-1])
+    known = section.model_fields.get(str(path[-1])) if section else None
+    titles = [each.title for each in known.metadata if isinstance(each, Referable)] if known else []
+    return next((_UNITS[title] for title in titles if title in _UNITS), "")
 
 
 def _no_model_key(path: Path, root: Node) -> str | None:
@@ -226,10 +236,12 @@ def _wrong_type(kind: str, path: Path, root: Node) -> str:
     if section and glued and glued[1] in section.model_fields:
         return _NO_SPACE.format(glued[1])
     wanted = f"{section.word} or a mapping" if section and issubclass(section, Shorthand) else _WANTED[kind]
-    found = _found(find(root, path)[0])
+    found = _found(node)
+    if wanted == "a whole number" and isinstance(node, ScalarNode) and node.kind == "float":
+        return f"expected a whole number; {shown(node.text)} is none"
     if wanted == "text" and found in ("true or false", "a number"):
         return f"expected text; YAML reads this unquoted word as {found}: put it in quotes"
-    return f"expected {wanted}, found {found}{_way_out(wanted, path, find(root, path)[0])}"
+    return f"expected {wanted}, found {found}{_way_out(wanted, path, node)}"
 
 
 def _way_out(wanted: str, path: Path, node: Node) -> str:

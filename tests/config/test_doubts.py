@@ -73,3 +73,23 @@ def test_each_policy_reads_the_weights_it_reads(policy: str, read: tuple[int, ..
 def test_nothing_to_ask_for_is_a_warning() -> None:
     assert warnings("version: 1\n") == ["1:1 models: no models: every request would be answered with 404"]
     assert warnings(TEAM) == ["10:3 teams.t: this team may ask for nothing: list models, or write routes"]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "model", "expected"),
+    [
+        ("cooldown: 30s, longest_cooldown: 5s", "", ["3:66 vendors.v.circuit_breaker.longest_cooldown"]),
+        ("cooldown: 30s", "longest_cooldown: 5s", ["4:52 models.v/m.circuit_breaker.longest_cooldown"]),
+        ("cooldown: 5s, longest_cooldown: 5s", "", []),
+        ("longest_cooldown: 1s", "", []),
+    ],
+)
+def test_a_longest_cooldown_below_the_first_is_a_warning(vendor: str, model: str, expected: list[str]) -> None:
+    text = f"""\
+        version: 1
+        defaults: {{}}
+        vendors: {{v: {{circuit_breaker: {{{vendor}}}}}}}
+        models: {{v/m: {{circuit_breaker: {{{model}}}}}, v/n: {{}}}}
+    """
+    told = "is below cooldown (30s), which is cut to it"
+    assert warnings(text) == [f"{each}: {told}" for each in expected]
