@@ -132,7 +132,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
     problems.extend(_elsewhere(validated.problems, problems))
     warnings = list(expander.warnings)
     if validated.config is not None and includer.complete:
-        table = Table(validated.config, root, expander.referenced)
+        table = Table(validated.config, root, expander.referenced, frozenset(each.path for each in problems))
         problems.extend(_elsewhere(semantic_problems(table), problems))
         warnings.extend(semantic_warnings(table))
     sources = Sources(files.hashes, files.patterns)

@@ -1,14 +1,23 @@
 """What can be wrong with a table, and where: positions, problems, nearest names. Never how a table is checked."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 Path = tuple[str | int, ...]
 """Where a value sits in the table: keys and list indices from the root, as in `("vendors", "openai", "api_key")`."""
 
 _LONGEST_NAME = 120
+
+_SECRET: Final = re.compile(
+    r"(?<![A-Za-z0-9])(sk[-_]|nvapi-|AIza|eyJ)[A-Za-z0-9_-]+|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{20,}"
+)
+"""What credentials look like: the vendors' prefixes, and long runs of letters and digits, which no name is made of."""
+
+_SHOWN_OF_SECRET: Final = 3
+"""Characters, which tell the operator which key it is: no more than a prefix."""
 
 
 class Position(NamedTuple):
@@ -21,6 +30,9 @@ class Position(NamedTuple):
     def __str__(self) -> str:
         return f"{one_line(self.file)}:{self.line}:{self.column}"
 
+
+COMMAND_LINE: Final = Position("the command line", 0, 0)
+"""Where a word stands that beats the table's; it has no line."""
 
 Locate = Callable[[Path], Position]
 
@@ -40,7 +52,8 @@ class Problem:
         return cls(position.file, position.line, position.column, dotted(path), one_line(message))
 
     def __str__(self) -> str:
-        place = f"{one_line(self.file)}:{self.line}:{self.column}"
+        position = Position(self.file, self.line, self.column)
+        place = f"{position.file}," if position == COMMAND_LINE else str(position)
         return f"{place} {self.path}: {self.message}" if self.path else f"{place} {self.message}"
 
 
@@ -53,13 +66,24 @@ class ConfigError(Exception):
 
 
 def dotted(path: Path) -> str:
-    """`("models", "a/b", "weight")` as `models.a/b.weight`."""
-    return ".".join(shown(str(step)) for step in path)
+    """`("models", "a/b", "weight")` as `models.a/b.weight`; of a key that holds its value too, the key alone."""
+    return ".".join(
+        shown(str(step) if (glued := glued_key(path[: index + 1])) is None else glued)
+        for index, step in enumerate(path)
+    )
+
+
+def glued_key(path: Path) -> str | None:
+    """What stands before the colon of the path's last key: it is one that YAML took for part of the key because no
+    space follows it, and a value comes after it. Only models and routes have names with colons."""
+    may_hold_colons = path[:-1] in (("models",), ("routes",)) or (path[:1] == ("teams",) and path[2:-1] == ("routes",))
+    key, colon, _ = str(path[-1]).partition(":")
+    return key if colon and not may_hold_colons else None
 
 
 def shown(name: str) -> str:
-    """A name the operator wrote, cut to a length that fits a line."""
-    text = one_line(name)
+    """A name the operator wrote, cut to a length that fits a line; of what looks like a secret, its beginning."""
+    text = one_line(_SECRET.sub(lambda found: f"{found[0][:_SHOWN_OF_SECRET]}…", name))
     return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
@@ -68,7 +92,14 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A clause that names the nearest known names, or nothing when none is near."""
-    near = difflib.get_close_matches(name, list(known), n=3)
-    return f"; did you mean {' or '.join(shown(each) for each in near)}?" if near else ""
+def did_you_mean(name: str, known: Iterable[str], below: str = "") -> str:
+    """A clause that names the nearest known names, or nothing when none is near; each with `/` and `below` behind it
+    where that is what the name stood before. Upper and lower case count as the same."""
+    written: dict[str, list[str]] = {}
+    for each in known:
+        written.setdefault(each.casefold(), []).append(each)
+    folded = name.casefold()
+    keys = [folded] if folded in written else difflib.get_close_matches(folded, written, n=3)
+    near = [each for key in keys for each in written[key]][:3]
+    meant = " or ".join(shown(f"{each}/{below}" if below else each) for each in near)
+    return f"; did you mean {meant}?" if meant else ""

@@ -7,11 +7,11 @@ that came out of a reference is never repeated in a message.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final
 
 from config.addresses import address_fault, listens_on_loopback
 from config.misshapen_routes import written_names
-from config.problems import Locate, Path, Problem, did_you_mean, shown
+from config.problems import Path, Problem, did_you_mean, shown
 from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
 from config.schema import DeploymentSettings, GatewayConfig, Route
 from config.settings import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
@@ -48,8 +48,11 @@ class Names:
         return bool(slash and rest) and f"{vendor}/*" in self.models
 
     def all(self) -> Iterator[str]:
+        """Those that may be recommended: not the models of a vendor that there is not."""
         yield from self.routes
         for model, deployments in self.models.items():
+            if model.partition("/")[0] not in self.vendors:
+                continue
             yield model
             yield from (f"{model}/{deployment}" for deployment in deployments)
 
@@ -61,11 +64,13 @@ def _keys(root: Node, path: Path) -> Set[str]:
 
 @dataclass(slots=True)
 class Table:
-    """What the checks look at. `referenced`: paths of values that came out of references."""
+    """What the checks look at. `referenced`: paths of values that came out of references. `faulty`: dotted paths of
+    which something has been told already; what stood there is not in `config`."""
 
     config: GatewayConfig
     root: Node
     referenced: Set[Path]
+    faulty: Set[str] = frozenset()
     names: Names = field(init=False)
     hints: int = 0
 
@@ -79,12 +84,13 @@ class Table:
         written = path[: find(self.root, path)[2]]
         return Problem.at(value_position(self.root, path), written, message)
 
-    def no_such(self, kind: str, name: str, path: Path, known: Iterable[str]) -> str:
-        """`no vendor named x; did you mean y?`, without the name when it came out of a reference."""
+    def no_such(self, kind: str, name: str, path: Path, known: Iterable[str], below: str = "") -> str:
+        """`no vendor named x; did you mean y?`, without the name when it came out of a reference; `below` as in
+        `did_you_mean`."""
         if any(path[:length] in self.referenced for length in range(1, len(path) + 1)):
             return f"the value of this reference is no {kind}"
         self.hints += 1
-        return f"no {kind} named {shown(name)}{did_you_mean(name, known) if self.hints <= _MOST_HINTS else ''}"
+        return f"no {kind} named {shown(name)}{did_you_mean(name, known, below) if self.hints <= _MOST_HINTS else ''}"
 
 
 Check = Callable[[Table], Iterable[Problem]]
@@ -95,51 +101,17 @@ def semantic_problems(table: Table) -> tuple[Problem, ...]:
     return tuple(problem for check in _CHECKS for problem in check(table))
 
 
-class Placed(Protocol):
-    """A table whose values can be found in its files."""
-
-    @property
-    def config(self) -> GatewayConfig: ...
-    @property
-    def locate(self) -> Locate: ...
-
-
-def exposure_problems(loaded: Placed, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
-    """The problem of a gateway that anybody on the network could use, unless the operator insists on it.
-
-    Apart from the other checks because the command line may name another host than the table, and may insist.
-    """
-    if insecure_open:
-        return ()
-    message = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
-    return _exposed(loaded, host, message)
-
-
-def exposure_warnings(loaded: Placed, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
-    """What an operator is told all the same who insists on such a gateway."""
-    if not insecure_open:
-        return ()
-    return _exposed(loaded, host, "there are no teams: anybody who reaches this address can use the keys")
-
-
-def _exposed(loaded: Placed, host: str | None, message: str) -> tuple[Problem, ...]:
-    if loaded.config.teams or listens_on_loopback(host or loaded.config.server.host):
-        return ()
-    path: Path = ("server", "host")
-    return (Problem.at(loaded.locate(path), path, message),)
-
-
 # Models and vendors -------------------------------------------------------------------------------------------------
 
 
 def _vendors_of_models(table: Table) -> Iterator[Problem]:
     for key in table.config.models:
-        vendor = key.partition("/")[0]
+        vendor, _, model = key.partition("/")
         if vendor not in table.names.vendors:
-            path: Path = ("models", key)
-            told = table.no_such("vendor", vendor, (), table.names.vendors)
+            told = table.no_such("vendor", vendor, (), table.names.vendors, below=model)
             only = list(table.names.vendors) if len(table.names.vendors) == 1 and "?" not in told else ()
-            yield table.at_key(path, told + "".join(f"; a model of {name} is written {name}/{key}" for name in only))
+            added = "".join(f"; a model of {shown(name)} is written {shown(f'{name}/{key}')}" for name in only)
+            yield table.at_key(("models", key), told + added)
 
 
 def _hidden_deployments(table: Table) -> Iterator[Problem]:
@@ -173,7 +145,7 @@ def levels(config: GatewayConfig) -> Iterator[tuple[Path, DeploymentSettings]]:
             yield ("models", key, "deployments", name), deployment
 
 
-def _inheritances(config: GatewayConfig) -> Iterator[Inheritance]:
+def inheritances(config: GatewayConfig) -> Iterator[Inheritance]:
     """What every deployment inherits; for a vendor without models, what they would."""
     used = set()
     for key, model in config.models.items():
@@ -187,7 +159,7 @@ def _inheritances(config: GatewayConfig) -> Iterator[Inheritance]:
 
 def _addresses(table: Table) -> Iterator[Problem]:
     seen = set()
-    for inheritance in _inheritances(table.config):
+    for inheritance in inheritances(table.config):
         url = inheritance.first("base_url", lambda s: s.base_url)
         allow_private = inheritance.first("allow_private", lambda s: s.allow_private) or False
         fault = address_fault(url, allow_private=allow_private) if url else None
@@ -205,7 +177,7 @@ def _two_credentials(table: Table) -> Iterator[Problem]:
 
 def _token_urls(table: Table) -> Iterator[Problem]:
     seen = set()
-    for inheritance in _inheritances(table.config):
+    for inheritance in inheritances(table.config):
         credentials = inheritance.first("credentials", lambda s: s.credentials)
         path = (*inheritance.origins.get("credentials", ()), "oidc", "token_url")
         if credentials is None or credentials.oidc is None or path in seen:
@@ -344,7 +316,7 @@ def _doubled_keys(table: Table) -> Iterator[Problem]:
             if own.key in first:
                 owner, at = first[own.key]
                 place = value_position(table.root, at)
-                yield table.at_value(path, f"the same key belongs to team {owner} already, at {place}")
+                yield table.at_value(path, f"the same key belongs to team {shown(owner)} already, at {place}")
             first.setdefault(own.key, (team_name, path))
 
 
@@ -363,7 +335,8 @@ def _surface_defaults(table: Table) -> Iterator[Problem]:
 
 def _open_admin(table: Table) -> Iterator[Problem]:
     admin = table.config.server.admin
-    if admin.token is None and not listens_on_loopback(admin.host):
+    has_token = admin.token is not None or "server.admin.token" in table.faulty
+    if not has_token and not listens_on_loopback(admin.host):
         message = "the admin listener needs a token to listen on another address than loopback"
         yield table.at_value(("server", "admin", "host"), message)
 

@@ -1,8 +1,8 @@
 """The shape of the `server` section: listeners, processes, limits, shutdown. Never a vendor, a model or a team."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.sections import Section
 from config.types import (
@@ -20,8 +20,12 @@ from config.types import (
     TargetName,
     Text,
     Workers,
+    refuse,
 )
 from config.web_origins import AllowedOrigin, HostPattern
+
+_SHORTEST_STALL: Final = 1.0
+"""Seconds; a process that starts, or writes a large answer, stands still for parts of one."""
 
 SurfaceName = Literal["openai", "scale", "fireworks", "pais"]
 
@@ -30,6 +34,13 @@ def _credential_or_none(value: object) -> object:
     return None if value == "" else value
 
 
+def _long_enough_to_work(seconds: float) -> float:
+    if 0 < seconds < _SHORTEST_STALL:
+        raise refuse("must be at least 1s, or 0 for never")
+    return seconds
+
+
+StallLimit = Annotated[Duration, AfterValidator(_long_enough_to_work)]
 OptionalToken = Annotated[Credential | None, BeforeValidator(_credential_or_none)]
 
 
@@ -128,10 +139,10 @@ class Server(Section):
     )
     drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
     drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")
-    stall_limit: Duration = Field(
+    stall_limit: StallLimit = Field(
         default=30.0,
         description="How long the event loop of a process may stand still before the process is ended, and with "
-        "workers replaced. 0: never, for a debugger.",
+        "workers replaced, 1s at least. 0: never, for a debugger.",
     )
     watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")
     log: LogFormat = Field(

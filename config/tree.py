@@ -24,7 +24,7 @@ from yaml.events import (
 
 from config.problems import Path, Position, Problem
 from config.scalars import Kind, plain_kind, tagged_kind
-from config.yaml_words import LINE_BREAK, Mark, syntax_message
+from config.yaml_words import LINE_BREAK, Mark, syntax_fault
 
 MAX_DEPTH: Final = 40
 MAX_NODES: Final = 200_000
@@ -160,7 +160,8 @@ def _line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 def _syntax_problem(error: yaml.MarkedYAMLError, file: str, text: str) -> Problem:
     at = _position(file, error.problem_mark or error.context_mark)
-    return Problem.at(at, (), syntax_message(error, (at.line, at.column), text))
+    (line, column), message = syntax_fault(error, (at.line, at.column), text)
+    return Problem.at(Position(file, line, column), (), message)
 
 
 class _Stop(Exception):

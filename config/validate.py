@@ -3,6 +3,7 @@
 Never references between names: those are checked on what this returns.
 """
 
+import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from config.misshapen_routes import is_name
-from config.problems import Path, Problem, did_you_mean, shown
+from config.problems import Path, Problem, did_you_mean, glued_key, shown
 from config.schema import GatewayConfig, Route, Vendor
 from config.sections import Section, Shorthand
 from config.tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
+from config.types import Referable
 from config.values import Value
 
 _PLANNED: Final = frozenset({"limits", "budget"})
@@ -36,6 +38,9 @@ _BOUNDS: Final = {
     "greater_than_equal": ("at least", "ge"),
     "less_than_equal": ("at most", "le"),
 }
+_NO_SPACE: Final = "a space is missing after the colon of {}"
+_GLUED: Final = re.compile(r"([A-Za-z_-]+):(?!\s)")
+_UNITS: Final = {"duration": "s", "size": " bytes"}
 _SENTENCES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
 _STAND_IN: Final = f"sha256:{'0' * 64}"
 """Takes the place of a refused element, so that its list is not empty: it has the form of a key's digest and of a name.
@@ -125,19 +130,34 @@ def _path(error: ErrorDetails) -> Path:
 def _problems(errors: list[ErrorDetails], root: Node) -> Iterator[Problem]:
     """One for each error, but the same thing of the same path only once: a key and its value may both tell of it."""
     told = set()
-    for problem in (_problem(each, root) for each in errors):
+    for problem in (_problem(each, root) for each in errors if not _is_echo_of_glued(each, root)):
         if (same := (problem.path, problem.message)) not in told:
             told.add(same)
             yield problem
+
+
+def _is_echo_of_glued(error: ErrorDetails, root: Node) -> bool:
+    """Whether it only follows from a key that holds its value too: the key it should be is missing, its own value is
+    not there."""
+    path = _path(error)
+    if error["type"] == "missing":
+        section = find(root, path[:-1])[0]
+        return isinstance(section, MapNode) and any(key.startswith(f"{path[-1]}:") for key in section.entries)
+    return bool(path) and glued_key(path) is not None and not _is_about_key(error)
+
+
+def _is_about_key(error: ErrorDetails) -> bool:
+    return error["type"] == "extra_forbidden" or error["loc"][-1:] == (_KEY_STEP,)
 
 
 def _problem(error: ErrorDetails, root: Node) -> Problem:
     path, message = _path(error), _message(error, root)
     if error["type"] == "missing":
         return Problem.at(key_position(root, path), path, message)
+    if _is_about_key(error) and (key := glued_key(path)) is not None:
+        return Problem.at(key_position(root, path), path, _NO_SPACE.format(shown(key)))
     node, _, depth = find(root, path)
-    about_key = error["type"] == "extra_forbidden" or error["loc"][-1:] == (_KEY_STEP,)
-    place = key_position if about_key else value_position
+    place = key_position if _is_about_key(error) else value_position
     return Problem.at(place(root, path), path[:depth] if isinstance(node, ScalarNode) else path, message)
 
 
@@ -149,7 +169,7 @@ def _message(error: ErrorDetails, root: Node) -> str:
         return _wrong_type(kind, path, root)
     if kind in _BOUNDS:
         word, key = _BOUNDS[kind]
-        return f"must be {word} {error['ctx'][key]:g}"
+        return f"must be {word} {error['ctx'][key]:g}{_unit(path)}"
     if kind == "literal_error":
         node = find(root, path)[0]
         word = str(path[-1]) if error["loc"][-1] == _KEY_STEP else node.text if isinstance(node, ScalarNode) else ""
@@ -157,6 +177,14 @@ def _message(error: ErrorDetails, root: Node) -> str:
     if error["loc"][-1:] == (_KEY_STEP,) and (told := _no_model_key(path, root)):
         return told
     return _SENTENCES.get(kind, error["msg"])
+
+
+def _unit(path: Path) -> str:
+    """What a number of this setting counts, as it is written in the table."""
+    section = _section_at(path[:-1])
+    known = section.model_fields.get(str(path[-1])) if section else None
+    titles = [each.title for each in known.metadata if isinstance(each, Referable)] if known else []
+    return next((_UNITS[title] for title in titles if title in _UNITS), "")
 
 
 def _no_model_key(path: Path, root: Node) -> str | None:
@@ -203,11 +231,17 @@ def _wrong_type(kind: str, path: Path, root: Node) -> str:
     section = _section_at(path)
     if told := _beside(path):
         return told
+    node = find(root, path)[0]
+    glued = _GLUED.match(node.text) if isinstance(node, ScalarNode) else None
+    if section and glued and glued[1] in section.model_fields:
+        return _NO_SPACE.format(glued[1])
     wanted = f"{section.word} or a mapping" if section and issubclass(section, Shorthand) else _WANTED[kind]
-    found = _found(find(root, path)[0])
+    found = _found(node)
+    if wanted == "a whole number" and isinstance(node, ScalarNode) and node.kind == "float":
+        return f"expected a whole number; {shown(node.text)} is none"
     if wanted == "text" and found in ("true or false", "a number"):
         return f"expected text; YAML reads this unquoted word as {found}: put it in quotes"
-    return f"expected {wanted}, found {found}{_way_out(wanted, path, find(root, path)[0])}"
+    return f"expected {wanted}, found {found}{_way_out(wanted, path, node)}"
 
 
 def _way_out(wanted: str, path: Path, node: Node) -> str:
@@ -218,12 +252,14 @@ def _way_out(wanted: str, path: Path, node: Node) -> str:
         return "; indent what belongs to it, or write {} for an empty one"
     if wanted == "a mapping" and (kind := _NAMED.get(str(path[-1]))):
         return f"; write each {kind} on a line of its own, its name as a key: no -, and a colon after it"
-    return "; put it in [ ]" if wanted == "a list" and _found(node) == "text" else ""
+    if wanted == "a list" and isinstance(node, ScalarNode) and node.kind == "text":
+        return "; a space is missing after the dash" if node.plain and node.text[:1] == "-" else "; put it in [ ]"
+    return ""
 
 
 def _listed(targets: ListNode) -> str:
     """The names of a list as they are written, where it holds nothing else."""
-    words = [item.text for item in targets.items if isinstance(item, ScalarNode) and is_name(item)]
+    words = [shown(item.text) for item in targets.items if isinstance(item, ScalarNode) and is_name(item)]
     return ", ".join(words) if 0 < len(words) == len(targets.items) <= _MOST_LISTED else "..."
 
 

@@ -59,13 +59,16 @@ class _Slip:
                 yield number, self.lines[number - 1]
 
 
-def syntax_message(error: yaml.MarkedYAMLError, at: tuple[int, int], text: str) -> str:
-    """Why the text is not YAML; `at` is the place that the parser names, as line and column from 1."""
+def syntax_fault(error: yaml.MarkedYAMLError, at: tuple[int, int], text: str) -> tuple[tuple[int, int], str]:
+    """Where the text stops being YAML, and why; `at` is the place that the parser names. Lines and columns from 1."""
     opened = error.context_mark
     begun = (opened.line + 1, opened.column + 1) if opened else None
     slip = _Slip(LINE_BREAK.split(text), *at, begun)
     said = f"{error.problem or ''} {error.context or ''}"
-    return f"not YAML: {_whatever_it_is(slip) or _by_wording(said, slip) or _as_said(error, slip)}"
+    place, why = at, _whatever_it_is(slip)
+    if why is None and begun is not None and _NEVER_CLOSED.search(said):
+        place, why = _never_closed(slip.lines[begun[0] - 1], begun)
+    return place, f"not YAML: {why or _by_wording(said, slip) or _as_said(error, slip)}"
 
 
 def _as_said(error: yaml.MarkedYAMLError, slip: _Slip) -> str:
@@ -158,6 +161,31 @@ def _no_colon(slip: _Slip) -> str:
     return f"line {line} has no colon: a key is followed by one, as in key: value"
 
 
+_NEVER_CLOSED: Final = re.compile("end of stream.* quoted scalar")
+_QUOTED_OR_GLUED: Final = re.compile(
+    r"""(?P<space>(?:^|[\s,\[{])["'])  # a quotation mark where one may begin: what it quotes follows
+        (?:(?<=")[^"]*"|(?<=')[^']*')
+      | [A-Za-z0-9_-](?P<colon>:)["']   # a key, a colon and a value without a space between them
+      | (?:^|[{,])\s*[A-Za-z0-9_-]+(?P<gap>\ *)["']   # a key and a value without a colon
+    """,
+    re.VERBOSE,
+)
+
+_LACKING: Final = {
+    "colon": "a space is missing after this colon",
+    "gap": "a colon is missing here, between the key and its value",
+}
+
+
+def _never_closed(line: str, begun: tuple[int, int]) -> tuple[tuple[int, int], str]:
+    """Of a mark that is never closed: it often should close a quotation whose own mark YAML took for part of a key."""
+    for found in _QUOTED_OR_GLUED.finditer(line, 0, begun[1]):
+        for part, words in _LACKING.items():
+            if found[part] is not None and found.end() < begun[1]:
+                return (begun[0], found.start(part) + 1), words
+    return begun, "the quotation mark that starts here is never closed"
+
+
 _EXPLAINED: Final[tuple[tuple[str, Callable[[_Slip], str]], ...]] = (
     ("mapping values are not allowed", _second_colon),
     ("(did not find expected key|expected <block end>).* block mapping", _no_key),
@@ -167,7 +195,6 @@ _EXPLAINED: Final[tuple[tuple[str, Callable[[_Slip], str]], ...]] = (
     ),
     ("expected ',' or", _not_closed),
     ("could not find expected ':'", _no_colon),
-    ("end of stream.* quoted scalar", lambda slip: f"the quotation mark{slip.since} is never closed"),
     ("scanning an alias", lambda slip: 'a word that begins with * needs quotes: "*"'),
     ("scanning an anchor", lambda slip: "a word that begins with & needs quotes"),
     ("cannot start any token", lambda slip: "a value cannot begin with this character: put it in quotes"),

@@ -1,4 +1,5 @@
-"""Whether a table sends requests to the gateway that serves it, as far as the addresses tell.
+"""Whether a table sends requests to the gateway that serves it, or has it listen twice at one place, as far as the
+addresses tell.
 
 Never resolves a name or looks at the machine's interfaces: what gets round this is counted while it runs.
 """
@@ -58,6 +59,28 @@ def self_calls(loaded: Loaded, snapshot: Snapshot, host: str | None, port: int |
     server = loaded.config.server
     listener = Listener(host or server.host, server.port if port is None else port, server.hosts)
     return tuple(dict.fromkeys(_found(loaded, snapshot, listener)))
+
+
+def doubled_port(loaded: Loaded, host: str | None, port: int | None) -> tuple[Problem, ...]:
+    """The admin listener's port, where the public listener takes the same; `host` and `port` as above."""
+    server = loaded.config.server
+    taken = server.port if port is None else port
+    if taken != server.admin.port or not taken or not _overlap(host or server.host, server.admin.host):
+        return ()
+    path: Path = ("server", "admin", "port")
+    where = "server.port" if port is None else "--port"
+    message = f"the public listener ({where}) takes port {taken} of this address already"
+    return (Problem.at(loaded.locate(path), path, message),)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two listeners cannot have the same port."""
+    if one.lower() == other.lower():
+        return True
+    for everywhere, address in ((one, other), (other, one)):
+        if (version := _EVERYWHERE.get(everywhere)) is not None:
+            return any(ipaddress.ip_address(each).version == version for each in _addresses(address))
+    return bool(_addresses(one) & _addresses(other))
 
 
 def _found(loaded: Loaded, snapshot: Snapshot, listener: Listener) -> Iterator[Problem]:

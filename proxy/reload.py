@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Literal
 
 from config.expiry import expiry_warnings
+from config.exposure import exposure_problems, exposure_warnings
 from config.files import DISK, Store
 from config.loader import Examined, Loaded, Sources, examine_default, examine_file, fingerprint
 from config.problems import ConfigError, Problem
-from config.semantics import exposure_problems, exposure_warnings
 from config.server import Server
 from proxy.credentials.lacks import lacks
 from proxy.metrics import Metrics
 from proxy.needed_limits import needed_limits
-from proxy.own_address import self_calls
-from proxy.snapshot import Snapshot, build_snapshot
+from proxy.own_address import doubled_port, self_calls
+from proxy.snapshot import Snapshot, compile_table
 from proxy.tls import listener_context
 
 LogForm = Literal["json", "text"]
@@ -49,11 +49,13 @@ class Table:
 
 
 class Refused(ConfigError):
-    """A table that cannot be used, with what it was read from: a correction may come in any of it."""
+    """A table that cannot be used, with what it was read from: a correction may come in any of it. `warnings` are of
+    what could be read."""
 
-    def __init__(self, problems: Iterable[Problem], sources: Sources) -> None:
+    def __init__(self, problems: Iterable[Problem], sources: Sources, warnings: tuple[Problem, ...] = ()) -> None:
         super().__init__(problems)
         self.sources = sources
+        self.warnings = warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,39 +84,52 @@ class Source:
     def load_to_serve(self) -> Table:
         """Load and build, and look for the credentials that calls will need, and for calls that would come back. Raises
         Refused with every problem."""
-        table = self.load()
+        examined = self._examined(DISK)
+        table, problems = self._built(examined)
+        if table is None:
+            raise Refused(problems, examined.sources)
         found = lacks(table.loaded, table.snapshot, self.env)
-        problems = [*found.problems, *self_calls(table.loaded, table.snapshot, self.host, self.port)]
-        if problems:
-            raise Refused(problems, table.loaded.sources)
+        problems += _news([*found.problems, *self._own_addresses(table, problems)], problems)
         ending = expiry_warnings(table.loaded, self.wall())
-        needed = needed_limits(table.loaded, table.snapshot)
+        needed = needed_limits(table.loaded, table.snapshot) if not _is_about(problems, "max_output_tokens") else ()
         exposed = exposure_warnings(table.loaded, self.host, self.insecure_open)
-        return replace(table, warnings=(*table.warnings, *found.warnings, *needed, *ending, *exposed))
+        warnings = (*table.warnings, *found.warnings, *needed, *ending, *exposed)
+        if problems:
+            raise Refused(problems, examined.sources, tuple(_news(warnings, problems)))
+        return replace(table, warnings=warnings)
 
     def load(self, store: Store = DISK) -> Table:
         """Load and build, for what calls nobody. Raises Refused with every problem."""
-        examined = examine_default(self.env) if self.path is None else examine_file(self.path, self.env, store)
-        try:
-            return self._built(examined)
-        except ConfigError as error:
-            raise Refused(error.problems, examined.sources) from None
+        examined = self._examined(store)
+        table, problems = self._built(examined)
+        if table is None or problems:
+            raise Refused(problems, examined.sources)
+        return table
 
-    def _built(self, examined: Examined) -> Table:
+    def _examined(self, store: Store) -> Examined:
+        return examine_default(self.env) if self.path is None else examine_file(self.path, self.env, store)
+
+    def _built(self, examined: Examined) -> tuple[Table | None, list[Problem]]:
+        """What can be built, sound only without problems; None where nothing can."""
         if examined.table is None:
-            raise ConfigError(examined.problems)
+            return None, list(examined.problems)
         loaded = self._with_log(examined.table)
         problems = [*examined.problems, *exposure_problems(loaded, self.host, self.insecure_open)]
         tls = listener_context(loaded)
         if isinstance(tls, Problem):
             problems.append(tls)
-        try:
-            snapshot = build_snapshot(loaded)
-        except ConfigError as error:
-            raise ConfigError([*problems, *_news(error.problems, problems)]) from None
-        if problems or isinstance(tls, Problem):
-            raise ConfigError(problems)
-        return Table(loaded, snapshot, loaded.warnings, tls)
+        compiled = compile_table(loaded)
+        problems += _news(compiled.problems, problems)
+        return Table(loaded, compiled.snapshot, loaded.warnings, None if isinstance(tls, Problem) else tls), problems
+
+    def _own_addresses(self, table: Table, told: Sequence[Problem]) -> tuple[Problem, ...]:
+        """What is wrong with them, unless one of them cannot be read."""
+        if _unread_listeners(table.loaded.config.server, told):
+            return ()
+        return (
+            *self_calls(table.loaded, table.snapshot, self.host, self.port),
+            *doubled_port(table.loaded, self.host, self.port),
+        )
 
     def _with_log(self, loaded: Loaded) -> Loaded:
         """The same, with a word on the form of the log."""
@@ -123,6 +138,23 @@ class Source:
             return loaded
         server = config.server.model_copy(update={"log": self.log})
         return replace(loaded, config=config.model_copy(update={"server": server}))
+
+
+def _unread_listeners(server: Server, problems: Sequence[Problem]) -> bool:
+    """Whether a listener's address was written and refused, so that the default stands in its place."""
+    told = {each.path for each in problems}
+    written = {"server": server, "server.admin": server.admin}
+    refused = (
+        f"{path}.{key}" in told and key not in section.model_fields_set
+        for path, section in written.items()
+        for key in ("host", "port")
+    )
+    return any(refused) or not told.isdisjoint(written)
+
+
+def _is_about(problems: Sequence[Problem], key: str) -> bool:
+    """Whether a setting of this name has been refused, so that what stands in its place was not written."""
+    return any(each.path.rpartition(".")[2] == key for each in problems)
 
 
 def _news(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:

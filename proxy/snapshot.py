@@ -126,8 +126,24 @@ NO_KEY = Key(ANYONE)
 """What everybody asks with there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A table joined with what the vendors' rows say; with problems, without the deployments that have them."""
+
+    snapshot: Snapshot
+    problems: tuple[Problem, ...]
+
+
 def build_snapshot(loaded: Loaded) -> Snapshot:
     """Join what the operator wrote with what the vendors' rows say. Raises ConfigError with every problem found."""
+    compiled = compile_table(loaded)
+    if compiled.problems:
+        raise ConfigError(compiled.problems)
+    return compiled.snapshot
+
+
+def compile_table(loaded: Loaded) -> Compiled:
+    """The same, as far as the table is sound."""
     config = loaded.config
     problems = [
         unknown_profile(name, profile, loaded)
@@ -136,12 +152,11 @@ def build_snapshot(loaded: Loaded) -> Snapshot:
     ]
     # A row whose vendor is missing has been reported by the loader.
     known = [name for name in config.models if _vendor(name) in config.vendors]
-    compiled = {name: _model(loaded, name, problems) for name in known}
-    if problems:
-        raise ConfigError(tuple(sorted(problems)))
+    every = [_model(loaded, name, problems) for name in known]
+    compiled = {model.name: model for model in every if model.targets}
     teams = {name: _team(name, team) for name, team in config.teams.items()}
     surfaces = config.server.surfaces
-    return Snapshot(
+    snapshot = Snapshot(
         digest=loaded.digest,
         models=MappingProxyType({name: model for name, model in compiled.items() if not _is_wildcard(name)}),
         wildcards=MappingProxyType({_vendor(name): model for name, model in compiled.items() if _is_wildcard(name)}),
@@ -157,6 +172,7 @@ def build_snapshot(loaded: Loaded) -> Snapshot:
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
         default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),
     )
+    return Compiled(snapshot, tuple(sorted(problems)))
 
 
 def _given(

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from config.addresses import address_fault, reach
 from config.loader import Loaded
-from config.problems import Path, Problem, did_you_mean
+from config.problems import Path, Problem, did_you_mean, shown
 from config.settings import Settings
 from providers.auth import Authorities, Credential
 from providers.dialect import CircuitBreaker, Retries, RetryBudget, Target, Timeouts
@@ -110,7 +110,7 @@ def unknown_profile(vendor: str, name: str, loaded: Loaded) -> Problem:
         return Problem.at(loaded.locate(path), path, "the value of this reference is no profile")
     near = did_you_mean(name, load_profiles())
     any_other = f"{' For' if near else '; for'} a server that speaks OpenAI's API write profile: {GENERIC}"
-    return Problem.at(loaded.locate(path), path, f"no profile is called {name!r}{near}{any_other}")
+    return Problem.at(loaded.locate(path), path, f"no profile is called {shown(name)!r}{near}{any_other}")
 
 
 class _Report:

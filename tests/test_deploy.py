@@ -13,8 +13,8 @@ import pytest
 import yaml
 from typing_extensions import override
 
+from config.exposure import exposure_problems
 from config.loader import Loaded, load_text
-from config.semantics import exposure_problems
 from config.server import Server
 from proxy.cli import argument_parser
 from proxy.commands.chosen_table import chosen_table

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from config.problems import ConfigError, Problem
-from proxy.reload import Source, Table
+from config.problems import Problem
+from proxy.reload import Refused, Source, Table
 from proxy.terminal import FAILED, Ink, paint
 
 Severity = Literal["error", "warning"]
@@ -31,8 +31,9 @@ def check(source: Source, warnings_are: Severity, form: Form) -> int:
     """
     try:
         table = source.load_to_serve()
-    except ConfigError as error:
+    except Refused as error:
         findings = [Finding(problem, "error") for problem in error.problems]
+        findings += [Finding(problem, warnings_are) for problem in error.warnings]
         summary = None
     else:
         findings = [Finding(problem, warnings_are) for problem in table.warnings]

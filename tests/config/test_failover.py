@@ -34,7 +34,7 @@ def test_a_budget_that_makes_no_sense_is_refused(section: dict[str, object]) -> 
     ("text", "told"),
     [
         ("{failures: 0}", "2:40 defaults.circuit_breaker.failures: must be at least 1"),
-        ("{cooldown: 0s}", "2:40 defaults.circuit_breaker.cooldown: must be more than 0"),
+        ("{cooldown: 0s}", "2:40 defaults.circuit_breaker.cooldown: must be more than 0s"),
         (
             "{coldown: 5s}",
             "2:30 defaults.circuit_breaker.coldown: unknown key; did you mean cooldown or longest_cooldown?",

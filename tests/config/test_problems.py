@@ -1,6 +1,8 @@
 """Positions, problems and nearest names."""
 
-from config.problems import ConfigError, Position, Problem, did_you_mean, dotted, one_line, shown
+import pytest
+
+from config.problems import ConfigError, Position, Problem, did_you_mean, dotted, glued_key, one_line, shown
 
 
 def test_a_problem_is_one_line_with_file_line_column_path_and_message() -> None:
@@ -36,3 +38,50 @@ def test_a_long_name_is_cut() -> None:
 def test_the_nearest_names_are_told_and_far_ones_are_not() -> None:
     assert did_you_mean("opnai", ["openai", "azure"]) == "; did you mean openai?"
     assert did_you_mean("zzz", ["openai", "azure"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sk-live-SECRET", "sk-…"),
+        ("openai/sk_live_1", "openai/sk_…"),
+        ("0123456789abcdef0123456789abcdef", "012…"),
+        ("AIzaSyA-b_c1", "AIz…"),
+        ("eyJhbGciOi.eyJzdWIi", "eyJ….eyJ…"),
+    ],
+)
+def test_of_a_name_that_looks_like_a_secret_only_the_beginning_is_told(name: str, expected: str) -> None:
+    assert shown(name) == expected
+    assert str(Problem.at(Position("t", 1, 1), ("vendors", name), "x")) == f"t:1:1 vendors.{expected}: x"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "anthropic/claude-sonnet-4-5-20250929",
+        "max_output_tokens_of_everything_there_is",
+        "meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8",
+        "bedrock/us.anthropic.claude-3-7-sonnet-20250219-v1:0",
+        "risk-model-1",
+    ],
+)
+def test_long_names_of_models_and_settings_are_shown_whole(name: str) -> None:
+    assert shown(name) == name
+
+
+def test_of_a_key_that_holds_its_value_only_the_key_is_told() -> None:
+    path = ("vendors", "v", "api_key:canary")
+    assert glued_key(path) == "api_key"
+    assert dotted(path) == "vendors.v.api_key"
+    assert dotted(("vendors", "v:canary", "api_key")) == "vendors.v.api_key"
+
+
+@pytest.mark.parametrize("path", [("models", "v/m:8b"), ("routes", "m:8b"), ("teams", "t", "routes", "m:8b")])
+def test_models_and_routes_may_have_colons_in_their_names(path: tuple[str, ...]) -> None:
+    assert glued_key(path) is None
+    assert dotted((*path, "weight")) == f"{'.'.join(path)}.weight"
+
+
+def test_names_that_differ_only_in_case_are_near() -> None:
+    assert did_you_mean("OPENAI", ["openai", "azure"]) == "; did you mean openai?"
+    assert did_you_mean("x", ["X", "Y"]) == "; did you mean X?"

@@ -4,9 +4,9 @@ from textwrap import dedent
 
 import pytest
 
-from config.semantics import Names, exposure_problems, exposure_warnings
+from config.semantics import Names
 from config.tree import parse
-from tests.config.tables import BASE, complaints, load
+from tests.config.tables import BASE, complaints
 
 KEY_A, KEY_B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 
@@ -46,8 +46,8 @@ def test_a_name_that_finds_nothing_is_told_with_the_nearest(name: str, hint: str
 def test_a_model_needs_its_vendor() -> None:
     text = "version: 1\nvendors: {openai: {}}\nmodels:\n  opnai/gpt: {}\n  opnai/*: {}\n"
     assert complaints(text) == [
-        "4:3 models.opnai/gpt: no vendor named opnai; did you mean openai?",
-        "5:3 models.opnai/*: no vendor named opnai; did you mean openai?",
+        "4:3 models.opnai/gpt: no vendor named opnai; did you mean openai/gpt?",
+        "5:3 models.opnai/*: no vendor named opnai; did you mean openai/*?",
     ]
 
 
@@ -227,6 +227,19 @@ def test_an_admin_listener_beyond_loopback_needs_a_token(host: str, token: str, 
     assert complaints(text, {"T": token}) == ([expected] if open_door else [])
 
 
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [
+        ("${T}", "2:40 server.admin.token: the environment variable T is not set"),
+        ("${file:/nonexistent/x}", "2:40 server.admin.token: cannot read the file /nonexistent/x: No such file"),
+        ("a b", "2:40 server.admin.token: holds a space"),
+    ],
+)
+def test_of_a_token_that_cannot_be_used_it_is_not_said_that_there_is_none(token: str, told: str) -> None:
+    (problem,) = complaints(f'version: 1\nserver: {{admin: {{host: 0.0.0.0, token: "{token}"}}}}\n')
+    assert problem.startswith(told)
+
+
 @pytest.mark.parametrize("teams", [True, False])
 def test_any_web_page_may_call_only_where_there_are_teams(teams: bool) -> None:
     text = "server: {cors: {origins: ['https://app.example.com', '*']}}\n"
@@ -236,22 +249,6 @@ def test_any_web_page_may_call_only_where_there_are_teams(teams: bool) -> None:
     )
     models = "vendors: {openai: {}}\nmodels: {openai/x: {}}\n"
     assert complaints("version: 1\n" + text + models + who) == ([] if teams else [expected])
-
-
-def test_a_gateway_beyond_loopback_needs_teams_or_the_operators_word() -> None:
-    closed, wide = load("version: 1"), load("version: 1\nserver:\n  host: 0.0.0.0\n")
-    with_teams = load(team("{mine: local/x}"))
-    assert exposure_problems(closed, None, False) == ()
-    assert exposure_problems(wide, None, True) == ()
-    assert exposure_problems(wide, "127.0.0.1", False) == ()
-    assert exposure_problems(with_teams, "0.0.0.0", False) == ()
-    (problem,) = exposure_problems(wide, None, False)
-    assert str(problem).startswith("t.yaml:3:9 server.host: without teams anybody who reaches this address")
-    assert len(exposure_problems(closed, "0.0.0.0", False)) == 1
-    (warning,) = exposure_warnings(wide, None, True)
-    assert str(warning).startswith("t.yaml:3:9 server.host: there are no teams: anybody who reaches this address can")
-    assert exposure_warnings(wide, None, False) == exposure_warnings(wide, "127.0.0.1", True) == ()
-    assert exposure_warnings(with_teams, "0.0.0.0", True) == ()
 
 
 ADDRESSES = """\
@@ -340,3 +337,27 @@ def test_a_model_whose_name_has_a_slash_is_told_with_its_vendor_before_it() -> N
         "3:10 models.meta-llama/Llama-3: no vendor named meta-llama; a model of local is written "
         "local/meta-llama/Llama-3"
     ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            "models: {OpenAI/gpt-4o: {}}",
+            ["3:10 models.OpenAI/gpt-4o: no vendor named OpenAI; did you mean openai/gpt-4o?"],
+        ),
+        (
+            "models: {opnai/gpt-4o: {}}\nroutes: {r: openai/gpt-4o}",
+            [
+                "3:10 models.opnai/gpt-4o: no vendor named opnai; did you mean openai/gpt-4o?",
+                "4:13 routes.r: no model or route named openai/gpt-4o",
+            ],
+        ),
+        (
+            "models: {openai/gpt-4o: {}}\nroutes: {r: OPENAI/GPT-4O}",
+            ["4:13 routes.r: no model or route named OPENAI/GPT-4O; did you mean openai/gpt-4o?"],
+        ),
+    ],
+)
+def test_what_is_recommended_exists_whatever_its_case(lines: str, expected: list[str]) -> None:
+    assert complaints(f"version: 1\nvendors: {{openai: {{}}}}\n{lines}\n") == expected

@@ -118,7 +118,7 @@ def test_a_number_in_another_notation_is_refused_with_a_hint_to_quote_it(word: s
         ("a: 1\n b: 2\n", "2:3"),
         ("a: @x\n", "1:4"),
         ("a: b: c\n", "1:5"),
-        ("x: 1\na: 'open\n", "3:1"),
+        ("x: 1\na: 'open\n", "2:4"),
         ("a: [1, 2\n", "2:1"),
         ('a: "\\q"\n', "1:5"),
         ("%YAML 3.0\n---\na: 1\n", "1:1"),

@@ -94,7 +94,16 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ),
         ("server: {log: xml}", "2:15 server.log: must be json or text"),
         ("server: {port: lots}", "2:16 server.port: expected a whole number, found text"),
-        ("server: {port: 1.5}", "2:16 server.port: expected a whole number, found a number"),
+        ("server: {port: 1.5}", "2:16 server.port: expected a whole number; 1.5 is none"),
+        (
+            "models: {v/m: {deployments: {a: {weight: 0.7}}}}",
+            "2:42 models.v/m.deployments.a.weight: expected a whole number; 0.7 is none",
+        ),
+        ("defaults: {timeouts: {idle: 99999d}}", "2:29 defaults.timeouts.idle: must be at most 86400s"),
+        ("server: {drain_grace: 99999d}", "2:23 server.drain_grace: must be at most 86400s"),
+        ("server: {max_body: 1}", "2:20 server.max_body: must be at least 1024 bytes"),
+        ("server: {stall_limit: 1ms}", "2:23 server.stall_limit: must be at least 1s, or 0 for never"),
+        ("server: {stall_limit: 999ms}", "2:23 server.stall_limit: must be at least 1s, or 0 for never"),
         ("server: {port: 65536}", "2:16 server.port: must be at most 65535"),
         ("server: {port: -1}", "2:16 server.port: must be at least 0"),
         ("server: {watch: 1}", "2:17 server.watch: expected true or false, found a number"),
@@ -140,6 +149,10 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ),
         ("routes: {r: {targets: v/m}}", "2:23 routes.r.targets: expected a list, found text; put it in [ ]"),
         (
+            "routes:\n  r:\n    targets:\n      -v/m\n      -v/n",
+            "5:7 routes.r.targets: expected a list, found text; a space is missing after the dash",
+        ),
+        (
             "vendors: {acme: {}, openai: {}}\nmodels: {gpt-4o: {}}",
             "3:10 models.gpt-4o: a model key is vendor/model or vendor/*; did you mean acme/gpt-4o or openai/gpt-4o?",
         ),
@@ -184,6 +197,38 @@ def test_a_mistake_is_told_at_its_place(line: str, expected: str) -> None:
     told = complaints(f"version: 1\n{line}\n")
     assert any(each.startswith(expected) for each in told), told
     assert not any("canary" in each for each in told)
+
+
+_NO_SPACE = "a space is missing after the colon of"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("vendors: {v: {api_key:sk-canary}}", [f"2:15 vendors.v.api_key: {_NO_SPACE} api_key"]),
+        ("vendors: {v: {api_key:'canary'}}", [f"2:15 vendors.v.api_key: {_NO_SPACE} api_key"]),
+        ("vendors: {v: {base_url:https://u:canary@h/v1}}", [f"2:15 vendors.v.base_url: {_NO_SPACE} base_url"]),
+        (
+            "vendors: {v: {headers: {x-api-key:sk-canary}}}",
+            [f"2:25 vendors.v.headers.x-api-key: {_NO_SPACE} x-api-key"],
+        ),
+        ("vendors: {v: {url_params: {a:canary}}}", [f"2:28 vendors.v.url_params.a: {_NO_SPACE} a"]),
+        ("vendors: {v:canary}", [f"2:11 vendors.v: {_NO_SPACE} v"]),
+        ('server: {admin: {token:"canary"}}', [f"2:18 server.admin.token: {_NO_SPACE} token"]),
+        (
+            "vendors: {v: {credentials: {oidc: {client_secret:canary, token_url: https://h/t, client_id: c}}}}",
+            [f"2:36 vendors.v.credentials.oidc.client_secret: {_NO_SPACE} client_secret"],
+        ),
+        ("vendors:\n  v:\n    api_key:canary", [f"4:5 vendors.v: {_NO_SPACE} api_key"]),
+        ("vendors:\n  v:\n    api_key:${K}", [f"4:5 vendors.v: {_NO_SPACE} api_key"]),
+        ("vendors: {v: {sk-canary-1: x}}", ["2:15 vendors.v.sk-…: unknown key"]),
+        ("vendors:\n  v:\n    sk-canary-1:\n", ["4:5 vendors.v.sk-…: unknown key"]),
+        ("vendors:\n  v: {sk-canary-1:x}", [f"3:7 vendors.v.sk-…: {_NO_SPACE} sk-…"]),
+        ("vendors: {v: {0c7a1n2a3r4y5b6c7d8e9f: x}}", ["2:15 vendors.v.0c7…: unknown key"]),
+    ],
+)
+def test_a_value_that_became_part_of_its_key_is_not_told(line: str, expected: list[str]) -> None:
+    assert complaints(f"version: 1\n{line}\n", {"K": "canary"}) == expected
 
 
 @pytest.mark.parametrize(

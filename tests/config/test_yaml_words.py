@@ -49,7 +49,12 @@ SLIPS = {
         "4:5 not YAML: a list element (-) among the keys of the mapping that starts at 3:5: indent the list below a "
         "key of its own"
     ),
-    'a: "abc\nb: c\n': "3:1 not YAML: the quotation mark that starts at 1:4 is never closed",
+    'a: "abc\nb: c\n': "1:4 not YAML: the quotation mark that starts here is never closed",
+    'a:\n  b: {key:"${K}"}\nc: 1\n': "2:10 not YAML: a space is missing after this colon",
+    'a:\n  b: {key "${K}"}\nc: 1\n': "2:10 not YAML: a colon is missing here, between the key and its value",
+    "a:\n  b: {key'${K}'}\nc: 1\n": "2:10 not YAML: a colon is missing here, between the key and its value",
+    'a: {b: "x", key:"${K}"}\n': "1:16 not YAML: a space is missing after this colon",
+    'a: {b: "x y\'s", c: it\'s, d: "${K}}\n': "1:29 not YAML: the quotation mark that starts here is never closed",
     'a: "b" c\n': (
         "1:8 not YAML: something follows a value that has ended: put the whole value in quotes, or begin another line"
     ),

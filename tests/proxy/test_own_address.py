@@ -91,3 +91,58 @@ def test_the_port_that_counts_is_the_command_lines(source: Writer) -> None:
 def test_no_profiles_default_address_has_the_gateways_default_port() -> None:
     ours = f":{Server().port}"
     assert [name for name, row in load_profiles().items() if ours in (row.base_url or "")] == []
+
+
+@pytest.mark.parametrize(
+    "mistake", ["routes: {r: other/b}", "server: {prot: 1, host: 127.0.0.1}", "routes: {r: {targets: [other/a], x: 1}}"]
+)
+def test_other_mistakes_do_not_hide_it(mistake: str, source: Writer) -> None:
+    with pytest.raises(ConfigError) as caught:
+        source(f"{TABLE}{mistake}\n").load_to_serve()
+    assert [problem.line for problem in caught.value.problems] == [4, 9, 10]
+
+
+def test_of_a_port_that_is_refused_the_default_is_not_judged(source: Writer) -> None:
+    with pytest.raises(ConfigError) as caught:
+        source(f"{TABLE}server: {{port: lots}}\n").load_to_serve()
+    assert [problem.line for problem in caught.value.problems] == [10]
+
+
+MOCK = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\n"
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "{port: 9091}",
+        "{admin: {port: 8080}}",
+        "{port: 5, admin: {port: 5, host: localhost}}",
+        "{port: 5, host: '::1', admin: {port: 5, host: localhost}}",
+        "{port: 5, admin: {port: 5, host: 0.0.0.0, token: x}}",
+    ],
+)
+def test_two_listeners_cannot_share_a_port(server: str, source: Writer) -> None:
+    with pytest.raises(ConfigError) as caught:
+        source(f"{MOCK}server: {server}\n").load_to_serve()
+    (problem,) = caught.value.problems
+    assert problem.path == "server.admin.port"
+    assert problem.message.startswith("the public listener (server.port) takes port ")
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "{port: 0, admin: {port: 0}}",
+        "{port: 5, admin: {port: 5, host: 127.0.0.2}}",
+        "{port: 5, admin: {port: 5, host: '::1'}}",
+        "{port: 5, admin: {port: 6}}",
+    ],
+)
+def test_listeners_at_different_places_are_sound(server: str, source: Writer) -> None:
+    source(f"{MOCK}server: {server}\n").load_to_serve()
+
+
+def test_the_port_of_the_command_line_is_held_against_the_admin_listener(source: Writer) -> None:
+    with pytest.raises(ConfigError, match=r"the public listener \(--port\) takes port 9091"):
+        Source(source(MOCK).path, {}, port=9091).load_to_serve()
+    Source(source(f"{MOCK}server: {{port: 9091}}\n").path, {}, port=9000).load_to_serve()

@@ -113,10 +113,39 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
     lines = capsys.readouterr().out.splitlines()
     assert [line.removeprefix(f"{table.path}:").partition(": ")[0] for line in lines] == [
         "3:3 server.prot",
+        "5:21 vendors.openai.api_key",
         "7:3 models.opnai/gpt-4o",
         "9:9 routes.fast",
     ]
     assert "did you mean port?" in lines[0]
+    assert ["warning: " in line for line in lines] == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        # Each warning would only be the echo of what has been refused.
+        ("vendors: {mock: {}}\nmodels: {mock/echo: {policy: wieghted, deployments: {a: {weight: 2}}}}", ["policy"]),
+        ("vendors: {mock: {}}\nmodles: {mock/echo: {}}", ["modles"]),
+        (
+            "vendors: {anthropic: {api_key: x}}\nmodels: {anthropic/x: {max_output_tokens: lots}}",
+            ["api_key", "max_output_tokens"],
+        ),
+        ('defaults: {api_key: "${K:-x}"}\nvendors: {openai: {api_key: "${L}"}, mock: {}}', ["api_key", "api_key"]),
+        # These stand for themselves.
+        (
+            "vendors: {anthropic: {api_key: x}}\nmodels: {anthropic/x: {}}\nroutes: {r: anthropic/y}",
+            ["api_key", "max_output_tokens", "r"],
+        ),
+        ("vendors: {mock: {profile: moc}}\nmodels: {mock/x: {}}\nserver: {admin: {token: t}}", ["profile", "token"]),
+    ],
+)
+def test_warnings_stand_beside_errors_but_do_not_echo_them(
+    table: str, expected: list[str], source: Writer, capsys: Output
+) -> None:
+    assert check(source(f"version: 1\n{table}\n"), "error", FORMS["json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [each["path"].rpartition(".")[2] for each in found] == expected
 
 
 def test_what_only_the_vendors_rows_can_tell_has_its_place_too(source: Writer, capsys: Output) -> None:
@@ -152,7 +181,7 @@ def test_json_is_a_list_of_objects(source: Writer, capsys: Output) -> None:
     table = source(BAD)
     assert check(table, "warning", FORMS["json"]) == 1
     first, *rest = json.loads(capsys.readouterr().out)
-    assert len(rest) == 2
+    assert len(rest) == 3
     message = first.pop("message")
     place = {"file": str(table.path), "line": 3, "column": 3, "path": "server.prot"}
     assert first == {"severity": "error", **place}
@@ -204,9 +233,8 @@ def test_five_planted_mistakes_are_five_lines_at_their_places(source: Writer, ca
         "4:21 vendors.openai.api_key: the environment variable OPENAI_API_KEY is not set",
         "6:35 models.openai/gpt-4o.context_window: must be a number of tokens, such as 128000, 128k or 1m "
         "(k is 1,000, m is 1,000,000)",
-        "7:3 models.opnai/gpt-4o-mini: no vendor named opnai; did you mean openai?",
-        "9:20 routes.fast.targets.0: no model or route named openai/gpt-5; did you mean openai/gpt-4o or "
-        "opnai/gpt-4o-mini?",
+        "7:3 models.opnai/gpt-4o-mini: no vendor named opnai; did you mean openai/gpt-4o-mini?",
+        "9:20 routes.fast.targets.0: no model or route named openai/gpt-5; did you mean openai/gpt-4o?",
     ]
 
 
@@ -244,3 +272,12 @@ def test_a_vendor_of_a_name_of_its_own_is_told_the_profile_to_write(source: Writ
         "write profile: openai_compatible\n"
     )
     assert GENERIC in load_profiles()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_secret_that_became_part_of_a_key_is_in_no_form(form: str, source: Writer, capsys: Output) -> None:
+    text = SOUND + f"server: {{admin: {{token:{CANARY}}}}}\n"
+    assert check(source(text.replace("mock: {}", f"mock: {{api_key:{CANARY}}}")), "warning", FORMS[form]) == 1
+    told = capsys.readouterr().out
+    assert told.count("a space is missing after the colon of") == 2
+    assert CANARY not in told
