@@ -18,6 +18,9 @@ from aiohttp.web_protocol import RequestHandler
 REFUSED_WITHIN = 0.05
 """Seconds after which it is looked whether something was refused; what takes longer is seen at the next look."""
 
+ASKED_AT = frozenset({0, 1, 4, 16})
+"""Looks, a second apart, at which an interim answer is sent. Go's client before 1.23 takes five of them."""
+
 _INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 _COMMENT = b"e\r\n: keep-alive\n\n\r\n"
 _REFUSED = select.POLLERR | select.POLLHUP
@@ -27,13 +30,15 @@ class HalfClosable(RequestHandler):
     """aiohttp's protocol, which gives a client up that has closed its half of the connection, with an answer for those
     that wait for one. The connection ends with it."""
 
-    __slots__ = ("_half_closed",)
+    __slots__ = ("_half_closed", "_looks")
 
     _half_closed: bool
+    _looks: int
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._half_closed = False
+        self._looks = 0
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own returns nothing
         transport, waiter = self.transport, self._waiter
@@ -50,14 +55,15 @@ class HalfClosable(RequestHandler):
         """Called again and again: drop a client that has closed both halves by now."""
         if self._half_closed and not _drop_if_gone(transport):
             self._ask_whether_gone(transport)
+            self._looks += 1
 
     def _ask_whether_gone(self, transport: asyncio.Transport) -> None:
         http = self._current_request
         if http is None or http.version < HttpVersion11 or not http.content.is_eof():
             # It has its answer, cannot take what would be sent, or has not said all after all.
             transport.close()
-        else:
-            transport.write(_meaning_nothing(http))
+        elif (nothing := _meaning_nothing(http)) is not _INTERIM or self._looks in ASKED_AT:
+            transport.write(nothing)
             self._loop.call_later(REFUSED_WITHIN, _drop_if_gone, transport)
 
 

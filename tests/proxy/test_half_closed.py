@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from proxy.half_closed import ASKED_AT
 from tests.proxy.raw_client import RawClient, connected, request
 from tests.proxy.rig import AUTH, Rig, ask, rig
 from tests.support.openai_wire import completion, completion_frames
@@ -82,3 +83,14 @@ async def test_an_old_client_that_closes_one_half_is_taken_for_gone() -> None:
         await client.send(request("POST", "/v1/completions", ask("v/m"), AUTH).replace(b"HTTP/1.1", b"HTTP/1.0", 1))
         client.writer.write_eof()
         assert await client.closed() == b""
+
+
+async def test_who_waits_long_gets_few_interim_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.server.LOOK_EVERY", 0.02)
+    async with rig() as made, connected(made.port) as client:
+        made.vendor.answer((Delay(1.5), *json_answer(200, completion("late"))))
+        await asked(made, client, stream=False)
+        interim = 0
+        while (await client.head())[0] == 100:
+            interim += 1
+        assert interim == len(ASKED_AT)
