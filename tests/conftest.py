@@ -7,10 +7,15 @@ conftest.py: pytest-xdist collects in its workers only.
 from typing import Protocol
 
 import pytest
+from hypothesis import settings
 
 from tests.conformance.conftest import told as matrix_told
 from tests.contracts.conftest import told as contracts_told
 from tests.support.facts import facts, hand_over, take_over
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -140,7 +140,7 @@ async def test_a_good_table_is_taken_and_a_bad_one_is_refused_with_its_position(
             await asyncio.sleep(0.01)
         (refusal,) = errors
         assert f"{gateway.table}:5:3 models.mokc/*: " in str(refusal["message"])
-        assert "did you mean mock?" in str(refusal["message"])
+        assert "did you mean mock/*?" in str(refusal["message"])
 
         await gateway.reload(MOCK)
         assert (await gateway.metrics())["dragoman_config_last_reload_successful"] == 1

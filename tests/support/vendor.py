@@ -50,6 +50,10 @@ class FakeVendor(Owner):
         """Queue behaviours, each for one of the next requests."""
         self._queue.extend(behaviours)
 
+    def forget_answers(self) -> None:
+        """Leave out of the queue what no request has asked for."""
+        self._queue.clear()
+
     def answer_model(self, model: str, behaviour: Behaviour) -> None:
         """Behave so towards every request for this model."""
         self._by_model[model] = behaviour
