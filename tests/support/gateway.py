@@ -55,9 +55,10 @@ class RunningGateway:
     exit_code: int | None = field(default=None, init=False)
 
     def log(self) -> list[JsonObject]:
-        """The whole lines of the access log so far. They arrive a moment after their answer."""
+        """The whole lines of the access log so far, but for those about bytes that were no request. They arrive a moment
+        after their answer."""
         whole, _, _ = self.stdout.read_bytes().rpartition(b"\n")
-        return [orjson.loads(line) for line in whole.splitlines()]
+        return [line for line in map(orjson.loads, whole.splitlines()) if line["message"] != "malformed HTTP"]
 
     async def logged(self, count: int) -> list[JsonObject]:
         """Wait until the access log has that many lines; all of them."""
