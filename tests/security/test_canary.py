@@ -202,7 +202,7 @@ async def test_no_secret_leaves_the_gateway_whatever_a_vendor_repeats(tmp_path: 
     async with FakeVendor() as vendor, running_gateway(table_for(vendor.base_url), tmp_path, ENVIRONMENT) as gateway:
         answers = await asked(gateway, vendor)
         admin = await told(gateway)
-        # What is no HTTP is no request, and has no line.
+        # What is no HTTP is no request, and has no line of its own.
         lines = await gateway.logged(len(answers) - 1)
     heard = b"".join(f"{received.headers}".encode() + received.body for received in vendor.requests)
     # The vendor has heard each secret that is for it: what is not found below was there to be found.

@@ -55,8 +55,8 @@ class RunningGateway:
     exit_code: int | None = field(default=None, init=False)
 
     def log(self) -> list[JsonObject]:
-        """The whole lines of the access log so far, but for those about bytes that were no request. They arrive a moment
-        after their answer."""
+        """The whole lines of the access log so far, but for those about bytes that were no request. They arrive a
+        moment after their answer."""
         whole, _, _ = self.stdout.read_bytes().rpartition(b"\n")
         return [line for line in map(orjson.loads, whole.splitlines()) if line["message"] != "malformed HTTP"]
 
