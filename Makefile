@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 # Written by `make generate`, committed, and compared by .ci/run.
-GENERATED := config/schema.json config/README.md providers/README.md
+GENERATED := config/schema.json config/README.md providers/README.md MAP.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -75,8 +75,9 @@ generate: $(VENV)/.dev
 	@mkdir -p build
 	$(BIN)/dragoman schema > build/schema.json
 	@mv build/schema.json config/schema.json
-	$(BIN)/python -m config.reference
-	$(BIN)/python -m providers.reference
+	$(BIN)/python -m config.generate_readme
+	$(BIN)/python -m providers.dialects.readme
+	$(BIN)/python -m tests.support.house_map
 
 generated-files:
 	@echo $(GENERATED)

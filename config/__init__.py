@@ -1,1 +1,1 @@
-"""What the operator wrote: the routing table, its schema and its secrets. Never runtime objects or vendor knowledge."""
+"""The routing table that the operator writes: reading, sections, checks, defaults."""

@@ -1,4 +1,4 @@
-"""What kind of network address a URL or a listener names, judged from its text. Never resolves or connects."""
+"""Classify the network address of a URL or listener from its text alone. Never resolves or connects."""
 
 import ipaddress
 import re
@@ -7,7 +7,7 @@ from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
 Reach = Literal["loopback", "private", "public", "unknown", "forbidden"]
-"""Where a host lies; a DNS name is `unknown` until it is resolved, `forbidden` is no host to call at all."""
+"""The network a host lies in. A DNS name is `unknown` until it is resolved; a `forbidden` host is never called."""
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -31,11 +31,11 @@ _NEVER: Final = tuple(
         ),
     )
 )
-"""Addresses, besides those of whole kinds, that are never called: cloud metadata answers with credentials of the
-machine. Sources: the providers' pages on instance metadata, November 2026."""
+"""Single addresses and networks that are never called: cloud metadata services answer with the machine's credentials.
+Sources: the providers' pages on instance metadata, November 2026."""
 
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
-"""All that IANA gives out for use on the internet; `is_global` holds for what lies outside it too."""
+"""All that IANA allocates for the internet; `is_global` is true outside it too."""
 
 _RESERVED: Final = tuple(
     map(
@@ -47,14 +47,14 @@ _RESERVED: Final = tuple(
         ),
     )
 )
-"""Networks that some versions of Python count as global, and that are not."""
+"""Networks that are not global, though some versions of Python say so."""
 
 _NAT64: Final = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
-"""RFC 6052 and, with a prefix of the network's own choice, RFC 8215. In a network without IPv4 every host that has no
-other address is reached by these, so they lie where the address within lies."""
+"""RFC 6052 and, for prefixes that the network chooses, RFC 8215. An IPv6-only network reaches IPv4 hosts by these, so
+they are classified by the IPv4 address they embed."""
 
 _TEREDO: Final = ipaddress.IPv6Network("2001::/32")
-"""Tunnels, RFC 4380: the address holds that of a relay, and that of a client with its bits turned."""
+"""Tunnels, RFC 4380: the address embeds that of a relay, and that of a client with its bits inverted."""
 
 _EMBEDDING: Final[tuple[tuple[ipaddress.IPv6Network, tuple[int, ...]], ...]] = tuple(
     (ipaddress.IPv6Network(network), lengths)
@@ -66,16 +66,16 @@ _EMBEDDING: Final[tuple[tuple[ipaddress.IPv6Network, tuple[int, ...]], ...]] = t
         ("2002::/16", (16,)),  # 6to4, RFC 3056
     )
 )
-"""Networks whose addresses are gateways to IPv4, and the lengths of the prefixes after which the address stands."""
+"""Networks whose addresses embed an IPv4 address, and the lengths in bits of the prefixes before it."""
 
 _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
-"""The third quarter of an address that ends in an IPv4 address behind a tunnel (RFC 5214)."""
+"""The third 32 bits of a tunnel address that ends in an IPv4 address (RFC 5214)."""
 
 _WORST_LAST: Final[tuple[Reach, ...]] = ("public", "private", "forbidden")
 
 
 def reach(host: str) -> Reach:
-    """Where a host name or IP literal (no brackets) lies, as far as the text says."""
+    """Classify a host name or IP literal (without brackets)."""
     try:
         return _address_reach(ipaddress.ip_address(host))
     except ValueError:
@@ -94,12 +94,12 @@ def _address_reach(address: _Address) -> Reach:
     translated = any(address in network for network in _NAT64)
     tunnelled = any(address in network for network, _ in _EMBEDDING)
     own = _own_reach(address, translated or (not tunnelled and address.is_global and address in _GLOBAL_UNICAST))
-    # Loopback within another address is not this machine's: a relay would be asked for its own.
+    # An embedded loopback address is the relay's, not this machine's.
     return max((own, *map(_beyond, inner)), key=_WORST_LAST.index) if inner else own
 
 
 def _own_reach(address: _Address, public: bool) -> Reach:
-    """Where an address lies that holds no other one; `public` where nothing in particular is known of it."""
+    """Classify an address, ignoring an embedded one; `public` says whether one of no special kind is public."""
     if address.is_loopback:
         return "loopback"
     if address.is_unspecified or address.is_multicast or address.is_link_local:
@@ -119,7 +119,6 @@ def _beyond(address: ipaddress.IPv4Address) -> Reach:
 
 
 def _embedded(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
-    """The IPv4 addresses that an IPv6 address leads to; none of one that is an address by itself."""
     if address.is_loopback or address.is_unspecified:
         return ()
     if address in _TEREDO:
@@ -128,7 +127,7 @@ def _embedded(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ..
     for network, lengths in _EMBEDDING:
         if address in network:
             found = tuple(read for length in lengths if (read := _read(int(address), length)) is not None)
-            # A prefix of the network's own may have any of these lengths; the wrong ones read a.0.0.0 or 0.b.c.d.
+            # A network's own prefix may have any of these lengths; the wrong ones read a.0.0.0 or 0.b.c.d.
             return tuple(each for each in found if int(each) >> 24 and int(each) & 0xFFFFFF) or found
     if int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
         return (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF),)
@@ -136,8 +135,8 @@ def _embedded(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ..
 
 
 def _read(bits: int, length: int) -> ipaddress.IPv4Address | None:
-    """The IPv4 address behind a prefix of so many bits; None where what should be zero is not. From 48 bits on RFC 6052
-    leaves out bits 64 to 71, and the rest of such an address is zero."""
+    """Return the IPv4 address after a prefix of `length` bits; None where bits that RFC 6052 wants zero are not. From
+    48 bits on it skips bits 64 to 71, and the rest of the address is zero."""
     if length in (16, 96):
         return ipaddress.IPv4Address(bits >> (96 - length) & 0xFFFFFFFF)
     if bits >> 56 & 0xFF or bits & ((1 << (88 - length)) - 1):
@@ -147,12 +146,12 @@ def _read(bits: int, length: int) -> ipaddress.IPv4Address | None:
 
 
 def listens_on_loopback(host: str) -> bool:
-    """Whether a listener on this host can be reached from this machine only."""
+    """Return whether a listener on this host can be reached from this machine only."""
     return reach(host) == "loopback"
 
 
 def url_fault(url: str) -> str | None:
-    """Why the text is no address to send requests to; None when it is one."""
+    """Return why the text is not an address to send requests to; None if it is one."""
     if not url.isascii() or not url.isprintable() or " " in url:
         return "must be an http or https address without spaces or control characters"
     try:
@@ -193,10 +192,9 @@ def _host_fault(parts: SplitResult, port: int | None) -> str | None:
 
 
 def address_fault(url: str, *, allow_private: bool) -> str | None:
-    """Why requests may not go to this well-formed URL; None when they may.
+    """Return why requests may not go to this well-formed URL; None if they may.
 
-    A DNS name is judged again when it is resolved. Until then plain http to it needs the operator's word that it is
-    inside the own network.
+    A DNS name is checked again when it is resolved. Until then plain http to it needs `allow_private`.
     """
     parts = urlsplit(url)
     where = reach(parts.hostname or "")
@@ -215,8 +213,8 @@ _DATABASE: Final = re.compile(r"(/[0-9]{0,5})?")
 
 
 def redis_fault(url: str) -> str | None:
-    """Why the text is no address of a Redis; None when it is one. It may hold a password, and no options: those of
-    the client library would undo our limits."""
+    """Return why the text is not a Redis address; None if it is one. It may hold a password but no options: options of
+    the client library would override the gateway's limits."""
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         return "must be an address of Redis without spaces, backslashes or control characters"
     try:

@@ -1,29 +1,24 @@
-"""The two kinds of names a browser puts into a request: the host it calls, and the origin of the page that calls.
-
-Types of the table, and how a name found in a request is read and compared. Never decides what is allowed.
-"""
+"""Parse and match the Host and Origin headers of browsers, and normalise the patterns the table lists for them."""
 
 import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Final
 
 from config.addresses import reach
-from config.types import REFERENCE_PATTERN, Checked, refuse
 
 ANY_ORIGIN: Final = "*"
 
 _AUTHORITY: Final = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([^\s:\[\]@/,]{1,254}))(?::[0-9]{1,5})?")
 _WEB_ORIGIN: Final = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[^\s:\[\]@/?#*]+)(?::([0-9]{1,5}|\*))?")
-# `chrome-extension://ID`, `vscode-webview://ID`, `tauri://localhost`, and `file://` of Electron, which has no host.
+# `chrome-extension://ID`, `vscode-webview://ID`, `tauri://localhost`, and Electron's `file://`, which has no host.
 _APP_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}://(\*|[A-Za-z0-9._~-]{0,253}(:[0-9]{1,5})?)")
 _DEFAULT_PORT: Final = {"http": "80", "https": "443"}
 
 
 def host_of(authority: str) -> str | None:
-    """The host of a Host header's value in lower case, without port, brackets and a trailing dot; None when the text is
-    no `host[:port]`."""
+    """Return the host of a Host header: lower case, no port, brackets or trailing dot; None if it is malformed."""
     found = _AUTHORITY.fullmatch(authority.lower())
     if found is None:
         return None
@@ -32,7 +27,7 @@ def host_of(authority: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HostPatterns:
-    """Host names as the table lists them: whole names and addresses, and `.domain` for each `*.domain`."""
+    """The table's host patterns: whole names and addresses, and `.domain` for each `*.domain`."""
 
     names: frozenset[str]
     suffixes: tuple[str, ...]
@@ -44,14 +39,14 @@ class HostPatterns:
         return cls(names, tuple(each[1:] for each in listed if each.startswith("*")))
 
     def match(self, host: str) -> bool:
-        """Whether a host, as `host_of` gives it, is listed."""
+        """Return whether a host, as `host_of` returns it, is listed."""
         return host in self.names or host.endswith(self.suffixes)
 
 
 @dataclass(frozen=True, slots=True)
 class OriginPatterns:
-    """Origins as the table lists them: whole ones, `scheme://host` for any port, and `scheme://` for any host of a
-    scheme that is not the web's. `any` is set by `*`."""
+    """The table's origin patterns: whole origins, `scheme://host` for any port, and `scheme://` for any host of a
+    scheme other than http and https. `any` is set by `*`."""
 
     any: bool
     whole: frozenset[str]
@@ -66,7 +61,7 @@ class OriginPatterns:
         return cls(ANY_ORIGIN in listed, listed, any_port, any_host)
 
     def match(self, origin: str) -> bool:
-        """Whether the value of an Origin header is listed by name; `*` lists none by name."""
+        """Return whether the value of an Origin header is listed by name; `*` lists none by name."""
         if origin == ANY_ORIGIN:
             return False
         if origin in self.whole:
@@ -76,10 +71,8 @@ class OriginPatterns:
         return origin.startswith(self.any_host) and bool(_APP_ORIGIN.fullmatch(origin))
 
 
-# Types of the table -------------------------------------------------------------------------------------------------
-
-
-def _check_host_pattern(value: str) -> str:
+def normal_host(value: str) -> str:
+    """Normalise a host pattern of the table; raises ValueError with the message for the operator."""
     lowered = value.lower().removesuffix(".")
     bare = lowered[1:-1] if lowered.startswith("[") and lowered.endswith("]") else lowered
     try:
@@ -87,35 +80,30 @@ def _check_host_pattern(value: str) -> str:
     except ValueError:
         name = bare.removeprefix("*.")
     if bare != lowered or "*" in name or reach(name) == "forbidden":
-        raise refuse(
+        raise ValueError(
             "must be a host name or an IP address as clients write it, without scheme and port; "
             "*.example.com stands for all names below example.com"
         )
     return bare
 
 
-def _check_origin(value: str) -> str:
+def normal_origin(value: str) -> str:
+    """Normalise an origin pattern of the table; raises ValueError with the message for the operator."""
     if value == ANY_ORIGIN:
         return value
     if value.lower() == "null":
-        raise refuse("null is the origin of any sandboxed page and of local files alike, and cannot be allowed")
+        raise ValueError("null is the origin of any sandboxed page and of local files alike, and cannot be allowed")
     lowered = value.lower()
     if lowered.startswith(("http://", "https://")):
         found = _WEB_ORIGIN.fullmatch(lowered)
         host = found[2].strip("[]") if found else ""
         if found is None or reach(host) == "forbidden":
-            raise refuse(
+            raise ValueError(
                 "must be an origin as browsers send it: scheme, host and port without a path, such as "
                 "https://app.example.com, or http://localhost:* for any port"
             )
         port = None if found[3] == _DEFAULT_PORT[found[1]] else found[3]
         return f"{found[1]}://{found[2]}" + (f":{port}" if port else "")
     if not _APP_ORIGIN.fullmatch(value):
-        raise refuse("must be *, or an origin such as https://app.example.com or chrome-extension://ID")
+        raise ValueError("must be *, or an origin such as https://app.example.com or chrome-extension://ID")
     return value
-
-
-HostPattern = Annotated[str, Checked(_check_host_pattern)]
-AllowedOrigin = Annotated[
-    str, Checked(_check_origin, {"pattern": rf"^\*$|^[A-Za-z][A-Za-z0-9+.-]*://[^/]*$|{REFERENCE_PATTERN}"})
-]

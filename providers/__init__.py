@@ -1,1 +1,1 @@
-"""What the vendors speak: wire formats and profiles as pure functions. Never sockets, clocks or randomness."""
+"""Vendors' wire formats and profiles, as pure functions: no sockets, clocks or randomness."""

@@ -1,7 +1,5 @@
 """The common completion shape: what every dialect decodes into and every surface renders from.
 
-Never holds a vendor's field name, an id or a model name made by the gateway, or a wire frame.
-
 Usage has OpenAI's meaning on every dialect: `prompt_tokens` includes cached tokens, `completion_tokens` includes
 reasoning.
 """
@@ -11,17 +9,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
-"""The ends that every vendor's words are mapped to. An end that is none of them keeps the vendor's own word."""
+"""The finish reasons that vendors' are mapped to. One that fits none of them keeps the vendor's own name."""
 
 FLOOR_LOGPROB = -9999.0
-"""OpenAI's own marker for "very unlikely"; stands for -inf, which JSON cannot carry."""
+"""OpenAI's value for "very unlikely", in place of -inf, which JSON cannot carry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one answer; detail members are integers under OpenAI's names and only those the vendor gave.
+    """Token counts of one answer; details are integers under OpenAI's names, and only those that the vendor reported.
 
-    `estimated` says that at least one number is the gateway's guess, because the vendor gave none.
+    `estimated` says that at least one number is the gateway's estimate, because the vendor reported none.
     """
 
     prompt_tokens: int
@@ -38,7 +36,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """One token with its log probability; `bytes` are its UTF-8 bytes, None where the vendor did not say."""
+    """One token with its log probability; `bytes` are its UTF-8 bytes, None where the vendor does not report them."""
 
     token: str
     logprob: float
@@ -58,7 +56,7 @@ class ContentLogprobs:
 class LegacyLogprobs:
     """The completion API's four parallel arrays; entries of an echoed prompt's first token are None.
 
-    `text_offset` is None where the vendor gave none that can be used.
+    `text_offset` is None where the vendor reported no usable offsets.
     """
 
     tokens: tuple[str, ...]
@@ -81,8 +79,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of a streamed call; `index` is dense from 0 within the choice, `id` and `name` come with the first
-    piece."""
+    """A piece of a streamed call; `index` is dense from 0 within the choice; the first piece has `id` and `name`."""
 
     index: int
     id: str | None = None
@@ -94,10 +91,10 @@ class ToolCallDelta:
 class Choice:
     """One finished candidate.
 
-    `finish_reason` is a FinishReason, or the vendor's own word for an end that is none of them;
-    `native_finish_reason` is the vendor's word wherever it says more than one of those. `matched_stop` is the stop
-    string (or token id) that ended the text, where the vendor tells. `text` is the refusal when there is one and no
-    other text. `signature` is what a vendor wants back with the text in the next turn, and means nothing to others.
+    `finish_reason` is a FinishReason, or the vendor's own where none fits; `native_finish_reason` is the vendor's
+    wherever it is more specific. `matched_stop` is the stop string or token id that ended the text, where the vendor
+    reports it. `text` is the refusal when there is one and no other text. `signature` is what the vendor requires back
+    with the text in the next turn.
     """
 
     index: int
@@ -125,7 +122,7 @@ class Completion:
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, and none follows it; with it
-    comes the `service_tier`, which is the whole answer's."""
+    comes the `service_tier` of the whole answer."""
 
     index: int = 0
     text: str = ""
@@ -142,4 +139,4 @@ class Chunk:
 
 
 StreamEvent = Chunk | Usage
-"""What a stream decoder yields. A later Usage replaces an earlier one: vendors that repeat it count cumulatively."""
+"""An event of a stream decoder. A later Usage replaces an earlier one: vendors that repeat it count cumulatively."""

@@ -1,17 +1,14 @@
-"""What can go wrong with an upstream, and what each kind means for the client and for the next try.
+"""Failures of upstream calls, and what each kind means for the client and for further attempts.
 
-Never holds an HTTP client's exceptions, a retry loop, or text that a vendor sent and nobody vetted.
-
-Sources: status meanings from the vendors' error pages and SDKs as of November 2026; the table of verdicts is ours.
+Sources: status meanings from the vendors' error pages and SDKs as of November 2026; the verdicts are the gateway's own.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
-from providers.context import MAX_TEXT, Overflow
+from providers.context_overflow import MAX_TEXT, Overflow
 
 
 class FailureKind(StrEnum):
@@ -39,7 +36,7 @@ class FailureKind(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why no connection came about: what a CONNECT, a TLS or a TIMEOUT before anything was sent was."""
+    """Why there was no connection, for a CONNECT, a TLS or a TIMEOUT before anything was sent."""
 
     DNS = "dns"
     WITHHELD = "withheld_address"
@@ -58,9 +55,9 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a kind means: the client's status, error type and code; whether the next deployment may be tried, whether
-    the same one may be asked again where there is no other, whether it speaks against the deployment's health, and
-    whether it may be over when the client asks again."""
+    """What a kind means: the client's status, error type and code; whether another deployment may be called, whether
+    the same one may be called again where there is no other, whether it counts against the deployment's health, and
+    whether the cause may have passed when the client repeats the request."""
 
     status: int
     type: str
@@ -89,13 +86,13 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.SERVER: Verdict(502, "server_error", "upstream_error", True, True, True, True),
     FailureKind.TRUNCATED: Verdict(502, "server_error", "upstream_error", True, False, True, True),
     FailureKind.MALFORMED: Verdict(502, "server_error", "malformed_upstream", True, False, True, False),
-    # The model's answer breaks what the request asked of it: a client can ask for what no answer keeps.
+    # The answer breaks the request's constraint, which a client can make impossible to keep.
     FailureKind.NONCONFORMING: Verdict(502, "server_error", "malformed_upstream", True, True, False, True),
-    # One request for more than a whole minute's tokens: others still have theirs.
+    # One request for more tokens than a minute's limit, which smaller requests can still use.
     FailureKind.TOO_LARGE: Verdict(429, "requests", "rate_limit_exceeded", True, False, False, False),
-    # Another target may lead back as well, and each would be asked at every turn. A client can bring it about.
+    # Another target may lead back as well, and each turn would call every target. A client can cause it.
     FailureKind.LOOP: Verdict(508, "server_error", "loop_detected", False, False, False, False),
-    # An idle connection was closed as it was used again, as every server does with those it has kept long enough.
+    # The server closed an idle connection just as it was used again.
     FailureKind.STALE: Verdict(502, "server_error", "upstream_error", True, False, False, True),
 }
 
@@ -109,19 +106,19 @@ MAYBE_EXECUTED: frozenset[FailureKind] = frozenset(
         FailureKind.STALE,
     }
 )
-"""Kinds after which an answer may have been generated, and may be billed, unless `Failure.unsent` rules that out. The
-others say that the vendor was not reached or would not have the request."""
+"""Kinds after which an answer may have been generated, and may be billed, unless `Failure.unsent`. With the others the
+vendor was not reached or refused the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failed attempt. `message` is safe to show to a client: written by us, or passed through `vet`.
+    """One failed attempt. `message` is safe to show to a client: written by the gateway, or passed through `vet`.
 
-    `status` is the upstream's HTTP status where there was one, `code` and `param` its own words when they are worth
-    passing on, `retry_after` seconds. `overflow` says what a CONTEXT_LENGTH told of sizes, or an INVALID_REQUEST that
-    was about the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `cause` says
-    why there was no connection. For the operator alone are `peer`, the `host:port` that none came about to, and
-    `evidence`, a vetted piece of what came instead of an answer. `ours` says that no word of the message is a vendor's.
+    `status` is the upstream's HTTP status where there was one, `code` and `param` its own where they are worth passing
+    on, `retry_after` seconds. `overflow` holds the sizes that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about
+    the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `cause` says why there
+    was no connection. For the operator alone are `peer`, the `host:port` that could not be reached, and `evidence`, a
+    vetted piece of what came instead of an answer. `ours` says that no part of the message is the vendor's.
     """
 
     kind: FailureKind
@@ -138,23 +135,23 @@ class Failure:
     ours: bool = False
 
     @property
-    def placed(self) -> str:
-        """The message, with whom no connection came about to."""
+    def with_peer(self) -> str:
+        """The message, with the peer that could not be reached."""
         return f"{self.message.removesuffix('.')} ({self.peer})." if self.peer else self.message
 
     @property
-    def told(self) -> str:
-        """The message for the operator's log, with what no client learns."""
-        return f"{self.placed} It began: {self.evidence}" if self.evidence else self.placed
+    def operator_message(self) -> str:
+        """The message for the operator's log, with the evidence."""
+        return f"{self.with_peer} It began: {self.evidence}" if self.evidence else self.with_peer
 
     @property
     def maybe_executed(self) -> bool:
-        """Whether the vendor may have generated an answer, and bill it, all the same."""
+        """Whether the vendor may have generated an answer, and bill it."""
         return not self.unsent and self.kind in MAYBE_EXECUTED
 
 
 class UpstreamError(Exception):
-    """An attempt failed; carries the `Failure`."""
+    """A failed attempt; carries the `Failure`."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.kind.value, failure.message)
@@ -162,7 +159,7 @@ class UpstreamError(Exception):
 
 
 class Refusal(Exception):
-    """A deployment cannot honour the request as asked; raised by `Dialect.encode` before anything is sent.
+    """A request that a deployment cannot honour; raised by `Dialect.encode` before anything is sent.
 
     `code` is `unsupported_parameter`, `invalid_value` or `conflicting_parameters`; `param` is the unified field's name.
     """
@@ -178,8 +175,8 @@ AGAINST_ALL = frozenset(
     {kind for kind, verdict in VERDICTS.items() if verdict.counts_against}
     | {FailureKind.RATE_LIMITED, FailureKind.QUOTA}
 )
-"""Kinds after which a deployment is left alone, for everybody. Statuses and codes give them; a text does only where it
-is a fixed sentence of the vendor's from its first word to its last: vendors quote what clients sent them."""
+"""Kinds after which no request is sent to a deployment for a while. Statuses and codes lead to them; a message does
+only where the whole of it matches, since vendors quote what clients sent."""
 
 
 OUR_WORDS: Mapping[FailureKind, str] = {
@@ -187,22 +184,37 @@ OUR_WORDS: Mapping[FailureKind, str] = {
     FailureKind.NOT_FOUND: "The upstream does not know this model or path; the routing table names one it lacks.",
     FailureKind.QUOTA: "The upstream's account has no credit left.",
 }
-"""Said instead of the vendor's words where those are about the operator's account and nothing a client can change."""
+"""Messages in place of the vendor's, for kinds that are about the operator's account and that no client can change."""
 
 
 ENDED_EARLY = "The upstream's stream ended before its answer did."
 
 
+STATUS_KINDS: Mapping[int, FailureKind] = {
+    401: FailureKind.AUTH,
+    402: FailureKind.QUOTA,
+    403: FailureKind.AUTH,
+    404: FailureKind.NOT_FOUND,
+    408: FailureKind.TIMEOUT,
+    409: FailureKind.SERVER,
+    429: FailureKind.RATE_LIMITED,
+    503: FailureKind.OVERLOADED,
+    504: FailureKind.TIMEOUT,
+}
+"""What a status means on most vendors' APIs."""
+
+
 def kind_of_status(status: int | None, known: Mapping[int, FailureKind]) -> FailureKind:
-    """What a status means where nothing else tells: as `known`, or by its class. None: the error was in an answer."""
+    """Return what a status means where nothing else decides: as in `known`, or by its class; None for an error within
+    an answer."""
     if status is None or status >= 500:
         return known.get(status or 500, FailureKind.SERVER)
-    # Redirects are not followed, so one is an answer that makes no sense.
+    # Redirects are not followed.
     return known.get(status, FailureKind.INVALID_REQUEST if status >= 400 else FailureKind.MALFORMED)
 
 
 def message_text(value: object) -> str:
-    """A vendor's text as far as it is worth reading; empty where it is none."""
+    """Return the part of a vendor's text that is read; empty where it is no text."""
     return value[:MAX_TEXT] if isinstance(value, str) else ""
 
 
@@ -228,29 +240,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def vet(text: str) -> str:
-    """A vendor's message made fit to show: one line, capped, without keys, organisation ids, addresses or paths."""
+    """Return a vendor's message that is safe to show: one line, capped, without keys, organisation ids, addresses or
+    paths."""
     if len(text) > 2 * MAX_MESSAGE:
         # Not within a word: half a key would not be recognised as one.
         text = text[: 2 * MAX_MESSAGE].rpartition(" ")[0] + " …"
     clean = _ADDRESS.sub("[address]", _SECRET.sub("[redacted]", _CONTROL.sub(" ", text)))
     return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"
-
-
-_SECONDS = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds a vendor asks to wait, from `retry-after-ms` or `retry-after`; `headers` has lower-case names.
-
-    A date is held against the answer's own `date`, so that no clock is needed and the vendor's may be wrong.
-    """
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        text = headers.get(name, "").strip()
-        # float() knows more spellings of numbers than HTTP does.
-        if _SECONDS.fullmatch(text):
-            return float(text) / unit
-    try:
-        wait = parsedate_to_datetime(headers.get("retry-after", "")) - parsedate_to_datetime(headers.get("date", ""))
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return max(0.0, wait.total_seconds())

@@ -1,7 +1,4 @@
-"""What an answer costs: the operator's price on the usage that was billed.
-
-Never a price of its own, and never zero where nobody knows one.
-"""
+"""The cost of an answer, from the operator's prices."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -21,7 +18,7 @@ class Price:
 
 
 def cost(price: Price | None, usage: Usage | None) -> float | None:
-    """USD; None where one of them is not known."""
+    """Return the cost in USD; None where the price or the usage is not known."""
     if price is None or usage is None:
         return None
     cached = min((usage.prompt_details or {}).get("cached_tokens", 0), usage.prompt_tokens)

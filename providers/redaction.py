@@ -1,9 +1,9 @@
-"""Known secrets taken out of a vendor's words, in whatever form they stand there. Never which words are secret.
+"""Masks known secrets in a vendor's text, in whatever form they are written.
 
-Found are: a secret of 8 or more characters whole, and any run of its characters as long as `piece_length` says, in any
-letter case: as it is, with escapes of URLs, JSON, Python or HTML (also one within another), in base64, in hexadecimal.
-One of 4 to 7 characters is found as a word of its own; a shorter one could be any word. A vendor that means to give a
-secret away can write it in a form of its own: this is against echoes, not against intent.
+A secret of 8 or more characters is found whole, as is any run of its characters of `piece_length`, in any letter case:
+unchanged, with escapes of URLs, JSON, Python or HTML (also one within another), in base64, in hexadecimal. One of 4 to
+7 characters is found as a word of its own; a shorter one could be any word. This is against echoes: a vendor that means
+to reveal a secret can encode it otherwise.
 """
 
 import base64
@@ -14,20 +14,20 @@ from typing import Final
 MASK: Final = "********"
 
 SHORTEST: Final = 4
-"""Characters from which on a secret is looked for as a whole word."""
+"""The length from which a secret is looked for as a whole word."""
 
 RECOGNISABLE: Final = 8
-"""Characters from which on it is looked for anywhere, and at a cut."""
+"""The length from which a secret is looked for anywhere, and at a cut."""
 
 PIECE: Final = 12
-"""Characters of a longer one that are as good as the secret: what is left of it is too long to guess, but a piece of
-this length names it in the vendor's logs, and two give it away."""
+"""Characters of a longer secret that are masked like the whole: the rest is too long to guess, but such a piece
+identifies the secret in the vendor's logs, and two give it away."""
 
 MAX_TEXT: Final = 4096
-"""Characters that are looked through; what follows is cut off."""
+"""The most characters that are searched; what follows is cut off."""
 
 MAX_COMPARISONS: Final = 10_000
-"""Characters that are compared one by one; only a text that is made for it takes more."""
+"""The most characters that are compared one by one; only a text that is made for it takes more."""
 
 _ENCODED: Final = 512
 """Characters of a long secret whose base64 and hexadecimal forms are looked for."""
@@ -43,7 +43,7 @@ Span = tuple[int, int]
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text with a mask in place of each secret. Takes time in proportion to the lengths of both."""
+    """Return the text with a mask in place of each secret. Takes time in proportion to the lengths of both."""
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT - 1]}…"
     wanted = [secret for secret in secrets if len(secret) >= SHORTEST]
@@ -62,18 +62,18 @@ def redact(text: str, secrets: Iterable[str]) -> str:
 
 
 def piece_length(secret: str) -> int:
-    """Characters of a secret in a row that are masked wherever they stand."""
+    """Return the length of a run of a secret's characters that is masked."""
     return max(RECOGNISABLE, min(PIECE, len(secret) * 3 // 4))
 
 
 def _lower(text: str) -> str:
-    """In small letters, each in the place that it had."""
+    """Return the text in lower case, with each character in its place."""
     return text.lower() if text.isascii() else text.translate(_LOWER)
 
 
 def _views(text: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """The text as it is, then with its escapes undone once and twice; beside each the places of its characters in the
-    first, and of its end."""
+    """Yield the text as it is, then with its escapes undone once and twice; with each the positions of its characters
+    in the first, and of its end."""
     places: Sequence[int] = range(len(text) + 1)
     yield text, places
     for _ in range(2):
@@ -109,7 +109,7 @@ def _meaning(escape: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Sequence[tuple[str, int]]:
-    """A secret as it may be written, itself first, in small letters, and how long a run of each is a piece."""
+    """Yield the lower-case forms in which a secret may be written, itself first, and the length of a piece of each."""
     if len(secret) < RECOGNISABLE:
         return ((_lower(secret), len(secret)),)
     length = piece_length(secret)
@@ -124,10 +124,10 @@ def _forms(secret: str) -> Sequence[tuple[str, int]]:
 
 
 class _View:
-    """A text in small letters, looked through for forms of secrets.
+    """A text in lower case that is searched for forms of secrets.
 
-    Every run of so many characters that it has in common with a form holds one whole block of half that length, of
-    those the form is cut into: only these are looked for, and what stands around them is compared.
+    Every run of `piece` characters that it has in common with a form holds one whole block of half that length, of
+    those the form is cut into: only these are looked for, and the characters around them are compared.
     """
 
     __slots__ = ("_blocks", "_comparisons", "_text")
@@ -138,7 +138,7 @@ class _View:
         self._comparisons = MAX_COMPARISONS
 
     def found(self, forms: Sequence[tuple[str, int]]) -> Iterator[Span]:
-        """Where a secret stands, or a piece of it."""
+        """Yield the ranges of a secret, or of pieces of it."""
         secret, length = forms[0]
         if len(secret) < RECOGNISABLE:
             word = rf"(?<![0-9a-z]){re.escape(secret)}(?![0-9a-z])"
@@ -173,7 +173,7 @@ class _View:
             start = self._text.find(block, start + 1)
 
     def _extended(self, form: str, start: int, at: int, block: int) -> Span:
-        """The longest run in common around a block that is at `start` in the text and at `at` in the form."""
+        """Return the longest common run around a block that is at `start` in the text and at `at` in the form."""
         text, left, right = self._text, 0, block
         while start - left > 0 and at - left > 0 and text[start - left - 1] == form[at - left - 1]:
             left += 1
@@ -188,7 +188,7 @@ class _View:
             raise _TooAlike
 
     def _cut(self, secret: str, length: int) -> Iterator[Span]:
-        """The beginning of a secret before the ellipsis of a text that was cut off."""
+        """Return the beginning of a secret before the ellipsis of a text that was cut off."""
         text = self._text
         for size in range(length - 1, RECOGNISABLE - 1, -1) if text.endswith("…") else ():
             if text.endswith(f"{secret[:size]}…"):

@@ -1,8 +1,8 @@
-"""The `dragoman` program, also as `python -P -m proxy`. Never anything but its start."""
+"""The `dragoman` program, also as `python -P -m proxy`."""
 
 import sys
 
-from proxy.cli import main
+from proxy.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,1 +1,1 @@
-"""Everything that holds the gateway to its claims. Never imported by the three packages."""
+"""Tests of the three packages, which never import them."""

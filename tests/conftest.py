@@ -9,9 +9,9 @@ from typing import Protocol
 import pytest
 from hypothesis import settings
 
-from tests.conformance.conftest import told as matrix_told
-from tests.contracts.conftest import told as contracts_told
-from tests.support.facts import facts, hand_over, take_over
+from tests.conformance.conftest import summary_lines as matrix_lines
+from tests.contracts.conftest import summary_lines as contract_lines
+from tests.support.summary_counts import counts, hand_over, take_over
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("untimed", deadline=None)
@@ -50,6 +50,6 @@ def pytest_testnodedown(node: Worker) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print what each folder has to say of the run, however quiet it is."""
-    for told in (contracts_told, matrix_told):
-        for line in told(facts(config)):
+    for summary_lines in (contract_lines, matrix_lines):
+        for line in summary_lines(counts(config)):
             terminalreporter.write_line(line)

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.support import source_rules as rules
+from tests.support.house_map import house_map, texts
+from tests.support.rooms import DIALECTS, ROOMS, STARTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "providers", "proxy")
@@ -30,32 +33,38 @@ IMPURE = frozenset(
     | {"os", "random", "secrets", "time", "uuid.uuid1", "uuid.uuid4"}
 )
 
-# The files of proxy that take time and chance as arguments and wait for nothing.
-PURE_PROXY = frozenset(
-    {"proxy/snapshot.py", "proxy/routing.py", "proxy/policies.py", "proxy/load.py", "proxy/candidates.py"}
-    | {"proxy/health.py", "proxy/healths.py", "proxy/awaited.py", "proxy/outcomes.py"}
-    | {"proxy/hearsay.py", "proxy/standing.py", "proxy/witnesses.py", "proxy/browser_guard.py"}
+# Rooms and files of proxy that take time and chance as arguments and wait for nothing.
+PURE_PROXY = (
+    *("proxy/deployment_health/", "proxy/routing/", "proxy/surfaces/", "proxy/bounded_dict.py"),
+    *("proxy/dispatch/next_deployment.py", "proxy/dispatch/retry_rules.py"),
+    *("proxy/teams/retry_budget.py", "proxy/teams/team_states.py"),
+    *("proxy/listener/cors_and_host_names.py", "proxy/shared_state/link_state.py"),
+    "proxy/shared_state/shared_cooldowns.py",
 )
-PURE_PROXY_FOLDER = "proxy/surfaces/"
+WAITS = ("proxy/deployment_health/deployment_queue.py",)
+"""Files of those rooms that wait: for a place in a queue."""
+
+MAX_ROOM = 16
+"""Files of a room, without its `__init__.py`."""
 
 # Names with one home.
 HOMES: Mapping[str, str] = {
-    "aiohttp.ClientSession": "proxy/upstream.py",
-    "aiohttp.TCPConnector": "proxy/reuse.py",
-    "aiohttp.UnixConnector": "proxy/upstream.py",
-    "aiohttp.client": "proxy/upstream.py",
-    "aiohttp.connector": "proxy/reuse.py",
-    "aiohttp.request": "proxy/upstream.py",
-    "asyncio.create_task": "proxy/background.py",
-    "asyncio.ensure_future": "proxy/background.py",
-    "azure": "proxy/credentials/entra.py",
-    "botocore": "proxy/credentials/aws.py",
-    "genai_prices": "proxy/prices.py",
-    "google": "proxy/credentials/google.py",
-    "jsonschema_rs": "providers/guided_compile.py",
-    "prometheus_client": "proxy/metrics.py",
-    "redis": "proxy/shared.py",
-    "tenacity": "proxy/retries.py",
+    "aiohttp.ClientSession": "proxy/upstream/http_transport.py",
+    "aiohttp.TCPConnector": "proxy/upstream/connection_reuse.py",
+    "aiohttp.UnixConnector": "proxy/upstream/http_transport.py",
+    "aiohttp.client": "proxy/upstream/http_transport.py",
+    "aiohttp.connector": "proxy/upstream/connection_reuse.py",
+    "aiohttp.request": "proxy/upstream/http_transport.py",
+    "asyncio.create_task": "proxy/background_tasks.py",
+    "asyncio.ensure_future": "proxy/background_tasks.py",
+    "azure": "proxy/vendor_credentials/entra.py",
+    "botocore": "proxy/vendor_credentials/aws.py",
+    "genai_prices": "proxy/cli/price_data.py",
+    "google": "proxy/vendor_credentials/google.py",
+    "jsonschema_rs": "providers/constraints/compiled_checks.py",
+    "prometheus_client": "proxy/telemetry/metrics.py",
+    "redis": "proxy/shared_state/redis_sync.py",
+    "tenacity": "proxy/dispatch/attempt_loop.py",
 }
 
 # What vendors publish for Python, and Redis. `google` itself is a namespace that others share.
@@ -69,22 +78,18 @@ VENDORS = frozenset(
 # Where a secret becomes text: a header for the socket, a signature, the client's own credential at a token endpoint or
 # at Redis.
 MAY_REVEAL = frozenset(
-    {"providers/auth.py", "providers/sigv4.py", "proxy/credentials/aws.py", "proxy/credentials/oidc.py"}
-    | {"proxy/shared.py"}
+    {
+        "providers/vendor_credential.py",
+        "providers/dialects/platforms/aws_sigv4.py",
+        "proxy/vendor_credentials/aws.py",
+        "proxy/vendor_credentials/oidc.py",
+    }
+    | {"proxy/shared_state/redis_sync.py"}
 )
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
 # name, or takes the process down.
-MAY_CATCH_ALL = frozenset({"proxy/gateway.py"})
-
-
-def texts(*folders: str) -> dict[str, str]:
-    """Path from the root, with slashes, to text, of every Python file under the folders."""
-    return {
-        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-        for folder in folders
-        for path in sorted((ROOT / folder).rglob("*.py"))
-    }
+MAY_CATCH_ALL = frozenset({"proxy/gateway/handle_request.py"})
 
 
 def complaints(files: Mapping[str, str], rule: Callable[[str], list[str]]) -> list[str]:
@@ -115,9 +120,7 @@ def test_providers_have_no_sockets_no_clock_and_no_randomness() -> None:
 
 
 def test_the_deciding_parts_of_proxy_wait_for_nothing() -> None:
-    pure = {
-        path: text for path, text in texts("proxy").items() if path in PURE_PROXY or path.startswith(PURE_PROXY_FOLDER)
-    }
+    pure = {path: text for path, text in texts("proxy").items() if path.startswith(PURE_PROXY) and path not in WAITS}
     assert pure
     none_of(complaints(pure, lambda text: rules.forbidden_uses(text, {"asyncio", "aiohttp"})))
 
@@ -136,12 +139,12 @@ def test_tasks_are_started_on_a_loop_only_by_their_owner() -> None:
 def test_secrets_are_opened_in_exactly_one_function() -> None:
     opened = [(path, function) for path, text in texts(*PACKAGES).items() for function in rules.secret_reads(text)]
     assert len(set(opened)) == 1, opened
-    assert opened[0][0] == "providers/auth.py"
+    assert opened[0][0] == "providers/vendor_credential.py"
 
 
 def test_the_function_that_opens_secrets_is_called_where_they_are_sent_or_signed() -> None:
     elsewhere = {path: text for path, text in texts(*PACKAGES).items() if path not in MAY_REVEAL}
-    none_of(complaints(elsewhere, lambda text: rules.forbidden_uses(text, {"providers.auth.reveal"})))
+    none_of(complaints(elsewhere, lambda text: rules.forbidden_uses(text, {"providers.vendor_credential.reveal"})))
 
 
 def test_the_libraries_of_vendors_are_loaded_by_a_table_that_needs_them_and_not_before() -> None:
@@ -150,7 +153,7 @@ def test_the_libraries_of_vendors_are_loaded_by_a_table_that_needs_them_and_not_
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     loaded = {name for name in VENDORS if f"'{name}'" in shown}
     assert loaded == set()
-    assert "'proxy.app'" in shown
+    assert "'proxy.process.assemble_app'" in shown
 
 
 def test_only_the_outermost_handler_catches_everything() -> None:
@@ -179,3 +182,50 @@ def test_every_source_file_with_functions_has_its_test_file() -> None:
 
 def test_every_folder_of_python_files_has_an_init_file() -> None:
     none_of(rules.folders_without_init([*texts(*PACKAGES), *texts("tests")]))
+
+
+def may_import(path: str) -> tuple[str, ...]:
+    """What a source file may import of its own package besides its room and the package's top."""
+    package, room = path.split("/")[0], rules.room_of(path)
+    named = ROOMS[package]
+    return (*named.get(room, named.get(f"{room.rpartition('/')[0]}/*", ())), *DIALECTS.get(room, ()))
+
+
+def test_each_room_imports_only_the_vocabulary_and_the_rooms_above_it() -> None:
+    files = texts(*PACKAGES)
+    inner = {path: text for path, text in files.items() if path not in STARTS}
+    none_of([wrong for path, text in inner.items() for wrong in rules.out_of_room(path, text, may_import(path), files)])
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_a_room_may_import_stands_above_it(package: str) -> None:
+    above: set[str] = set()
+    for room, allowed in ROOMS[package].items():
+        missing = {name for name in allowed if name not in above and name != "surfaces/surface"}
+        assert missing <= set(), f"{room} is above {missing}"
+        above.add(room)
+
+
+def test_every_folder_is_a_room_with_its_place_in_the_order() -> None:
+    rooms = {(path.split("/")[0], rules.room_of(path)) for path in texts(*PACKAGES)}
+    unknown = [
+        f"{package}/{room}"
+        for package, room in sorted(rooms)
+        if room not in ROOMS[package] and f"{room.rpartition('/')[0]}/*" not in ROOMS[package]
+    ]
+    none_of(unknown)
+
+
+def test_no_room_holds_more_files_than_a_reader_takes_in() -> None:
+    sizes = Counter(path.rpartition("/")[0] for path in texts(*PACKAGES) if not path.endswith("__init__.py"))
+    none_of([f"{room}: {files} files, {MAX_ROOM} allowed" for room, files in sizes.items() if files > MAX_ROOM])
+
+
+def test_each_class_name_occurs_once() -> None:
+    places = [(name, path) for path, text in texts(*PACKAGES).items() for name in rules.class_names(text)]
+    counts = Counter(name for name, _ in places)
+    none_of(sorted(f"{name}: {path}" for name, path in places if counts[name] > 1))
+
+
+def test_the_map_has_every_file_with_its_sentence() -> None:
+    assert (ROOT / "MAP.md").read_text(encoding="utf-8") == house_map(texts(*ROOMS))

@@ -13,14 +13,14 @@ import pytest
 import yaml
 from typing_extensions import override
 
-from config.exposure import exposure_problems
-from config.loader import Loaded, load_text
-from config.server import Server
-from proxy.cli import argument_parser
-from proxy.commands.chosen_table import chosen_table
-from proxy.needed_limits import needed_limits
-from proxy.server import HEALTH_PATHS
-from proxy.snapshot import build_snapshot
+from config.checks.open_listener import exposure_problems
+from config.load_config import Loaded, load_text
+from config.sections.server_section import ServerSection
+from proxy.cli.arguments import argument_parser
+from proxy.cli.chosen_table import chosen_table
+from proxy.listener.health_endpoints import HEALTH_PATHS
+from proxy.process.check_max_tokens import needed_limits
+from proxy.routing.snapshot import build_snapshot
 from proxy.version import VERSION
 from tests.support.gateway import running_gateway
 
@@ -29,7 +29,7 @@ DEPLOY = ROOT / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
 YAML_FILES = sorted([*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")])
 
-DEFAULTS = Server()
+DEFAULTS = ServerSection()
 DIGEST = "sha256:" + "a" * 64
 """What every secret file of these tests holds: the one kind of text that any field with a secret takes."""
 
@@ -38,7 +38,6 @@ SLACK = 10
 
 
 def load_shipped(text: str, folder: Path) -> Loaded:
-    """A shipped table, with a file in `folder` for every secret file it names. Raises ConfigError for a bad one."""
     for name in re.findall(r"\$\{file:([^}]+)\}", text):
         (folder / Path(name).name).write_text(DIGEST, encoding="utf-8")
     moved = re.sub(r"\$\{file:[^}]+/", f"${{file:{folder}/", text)
@@ -48,13 +47,12 @@ def load_shipped(text: str, folder: Path) -> Loaded:
     return table
 
 
-def drain_of(server: Server) -> float:
+def drain_of(server: ServerSection) -> float:
     """The longest that a stop takes."""
     return server.drain_grace + server.drain_timeout + SLACK
 
 
 def one(path: Path) -> Any:  # noqa: ANN401 - YAML of other tools
-    """The only document of a YAML file."""
     (document,) = yaml.safe_load_all(path.read_text(encoding="utf-8"))
     return document
 
@@ -72,7 +70,6 @@ def test_every_yaml_file_parses(path: Path) -> None:
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Keyword and argument of each instruction of the Dockerfile's last stage."""
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     pairs = [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in lines]
@@ -81,13 +78,11 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def instruction(keyword: str) -> str:
-    """The argument of the only such instruction of the last stage."""
     (argument,) = (argument for name, argument in instructions() if name == keyword)
     return argument
 
 
 def copied() -> list[str]:
-    """What the build takes from the checkout."""
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     lines = re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)
     return [name for line in lines for name in line.split()]

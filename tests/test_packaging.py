@@ -24,12 +24,10 @@ CLOUDS = ("aws", "azure", "gcp", "redis")
 
 
 def project() -> dict[str, Any]:  # Any: TOML, as it is written
-    """pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def name_of(requirement: str) -> str:
-    """The distribution a requirement names, in its normal form: `PyYAML>=6` is `pyyaml`."""
     found = re.match(r"[A-Za-z0-9._-]+", requirement)
     assert found is not None, requirement
     return re.sub(r"[-_.]+", "-", found[0]).lower()
@@ -116,7 +114,6 @@ def test_the_runtime_lock_stays_within_twenty_five_distributions() -> None:
 
 
 def built(checkout: Path, folder: Path) -> Path:
-    """A wheel that was built from a checkout, without a network."""
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)],
         cwd=checkout,
@@ -131,13 +128,11 @@ def built(checkout: Path, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout."""
     return built(ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def wheel(wheel_file: Path) -> set[str]:
-    """The paths inside it."""
     with zipfile.ZipFile(wheel_file) as archive:
         return set(archive.namelist())
 
@@ -163,7 +158,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: set[str]) -> None:
         if path.suffix in {".py", ".yaml", ".json"}
     }
     assert files - wheel == set()
-    assert {"config/default.yaml", "config/schema.json", "providers/profiles.yaml"} <= wheel
+    assert {"config/demo_table.yaml", "config/schema.json", "providers/profiles/profiles.yaml"} <= wheel
 
 
 def test_the_wheel_holds_nothing_outside_the_three_packages(wheel: set[str]) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from config.loader import load_text
-from providers.profiles import load_profiles
-from proxy.cli import argument_parser
-from proxy.router import Router
-from proxy.snapshot import build_snapshot
+from config.load_config import load_text
+from providers.profiles.load_profiles import load_profiles
+from proxy.cli.arguments import argument_parser
+from proxy.gateway.match_path import resolve_path
+from proxy.routing.snapshot import build_snapshot
 from proxy.surfaces.registry import SURFACES
 from tests.support.clients import RECIPES, install
 from tests.support.gateway import running_gateway
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 READMES = [ROOT / "README.md", *sorted(ROOT.glob("*/README.md"))]
 
-DEMO = (ROOT / "config" / "default.yaml").read_text(encoding="utf-8")
+DEMO = (ROOT / "config" / "demo_table.yaml").read_text(encoding="utf-8")
 KEYS = {"OPENAI_API_KEY": "sk-a", "ANTHROPIC_API_KEY": "sk-b"}
 SDKS = {"openai": "openai3", "scale_gp": "scale_gp"}
 """The SDK that each Python example imports, by the name its environment has in the tests."""
@@ -37,7 +37,6 @@ def blocks(language: str) -> list[str]:
 
 
 def section(title: str) -> str:
-    """The text under a heading, up to the next."""
     return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
@@ -53,7 +52,6 @@ def rows(title: str) -> list[list[str]]:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    """The commands there are."""
     (action,) = (each for each in argument_parser()._actions if isinstance(each, argparse._SubParsersAction))
     return dict(action.choices)
 
@@ -151,8 +149,7 @@ def test_the_profiles_are_those_there_are() -> None:
 
 def test_what_is_said_to_be_missing_is_missing() -> None:
     missing = quoted(section("Not there yet"))
-    router = Router(SURFACES)
-    assert [path for path in missing if path.startswith("/") and router.resolve(path).methods] == []
+    assert [path for path in missing if path.startswith("/") and resolve_path(path).methods] == []
     assert [name for name in missing if name.removeprefix("dragoman ") in commands()] == []
 
 
@@ -160,3 +157,11 @@ def test_what_is_said_to_be_missing_is_missing() -> None:
 def test_every_link_between_files_leads_somewhere(readme: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", readme.read_text(encoding="utf-8"))
     assert [link for link in links if not (readme.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_that_a_readme_names_exists(readme: Path) -> None:
+    named = set(re.findall(r"`([\w/]+\.py)`", readme.read_text(encoding="utf-8")))
+    folders = (ROOT / folder for folder in ("config", "providers", "proxy", "tests"))
+    present = [f"/{path.relative_to(ROOT).as_posix()}" for folder in folders for path in folder.rglob("*.py")]
+    assert [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in present)] == []

@@ -1,40 +1,35 @@
-"""OpenAI's API: legacy completions, chat completions, models. Never another vendor's paths.
+"""OpenAI's API: legacy completions, chat completions, models.
 
 Sources: OpenAI OpenAPI 2.3.0; `openai` 1.109.1, 2.54.0 and 3.52.0. The paths exist without `/v1` too, because clients
 put it into the base URL or forget it.
 """
 
-from providers.unified import Operation
+from providers.unified_request import Operation
 from proxy.errors import ErrorFacts
-from proxy.surfaces.draft import Rules
-from proxy.surfaces.envelope import error_object, openai_body
-from proxy.surfaces.fields import FIELDS
-from proxy.surfaces.frames import DONE, Frames, Style, UsageFrames, ascii_json, event
-from proxy.surfaces.row import MODELS, SurfaceRow, generation_endpoints
-from proxy.surfaces.surface import Endpoint
+from proxy.surfaces.completion_surface import CompletionSurface, generation_endpoints, models_endpoints
+from proxy.surfaces.request.field_rules import FIELDS
+from proxy.surfaces.request.parse_state import SurfaceRules
+from proxy.surfaces.response.error_body import error_object, openai_body
+from proxy.surfaces.response.write_sse import DONE, AnswerStyle, SseWriter, UsageSseWriter, ascii_json, event
 
 LEGACY_MAX_TOKENS = 16
 """The completions endpoint's documented default."""
 
 
-def broken(frames: Frames, facts: ErrorFacts) -> bytes:
-    """The SDK raises on any frame with an `error` object."""
+def broken(writer: SseWriter, facts: ErrorFacts) -> bytes:
+    """Return the end of a broken stream: the SDK raises on any event with an `error` object."""
     return event(ascii_json({"error": error_object(facts)}))
 
 
-OPENAI_STYLE = Style(DONE, Frames, UsageFrames, broken, tool_finish="stop")
+OPENAI_STYLE = AnswerStyle(DONE, SseWriter, UsageSseWriter, broken, tool_finish="stop")
 
-OPENAI = SurfaceRow(
+OPENAI = CompletionSurface(
     name="openai",
-    endpoints=(
-        *generation_endpoints("/v1", ""),
-        Endpoint("GET", "/v1/models", MODELS),
-        Endpoint("GET", "/models", MODELS),
-    ),
+    endpoints=(*generation_endpoints("/v1", ""), *models_endpoints("/v1", "")),
     prefixes=("/v1",),
     key_headers=("authorization", "x-api-key", "api-key"),
     default_vendor=None,
-    rules=Rules(
+    rules=SurfaceRules(
         FIELDS,
         {
             Operation.COMPLETIONS: {

@@ -1,13 +1,50 @@
-"""Every surface there is. Never decides what a path below a surface means."""
+"""Every surface, and the path table: which surface and which action a path has."""
 
-from proxy.surfaces.fim import FIM
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from proxy.errors import ErrorFacts, method_not_allowed, not_found
 from proxy.surfaces.fireworks import FIREWORKS
+from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.openai import OPENAI
-from proxy.surfaces.pais import PAIS
-from proxy.surfaces.scale import SCALE_V4, SCALE_V5
-from proxy.surfaces.surface import Surface
+from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
+from proxy.surfaces.surface import Action, Surface
+from proxy.surfaces.vmware_pais import PAIS
 
 SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS)
+
+
+@dataclass(frozen=True, slots=True)
+class PathMatch:
+    """A path with its surface and the action of each method (none for an unknown path). Below a models list, `tail` is
+    the rest of the path, decoded: the name of one model."""
+
+    surface: Surface
+    path: str
+    methods: dict[str, Action] = field(default_factory=dict)
+    tail: str | None = None
+
+    def action(self, method: str) -> Action:
+        """Return the action of a method. Raises GatewayError 404 for an unknown path and 405 for another method."""
+        if not self.methods:
+            raise not_found(self.path)
+        action = self.methods.get(method)
+        if action is None:
+            raise method_not_allowed(method, ", ".join(sorted(self.methods)))
+        return action
+
+
+def match_endpoints(surfaces: Sequence[Surface]) -> Mapping[str, PathMatch]:
+    """Return every path of the surfaces with its match."""
+    matches: dict[str, PathMatch] = {}
+    for surface in surfaces:
+        for endpoint in surface.endpoints:
+            match = matches.setdefault(endpoint.path, PathMatch(surface, endpoint.path))
+            match.methods[endpoint.method] = endpoint.action
+    return matches
+
+
+PATHS = match_endpoints(SURFACES)
 
 _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
     sorted(
@@ -18,8 +55,13 @@ _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
 
 
 def surface_for_path(path: str) -> Surface:
-    """The surface whose errors a path wears: that of the longest prefix of whole segments, else OpenAI's."""
+    """Return the surface that renders a path's errors: by the longest prefix of whole segments, else OpenAI's."""
     for prefix, surface in _PREFIXES:
         if path == prefix or path.startswith(prefix + "/"):
             return surface
     return OPENAI
+
+
+def surface_envelope(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
+    """Return status and body of an error in the envelope of the path's surface."""
+    return surface_for_path(path).error(facts)

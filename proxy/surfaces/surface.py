@@ -1,29 +1,36 @@
-"""The contract of a surface: an API that clients speak, as pure functions between bytes and the unified types.
-
-Never holds I/O, retries, or knowledge of a vendor.
-"""
+"""The contract of a surface: an API that clients speak, as pure functions between bytes and the unified types."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 from providers.completion import Chunk, Completion, Usage
-from providers.unified import Operation, UnifiedRequest
+from providers.unified_request import Operation, UnifiedRequest
 from proxy.errors import ErrorFacts
+
+
+class ReadAction(Enum):
+    """Actions that only read the table. MODELS is the models list and, below its path, one model."""
+
+    MODELS = "models"
+
+
+Action = Operation | ReadAction
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One path of a surface. `action` is an operation, or `models` for the list and, with a prefix match, one model."""
+    """One method of one path of a surface, and what it does."""
 
     method: str
     path: str
-    action: Operation | str
+    action: Action
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """What the gateway decides of an answer: its id's random part, unix seconds, the model's name for the client."""
+    """Members of an answer: the random part of its id, unix seconds, the model's name for the client."""
 
     unique: str
     created: int
@@ -32,7 +39,7 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """One entry of the models list; `window` is the context window in tokens, None when the table does not say."""
+    """One entry of the models list; `window` is the context window in tokens, None when unknown."""
 
     id: str
     created: int
@@ -41,29 +48,30 @@ class ModelCard:
 
 
 class Renderer(Protocol):
-    """Renders one answer; stateful for a stream, made fresh for each client request.
+    """Renders one answer; keeps the state of a stream, so each request has its own.
 
-    After `error` the connection is cut without the body's end, so that clients which ignore the frame notice too.
+    After `error` the connection is closed without the end of the body, so that clients which ignore the event notice
+    too.
     """
 
     def completion(self, completion: Completion) -> bytes:
-        """The body of an answer that is not streamed."""
+        """Return the body of an answer that is not streamed."""
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """Frames for one chunk; empty when it is held back."""
+        """Return the events of one chunk; empty while it is held back."""
 
     def usage(self, usage: Usage) -> bytes:
-        """Take note of the usage; frames when the surface reports it at once."""
+        """Store the usage, and return the events that it completes."""
 
     def end(self) -> bytes:
-        """What was held back, the usage where it belongs, and the terminator."""
+        """Return what was held back, the usage where the surface reports it last, and the terminator."""
 
     def error(self, facts: ErrorFacts) -> bytes:
-        """Frames that say the stream broke; never a finish reason or a terminator that means success."""
+        """Return the events of a broken stream: no finish reason and no terminator that means success."""
 
 
 class Surface(Protocol):
-    """One API. `default_vendor` is asked when a model's name resolves to nothing; None when the surface has none."""
+    """One API."""
 
     @property
     def name(self) -> str:
@@ -71,31 +79,31 @@ class Surface(Protocol):
 
     @property
     def endpoints(self) -> Sequence[Endpoint]:
-        """Every path served, aliases included."""
+        """Every path and method, aliases included."""
 
     @property
     def prefixes(self) -> Sequence[str]:
-        """Path prefixes whose router errors are rendered in this surface's envelope."""
+        """Path prefixes below which errors of unknown paths have this surface's envelope."""
 
     @property
     def key_headers(self) -> Sequence[str]:
-        """Lower-case header names in the order a key is looked for."""
+        """Lower-case header names in the order in which a key is looked for."""
 
     @property
     def default_vendor(self) -> str | None:
-        """The vendor of a model name that names none."""
+        """The vendor of model names that resolve to nothing without one; None = no vendor."""
 
     def parse(self, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
-        """A checked request; `default_model` stands in for a missing model. Raises GatewayError with every problem."""
+        """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with every problem."""
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
-        """How this request's answer is written."""
+        """Return a renderer for the answer to this request."""
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
-        """Status and body of an error in the surface's envelope."""
+        """Return status and body of an error in the surface's envelope."""
 
     def models(self, cards: Sequence[ModelCard]) -> bytes:
-        """The models list."""
+        """Return the body of the models list."""
 
     def model(self, card: ModelCard) -> bytes:
-        """One model."""
+        """Return the body of one model."""

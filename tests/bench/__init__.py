@@ -1,1 +1,1 @@
-"""Measurements, printed as figures. Never a pass or fail on time."""
+"""Measurements, printed as figures, without a verdict on time."""

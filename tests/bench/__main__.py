@@ -1,4 +1,4 @@
-"""`python -m tests.bench`. Never anything but the call."""
+"""The command `python -m tests.bench`."""
 
 from tests.bench.run import main
 

@@ -1,4 +1,4 @@
-"""What a process and its children cost, read from Linux's /proc: two readings and a difference. Never samples."""
+"""The CPU time of a process and its children, read from Linux's /proc: two readings and a difference."""
 
 import os
 from collections.abc import Iterable, Mapping

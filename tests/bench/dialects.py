@@ -1,22 +1,32 @@
-"""What a streamed chunk costs to decode in each dialect, beside the OpenAI family's: `python -m tests.bench.dialects`.
+"""The cost of decoding a streamed chunk in each dialect, beside the OpenAI family's: `python -m tests.bench.dialects`.
 
 In process, and nothing but the decoder. Each round decodes the family's stream and one of every dialect in turn; the
-cheapest round of each counts. Never runs as a test.
+cheapest round of each counts.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from providers.dialect import UpstreamRequest
 from tests.bench.report import Reading, cheapest
-from tests.bench.streams import FAMILY, STREAMS, words
+from tests.bench.streams import Stream, words
+from tests.support.dialects import declared
 
 ROUNDS = 50
+FAMILY = "openai"
+
+_DECLARED: Mapping[str, Stream] = declared("suite_data.py", "STREAMS")
+STREAMS: Mapping[str, Stream] = {FAMILY: _DECLARED[FAMILY], **_DECLARED}
+"""By the name of the dialect, with a second wire format of the dialect behind a comma. The family comes first."""
 
 IN_A_ROW = 3
-"""Readings of a stream each time it is its turn: the first has to fetch the bytes from memory, where a gateway has them
-at hand, just come from the socket."""
+"""Readings of a stream each turn: the first has to fetch the bytes from memory, where a gateway has them in its
+cache, just come from the socket."""
+
+
+def dialect_of(name: str) -> str:
+    return name.partition(",")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +78,13 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many chunks of the family one costs."""
         return cheapest(self.own).microseconds / cheapest(self.family).microseconds
 
     @property
     def within(self) -> bool:
-        """Whether that is within the limit."""
         return self.ratio <= self.limit
 
     def line(self) -> str:
-        """The row of the table."""
         own, verdict = cheapest(self.own).microseconds, "ok" if self.within else "above"
         return f"{self.name:<22}{own:>10.2f}{self.ratio:>8.2f}{self.limit:>8.1f}{verdict:>9}"
 
@@ -86,12 +93,12 @@ HEADER = f"{'CPU µs to decode':<22}{'chunk':>10}{'ratio':>8}{'limit':>8}{'verdi
 
 
 def table(rows: Sequence[Row]) -> str:
-    """All rows under their header."""
+    """Return the printed table."""
     return "\n".join([HEADER, *(row.line() for row in rows)])
 
 
 def measured(streams: Sequence[Recording], rounds: int) -> Iterator[Row]:
-    """Each stream's row, from readings taken in turns."""
+    """Yield each stream's row, from readings taken in turns."""
     readings: dict[str, list[Reading]] = {stream.name: [] for stream in streams}
     for _ in range(rounds):
         for stream in streams:
@@ -101,7 +108,6 @@ def measured(streams: Sequence[Recording], rounds: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Measure and print."""
     print(table(list(measured(recordings(), ROUNDS))))
 
 

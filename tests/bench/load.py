@@ -1,6 +1,6 @@
-"""A load generator on raw sockets: as many requests as told, on as many connections, then it stops by itself.
+"""A load generator on raw sockets: a number of requests on a number of connections, then it stops.
 
-Never measures CPU, and never accepts an answer that is not the expected one: a fast error would look like speed.
+An answer that is not the expected one raises WrongAnswer: a fast error would look like speed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class WrongAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to send: the whole request, how often, on how many connections at once, started `spread` seconds apart."""
+    """The load: the whole request, how often, on how many connections at once, started `spread` seconds apart."""
 
     request: bytes
     count: int
@@ -33,7 +33,8 @@ class Load:
 
 
 def whole_answer(data: bytes) -> bool:
-    """Whether an answer under a content-length is all there; raises WrongAnswer unless it is a 200 with a length."""
+    """Return whether an answer under a content-length is complete. Raises WrongAnswer unless it is a 200 with a
+    length."""
     head = data.find(b"\r\n\r\n")
     if head < 0:
         return False
@@ -58,7 +59,7 @@ def shown(data: bytes) -> str:
 
 
 class Caller(asyncio.Protocol):
-    """One connection that asks again as soon as it was answered, until nothing is left to ask."""
+    """One connection that sends the next request as soon as it got an answer, until none is left."""
 
     def __init__(self, request: bytes, tickets: Iterator[int]) -> None:
         self._request = request
@@ -71,7 +72,6 @@ class Caller(asyncio.Protocol):
         self.ask()
 
     def ask(self) -> None:
-        """Send the next request, or end."""
         if next(self._tickets, None) is None:
             self.done.set_result(None)
             self._transport.close()
@@ -79,7 +79,6 @@ class Caller(asyncio.Protocol):
             self._transport.write(self._request)
 
     def fail(self, error: Exception) -> None:
-        """Give up."""
         if not self.done.done():
             self.done.set_exception(error)
             self._transport.abort()

@@ -1,4 +1,4 @@
-"""nginx as a plain forwarder to the fake upstream: the yardstick. Never logs, never buffers a stream to disk."""
+"""nginx as a plain forwarder to the fake upstream, the yardstick: no log, no stream buffered on disk."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def config(folder: Path, port: int, upstream: int) -> str:
 
 
 def nginx_path() -> str | None:
-    """Where nginx is, None when it is not installed; Debian puts it outside of a user's PATH."""
+    """Return nginx's path, None when it is not installed; Debian puts it outside of a user's PATH."""
     return shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
@@ -67,7 +67,7 @@ def running_nginx(program: str, folder: Path, upstream: int) -> Iterator[tuple[i
 
 
 def wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
-    """Wait until somebody listens on a port; raises RuntimeError when the process ends instead."""
+    """Wait until a port accepts connections. Raises RuntimeError when the process ends instead."""
     while process.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -1,8 +1,8 @@
-"""What refusing a request costs beside serving one, in one run: `python -m tests.bench.overload`.
+"""The cost of refusing a request beside serving one, in one run: `python -m tests.bench.overload`.
 
-Never passes or fails. Both gateways are loaded with the same bytes in turns. One of them takes on one request at a
-time and has been given one that never ends, so it refuses whatever else comes; the other serves from the bench's fake
-upstream. The cheapest round of each counts.
+Both gateways are loaded with the same bytes in turns. One of them takes on one request at a time and has been given one
+that never ends, so it refuses all others; the other serves from the bench's fake upstream. The cheapest round of each
+counts.
 """
 
 import asyncio
@@ -16,20 +16,10 @@ from pathlib import Path
 import uvloop
 from typing_extensions import override
 
-from tests.bench import wire
+from tests.bench import traffic
 from tests.bench.load import OK, Caller, Load, WholeCaller, WrongAnswer, run_load, shown
 from tests.bench.report import Reading, cheapest
-from tests.bench.run import (
-    KEY,
-    Measured,
-    Plan,
-    gateway_table,
-    measure,
-    measured,
-    plan_from,
-    running_upstream,
-    separate,
-)
+from tests.bench.run import KEY, Measured, Plan, gateway_table, measure, measured, plan_from, running_upstream, separate
 from tests.support.gateway import running_gateway
 
 REFUSED = b"HTTP/1.1 503 "
@@ -72,7 +62,7 @@ async def refusing_gateway(folder: Path) -> AsyncIterator[Measured]:
                 held.close()
 
 
-REQUEST = wire.request_bytes(wire.request_body(stream=False), KEY)
+REQUEST = traffic.request_bytes(traffic.request_body(stream=False), KEY)
 
 
 async def readings(

@@ -1,4 +1,4 @@
-"""From readings to the printed table: pure arithmetic. Never a verdict."""
+"""The printed table of readings: pure arithmetic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,6 @@ class Reading:
 
     @property
     def rate(self) -> float:
-        """Requests or chunks per second."""
         return self.count / self.wall
 
 
@@ -37,7 +36,6 @@ class Row:
     nginx: Sequence[Reading]
 
     def line(self) -> str:
-        """The row of the table."""
         ours = cheapest(self.gateway)
         if not self.nginx:
             return f"{self.name:<18}{ours.microseconds:>12.1f}{'-':>12}{'-':>9}{ours.rate:>12.0f}{'-':>12}"
@@ -53,5 +51,5 @@ HEADER = f"{'CPU µs per':<18}{'gateway':>12}{'nginx':>12}{'ratio':>9}{'gateway/
 
 
 def table(rows: Sequence[Row]) -> str:
-    """All rows under their header."""
+    """Return the printed table."""
     return "\n".join([HEADER, *(row.line() for row in rows)])

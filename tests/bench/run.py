@@ -1,8 +1,8 @@
-"""Measures the gateway beside nginx in one run and prints figures: `python -m tests.bench`.
+"""Measuring the gateway beside nginx in one run: `python -m tests.bench` prints figures.
 
-Never passes or fails, and never runs as a test. What is compared: the gateway checks a key, resolves a model, reads and
-writes JSON both ways, counts and logs; nginx forwards the same bytes and logs nothing. Each round loads one and then
-the other; the cheapest round of each counts. At the end, without a socket, comes what a chunk costs in each dialect.
+The gateway checks a key, resolves a model, reads and writes JSON both ways, counts and logs; nginx forwards the same
+bytes and logs nothing. Each round loads one and then the other; the cheapest round of each counts. At the end, without
+a socket, comes the cost of a chunk in each dialect.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.bench import dialects, wire
+from tests.bench import dialects, traffic
 from tests.bench.cpu import cpu_seconds, pin, resident_bytes
 from tests.bench.load import Caller, Load, StreamCaller, WholeCaller, run_load
 from tests.bench.nginx import HINT, nginx_path, running_nginx
@@ -33,7 +33,7 @@ STARTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure. `pace` is the time between two chunks of a stream in seconds."""
+    """The amount to measure. `pace` is the time between two chunks of a stream in seconds."""
 
     requests: int
     connections: int
@@ -58,7 +58,7 @@ version: 1
 vendors:
   bench: {{profile: openai_compatible, base_url: "http://127.0.0.1:{upstream}/v1", allow_private: true, api_key: sk-up}}
 models:
-  {wire.MODEL}: {{}}
+  {traffic.MODEL}: {{}}
 teams:
   load: {{keys: ["sha256:{hashlib.sha256(KEY.encode()).hexdigest()}"], models: ["*"]}}
 """
@@ -92,9 +92,9 @@ async def rounds(
 
 
 async def compare(targets: Sequence[Measured], plan: Plan) -> list[Row]:
-    """Both rows of the table; the gateway is the first target, nginx the second if it is there."""
-    request = wire.request_bytes(wire.request_body(stream=False), KEY)
-    stream = wire.request_bytes(wire.request_body(stream=True), KEY)
+    """Return both rows of the table; the gateway is the first target, nginx the second if it is there."""
+    request = traffic.request_bytes(traffic.request_body(stream=False), KEY)
+    stream = traffic.request_bytes(traffic.request_body(stream=True), KEY)
     warm_up = Load(request, plan.requests // 10, plan.connections)
     for target in targets:
         await run_load(target.port, warm_up, WholeCaller)
@@ -129,7 +129,6 @@ async def start_seconds(upstream: int, folder: Path) -> float:
 
 
 async def bench(plan: Plan, folder: Path) -> None:
-    """Run everything and print it."""
     with ExitStack() as stack:
         upstream = stack.enter_context(running_upstream(plan))
         start = await start_seconds(upstream.port, folder)
@@ -163,7 +162,6 @@ def measured(gateway: RunningGateway) -> Measured:
 
 
 def plan_from(arguments: Sequence[str]) -> Plan:
-    """The plan that the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--requests", type=int, default=20_000, help="requests a round (%(default)s)")
     parser.add_argument("--connections", type=int, default=32, help="connections they are sent on (%(default)s)")
@@ -175,7 +173,6 @@ def plan_from(arguments: Sequence[str]) -> Plan:
 
 
 def main() -> None:
-    """Measure as the command line says."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         # On asyncio's own loop the load would be slower than nginx, and a program that waits costs more a request.
         uvloop.run(bench(plan_from(sys.argv[1:]), Path(folder)))

@@ -6,35 +6,27 @@ from functools import partial
 import orjson
 import pytest
 
-from tests.bench import wire
-from tests.bench.load import (
-    Load,
-    StreamCaller,
-    WholeCaller,
-    WrongAnswer,
-    check_stream,
-    run_load,
-    whole_answer,
-)
+from tests.bench import traffic
+from tests.bench.load import Load, StreamCaller, WholeCaller, WrongAnswer, check_stream, run_load, whole_answer
 from tests.bench.run import Plan, gateway_table, plan_from, running_upstream
+from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.openai_wire import completion_frames
-from tests.support.script import Fin, Send
 from tests.support.vendor import FakeVendor
-from tests.support.wire import json_answer, sse_answer
+from tests.support.vendor_script import Fin, Send
 
-REQUEST = wire.request_bytes(wire.request_body(stream=False), "sk")
-STREAM = wire.request_bytes(wire.request_body(stream=True), "sk")
+REQUEST = traffic.request_bytes(traffic.request_body(stream=False), "sk")
+STREAM = traffic.request_bytes(traffic.request_body(stream=True), "sk")
 
 
 def test_the_measured_bodies_have_the_sizes_of_the_known_figures() -> None:
-    assert len(wire.request_body(stream=False)) == len(wire.request_body(stream=True)) == 2048
-    _, _, body = wire.answer_bytes().partition(b"\r\n\r\n")
+    assert len(traffic.request_body(stream=False)) == len(traffic.request_body(stream=True)) == 2048
+    _, _, body = traffic.answer_bytes().partition(b"\r\n\r\n")
     assert len(body) == 1200
     assert orjson.loads(body)["object"] == "text_completion"
 
 
 def test_an_answer_is_whole_when_its_length_is_there() -> None:
-    answer = wire.answer_bytes()
+    answer = traffic.answer_bytes()
     assert [size for size in range(len(answer) + 1) if whole_answer(answer[:size])] == [len(answer)]
 
 
@@ -64,7 +56,7 @@ async def test_exactly_as_many_requests_are_sent_as_told() -> None:
         await run_load(vendor.port, Load(REQUEST, 10, 3), WholeCaller)
         assert len(vendor.requests) == 10
         assert vendor.connections == 3
-        assert vendor.requests[0].body == wire.request_body(stream=False)
+        assert vendor.requests[0].body == traffic.request_body(stream=False)
 
 
 async def test_streams_are_read_to_their_end() -> None:

@@ -10,8 +10,6 @@ from tests.bench.report import Reading
 
 
 async def sends(answer: bytes) -> "asyncio.Server":
-    """A server that answers whatever comes with these bytes, in two pieces."""
-
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.read(1000):
             writer.write(answer[:40])
@@ -24,7 +22,6 @@ async def sends(answer: bytes) -> "asyncio.Server":
 
 
 async def load(answer: bytes) -> None:
-    """Three requests on one connection."""
     async with await sends(answer) as server:
         await run_load(server.sockets[0].getsockname()[1], Load(b"ask", 3, 1), RefusedCaller)
 

@@ -3,9 +3,10 @@
 import pytest
 
 from providers.completion import Chunk
-from providers.eventstream import FrameParser
-from providers.registry import DIALECTS
-from tests.bench.streams import FAMILY, STREAMS, Form, dialect_of, words
+from providers.dialects.registry import DIALECTS
+from providers.framing.parse_aws_eventstream import FrameParser
+from tests.bench.dialects import FAMILY, STREAMS, dialect_of
+from tests.bench.streams import Form, words
 
 WHOLE = ("replicate",)
 """Dialects whose vendors answer in one piece."""

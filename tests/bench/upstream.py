@@ -1,8 +1,9 @@
-"""A fake upstream that costs little: fixed bytes for whole answers, a frame every so often for streams.
+"""A fake upstream that costs little: fixed bytes for whole answers, a frame at a fixed pace for streams. It parses no
+JSON.
 
     python -m tests.bench.upstream CHUNKS SECONDS
 
-prints its port and serves until standard input ends. Never parses JSON, and never misbehaves.
+prints its port and serves until standard input ends.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from typing import cast
 import uvloop
 from typing_extensions import override
 
-from tests.bench.wire import STREAM_FLAG, answer_bytes, stream_chunk, stream_head, stream_tail
+from tests.bench.traffic import STREAM_FLAG, answer_bytes, stream_chunk, stream_head, stream_tail
 
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 

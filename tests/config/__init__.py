@@ -1,1 +1,1 @@
-"""Tests of config, one file for each of its modules."""
+"""Tests of `config`, one file for each of its modules."""

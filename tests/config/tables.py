@@ -1,10 +1,10 @@
-"""Short ways to load a table in a test. Never assertions."""
+"""Helpers that load a table in a test."""
 
 from collections.abc import Mapping
 from textwrap import dedent
 
-from config.loader import Loaded, load_text
-from config.problems import ConfigError, Problem
+from config.load_config import Loaded, load_text
+from config.problem import ConfigError, Problem
 
 NAME = "t.yaml"
 

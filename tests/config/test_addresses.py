@@ -1,4 +1,4 @@
-"""Kinds of addresses."""
+"""The classification of addresses."""
 
 import pytest
 from hypothesis import given

@@ -1,9 +1,10 @@
-"""Hosts and origins: as the table may list them, and as they are read out of requests."""
+"""Hosts and origins: as a table lists them, and as requests carry them."""
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from config.web_origins import AllowedOrigin, HostPattern, HostPatterns, OriginPatterns, host_of
+from config.sections.server_section import AllowedOrigin, HostPattern
+from config.web_origins import HostPatterns, OriginPatterns, host_of
 
 HOST = TypeAdapter[str](HostPattern)
 ORIGIN = TypeAdapter[str](AllowedOrigin)

@@ -1,1 +1,1 @@
-"""One claim, checked over every dialect, profile or surface."""
+"""Every cell of the capability matrix through a running gateway, and claims that hold for every profile or surface."""

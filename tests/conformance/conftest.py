@@ -1,13 +1,12 @@
-"""What the run says at its end of the matrix that it walked. Never a fixture that one test needs."""
+"""The summary line of a run about the capability matrix."""
 
 from collections.abc import Iterable
 
-from tests.support.facts import Fact
+from tests.support.summary_counts import CountKey
 
 WALKED = "matrix"
-"""Noted with the sizes of the matrix in words, once every cell was walked."""
+"""The topic of the matrix's sizes, counted once every cell was sent."""
 
 
-def told(facts: Iterable[Fact]) -> list[str]:
-    """The size of the matrix."""
-    return [f"matrix: {sizes}" for topic, sizes, *_ in sorted(facts) if topic == WALKED]
+def summary_lines(found: Iterable[CountKey]) -> list[str]:
+    return [f"matrix: {sizes}" for topic, sizes, *_ in sorted(found) if topic == WALKED]

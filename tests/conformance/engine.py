@@ -1,7 +1,6 @@
-"""A model server that does as it is told: what it writes for a call, before any wire format.
+"""A model that honours the constraints, stops and limits of a call exactly, before any wire format.
 
-It keeps the constraints, stops and limits of the call exactly, so that what a client sees at the end shows what the
-gateway asked for and what it did itself. Never a vendor's field name, a frame or a socket.
+So what a client sees shows what the gateway sent and what it did itself.
 """
 
 import re
@@ -11,7 +10,7 @@ from typing import Literal
 
 import orjson
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 
 WINDOW = 4000
 """Tokens that prompt and answer may have together, for every model of every fake."""
@@ -20,21 +19,22 @@ WORDS = ("one", " two", " END", " three")
 """The tokens of every answer that no constraint shapes; the last one is the candidate's own."""
 
 LAST = (" three", " four", " five", " six")
-"""How candidates end, by number. The second is the likeliest."""
+"""The last token of each candidate, by number. The second candidate is the likeliest."""
 
 LOGPROBS = (-0.5, -0.25, -0.75, -1.0)
-"""Of each token, by candidate."""
+"""The log probability of every token of a candidate, by its number."""
 
 PATTERN = "[0-9]{3}"
 FINDS: Mapping[str, str] = {PATTERN: "123", "(yes|no)": "no"}
-"""A text for each pattern that is asked for."""
+"""A text that matches each pattern of the requests."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What a call wants, whatever the wire. `prompts` are texts; of token ids, their numbers with spaces between.
+class EngineRequest:
+    """One call, independent of the wire format. `prompts` are texts; token ids become their numbers with spaces
+    between.
 
-    `text` is what a constraint makes of the answer, `tool` the function to call instead of a text; `limit` the most
+    `text` is the answer that a constraint demands, `tool` the function to call instead of a text, `limit` the most
     tokens.
     """
 
@@ -50,9 +50,9 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """One choice. `tokens` are those of the prompt, when it is echoed, and of the answer, with their log probabilities
-    (None for the very first of a prompt)."""
+class EngineChoice:
+    """One choice. `tokens` are those of the prompt, when it is echoed, and of the answer, with their log
+    probabilities (None for the first of a prompt)."""
 
     text: str
     tokens: tuple[tuple[str, float | None], ...]
@@ -62,63 +62,65 @@ class Written:
 
 
 class Engine:
-    """Writes candidates; a prompt that is asked again gets further ones, as sampling would give."""
+    """Writes candidates. A prompt that comes again gets further candidates, as sampling would give."""
 
     def __init__(self) -> None:
         self._asked: dict[str, int] = {}
 
-    def write(self, ask: Ask) -> tuple[list[Written], int]:
-        """The choices in the order of their indices, and how many tokens were generated, all candidates counted."""
-        choices: list[Written] = []
+    def write(self, request: EngineRequest) -> tuple[list[EngineChoice], int]:
+        """Return the choices in the order of their indices, and the number of generated tokens of all candidates."""
+        choices: list[EngineChoice] = []
         generated = 0
-        for prompt in ask.prompts:
+        for prompt in request.prompts:
             first = self._asked.get(prompt, 0)
-            count = max(ask.n, ask.best_of)
+            count = max(request.n, request.best_of)
             self._asked[prompt] = first + count
-            candidates = [self._written(ask, prompt, number % len(LAST)) for number in range(first, first + count)]
-            generated += sum(len(_words(ask, 0)) for _ in candidates)
-            if ask.best_of > ask.n:
+            candidates = [self._written(request, prompt, number % len(LAST)) for number in range(first, first + count)]
+            generated += sum(len(_words(request, 0)) for _ in candidates)
+            if request.best_of > request.n:
                 candidates.sort(key=lambda written: -(written.tokens[-1][1] or 0))
-            choices += candidates[: ask.n]
+            choices += candidates[: request.n]
         return choices, generated
 
-    def _written(self, ask: Ask, prompt: str, number: int) -> Written:
-        if ask.tool is not None:
-            return Written("", (), "tool_calls", tool=ask.tool)
-        words = _words(ask, number)
+    def _written(self, request: EngineRequest, prompt: str, number: int) -> EngineChoice:
+        if request.tool is not None:
+            return EngineChoice("", (), "tool_calls", tool=request.tool)
+        words = _words(request, number)
         text = "".join(words)
-        finish: Literal["stop", "length"] = "length" if ask.limit is not None and ask.limit <= len(words) else "stop"
-        stop = min((stop for stop in ask.stops if stop in text), key=text.find, default=None)
+        finish: Literal["stop", "length"] = (
+            "length" if request.limit is not None and request.limit <= len(words) else "stop"
+        )
+        stop = min((stop for stop in request.stops if stop in text), key=text.find, default=None)
         if stop is not None:
             end = text.find(stop)
-            text, finish = text[: end + len(stop) if ask.keep_stop else end], "stop"
+            text, finish = text[: end + len(stop) if request.keep_stop else end], "stop"
         kept: list[tuple[str, float | None]] = []
         for word in words:
             if sum(len(token) for token, _ in kept) < len(text):
                 kept.append((word, LOGPROBS[number]))
-        if ask.echo:
+        if request.echo:
             parts = prompt.split(" ")
             prompted = [part if not place else f" {part}" for place, part in enumerate(parts)]
             kept = [(token, -0.1 if place else None) for place, token in enumerate(prompted)] + kept
             text = prompt + text
-        return Written(text, tuple(kept), finish, stop)
+        return EngineChoice(text, tuple(kept), finish, stop)
 
 
-def _words(ask: Ask, number: int) -> tuple[str, ...]:
-    if ask.text is not None:
-        return (ask.text,)
+def _words(request: EngineRequest, number: int) -> tuple[str, ...]:
+    if request.text is not None:
+        return (request.text,)
     words = (*WORDS[:-1], LAST[number])
-    return words if ask.limit is None else words[: ask.limit]
+    return words if request.limit is None else words[: request.limit]
 
 
-def prompt_tokens(ask: Ask) -> int:
-    """Words count as tokens."""
-    return sum(len(prompt.split()) for prompt in ask.prompts)
+def prompt_tokens(request: EngineRequest) -> int:
+    """Return the number of words in the prompts."""
+    return sum(len(prompt.split()) for prompt in request.prompts)
 
 
 def constrained(body: JsonObject) -> str | None:
-    """A text that keeps whatever constraint the body carries, in the form that each server documents; None without
-    one."""
+    """Return a text that matches the body's constraint in any form that a server documents; None without a
+    constraint."""
     for name in ("", "structured_outputs", "nvext", "response_format", "output_config"):
         holder = body.get(name) if name else body
         if isinstance(holder, dict) and (text := _kept(holder)) is not None:
@@ -154,7 +156,7 @@ def _of_grammar(value: JsonValue) -> str:
 
 
 def _of_schema(value: JsonValue) -> str:
-    """The smallest object that a schema allows; a schema may be wrapped, or JSON in a string."""
+    """Return the smallest object that a schema allows. The schema may be wrapped, or JSON in a string."""
     if isinstance(value, str):
         value = orjson.loads(value)
     if isinstance(value, dict) and isinstance(value.get("schema"), dict):
@@ -176,4 +178,4 @@ _WRITERS: Mapping[str, Callable[[JsonValue], str]] = {
     "ebnf": _of_grammar,
     **dict.fromkeys(("json", "json_schema", "schema", "format"), _of_schema),
 }
-"""By the name under which a server takes a constraint."""
+"""By the name of the constraint in a server's API."""

@@ -1,11 +1,10 @@
-"""The committed record of what goes out for each cell: golden/<profile>.json, one line a cell.
+"""The committed record of what goes out for each cell of the matrix: golden/<profile>.json, one line a cell.
 
-`python -m tests.conformance.golden [PROFILE ...]` writes files anew; the difference is then for a person to read. Never
-decides whether what goes out is right.
+`python -m tests.conformance.golden [PROFILE ...]` writes files anew; review the difference before committing it.
 
-A line holds what the cell is and, for each request that the vendor got, the members by which its body differs from that
-of the smallest request, which the line `smallest` has. `without` lists members that it lacks. A request to another path
-stands there whole. A refused cell has the error instead.
+A line holds the cell's support and, for each request that the vendor got, the members by which its body differs from
+that of the smallest request, which the line `smallest` has. `without` lists members that it lacks. A request to another
+path is recorded whole. A refused cell has the error instead.
 """
 
 import json
@@ -15,32 +14,32 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from providers.profiles import load_profiles
-from providers.unified import JsonObject, JsonValue
-from tests.conformance.evidence import changed
-from tests.conformance.shown import named
-from tests.conformance.walk import Exchange, Sent, Walked, walked
-from tests.proxy.raw_client import Answer
+from providers.json_types import JsonObject, JsonValue
+from providers.profiles.load_profiles import load_profiles
+from tests.conformance.read_answer import emulated_fields
+from tests.conformance.run_matrix import CellRun, Exchange, Sent, run_profile
+from tests.conformance.sent_values import changed
+from tests.proxy.kit.raw_client import Answer
 
 FOLDER: Final = Path(__file__).parent / "golden"
 
 _AT_ONCE = frozenset({"n", "best_of", "prompt.batch", "prompt.token_batch"})
-"""Calls that may arrive in any order."""
+"""Features whose calls may arrive in any order."""
 
 _VARYING = frozenset({"host", "x-request-id", "content-length", "content-type", "connection"})
 
 
 def text(profile: str) -> str:
-    """The file of a profile."""
-    blocks = groupby(walked(profile), _place)
+    """Return the text of a profile's file."""
+    blocks = groupby(run_profile(profile), _place)
     return "{\n" + ",\n".join(_block(place, list(cells)) for place, cells in blocks) + "\n}\n"
 
 
-def _place(cell: Walked) -> str:
+def _place(cell: CellRun) -> str:
     return f"{cell.row.model} {cell.row.operation}{', context_window in the table' if cell.window else ''}"
 
 
-def _block(place: str, cells: Sequence[Walked]) -> str:
+def _block(place: str, cells: Sequence[CellRun]) -> str:
     base = cells[0].base
     first: JsonValue = [_whole(base.sent[-1])] if base.sent else _error(base.answer)
     lines = [("smallest", first), *((cell.feature, _entry(cell)) for cell in cells)]
@@ -48,7 +47,7 @@ def _block(place: str, cells: Sequence[Walked]) -> str:
     return f"{_json(place)}: {{\n{body}\n}}"
 
 
-def _entry(cell: Walked) -> JsonObject:
+def _entry(cell: CellRun) -> JsonObject:
     kind, answer = str(cell.cell.support), cell.whole.answer
     if cell.cell.refused:
         return {kind: _error(answer)}
@@ -56,7 +55,7 @@ def _entry(cell: Walked) -> JsonObject:
     if cell.feature in _AT_ONCE:
         calls.sort(key=_json)
     entry: JsonObject = {kind: calls}
-    if names := named(answer):
+    if names := emulated_fields(answer):
         entry["named"] = list(names)
     if answer.status != 200:
         entry["error"] = _error(answer)

@@ -1,16 +1,14 @@
 """A whole answer is the same to the letter whether its vendor was asked for a stream or not."""
 
-import re
-from urllib.parse import urlsplit
-
 import pytest
 
-from providers.profiles import load_profiles
-from providers.unified import JsonObject, Operation
-from tests.conformance.fake import FakeEngine, spoken
-from tests.conformance.samples import BASE, CHOICES, TOO_MANY
-from tests.conformance.walk import PATHS
-from tests.proxy.rig import Rig, rig
+from providers.json_types import JsonObject
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Operation
+from tests.conformance.fake_engine import FakeEngine, fake_dialect_of
+from tests.conformance.feature_requests import CHOICES, SMALLEST, TOO_MANY
+from tests.conformance.run_matrix import PATHS, api_path
+from tests.proxy.kit.gateway_rig import Rig, rig
 
 EXACT = [name for name, profile in load_profiles().items() if profile.exact_streams]
 PLAIN: dict[str, JsonObject] = {
@@ -30,8 +28,8 @@ IN_DOUBT: dict[str, JsonObject] = {
 
 def table(profile: str) -> str:
     """Two vendors of one profile, of which one may be asked for streams."""
-    path = re.sub(r"[{}]", "", urlsplit(load_profiles()[profile].base_url or "http://host/v1").path)
-    settings = f'profile: {profile}, api_key: k, base_url: "http://127.0.0.1:PORT{path}", allow_private: true'
+    address = f"http://127.0.0.1:PORT{api_path(profile)}"
+    settings = f'profile: {profile}, api_key: k, base_url: "{address}", allow_private: true'
     settings += ", max_output_tokens: 1024"
     vendors = f"  plain: {{{settings}}}\n  auto: {{{settings}, stream_upstream: auto}}\n"
     return f"vendors:\n{vendors}models:\n  plain/*: {{}}\n  auto/*: {{}}\n"
@@ -45,10 +43,10 @@ async def answered(running: Rig, profile: str, vendor: str, body: JsonObject) ->
     running.vendor.requests.clear()
     model = load_profiles()[profile].examples[0]
     path = PATHS[Operation.CHAT]
-    answer = await running.post(path, {"model": f"{vendor}/{model}", **BASE[Operation.CHAT], **body})
+    answer = await running.post(path, {"model": f"{vendor}/{model}", **SMALLEST[Operation.CHAT], **body})
     shown = {name: value for name, value in answer.json().items() if name not in ("id", "created", "model")}
     headers = {name: value for name, value in answer.headers.items() if name.startswith("x-dragoman-e")}
-    calls = ((each, spoken(profile).call(each.path)) for each in running.vendor.requests)
+    calls = ((each, fake_dialect_of(profile).call(each.path)) for each in running.vendor.requests)
     streamed = [wire.streams(each.path, each.json()) for each, wire in calls if wire is not None]  # type: ignore[arg-type]
     text = repr(shown).replace(f"{vendor}/", "")
     return (answer.status, text, headers), streamed

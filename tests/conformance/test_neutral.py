@@ -5,13 +5,14 @@ from typing import cast
 
 import pytest
 
-from providers.matrix import rows
-from providers.profiles import load_profiles
-from providers.unified import JsonObject, JsonValue, Operation
-from proxy.surfaces.fields import FIELDS
-from tests.conformance.effects import plain
-from tests.conformance.shown import shown
-from tests.conformance.walk import walker
+from providers.dialects.capability_matrix import matrix_entries
+from providers.json_types import JsonObject, JsonValue
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Operation
+from proxy.surfaces.request.field_rules import FIELDS
+from tests.conformance.expected_answers import plain
+from tests.conformance.read_answer import read_answer
+from tests.conformance.run_matrix import matrix_client
 from tests.providers.neutral import NEUTRAL
 
 REQUIRED = frozenset({"model", "prompt", "messages"})
@@ -32,8 +33,8 @@ def requests(operation: Operation) -> Iterator[JsonObject]:
 
 @pytest.mark.parametrize("profile", load_profiles())
 async def test_a_value_that_asks_for_nothing_changes_nothing(profile: str) -> None:
-    async with walker(profile) as walking:
-        for row in rows([load_profiles()[profile]]):
+    async with matrix_client(profile) as walking:
+        for row in matrix_entries([load_profiles()[profile]]):
             base = await walking.exchange(row, {})
             if base.answer.status == 400:
                 # This model does not chat.
@@ -43,5 +44,5 @@ async def test_a_value_that_asks_for_nothing_changes_nothing(profile: str) -> No
             for fields in requests(row.operation):
                 exchange = await walking.exchange(row, fields)
                 assert exchange.answer.status == 200, (row.model, row.operation, fields, exchange.answer.body)
-                plain(shown(exchange.answer))
+                plain(read_answer(exchange.answer))
                 assert exchange.answer.headers.get("x-dragoman-dropped") is None

@@ -10,16 +10,17 @@ from typing import cast
 
 import pytest
 
-from providers import profiles
-from providers.matrix import rows
-from providers.profiles import load_profiles
-from providers.unified import JsonObject, Operation
-from proxy.commands.vendors import vendors_text
-from tests.conformance.fake import FakeEngine
-from tests.conformance.samples import SCHEMA
-from tests.conformance.shown import named, shown
-from tests.proxy.rig import rig
-from tests.support.wire import json_answer
+from providers.dialects.capability_matrix import matrix_entries
+from providers.json_types import JsonObject
+from providers.profiles import load_profiles as profiles
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Operation
+from proxy.cli.vendors_command import vendors_text
+from tests.conformance.fake_engine import FakeEngine
+from tests.conformance.feature_requests import SCHEMA
+from tests.conformance.read_answer import emulated_fields, read_answer
+from tests.proxy.kit.gateway_rig import rig
+from tests.support.http_scripts import json_answer
 
 ROW = """
 # nowhere 0.1; "Talk".
@@ -48,8 +49,7 @@ USER: JsonObject = {"role": "user", "content": "Say hi"}
 
 @pytest.fixture(autouse=True)
 def row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The packaged rows with one more."""
-    packaged = files("providers").joinpath("profiles.yaml").read_text(encoding="utf-8")
+    packaged = files("providers.profiles").joinpath("profiles.yaml").read_text(encoding="utf-8")
     (tmp_path / "profiles.yaml").write_text(packaged + ROW, encoding="utf-8")
     monkeypatch.setattr(profiles, "files", lambda package: tmp_path)
     load_profiles.cache_clear()
@@ -63,7 +63,7 @@ def test_a_vendor_is_a_few_lines_of_yaml() -> None:
 
 
 def test_it_has_its_place_in_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
-    found = {row.operation: row for row in rows([load_profiles()["nowhere"]])}
+    found = {row.operation: row for row in matrix_entries([load_profiles()["nowhere"]])}
     assert found[Operation.CHAT].cells["top_k"].native
     assert found[Operation.CHAT].cells["n"].emulated
     assert found[Operation.COMPLETIONS].cells["prompt"].emulated
@@ -88,7 +88,7 @@ async def test_a_chat_goes_out_under_its_names() -> None:
             "sampling": {"top_k": 5},
             "temperature": 0.5,
         }
-        assert (shown(answer).only.finish, answer.json()["model"]) == ("stop", "nowhere/one")
+        assert (read_answer(answer).only.finish, answer.json()["model"]) == ("stop", "nowhere/one")
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -96,7 +96,7 @@ async def test_completions_and_what_it_lacks_are_made_by_the_gateway(stream: boo
     async with rig(TABLE) as running:
         running.vendor.default = FakeEngine("nowhere")
         body: JsonObject = {"model": "nowhere/one", "prompt": "Say hi", "n": 2, "echo": True, "stream": stream}
-        seen = shown(await running.post("/v1/completions", body))
+        seen = read_answer(await running.post("/v1/completions", body))
         assert sorted(choice.text for choice in seen.choices.values()) == [
             "Say hione two END four",
             "Say hione two END three",
@@ -110,8 +110,8 @@ async def test_a_constraint_goes_out_in_its_style() -> None:
         running.vendor.default = FakeEngine("nowhere")
         body: JsonObject = {"model": "nowhere/one", "messages": [USER], "guided_json": SCHEMA}
         answer = await running.post("/v1/chat/completions", body)
-        assert shown(answer).only.text == '{"a":1}'
-        assert named(answer) == ()
+        assert read_answer(answer).only.text == '{"a":1}'
+        assert emulated_fields(answer) == ()
 
 
 @pytest.mark.parametrize(

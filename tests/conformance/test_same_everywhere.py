@@ -9,15 +9,15 @@ from typing import cast
 import orjson
 import pytest
 
-from providers.profiles import load_profiles
-from providers.unified import JsonObject, JsonValue
-from tests.conformance.fake import FakeEngine
-from tests.conformance.samples import CHOICES, PROMPT
-from tests.conformance.shown import named, shown
-from tests.conformance.walk import STREAM
-from tests.proxy.raw_client import Answer
-from tests.proxy.rig import Rig, rig
-from tests.support.script import Hang, Received, Script
+from providers.json_types import JsonObject, JsonValue
+from providers.profiles.load_profiles import load_profiles
+from tests.conformance.fake_engine import FakeEngine
+from tests.conformance.feature_requests import CHOICES, PROMPT
+from tests.conformance.read_answer import emulated_fields, read_answer
+from tests.conformance.run_matrix import STREAM
+from tests.proxy.kit.gateway_rig import Rig, rig
+from tests.proxy.kit.raw_client import Answer
+from tests.support.vendor_script import Hang, Received, Script
 
 HELD_BY: Mapping[str, str] = {
     "openai": "response_format.json_schema",
@@ -50,7 +50,6 @@ class Vendors:
 
 @asynccontextmanager
 async def vendors(*profiles: str) -> AsyncIterator[Rig]:
-    """A gateway before a fake of each profile, whose models may have any name."""
     settings = "api_key: sk-a, allow_private: true, max_output_tokens: 100"
     rows = [f'  {name}: {{{settings}, base_url: "http://127.0.0.1:PORT/{name}"}}' for name in profiles]
     table = "\n".join(["vendors:", *rows, "models:", *(f"  {name}/*: {{}}" for name in profiles), ""])
@@ -73,7 +72,7 @@ async def test_a_choice_comes_back_bare_from_eight_vendors(switches: JsonObject)
         for name, member in HELD_BY.items():
             running.vendor.requests.clear()
             answer = await running.post("/v1/chat/completions", {"model": f"{name}/m", **asked})
-            only = shown(answer).only
+            only = read_answer(answer).only
             assert (name, only.text, only.finish) == (name, "no", "stop")
             (sent,) = (
                 each.json() for each in running.vendor.requests if each.path.endswith(("completions", "messages"))
@@ -107,11 +106,11 @@ async def test_a_streamed_batch_does_not_show_who_made_it() -> None:
             calls[name] = sum(each.path.endswith("/completions") for each in running.vendor.requests)
     has_both, has_neither = answers["vllm"], answers["ollama"]
     assert calls == {"vllm": 1, "ollama": 20}
-    assert named(has_both) == ()
-    assert set(named(has_neither)) == {"prompt", "n"}
+    assert emulated_fields(has_both) == ()
+    assert set(emulated_fields(has_neither)) == {"prompt", "n"}
     assert _frames(has_neither) == _frames(has_both)
-    assert list(shown(has_neither).choices) == list(range(20))
-    assert shown(has_neither).usage == shown(has_both).usage == (20, 80)
+    assert list(read_answer(has_neither).choices) == list(range(20))
+    assert read_answer(has_neither).usage == read_answer(has_both).usage == (20, 80)
 
 
 def _hang(received: Received) -> Script:

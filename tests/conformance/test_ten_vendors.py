@@ -7,15 +7,15 @@ from typing import Final
 import orjson
 import pytest
 
-from config.loader import load_text
-from providers.shape import Prepared
-from providers.unified import JsonObject, JsonValue
-from proxy.explain import Explanation, explained
-from proxy.snapshot import ANYONE, Snapshot, build_snapshot
-from tests.contracts.bodies import Body
-from tests.contracts.judges import Judges
-from tests.contracts.test_bodies import faults
-from tests.contracts.vendors import held
+from config.load_config import load_text
+from providers.emulation.split_into_calls import CallPlan
+from providers.json_types import JsonObject, JsonValue
+from proxy.gateway.dry_run import Explanation, explained
+from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
+from tests.contracts.sdk_judges import Judges
+from tests.contracts.sent_bodies import Body
+from tests.contracts.test_sent_bodies import faults
+from tests.contracts.vendor_judges import judged_by
 
 TABLE: Final = """\
 version: 1
@@ -138,13 +138,11 @@ every_vendor = pytest.mark.parametrize("model", VENDORS)
 
 @pytest.fixture(scope="module")
 def snapshot() -> Snapshot:
-    """The table with all of them."""
     return build_snapshot(load_text(TABLE, "ten.yaml", {}))
 
 
 @pytest.fixture(scope="module")
 def judges() -> Iterator[Judges]:
-    """The vendors' types."""
     with Judges() as process:
         yield process
 
@@ -157,7 +155,7 @@ def ask(snapshot: Snapshot, model: str, request: JsonObject) -> Explanation:
 def body_of(explanation: Explanation) -> JsonObject:
     """The body of the one call that would be made."""
     (trial,) = explanation.trials
-    assert isinstance(trial.outcome, Prepared), trial.outcome
+    assert isinstance(trial.outcome, CallPlan), trial.outcome
     (call,) = trial.outcome.calls
     body: JsonObject = orjson.loads(call.sent.body)
     return body
@@ -179,7 +177,7 @@ def fault(judges: Judges, model: str, body: JsonObject) -> list[str]:
     """What the judges of a vendor find wrong."""
     row = model.partition("/")[0]
     shown = Body(row, body, ("schema, tool and image",))
-    return [found for judged in held(row) if (found := faults(judges, judged, shown))]
+    return [found for judged in judged_by(row) if (found := faults(judges, judged, shown))]
 
 
 @every_vendor
@@ -214,10 +212,7 @@ def test_what_cohere_cannot_do_at_once_is_refused_by_name(snapshot: Snapshot) ->
     ("more", "places"),
     [
         ({"response_format": FORMAT}, {"response_format": {"type": "json_object", "json_schema": SCHEMA}}),
-        (
-            {"tools": [TOOL]},
-            {"tools.0.function.name": "look_up", "tools.0.function.parameters": ARGUMENTS},
-        ),
+        ({"tools": [TOOL]}, {"tools.0.function.name": "look_up", "tools.0.function.parameters": ARGUMENTS}),
     ],
 )
 def test_cohere_takes_the_image_with_either_of_them(

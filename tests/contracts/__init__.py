@@ -1,1 +1,1 @@
-"""The vendors' own published types as judges of what goes out and of the fixtures; each needs an SDK of its own."""
+"""Vendors' published types as judges of what goes out and of the fixtures, and the checks that every dialect passes."""

@@ -1,4 +1,4 @@
-"""The judges for every test of this folder, and what the run says of them at its end. Never a judgement."""
+"""The judges for the tests of this folder, and their lines in a run's summary."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -6,59 +6,58 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.contracts.judges import Judges
-from tests.support.facts import Fact, facts
+from tests.contracts.sdk_judges import Judges
+from tests.support.summary_counts import CountKey, counts
 
 PASSED = "contracts"
-"""Noted with `bodies` and their row, or `fixtures` and their folder, as often as one passed."""
+"""The topic of counts of `bodies` by profile, or `fixtures` by judge, that passed."""
 
 CHECKED = "shelves"
-"""Noted with `passed` or `cannot`, a dialect and a check."""
+"""The topic of pairs of dialect and check, under `passed` or `cannot`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Which dialect passed which check on one of its shelves, and which check a shelf of its cannot have, by name."""
+    """The pairs of dialect and check that passed with one of its fixture sets, and those that a fixture set cannot
+    have."""
 
     passed: set[tuple[str, str]] = field(default_factory=set)
     cannot: set[tuple[str, str]] = field(default_factory=set)
 
-    def told(self) -> str:
-        """Both in one line. A check that any shelf of a dialect passed is none that the dialect cannot have."""
+    def summary(self) -> str:
+        """Return the summary line. A check that passed with any fixture set of a dialect is not one that it cannot
+        have."""
         cells = self.passed | self.cannot
         dialects, checks = {dialect for dialect, _ in cells}, {check for _, check in cells}
         without = len(self.cannot - self.passed)
-        reasons = f", {without} cannot (reasons in tests/contracts/shelves.py)" if without else ""
+        reasons = f", {without} cannot (reasons in tests/providers/dialects/*/suite_data.py)" if without else ""
         return f"shelves: {len(dialects)} dialects x {len(checks)} checks: {len(self.passed)} passed{reasons}"
 
 
 @pytest.fixture(scope="session")
 def judges() -> Iterator[Judges]:
-    """One process for the whole run. Tests with it are marked `clients`, and get time for the first installation."""
+    """Yield one process for the whole run. Tests with it are marked `clients`, with time for the first installation."""
     with Judges() as process:
         yield process
 
 
 @pytest.fixture
 def passed(pytestconfig: pytest.Config) -> Iterator[dict[str, Counter[str]]]:
-    """Where a test writes down what passed: under `bodies` or `fixtures`."""
     counted: dict[str, Counter[str]] = {"bodies": Counter(), "fixtures": Counter()}
     yield counted
     for kind, names in counted.items():
-        facts(pytestconfig).update({(PASSED, kind, name): count for name, count in names.items()})
+        counts(pytestconfig).update({(PASSED, kind, name): count for name, count in names.items()})
 
 
 @pytest.fixture
 def checked(pytestconfig: pytest.Config) -> Iterator[Checked]:
-    """Where a test of the shelves writes down what passed."""
     found = Checked()
     yield found
-    facts(pytestconfig).update((CHECKED, "passed", *cell) for cell in found.passed)
-    facts(pytestconfig).update((CHECKED, "cannot", *cell) for cell in found.cannot)
+    counts(pytestconfig).update((CHECKED, "passed", *cell) for cell in found.passed)
+    counts(pytestconfig).update((CHECKED, "cannot", *cell) for cell in found.cannot)
 
 
-def told(noted: Mapping[Fact, int]) -> list[str]:
-    """How much passed, of what these tests ran."""
+def summary_lines(noted: Mapping[CountKey, int]) -> list[str]:
     bodies, fixtures = (
         {fact: n for fact, n in noted.items() if fact[:2] == (PASSED, kind)} for kind in ("bodies", "fixtures")
     )
@@ -70,5 +69,5 @@ def told(noted: Mapping[Fact, int]) -> list[str]:
         counts = f"{sum(bodies.values())} bodies, {sum(fixtures.values())} fixtures"
         lines.append(f"contracts: {len(bodies)} vendors, {counts} passed")
     if passed or cannot:
-        lines.append(Checked(passed, cannot).told())
+        lines.append(Checked(passed, cannot).summary())
     return lines

@@ -1,1 +1,1 @@
-"""The whole process over real sockets, with real clients and a real engine."""
+"""The program as a process, before vendors' SDKs and a real inference engine."""

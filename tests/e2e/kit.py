@@ -1,8 +1,6 @@
-"""What the tests from outside share: keys, asking, and the reading of answers. Never a test, and never the gateway's
-code."""
+"""Keys, requests and the reading of answers for the tests from outside."""
 
 import asyncio
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +8,7 @@ import aiohttp
 import orjson
 import pytest
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.support.clients import Outcome
 from tests.support.gateway import RunningGateway
 
@@ -18,11 +16,6 @@ CLIENTS = [pytest.mark.clients, pytest.mark.timeout(300)]
 """Marks of a module that drives the vendors' SDKs; the first run installs them."""
 
 TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
-
-
-def digest(key: str) -> str:
-    """A team's key as a table holds it."""
-    return "sha256:" + hashlib.sha256(key.encode()).hexdigest()
 
 
 def totals(usage: Mapping[str, JsonValue] | None) -> list[JsonValue] | None:
@@ -40,7 +33,7 @@ Wire = dict[str, Any]  # Any: an answer as it came over the wire
 
 
 async def post(http: aiohttp.ClientSession, path: str, body: Mapping[str, JsonValue]) -> Wire:
-    """A whole answer of the model that was asked for."""
+    """Return a whole answer of the requested model."""
     async with http.post(path, json=body) as answer:
         text = await answer.text()
         assert answer.status == 200, text

@@ -9,8 +9,9 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import PROTECTED_PARAMS, JsonObject, JsonValue
-from tests.proxy.raw_client import Answer, connected, exchange, request
+from providers.json_types import JsonObject, JsonValue
+from providers.request_fields import PROTECTED_PARAMS
+from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor
 
@@ -83,11 +84,9 @@ class Door:
 
     @property
     def chat(self) -> bool:
-        """Whether it takes messages."""
         return "chat" in self.path
 
     def ask(self, extra: str = "") -> bytes:
-        """A good body with further members, as text, before its end."""
         content = '"messages":[{"role":"user","content":"hi"}]' if self.chat else '"prompt":"hi"'
         return f'{{"model":"mock/echo",{content}{extra}}}'.encode()
 
@@ -202,14 +201,12 @@ UNSENT: dict[str, tuple[JsonObject, str]] = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def upstream() -> AsyncIterator[FakeVendor]:
-    """Every vendor but the mock."""
     async with FakeVendor() as vendor:
         yield vendor
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(upstream: FakeVendor, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """One gateway for the whole module; that no traceback was logged is asserted at its end."""
     table = TABLE.replace("UPSTREAM", upstream.base_url)
     async with running_gateway(table, tmp_path_factory.mktemp("gateway")) as running:
         yield running
@@ -217,7 +214,6 @@ async def gateway(upstream: FakeVendor, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def port(gateway: RunningGateway) -> int:
-    """The public port."""
     return urlsplit(gateway.url).port or 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from providers.unified import JsonObject
+from providers.json_types import JsonObject
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -103,14 +103,12 @@ def dragoman(*arguments: str, stdin: bytes = b"", **variables: str) -> "subproce
 
 @pytest.fixture
 def table(tmp_path: Path) -> str:
-    """The path of the table of four vendors."""
     path = tmp_path / "table.yaml"
     path.write_text(FOUR_VENDORS, encoding="utf-8")
     return str(path)
 
 
 def explained(table: str, body: JsonObject, *arguments: str) -> tuple[int, dict[str, Any]]:  # Any: JSON of the program
-    """Exit status and output of an explanation."""
     done = dragoman("explain", "-", "-c", table, "--output", "json", *arguments, stdin=orjson.dumps(body), KEY=KEY)
     assert not done.stderr, done.stderr
     assert KEY.encode() not in done.stdout

@@ -13,14 +13,14 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonObject, JsonValue
-from tests.e2e.kit import digest
-from tests.proxy.raw_client import Answer, connected, exchange, request
+from providers.json_types import JsonObject, JsonValue
+from tests.proxy.kit.raw_client import Answer, connected, exchange, request
+from tests.proxy.kit.tables import digest_of
 from tests.support import openai_wire
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.script import Received, Script
+from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import json_answer, sse_answer
+from tests.support.vendor_script import Received, Script
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -46,12 +46,11 @@ vendors:
   deepseek: {{}}
   talker: {{profile: groq}}
 models: {{{", ".join(f"{name}/*: {{}}" for name in NAMES)}, any/default: {{}}}}
-teams: {{team: {{keys: ["{digest(KEY)}"], models: ["*"]}}}}
+teams: {{team: {{keys: ["{digest_of(KEY)}"], models: ["*"]}}}}
 """
 
 
 def said(received: Received) -> Script:
-    """One choice in the shape that was asked for."""
     body = received.json()
     assert isinstance(body, dict)
     chats = received.path.endswith(("/chat/completions", "/fim/completions"))
@@ -69,15 +68,12 @@ class World:
 
     @property
     def port(self) -> int:
-        """The public port."""
         return urlsplit(self.gateway.url).port or 0
 
     async def post(self, path: str, body: JsonObject, **headers: str) -> Answer:
-        """The answer to a POST."""
         return await exchange(self.port, request("POST", path, body, {**AUTH, **headers}))
 
     async def ask(self, model: str, **fields: JsonValue) -> Answer:
-        """The answer to a text completion."""
         return await self.post(COMPLETIONS, {"model": model, "prompt": "hi", **fields})
 
     def asked(self, model: str) -> list[JsonObject]:
@@ -88,7 +84,6 @@ class World:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """One gateway for the whole module."""
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(FakeVendor(said))
         table = TABLE.replace("BASE", vendor.base_url)
@@ -102,7 +97,6 @@ def read(client: str, **changes: JsonValue) -> JsonObject:
 
 
 def choices(answer: Answer) -> list[JsonObject]:
-    """The choices of a whole answer or of all frames of a stream."""
     assert answer.status == 200, answer.body
     if answer.body.startswith(b"data: "):
         bodies = [orjson.loads(data) for data in answer.events() if data != b"[DONE]"]

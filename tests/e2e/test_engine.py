@@ -9,7 +9,7 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonObject
+from providers.json_types import JsonObject
 from tests.e2e.kit import choices_of, line_of, post, refused, streamed, text_of, totals
 from tests.support.clients import RECIPES, Client
 from tests.support.engine import Engine
@@ -23,7 +23,6 @@ GREEDY: JsonObject = {"model": MODEL, "prompt": "The quick", "max_tokens": 5, "t
 
 
 def talk(text: str) -> JsonObject:
-    """The member of a chat request that says this."""
     return {"messages": [{"role": "user", "content": text}]}
 
 
@@ -46,7 +45,6 @@ FORMS = pytest.mark.parametrize(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """One gateway for the whole module; nothing here changes it."""
     table = f"""\
 version: 1
 vendors:
@@ -56,13 +54,6 @@ models:
 """
     async with running_gateway(table, tmp_path_factory.mktemp("gateway")) as running:
         yield running
-
-
-@pytest.fixture
-async def http(gateway: RunningGateway) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of the gateway."""
-    async with aiohttp.ClientSession(gateway.url) as session:
-        yield session
 
 
 # Text ---------------------------------------------------------------------------------------------------------------

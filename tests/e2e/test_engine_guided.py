@@ -8,9 +8,10 @@ import jsonschema
 import orjson
 import pytest
 
-from providers.guided import constrain, format_members
-from providers.unified import Guided, JsonObject, Operation, Params
-from providers.verify import answer_check, verifier
+from providers.constraints.constraint_styles import STYLES, constraint_members
+from providers.emulation.check_answer import compile_check, required_check
+from providers.json_types import JsonObject
+from providers.unified_request import Guided, Operation, Params
 from tests.e2e.kit import text_of
 from tests.support.engine import Engine
 
@@ -79,11 +80,11 @@ async def bound(http: aiohttp.ClientSession, operation: Operation, members: Json
 )
 async def test_a_pattern_binds_as_a_grammar(http: aiohttp.ClientSession, operation: Operation, pattern: str) -> None:
     guided = Guided("regex", pattern)
-    made = constrain("llamacpp", guided, operation)
-    check = answer_check(Params(guided=guided))
+    made = constraint_members(STYLES["llamacpp"][operation], guided)
+    check = required_check(Params(guided=guided))
     assert made.emulated
     assert check is not None
-    verify = verifier(check)
+    verify = compile_check(check)
     for seed in SEEDS:
         text = await bound(http, operation, made.members, seed)
         assert re.fullmatch(pattern, text)
@@ -93,7 +94,7 @@ async def test_a_pattern_binds_as_a_grammar(http: aiohttp.ClientSession, operati
 @pytest.mark.parametrize("operation", Operation)
 async def test_a_choice_binds_as_a_grammar(http: aiohttp.ClientSession, operation: Operation) -> None:
     choices = ('say "yes"', "no\n", "ünclear", "\\d", "\x01", "a", "ab")
-    made = constrain("llamacpp", Guided("choice", choices), operation)
+    made = constraint_members(STYLES["llamacpp"][operation], Guided("choice", choices))
     assert {await bound(http, operation, made.members, seed) for seed in range(12)} <= {*choices}
 
 
@@ -102,9 +103,9 @@ async def test_a_schema_binds_in_every_form(http: aiohttp.ClientSession, operati
     named: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}
     mode: JsonObject = {"type": "json_object", "schema": SCHEMA}
     for made in (
-        constrain("llamacpp", Guided("json", SCHEMA), operation),
-        format_members("llamacpp", named, operation),
-        format_members("llamacpp", mode, operation),
+        constraint_members(STYLES["llamacpp"][operation], Guided("json", SCHEMA)),
+        constraint_members(STYLES["llamacpp"][operation], named),
+        constraint_members(STYLES["llamacpp"][operation], mode),
     ):
         for seed in SEEDS:
             jsonschema.validate(orjson.loads(await bound(http, operation, made.members, seed)), SCHEMA)
@@ -112,6 +113,6 @@ async def test_a_schema_binds_in_every_form(http: aiohttp.ClientSession, operati
 
 @pytest.mark.parametrize("operation", Operation)
 async def test_a_grammar_binds(http: aiohttp.ClientSession, operation: Operation) -> None:
-    made = constrain("llamacpp", Guided("grammar", 'root ::= "a" [bc] [bc] "d"'), operation)
+    made = constraint_members(STYLES["llamacpp"][operation], Guided("grammar", 'root ::= "a" [bc] [bc] "d"'))
     for seed in SEEDS:
         assert await bound(http, operation, made.members, seed) in {"abbd", "abcd", "acbd", "accd"}

@@ -9,7 +9,7 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.e2e.kit import post, refused, streamed, text_of, totals
 from tests.support.engine import Engine
 from tests.support.gateway import RunningGateway, running_gateway
@@ -29,7 +29,6 @@ SCHEMA: JsonObject = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """One gateway for the whole module; nothing here changes it."""
     table = f"""\
 version: 1
 vendors:
@@ -41,13 +40,6 @@ models:
 """
     async with running_gateway(table, tmp_path_factory.mktemp("gateway")) as running:
         yield running
-
-
-@pytest.fixture
-async def http(gateway: RunningGateway) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of the gateway."""
-    async with aiohttp.ClientSession(gateway.url) as session:
-        yield session
 
 
 @pytest.mark.parametrize("prompt", ["The quick", [1, 2, 3]], ids=["text", "tokens"])

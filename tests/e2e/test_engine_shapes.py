@@ -11,7 +11,7 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.e2e.kit import Wire, post, refused, streamed, text_of, totals
 from tests.support.engine import Engine
 from tests.support.gateway import RunningGateway, running_gateway
@@ -40,7 +40,6 @@ IGNORE_EOS: JsonObject = {"ignore_eos": True}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """One gateway for the whole module; nothing here changes it."""
     table = f"""\
 version: 1
 vendors:
@@ -51,13 +50,6 @@ models:
 """
     async with running_gateway(table, tmp_path_factory.mktemp("gateway")) as running:
         yield running
-
-
-@pytest.fixture
-async def http(gateway: RunningGateway) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of the gateway."""
-    async with aiohttp.ClientSession(gateway.url) as session:
-        yield session
 
 
 async def headed(
@@ -71,7 +63,6 @@ async def headed(
 
 
 def put_together(chunks: list[Wire]) -> list[tuple[str, str | None]]:
-    """Text and finish reason of each choice of a stream, by index."""
     found: dict[int, tuple[str, str | None]] = {}
     for chunk in chunks:
         for choice in chunk["choices"]:
@@ -88,7 +79,6 @@ def told(answer: Wire) -> list[tuple[str, str | None]]:
 
 
 async def alone(http: aiohttp.ClientSession, path: str, body: JsonObject) -> tuple[str, str | None]:
-    """The only choice of a call that needs nothing of the gateway."""
     ((text, ended),) = told(await post(http, path, body))
     return text, ended
 

@@ -6,8 +6,9 @@ import aiohttp
 import orjson
 import pytest
 
-from providers.tokenizers import TOKENIZERS, Count
-from providers.unified import JsonObject, JsonValue, Operation
+from providers.dialects.vendor_token_counts import TOKENIZERS, Count
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Operation
 from tests.support.engine import MODEL, Engine
 
 pytestmark = pytest.mark.engine

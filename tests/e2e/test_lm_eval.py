@@ -13,16 +13,17 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonValue
-from tests.e2e.kit import CLIENTS, digest, totals
+from providers.json_types import JsonValue
+from tests.e2e.kit import CLIENTS, totals
+from tests.proxy.kit.tables import digest_of
 from tests.support.engine import Engine
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.http_scripts import body_answer
 from tests.support.scoring_client import SCENARIOS, Endpoint, Scores, order, score
 from tests.support.scoring_engine import running_scorer
 from tests.support.scoring_record import Exchange, load
-from tests.support.script import Received, Script
 from tests.support.vendor import FakeVendor, unscripted
-from tests.support.wire import body_answer
+from tests.support.vendor_script import Received, Script
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -59,7 +60,7 @@ models:
 TEAMS = f"""\
 teams:
   evaluation:
-    keys: ["{digest(KEY)}"]
+    keys: ["{digest_of(KEY)}"]
     models: ["*"]
 """
 
@@ -91,7 +92,6 @@ def replay(request: Received) -> Script:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def vendor() -> AsyncIterator[FakeVendor]:
-    """Answers as vLLM did."""
     async with FakeVendor(replay) as running:
         yield running
 

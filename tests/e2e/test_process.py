@@ -7,21 +7,21 @@ import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from providers.unified import JsonObject
-from tests.e2e.kit import digest
-from tests.proxy.raw_client import RawClient, connected, exchange, request
+from providers.json_types import JsonObject
+from tests.proxy.kit.raw_client import RawClient, connected, exchange, request
+from tests.proxy.kit.tables import digest_of
+from tests.proxy.kit.whole_gateway import port_of
 from tests.support import openai_wire
 from tests.support.gateway import FRESH, RunningGateway, running_gateway
-from tests.support.script import Hang, Script, Send, Step, Until
+from tests.support.http_scripts import LAST_CHUNK, chunk, head, json_answer, sse_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import LAST_CHUNK, chunk, head, json_answer, sse_answer
+from tests.support.vendor_script import Hang, Script, Send, Step, Until
 
 MOCK = """\
 version: 1
@@ -47,7 +47,6 @@ SSE = [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]
 
 
 def vendor_table(vendor: FakeVendor, server: str = "") -> str:
-    """A table with one model behind the fake vendor; `server` are lines of its server section."""
     return f"""\
 version: 1
 vendors:
@@ -71,20 +70,13 @@ def paused(pause: Step) -> Script:
     return (Send(head(200, SSE)), Send(chunk(first)), pause, *(Send(chunk(frame)) for frame in rest), Send(LAST_CHUNK))
 
 
-def port_of(gateway: RunningGateway) -> int:
-    """The public port."""
-    return urlsplit(gateway.url).port or 0
-
-
 async def status_of(gateway: RunningGateway, body: JsonObject) -> int:
-    """The status of a completion."""
-    return (await exchange(port_of(gateway), request("POST", "/v1/completions", body))).status
+    return (await exchange(port_of(gateway.url), request("POST", "/v1/completions", body))).status
 
 
 @asynccontextmanager
 async def streaming(gateway: RunningGateway, body: JsonObject) -> AsyncIterator[RawClient]:
-    """A client in the middle of a stream: its head and its first chunk have been read."""
-    async with connected(port_of(gateway)) as client:
+    async with connected(port_of(gateway.url)) as client:
         await client.send(request("POST", "/v1/completions", {**body, "stream": True}))
         status, _ = await client.head()
         assert status == 200
@@ -93,7 +85,6 @@ async def streaming(gateway: RunningGateway, body: JsonObject) -> AsyncIterator[
 
 
 async def until_not_ready(gateway: RunningGateway) -> None:
-    """Wait for the drain to have begun."""
     async with aiohttp.ClientSession() as http:
         while True:
             async with http.get(f"{gateway.admin_url}/health/ready") as answer:
@@ -109,7 +100,6 @@ def said(gateway: RunningGateway, level: str) -> list[JsonObject]:
 
 
 async def families(gateway: RunningGateway) -> Mapping[str, Metric]:
-    """A scrape, through Prometheus' own parser."""
     async with aiohttp.ClientSession(headers=FRESH) as http, http.get(f"{gateway.admin_url}/metrics") as answer:
         assert answer.status == 200
         assert answer.headers["content-type"].startswith("text/plain")
@@ -216,10 +206,10 @@ async def test_a_client_that_comes_during_the_drain_is_answered_and_told_to_leav
     ) as gateway:
         gateway.process.send_signal(signal.SIGTERM)
         await until_not_ready(gateway)
-        answer = await exchange(port_of(gateway), request("POST", "/v1/completions", ASK))
+        answer = await exchange(port_of(gateway.url), request("POST", "/v1/completions", ASK))
         assert (answer.status, answer.headers["connection"]) == (200, "close")
-        live = await exchange(port_of(gateway), request("GET", "/health/live"))
-        ready = await exchange(port_of(gateway), request("GET", "/health/ready"))
+        live = await exchange(port_of(gateway.url), request("GET", "/health/live"))
+        ready = await exchange(port_of(gateway.url), request("GET", "/health/ready"))
         assert (live.status, ready.status) == (200, 503)
         gateway.process.send_signal(signal.SIGTERM)
         gateway.exit_code = await asyncio.to_thread(gateway.process.wait)
@@ -283,7 +273,7 @@ async def test_the_promised_metrics_are_there_with_their_labels_and_only_on_the_
         assert await status_of(gateway, ASK) == 200
         for model in ("mock/echo", "mock/cut-1"):
             await exchange(
-                port_of(gateway), request("POST", "/v1/completions", {**ASK, "model": model, "stream": True})
+                port_of(gateway.url), request("POST", "/v1/completions", {**ASK, "model": model, "stream": True})
             )
         found = await families(gateway)
         for name, (kind, labels) in PROMISED.items():
@@ -295,7 +285,7 @@ async def test_the_promised_metrics_are_there_with_their_labels_and_only_on_the_
         # Two answers of one token to one token; the stream that was cut had no usage to count.
         for direction in ("input", "output"):
             assert metrics[f'dragoman_tokens_total{{direction="{direction}",model="mock/echo",team="anonymous"}}'] == 2
-        public = await exchange(port_of(gateway), request("GET", "/metrics"))
+        public = await exchange(port_of(gateway.url), request("GET", "/metrics"))
         assert public.status == 404
 
 
@@ -328,7 +318,7 @@ async def test_a_request_is_one_line_of_json_without_its_text_or_a_key(tmp_path:
         name: f"canary{secrets.token_hex(8)}" for name in ("key", "bad", "prompt", "answer", "upstream", "words")
     }
     async with FakeVendor(json_answer(200, openai_wire.completion(canaries["answer"]))) as vendor:
-        teams = f'teams:\n  search: {{keys: ["{digest(canaries["key"])}"], models: ["*"]}}\n'
+        teams = f'teams:\n  search: {{keys: ["{digest_of(canaries["key"])}"], models: ["*"]}}\n'
         once = "defaults: {retries: {attempts: 1}}\n"
         table = vendor_table(vendor) + once + teams
         async with running_gateway(table, tmp_path, {"UPSTREAM_KEY": canaries["upstream"]}) as gateway:
@@ -349,7 +339,7 @@ async def test_a_request_is_one_line_of_json_without_its_text_or_a_key(tmp_path:
                 request("POST", "/v1/completions", body, {"x-api-key": canaries["bad"]}),
                 request("POST", f"/v1/completions?key={canaries['bad']}", body, good),
             ]
-            answers = [await exchange(port_of(gateway), data) for data in sent]
+            answers = [await exchange(port_of(gateway.url), data) for data in sent]
             assert [answer.status for answer in answers] == [200, 200, 502, 400, 400, 401, 200]
             lines = await gateway.logged(len(sent))
     assert len(lines) == len(sent)
@@ -373,6 +363,6 @@ async def test_the_request_id_is_the_clients_when_it_may_be_logged(tmp_path: Pat
         for given, kept in (("a-B_1.:9", True), ("x" * 128, True), ("x" * 129, False), ("a b", False)):
             for body in (ASK, {**ASK, "stream": True}, {**ASK, "model": "nobody/x"}):
                 answer = await exchange(
-                    port_of(gateway), request("POST", "/v1/completions", body, {"X-Request-ID": given})
+                    port_of(gateway.url), request("POST", "/v1/completions", body, {"X-Request-ID": given})
                 )
                 assert (answer.headers["x-request-id"] == given) is kept

@@ -12,14 +12,15 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonObject, JsonValue
-from tests.e2e.kit import digest, line_of
-from tests.proxy.raw_client import Answer, connected, exchange, request
+from providers.json_types import JsonObject, JsonValue
+from tests.e2e.kit import line_of
+from tests.proxy.kit.raw_client import Answer, connected, exchange, request
+from tests.proxy.kit.tables import digest_of
 from tests.support import openai_wire
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.script import Behaviour, Hang, Received, Script, Send
+from tests.support.http_scripts import chunk, head, json_answer, sse_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import chunk, head, json_answer, sse_answer
+from tests.support.vendor_script import Behaviour, Hang, Received, Script, Send
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -62,10 +63,10 @@ routes:
   only-small: choosy/small
 teams:
   search:
-    keys: ["{digest(SEARCH)}"]
+    keys: ["{digest_of(SEARCH)}"]
     models: ["one/*", "choosy/small", fast, small, only-small]
   ads:
-    keys: ["{digest(ADS)}"]
+    keys: ["{digest_of(ADS)}"]
     models: [one/pair/b]
     routes: {{fast: two/other}}
 """
@@ -91,11 +92,9 @@ class World:
 
     @property
     def port(self) -> int:
-        """The public port."""
         return urlsplit(self.gateway.url).port or 0
 
     async def ask(self, model: str, key: str = SEARCH, **fields: JsonValue) -> Answer:
-        """A completion."""
         return await exchange(self.port, asking(model, key, **fields))
 
 
@@ -107,7 +106,6 @@ def asking(model: str, key: str = SEARCH, **fields: JsonValue) -> bytes:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """Two vendors that answer with the model's name unless told otherwise for a model of a test's own."""
     async with AsyncExitStack() as stack:
         one = await stack.enter_async_context(FakeVendor(said))
         two = await stack.enter_async_context(FakeVendor(said))
@@ -117,7 +115,6 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
 
 
 def requests_for(vendor: FakeVendor, model: str) -> list[Received]:
-    """What a vendor was asked for a model."""
     return [received for received in vendor.requests if received.model == model]
 
 

@@ -7,8 +7,9 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonObject
-from tests.e2e.kit import CLIENTS, choices_of, digest
+from providers.json_types import JsonObject
+from tests.e2e.kit import CLIENTS, choices_of
+from tests.proxy.kit.tables import digest_of
 from tests.support.clients import RECIPES, Client, Options, Raised
 from tests.support.gateway import RunningGateway, running_gateway
 
@@ -34,8 +35,8 @@ models:
 {ROWS}
   mine/secret: {{}}
 teams:
-  search: {{keys: ["{digest(KEY)}"], models: [mock/*]}}
-  ads: {{keys: ["{digest(OTHER_KEY)}"], models: ["*"]}}
+  search: {{keys: ["{digest_of(KEY)}"], models: [mock/*]}}
+  ads: {{keys: ["{digest_of(OTHER_KEY)}"], models: ["*"]}}
 """
 
 PAIS = "/api/v1/compatibility/openai/v1"
@@ -74,11 +75,9 @@ class Way:
     prefix: str | None = None
 
     def options(self, key: str = KEY, max_retries: int = 0) -> Options:
-        """How to connect."""
         return Options(api_key=key, prefix=self.prefix, max_retries=max_retries)
 
     def kind(self, status: int) -> str:
-        """The exception for a status."""
         return (OLD_FIREWORKS if self.sdk == "fireworks0" else STAINLESS)[status]
 
 
@@ -102,13 +101,11 @@ RETRYING = pytest.mark.parametrize(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """One gateway for the whole module; nothing here changes it."""
     async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
         yield running
 
 
 def facts_of(raised: Raised) -> JsonObject:
-    """The `error` object of the answer's body, wherever that SDK keeps it."""
     if raised["body"] is None:  # fireworks-ai 0.x has the body as its message
         return dict(orjson.loads(raised["message"])["error"])
     return dict(raised["body"].get("error", raised["body"]))
@@ -117,7 +114,6 @@ def facts_of(raised: Raised) -> JsonObject:
 async def raised_by(
     way: Way, kind: str, fields: JsonObject, options: Options, clients: Clients, gateway: RunningGateway
 ) -> Raised:
-    """What the SDK raised."""
     outcome = await clients(way.sdk).run(kind, gateway.url, fields, options)
     assert outcome["error"] is not None, outcome
     return outcome["error"]
@@ -134,7 +130,6 @@ def check(way: Way, raised: Raised, status: int, code: str, param: str | None) -
 
 
 async def answered(gateway: RunningGateway) -> float:
-    """How many requests the gateway has answered."""
     series = await gateway.metrics()
     return sum(value for name, value in series.items() if name.startswith("dragoman_requests_total"))
 

@@ -10,14 +10,14 @@ from contextlib import AsyncExitStack
 import pytest
 import pytest_asyncio
 
-from providers import mock
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
+from providers.mock import server as mock
 from tests.e2e.kit import CLIENTS, choices_of, totals
 from tests.support.clients import Client, Outcome
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.script import Received, Script
+from tests.support.http_scripts import body_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import body_answer
+from tests.support.vendor_script import Received, Script
 
 pytestmark = [*CLIENTS, pytest.mark.asyncio(loop_scope="module")]
 
@@ -54,7 +54,6 @@ def plain(received: Received) -> Script:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """One gateway for the whole module; nothing here changes it."""
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(FakeVendor(plain))
         table = TABLE.replace("UPSTREAM", upstream.base_url)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.e2e.kit import CLIENTS, choices_of, totals
 from tests.support.clients import RECIPES, USUAL, Client, Options, Outcome
 from tests.support.gateway import RunningGateway, running_gateway
@@ -71,7 +71,6 @@ OPENAI = pytest.mark.parametrize("name", ["openai2", "openai3"])
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """One gateway for the whole module; nothing here changes it."""
     async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
         yield running
 

@@ -1,1 +1,1 @@
-"""Every fault of the failure model, shown against the whole gateway."""
+"""Every fault of the failure model, against the whole gateway."""

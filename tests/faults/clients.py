@@ -1,4 +1,4 @@
-"""F44 to F49: clients that leave, do not read, do not send, or send too much. Never an upstream's fault."""
+"""F44 to F49: clients that leave, do not read, do not send, or send too much."""
 
 import asyncio
 import itertools
@@ -13,16 +13,18 @@ from typing import Final, cast
 import orjson
 import pytest
 
-from providers.unified import JsonObject
-from proxy import deadlines, server
-from tests.faults.checks import SURFACES, good, refusal
+from providers.json_types import JsonObject
+from proxy import deadlines
+from proxy.listener import http_connection as server
+from proxy.listener import request_body
+from tests.faults.check_answers import SURFACES, good, refusal
+from tests.faults.fault_rig import AUTH, PATIENT, TABLE, Rig
 from tests.faults.memory import growth
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import AUTH, PATIENT, TABLE, Rig
-from tests.proxy.raw_client import RawClient, connected, request
+from tests.proxy.kit.raw_client import RawClient, connected, request
+from tests.support.http_scripts import chunk, head, json_answer
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Hang, Loop, Script, Send
-from tests.support.wire import chunk, head, json_answer
+from tests.support.vendor_script import Hang, Loop, Script, Send
 
 FRAMES: Final = completion_frames(["one", "two"])
 CONTENT: Final = Send(chunk(FRAMES[0]))
@@ -36,12 +38,10 @@ Leave = Callable[[RawClient], Awaitable[None]]
 
 
 async def leave(client: RawClient) -> None:
-    """Close in good order."""
     await client.leave()
 
 
 async def vanish(client: RawClient) -> None:
-    """Reset."""
     client.writer.transport.abort()
 
 
@@ -55,9 +55,10 @@ async def begin(rig: Rig, client: RawClient, model: str = "one/m", stream: bool 
 
 
 async def gone_at_once(rig: Rig, script: Script, seen: Leave) -> None:
-    """Clients leave, each after `seen`, and the vendor notices; nothing is tried again and nobody is blamed.
+    """Assert that the vendor notices when clients leave, each after `seen`, without another attempt or an effect on
+    health.
 
-    They are more than the failures that would eject the deployment.
+    They are more than the failures that would open the deployment.
     """
     times: list[float] = []
     clock = asyncio.get_running_loop().time
@@ -114,10 +115,10 @@ async def gone_while_the_gateway_waits_to_try_again(rig: Rig) -> None:
         async with connected(rig.port) as client:
             await begin(rig, client)
             await asyncio.sleep(0.1)
-            assert rig.app.gateway.in_flight == 1
+            assert rig.app.front.gateway.in_flight == 1
             left = clock()
             await way(client)
-            await rig.app.gateway.idle.wait()
+            await rig.app.front.gateway.idle.wait()
             assert clock() - left <= 0.5
     for line in await rig.logged():
         assert (line["status"], line["outcome"]) == (499, "client_gone")
@@ -144,8 +145,8 @@ def hurry(rig: Rig, patch: pytest.MonkeyPatch, **limits: float) -> None:
     """Give the public listener these limits in seconds, and let it look at its connections often, from now on."""
     for name, seconds in (*limits.items(), ("LOOK_EVERY", 0.05)):
         patch.setattr(server, name, seconds)
-    rig.app.public._timer.cancel()
-    rig.app.public._look()
+    rig.app.front.public._timer.cancel()
+    rig.app.front.public._look()
 
 
 DEAF: Final = 20
@@ -159,7 +160,7 @@ async def stream_that_nobody_reads(rig: Rig) -> None:
     clock = asyncio.get_running_loop().time
     rig.stream = True
     assert rig.one._server is not None
-    for listening in (*rig.one._server.sockets, *rig.app.listener.sockets):
+    for listening in (*rig.one._server.sockets, *rig.app.front.listener.sockets):
         # The kernel would take megabytes of each stream before anybody had to wait.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
     with pytest.MonkeyPatch.context() as patch, growth() as grown:
@@ -189,8 +190,8 @@ async def whole_answer_that_nobody_reads(rig: Rig) -> None:
         hurry(rig, patch, CLIENT_STALL=0.4)
         async with deaf(rig) as client:
             await begin(rig, client)
-            (held,) = rig.app.public.connections
-            while held in rig.app.public.connections:  # noqa: ASYNC110 - a server tells no one
+            (held,) = rig.app.front.public.connections
+            while held in rig.app.front.public.connections:  # noqa: ASYNC110 - a server tells no one
                 await asyncio.sleep(0.02)
     assert len(await rig.logged()) == 1
 
@@ -202,7 +203,7 @@ def head_of(path: str, *headers: str) -> bytes:
 
 
 async def late(rig: Rig, data: bytes, drip: bytes, path: str) -> None:
-    """What stops coming, or comes too slowly, is told so, and its connection is closed."""
+    """Assert that a request which stops or comes too slowly is answered so, and its connection closed."""
     async with connected(rig.port) as client:
         await client.send(data)
 
@@ -219,7 +220,7 @@ async def late(rig: Rig, data: bytes, drip: bytes, path: str) -> None:
 
 
 async def silent(rig: Rig, before: bytes) -> None:
-    """Who sends nothing is left without a word."""
+    """Assert that a silent client is disconnected without an answer."""
     async with connected(rig.port) as client:
         if before:
             await client.send(before)
@@ -232,9 +233,10 @@ async def request_that_does_not_come(rig: Rig) -> None:
     """A tenth or less of the built-in times: 10 s for a head, 15 s for a body, 75 s of silence."""
     slow = head_of("/v1/completions", "Content-Length: 1000")
     with pytest.MonkeyPatch.context() as patch:
-        hurry(rig, patch, HEAD_WAIT=0.5, BODY_WAIT=0.5)
+        hurry(rig, patch, HEAD_WAIT=0.5)
+        patch.setattr(request_body, "BODY_WAIT", 0.5)
         for name, seconds in (("keepalive_timeout", 1.0), ("lingering_time", 0.1)):
-            patch.setitem(rig.app.public._kwargs, name, seconds)
+            patch.setitem(rig.app.front.public._kwargs, name, seconds)
         async with asyncio.TaskGroup() as clients:
             for data, drip in (
                 (b"P", b""),
@@ -339,13 +341,13 @@ async def bodies_that_are_too_much_together_and_say_no_length(rig: Rig) -> None:
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(rig.port)) for _ in range(11)]
         for number, client in enumerate(clients):
-            while rig.app.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
+            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
                 await asyncio.sleep(0.001)
             await client.send(head_of("/v5/completions", "Transfer-Encoding: chunked") + chunk(b" " * 100 * 1024))
         answer = await clients[-1].answer()
         assert refusal(answer, "/v5/completions") == (503, "overloaded")
         assert (answer.headers["retry-after"], answer.headers.get("x-should-retry")) == ("1", None)
-        assert rig.app.admission.bodies.total == 1000 * 1024
+        assert rig.app.front.admission.bodies.total == 1000 * 1024
     lines = await rig.logged()
     assert sorted(str(line["outcome"]) for line in lines) == ["client_gone"] * 10 + ["shed"]
     assert good(await rig.ask(), False) == "one"
@@ -363,7 +365,7 @@ async def bodies_that_are_announced_and_do_not_come(rig: Rig) -> None:
             await client.send(head_of(path, f"Content-Length: {20 * 2**20}"))
         assert good(await rig.ask(), False) == "one"
         for number, client in enumerate(clients[:11]):
-            while rig.app.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
+            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
                 await asyncio.sleep(0.001)
             await client.send(b" " * 100 * 1024)
         answer = await clients[10].answer()

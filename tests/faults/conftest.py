@@ -1,4 +1,4 @@
-"""What an assertion outside a test file says when it fails. Never a fixture."""
+"""Registration of the helper modules whose assertions pytest is to explain."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """Runs of FailoverBench's scenarios: gateways with a natural table, their two vendors, a careful client.
 
-Never a verdict. A pace is what a second of the bench takes here, in seconds.
+A pace is the length of one second of the bench in these runs, in seconds.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ from unittest.mock import patch
 
 import orjson
 
-from providers.unified import JsonObject
-from proxy.app import Listen, running
-from proxy.deployments import Rules
-from proxy.reload import Source
+from providers.json_types import JsonObject
+from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.process.assemble_app import Addresses, running
+from proxy.process.load_table import Source
 from tests.faults import failover_wall as wall
 from tests.faults.failover_scenarios import PROMPT, Scenario
 from tests.faults.failover_verdicts import End, Got, Seen, Tried
-from tests.faults.rig import OPERATOR_KEY, UNHURRIED, UNLINED
-from tests.proxy.raw_client import Answer, exchange, request
-from tests.support.script import Received, Script
+from tests.faults.fault_rig import OPERATOR_KEY, UNHURRIED, UNLINED
+from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.support.vendor import FakeVendor
+from tests.support.vendor_script import Received, Script
 
 FIRST_EVENT: Final = 10.0
 IDLE: Final = 10.0
@@ -37,7 +37,7 @@ PROBE: Final = 10.0
 SLACK: Final = 1.0
 """Seconds, whatever the pace, that a request gets above its longest time."""
 
-AT_ANY_PORT: Final = Listen("127.0.0.1", 0, "127.0.0.1", 0)
+AT_ANY_PORT: Final = Addresses("127.0.0.1", 0, "127.0.0.1", 0)
 
 
 TABLE: Final = """\
@@ -52,16 +52,15 @@ vendors:
   main: {profile: openai_compatible, base_url: "http://127.0.0.1:${MAIN}/v1"}
   spare: {profile: openai_compatible, base_url: "http://127.0.0.1:${SPARE}/v1"}
 """
-"""Its head. Nothing is set that the bench leaves at its default; it gives each gateway retries at the same provider."""
+"""The head of the table. Nothing is set that the bench leaves at its default; it gives each gateway retries at the
+same provider."""
 
 
 def main_model(scenario: Scenario) -> str:
-    """What the primary calls its model."""
     return f"{scenario.id.lower()}-main"
 
 
 def spare_model(scenario: Scenario) -> str:
-    """What the fallback calls its model."""
     return f"{scenario.id.lower()}-spare"
 
 
@@ -80,21 +79,21 @@ def table(scenarios: Sequence[Scenario], pace: float) -> str:
 NO_TIMES: Final = frozenset(
     {
         *("window_share", "jitter", "slow_start_from", "hanging_times", "hanging_slowness"),
-        *("spread", "useful_share", "share", "per_request", "per_second", "least"),
+        *("spread", "useful_share", "share"),
     }
 )
-"""What of the rules is a share, a factor or a rate. Of the rest, whole numbers are counts and the others seconds."""
+"""The rules that are a share, a factor or a rate. Of the rest, whole numbers are counts and the others seconds."""
 
 
-def paced(pace: float) -> Rules:
+def paced(pace: float) -> DeploymentRules:
     """The built-in rules, whose times take as much less as the bench's."""
-    built_in = Rules()
+    built_in = DeploymentRules()
     health, retries = built_in.health, built_in.retries
-    rate = retries.per_second / pace
+    budget = replace(retries.budget, worth=retries.budget.worth * pace, per_second=retries.budget.per_second / pace)
     return replace(
         built_in,
         health=replace(health, **_scaled(asdict(health), pace)),
-        retries=replace(retries, **_scaled(asdict(retries), pace), per_second=rate),
+        retries=replace(retries, **_scaled(asdict(retries), pace), budget=budget),
     )
 
 
@@ -114,15 +113,12 @@ class Run:
     fallback: list[Tried] = field(default_factory=list)
 
     def now(self) -> float:
-        """Since it began."""
         return (time.monotonic() - self.begun) / self.pace
 
     def at_primary(self, received: Received) -> Script:
-        """What the primary does."""
         return self._heard(received, self.scenario.primary, self.primary)
 
     def at_fallback(self, received: Received) -> Script:
-        """What the fallback does."""
         return self._heard(received, self.scenario.fallback, self.fallback)
 
     def _heard(self, received: Received, model: wall.Model, tries: list[Tried]) -> Script:
@@ -134,7 +130,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where runs are made: the port that clients ask, and a run for each scenario."""
+    """The port of the gateways and a run for each scenario."""
 
     port: int
     runs: dict[str, Run]
@@ -159,7 +155,10 @@ async def gateway(folder: Path, scenarios: Sequence[Scenario], pace: float) -> A
         path.write_text(table(scenarios, pace), encoding="utf-8")
         source = Source(path, {"KEY": OPERATOR_KEY, "MAIN": str(main.port), "SPARE": str(spare.port)})
         # A busy machine makes the loop of so many gateways late, which is no overload of theirs.
-        with patch("proxy.app.ShedRules", lambda: UNHURRIED), patch("proxy.app.LineRules", lambda: UNLINED):
+        with (
+            patch("proxy.process.assemble_app.ShedRules", lambda: UNHURRIED),
+            patch("proxy.process.assemble_app.StartQueueRules", lambda: UNLINED),
+        ):
             async with running(source, source.load(), AT_ANY_PORT, BytesIO(), paced(pace)) as app:
                 yield replace(stand, port=int(app.url.rpartition(":")[2]))
 
@@ -174,7 +173,7 @@ async def asked(port: int, model: str, stream: bool) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a careful client makes of an answer: its text, or what went wrong."""
+    """An answer as a careful client reads it: its text, or the error."""
 
     text: str = ""
     model: str = ""
@@ -217,7 +216,7 @@ def _refused(answer: Answer) -> Read:
 
 
 async def _got(asking: Callable[[], Any], reading: Callable[[Answer], Read], run: Run, longest: float) -> Got:
-    """What a client gets that gives up after so many seconds of the bench."""
+    """Return what a client gets that gives up after so many seconds of the bench."""
     at = run.now()
 
     def ended(end: End, read: Read) -> Got:
@@ -235,7 +234,7 @@ async def _got(asking: Callable[[], Any], reading: Callable[[Answer], Read], run
 
 
 async def played(port: int, model: str, run: Run) -> tuple[Got, ...]:
-    """What the client got for the requests of a scenario."""
+    """Return what the client got for the requests of a scenario."""
     run.begun = time.monotonic()
     scenario, got = run.scenario, []
     for number in range(scenario.asked.count):
@@ -254,7 +253,7 @@ async def before_gateway(stand: Stand, scenario: Scenario) -> Seen:
 
 
 async def without_gateway(stand: Stand, scenario: Scenario) -> Seen:
-    """The same without a gateway and a fallback: the client asks the primary itself."""
+    """Return what the client got from the primary itself, without a gateway and a fallback."""
     run = stand.runs[scenario.id]
     got = await played(stand.port, main_model(scenario), run)
     return Seen(got, tuple(run.primary), outage=scenario.outage)

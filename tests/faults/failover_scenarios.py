@@ -1,7 +1,7 @@
-"""FailoverBench's sixteen scenarios: what the primary does, what is asked, what is checked, and what must come out.
+"""FailoverBench's sixteen scenarios: the primary's behaviour, the requests, the checks, and the expected verdict.
 
-Never the rules themselves. Seconds are those of the bench's full profile. Source:
-github.com/failoverbench/failoverbench, scenarios/catalogue.yaml, methodology 0.1 of September 2026.
+Seconds are those of the bench's full profile. Source: github.com/failoverbench/failoverbench, scenarios/catalogue.yaml,
+methodology 0.1 of September 2026.
 """
 
 from collections.abc import Iterable
@@ -55,10 +55,10 @@ ONCE: Final = Sequence(1, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One fault of the primary, beside a fallback that is well. A request is given up after `longest` seconds, which
-    counts as a hang. `expected` is the verdict for this gateway before its vendors, and `why` the reason.
+    """One fault of the primary, beside a healthy fallback. A request is given up after `longest` seconds, which counts
+    as a hang. `expected` is the verdict for this gateway, and `why` the reason.
 
-    `without` is what the bench itself published for a client that asks the primary with nothing in between.
+    `without` is what the bench itself published for a client that calls the primary directly.
     """
 
     id: str

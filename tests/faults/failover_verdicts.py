@@ -12,13 +12,13 @@ from typing import Final, Literal, TypeAlias
 End: TypeAlias = Literal["success", "error", "hang"]
 Kind: TypeAlias = Literal["pass", "partial", "safe", "fail"]
 Weight: TypeAlias = Literal["required", "advisory", "noted"]
-"""What a check that fails makes of a run: a fail, a partial, nothing."""
+"""The verdict that a failed check makes of a run: a fail, a partial, nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """What the client got for one request. `at` is when it was sent, since the run began; `complete` says that the text
-    is the whole one, `model` and `usage` are the answer's own, `error` is what went wrong."""
+    """The client's result of one request. `at` is when it was sent, since the run began; `complete` says that the
+    text is the whole one, `model` and `usage` are the answer's own, `error` is what went wrong."""
 
     at: float
     elapsed: float
@@ -54,13 +54,12 @@ class Seen:
 
     @property
     def end(self) -> End:
-        """The worst end of its requests."""
         ends = {each.end for each in self.got}
         return "hang" if "hang" in ends else "error" if "error" in ends else "success"
 
     @property
     def complete(self) -> bool:
-        """Whether every request got the whole text."""
+        """Return whether every request got the whole text."""
         return all(each.complete for each in self.got)
 
     @property
@@ -89,7 +88,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a run is judged, and why."""
+    """The verdict on a run and its reasons."""
 
     kind: Kind
     why: str
@@ -109,7 +108,7 @@ def verdict(checks: Sequence[Check], ideal: Literal["success", "error"], seen: S
 
 
 def _outright(ideal: Literal["success", "error"], seen: Seen) -> str:
-    """What is a fail of every scenario."""
+    """Return what is a fail in every scenario."""
     if seen.end == "hang":
         return "hang"
     cut_short = ideal == seen.end == "success" and not seen.complete
@@ -164,22 +163,21 @@ PROBE_DISCIPLINE: Final = Check("probe_discipline", _probes_are_few, "noted")
 
 
 def tried_at_least(name: str, count: int) -> Check:
-    """So many tries on the primary, or more."""
+    """At least `count` attempts on the primary."""
     return Check(name, lambda seen: len(seen.primary) >= count, "advisory")
 
 
 def tried_at_most(count: int, name: str = "bounded_attempts", weight: Weight = "required") -> Check:
-    """So many tries on the primary, or fewer."""
+    """At most `count` attempts on the primary."""
     return Check(name, lambda seen: len(seen.primary) <= count, weight)
 
 
 def tried_exactly(name: str, count: int) -> Check:
-    """So many tries on the primary, neither more nor fewer."""
     return Check(name, lambda seen: len(seen.primary) == count)
 
 
 def not_hammered(count: int, window: float) -> Check:
-    """At most so many tries on the primary within a window after the first."""
+    """At most `count` attempts on the primary within a window after the first."""
 
     def rule(seen: Seen) -> bool:
         return sum(each.at - seen.primary[0].at < window for each in seen.primary) <= count

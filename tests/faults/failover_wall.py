@@ -1,6 +1,6 @@
 """The fake vendor of FailoverBench, byte for byte where it matters: sixty words, and sixteen ways to get them wrong.
 
-Never a verdict. Times are those of the bench's full profile, in seconds, and are multiplied by a pace. Source:
+Times are those of the bench's full profile, in seconds, and are multiplied by a pace. Source:
 github.com/failoverbench/failoverbench, failoverbench/wall.py.
 """
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
+from tests.support.http_scripts import LAST_CHUNK, chunk, head, json_answer
 from tests.support.openai_wire import chat, chat_frames
-from tests.support.script import Delay, Fin, Received, Rst, Script, Send, Step
-from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
+from tests.support.vendor_script import Delay, Fin, Received, Rst, Script, Send, Step
 
 TEXT: Final = (
     "Somebody who asks a question wants one answer, whole and soon, and does not care which of the machines behind the "
@@ -47,21 +47,19 @@ class Asked:
 
     @property
     def body(self) -> JsonObject:
-        """What it says."""
         body = self.received.json()
         assert isinstance(body, dict)
         return body
 
     @property
     def messages(self) -> list[JsonObject]:
-        """The conversation."""
         messages = self.body["messages"]
         assert isinstance(messages, list)
         return [message for message in messages if isinstance(message, dict)]
 
     @property
     def size(self) -> int:
-        """Its prompt, roughly in tokens."""
+        """Return the rough number of tokens of the prompt."""
         return sum(len(str(message["content"]).split()) + 4 for message in self.messages)
 
     def delay(self, seconds: float) -> Delay:
@@ -70,18 +68,18 @@ class Asked:
 
 
 Model: TypeAlias = Callable[[Asked], Script]
-"""How a model of the vendor behaves."""
+"""The behaviour of a model of the vendor."""
 
 
 def error(status: int, code: str | None, message: str, headers: tuple[tuple[str, str], ...] = ()) -> Script:
-    """A refusal in OpenAI's form."""
     kind = "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
     said: JsonValue = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return json_answer(status, said, headers)
 
 
 def _frames(asked: Asked) -> list[bytes]:
-    """The role's frame, one for each word, the finish reason, usage where it is asked for, and the terminator."""
+    """Return the role's frame, one for each word, the finish reason, usage where the request wants it, and the
+    terminator."""
     model, options = str(asked.body["model"]), asked.body.get("stream_options")
     frames = chat_frames([word if at == 0 else f" {word}" for at, word in enumerate(WORDS)], model)
     with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
@@ -107,7 +105,7 @@ def well(asked: Asked) -> Script:
 
 
 def well_without_prefill(asked: Asked) -> Script:
-    """The same, but it refuses to go on with words of the assistant."""
+    """Answer well, but refuse to continue words of the assistant."""
     if asked.messages[-1]["role"] == "assistant":
         return error(400, "invalid_prefill", "The conversation must end with a message of the user.")
     return well(asked)
@@ -174,12 +172,12 @@ def unterminated(asked: Asked) -> Script:
 
 
 def too_long(asked: Asked) -> Script:
-    """The prompt does not fit, whoever asks."""
+    """Refuse every prompt as too long."""
     return error(400, "context_length_exceeded", "This model's maximum context length is 8192 tokens.")
 
 
 def filtered(asked: Asked) -> Script:
-    """The prompt is against the rules, whoever asks."""
+    """Refuse every prompt as against the rules."""
     return error(400, "content_policy_violation", "The request was rejected by the safety system.")
 
 
@@ -189,12 +187,12 @@ def flapping(asked: Asked) -> Script:
 
 
 def answered(script: Script) -> bool:
-    """Whether the script begins an answer that is none of an error."""
+    """Return whether the script begins an answer that is not an error."""
     first = script[0]
     return isinstance(first, Send) and first.data.startswith(b"HTTP/1.1 200 ")
 
 
 def unfit(script: Script) -> bool:
-    """Whether the script is the refusal of a conversation that ends in words of the assistant."""
+    """Return whether the script refuses a conversation that ends in words of the assistant."""
     first = script[0]
     return isinstance(first, Send) and b"invalid_prefill" in first.data

@@ -1,4 +1,4 @@
-"""F57 to F59, F65, F69, F70: what operators, the machine and the gateway's own faults do. Never a crowd, or an end."""
+"""F57 to F59, F65, F69, F70: faults caused by operators, the machine and the gateway itself."""
 
 import asyncio
 import logging
@@ -12,15 +12,15 @@ from urllib.parse import urlsplit
 
 from typing_extensions import override
 
-from providers.unified import JsonObject
-from proxy.memory import V2, Group, MemoryMeter
-from tests.faults.checks import choices, frames, good, refusal
+from providers.json_types import JsonObject
+from proxy.overload.memory_usage import V2, Group, MemoryMeter
+from tests.faults.check_answers import choices, frames, good, refusal
+from tests.faults.fault_rig import AUTH, PATIENT, TABLE, Rig, ok
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import AUTH, PATIENT, TABLE, Rig, ok
-from tests.proxy.raw_client import Answer, RawClient, connected, exchange, request
+from tests.proxy.kit.raw_client import Answer, RawClient, connected, exchange, request
+from tests.support.http_scripts import LAST_CHUNK, chunk, head, json_answer
 from tests.support.openai_wire import completion_frames
-from tests.support.script import Hang, Script, Send, Until
-from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
+from tests.support.vendor_script import Hang, Script, Send, Until
 
 SECRET: Final = "sk-canary-of-the-file"
 FRAMES: Final = completion_frames(["one", "two"])
@@ -28,7 +28,7 @@ START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer
 
 
 class Lines(logging.Handler):
-    """What the process said of itself."""
+    """The messages of the process."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ async def bad_tables_between_good_ones_under_load(rig: Rig) -> None:
     with listening() as told:
         async with traffic(rig):
             for number, (text, where) in enumerate((*BAD.items(), *BAD.items())):
-                digest = rig.app.gateway._live.snapshot.digest
+                digest = rig.app.front.gateway._current.snapshot.digest
                 refused = await reload(rig, text)
                 assert (refused.status, refused.json()["digest"]) == (400, digest)
                 first = str(cast(list[object], refused.json()["problems"])[0])
@@ -145,15 +145,15 @@ async def under_way(rig: Rig, count: int) -> AsyncIterator[list[RawClient]]:
 async def table_without_a_deployment_that_is_in_use(rig: Rig) -> None:
     gate = asyncio.Event()
     rig.one.answer(*[held(rig.stream, gate)] * 5)
-    deployments = rig.app.dispatcher.deployments
+    deployments = rig.app.front.dispatcher.deployments
     without = PATIENT.replace("  one/m: {}\n", "").replace('"one/m", ', "").replace("one/m, ", "")
     async with under_way(rig, 5) as clients:
-        known = dict(deployments.healths._known)
+        known = dict(deployments.breakers._known)
         for text in (without, without.replace("stream: 9s", "stream: 8s"), without):
             assert (await reload(rig, text)).status == 200
             assert refusal(await rig.ask("one/m")) == (404, "model_not_found")
             assert good(await rig.ask("both"), rig.stream) == "two"
-        assert [name for name, *_ in (*deployments.healths._known, *deployments._bulkheads)] == ["two/m/default"] * 2
+        assert [name for name, *_ in (*deployments.breakers._known, *deployments._queues)] == ["two/m/default"] * 2
         assert [health.in_flight for (name, *_), health in known.items() if name == "one/m/default"] == [5]
         gate.set()
         for client in clients:
@@ -189,12 +189,12 @@ ODD: Final[Mapping[str, str]] = {
 
 @single_fault(59)
 async def tables_that_say_two_things_nothing_or_too_much(rig: Rig) -> None:
-    before = rig.app.gateway._live.snapshot
+    before = rig.app.front.gateway._current.snapshot
     for text, where in ODD.items():
         refused = await reload(rig, text)
         assert (refused.status, refused.json()["result"]) == (400, "refused")
         assert str(cast(list[object], refused.json()["problems"])[0]).startswith(f"{rig.path}:{where}")
-        assert rig.app.gateway._live.snapshot is before
+        assert rig.app.front.gateway._current.snapshot is before
     assert good(await rig.ask(), False) == "one"
 
 
@@ -282,7 +282,7 @@ def fill(rig: Rig, used: int) -> None:
     folder = rig.path.parent
     for name, text in ((V2.limit, "1000"), (V2.usage, str(used)), ("memory.stat", "inactive_file 0")):
         (folder / name).write_text(text, encoding="ascii")
-    meter = cast(MemoryMeter, rig.app.admission._memory)
+    meter = cast(MemoryMeter, rig.app.front.admission._memory)
     meter._groups = (Group(folder, V2),)
     meter.read()
 

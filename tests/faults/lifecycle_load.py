@@ -1,4 +1,4 @@
-"""F62 to F64: crowds before deployments that are full, back, or all gone. Never a table, or the gateway's end."""
+"""F62 to F64: crowds before deployments that are full, back, or all gone."""
 
 import asyncio
 import itertools
@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from proxy.bulkhead import Bulkhead
-from tests.faults.checks import good, refusal
-from tests.faults.ends import ONE, accounted, health, unspent
+from proxy.deployment_health.deployment_queue import DeploymentQueue
+from tests.faults.check_answers import good, refusal
+from tests.faults.fault_rig import PATIENT, Rig, ok
 from tests.faults.registry import fault
-from tests.faults.rig import PATIENT, Rig, ok
-from tests.proxy.raw_client import Answer
-from tests.support.script import Until
-from tests.support.wire import json_answer
+from tests.faults.request_outcomes import ONE, assert_accounted, health, unspent_retries
+from tests.proxy.kit.raw_client import Answer
+from tests.support.http_scripts import json_answer
+from tests.support.vendor_script import Until
 
 FULL: Final = 10
 """Retries that a budget pays for that was never drawn on."""
 
 
 class Stopped:
-    """A clock that goes when it is told to."""
+    """A clock that a test moves."""
 
     def __init__(self, now: float) -> None:
         self.now = now
@@ -32,9 +32,9 @@ class Stopped:
 def stopped(rig: Rig) -> Stopped:
     """From now on deployments are judged by this clock."""
     clock = Stopped(asyncio.get_running_loop().time())
-    dispatcher = rig.app.dispatcher
-    dispatcher.clock = clock
-    dispatcher._shared = dispatcher._shared._replace(clock=clock)
+    dispatcher = rig.app.front.dispatcher
+    dispatcher.now = clock
+    dispatcher._context = dispatcher._context._replace(now=clock)
     return clock
 
 
@@ -44,7 +44,7 @@ async def crowd(rig: Rig, count: int, model: str) -> list[Answer]:
 
 
 def refusals(answers: Sequence[Answer], code: str) -> int:
-    """How many of them are refused so, and may be tried again a second later."""
+    """Return how many answers are such refusals, with a retry after a second."""
     refused = [answer for answer in answers if answer.status != 200]
     for answer in refused:
         assert refusal(answer) == (503, code)
@@ -52,24 +52,24 @@ def refusals(answers: Sequence[Answer], code: str) -> int:
     return len(refused)
 
 
-async def narrow(rig: Rig, places: int, wait: float) -> Bulkhead:
+async def narrow(rig: Rig, places: int, wait: float) -> DeploymentQueue:
     """`one/m` takes so many requests at once, and who finds no place waits so long."""
     await rig.ask()
-    (bulkhead,) = rig.app.dispatcher.deployments._bulkheads.values()
-    bulkhead.bind(places)
-    bulkhead._rules = replace(bulkhead._rules, wait=wait)
-    return bulkhead
+    (queue,) = rig.app.front.dispatcher.deployments._queues.values()
+    queue.bind(places)
+    queue._rules = replace(queue._rules, wait=wait)
+    return queue
 
 
-async def until_waiting(bulkhead: Bulkhead, count: int) -> None:
+async def until_waiting(queue: DeploymentQueue, count: int) -> None:
     """Wait until so many wait for a place."""
-    while bulkhead.waiting != count:  # noqa: ASYNC110 - it tells no one
+    while queue.waiting != count:  # noqa: ASYNC110 - it tells no one
         await asyncio.sleep(0.001)
 
 
 @fault(62, PATIENT)
 async def more_requests_than_a_deployment_takes(rig: Rig) -> None:
-    bulkhead = await narrow(rig, 8, 0.1)
+    queue = await narrow(rig, 8, 0.1)
     gate = asyncio.Event()
     rig.one.answer(*[(Until(gate), *ok(rig.stream, "one"))] * 8)
     async with asyncio.TaskGroup() as group:
@@ -77,29 +77,29 @@ async def more_requests_than_a_deployment_takes(rig: Rig) -> None:
         await rig.one.received(9)
         assert refusals(await crowd(rig, 20, "one/m"), "overloaded") == 20
         elsewhere = await crowd(rig, 20, "both")
-        assert (bulkhead.in_flight, bulkhead.waiting) == (8, 0)
+        assert (queue.in_flight, queue.waiting) == (8, 0)
         gate.set()
     assert [good(answer, rig.stream) for answer in inside.result()] == ["one"] * 8
     assert [good(answer, rig.stream) for answer in elsewhere] == ["two"] * 20
     assert {answer.headers["x-dragoman-attempts"] for answer in elsewhere} == {"2"}
     assert len(rig.one.requests) == 9
     assert await rig.attempts(ONE, "busy") == 40
-    await accounted(rig)
-    assert unspent(rig) == FULL
+    await assert_accounted(rig)
+    assert unspent_retries(rig) == FULL
     assert health(rig).in_flight == 0
 
 
 @fault(62, PATIENT)
 async def queue_for_a_place(rig: Rig) -> None:
     """Twice as many may wait as there are places; the others are refused at once, and who waits is served in turn."""
-    bulkhead = await narrow(rig, 8, 60.0)
+    queue = await narrow(rig, 8, 60.0)
     gate = asyncio.Event()
     rig.one.answer(*[(Until(gate), *ok(rig.stream, "one"))] * 8)
     async with asyncio.TaskGroup() as group:
         inside = group.create_task(crowd(rig, 24, "one/m"))
-        await until_waiting(bulkhead, 16)
+        await until_waiting(queue, 16)
         assert refusals(await crowd(rig, 8, "one/m"), "overloaded") == 8
-        assert (bulkhead.in_flight, bulkhead.waiting) == (8, 16)
+        assert (queue.in_flight, queue.waiting) == (8, 16)
         gate.set()
     assert [good(answer, rig.stream) for answer in inside.result()] == ["one"] * 24
     assert len(rig.one.requests) == 25
@@ -125,10 +125,10 @@ async def herd_before_a_deployment_that_comes_back(rig: Rig) -> None:
         gate.set()
     texts = [good(task.result(), rig.stream) for task in asked]
     assert (texts.count("one"), texts.count("two")) == (1, HERD - 1)
-    healths = rig.app.dispatcher.deployments.healths
+    breakers = rig.app.front.dispatcher.deployments.breakers
     for later, share in ((0.0, 1), (0.5, 5), (0.5, 10), (9.0, 10)):
         clock.now += later
-        healths._draw = itertools.cycle([number / 10 + 0.05 for number in range(10)]).__next__
+        breakers._draw = itertools.cycle([number / 10 + 0.05 for number in range(10)]).__next__
         before = len(rig.one.requests)
         for _ in range(10):
             good(await rig.ask("both"), rig.stream)
@@ -161,10 +161,10 @@ async def every_deployment_is_ejected(rig: Rig) -> None:
     assert good(await rig.ask("both"), rig.stream) == "back"
     for _ in range(10):
         assert good(await rig.ask("both"), rig.stream) == "back"
-    await accounted(rig)
+    await assert_accounted(rig)
 
 
 def health_of(rig: Rig, model: str) -> int:
     """The state of a model's only deployment, as the gauge shows it."""
-    states = rig.app.dispatcher.deployments.healths.states(rig.app.dispatcher.clock())
+    states = rig.app.front.dispatcher.deployments.breakers.states(rig.app.front.dispatcher.now())
     return dict(states).get(f"{model}/default", 0)

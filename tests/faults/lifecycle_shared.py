@@ -1,27 +1,25 @@
-"""F66: Redis, by which processes share what vendors say, is refused, frozen, slow, started anew; and is not.
-
-Never what is done with such words: tests/proxy/test_shared.py has that.
-"""
+"""F66: Redis, which processes share cooldowns by, is refused, frozen, slow or restarted; and healthy."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from io import BytesIO
 from typing import Final
 from unittest.mock import patch
 
-from providers.unified import JsonObject
-from proxy.app import Listen, Running, running
-from proxy.reload import Source
-from tests.faults.checks import good, refusal
+from providers.json_types import JsonObject
+from proxy.process.assemble_app import Addresses, WholeGateway, running
+from proxy.process.load_table import Source
+from tests.faults.check_answers import good, refusal
+from tests.faults.fault_rig import AUTH, COUNTED, OPERATOR_KEY, PATIENT, Rig
 from tests.faults.lifecycle import listening
 from tests.faults.process import process
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import AUTH, COUNTED, OPERATOR_KEY, PATIENT, Rig
-from tests.proxy.raw_client import Answer, exchange, request
+from tests.proxy.kit.raw_client import Answer, exchange, request
+from tests.support.http_scripts import json_answer
 from tests.support.redis import NOTHING, FakeRedis, answering, fake_redis, frozen, real_redis
-from tests.support.script import Script
-from tests.support.wire import json_answer
+from tests.support.vendor_script import Script
+from tests.support.waiting import until
 
 LIMITED: Final[Script] = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "60")])
 SHARED: Final = PATIENT.replace("server: {", 'server: {shared: {redis: "${REDIS}"}, ')
@@ -32,19 +30,19 @@ ASKED: Final = 25
 @contextmanager
 def hurried() -> Iterator[None]:
     """The built-in waits between two commands would make each case take ten seconds."""
-    with patch.multiple("proxy.standing", EVERY=0.1, FIRST_WAIT=0.3, LONGEST_WAIT=0.3):
+    with patch.multiple("proxy.shared_state.link_state", EVERY=0.1, FIRST_WAIT=0.3, LONGEST_WAIT=0.3):
         yield
 
 
 @asynccontextmanager
-async def sharing(rig: Rig, redis: str) -> AsyncIterator[Running]:
+async def sharing(rig: Rig, redis: str) -> AsyncIterator[WholeGateway]:
     """Another gateway before the vendors of a rig, which shares what they say at this address."""
     path = rig.path.parent / "sharing.yaml"
     path.write_text(SHARED, encoding="utf-8")
     environment = {"KEY": OPERATOR_KEY, "ONE": str(rig.one.port), "TWO": str(rig.two.port), "REDIS": redis}
     source = Source(path, environment)
     with hurried():
-        async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), BytesIO(), COUNTED) as app:
+        async with running(source, source.load(), Addresses("127.0.0.1", 0, "127.0.0.1", 0), BytesIO(), COUNTED) as app:
             yield app
 
 
@@ -54,17 +52,11 @@ async def ask(url: str, model: str, stream: bool = False) -> Answer:
     return await exchange(int(url.rpartition(":")[2]), request("POST", "/v1/completions", body, AUTH))
 
 
-async def until(reached: Callable[[], bool]) -> None:
-    """Wait until something is so; the case has a limit."""
-    while not reached():  # noqa: ASYNC110 - what is waited for tells no one
-        await asyncio.sleep(0.005)
-
-
 async def served_alone(rig: Rig, redis: str) -> None:
-    """Requests are answered while it is found out that nobody shares, and afterwards; that is said once."""
+    """Assert that requests are answered before and after sharing is found to be lost, which is logged once."""
     with listening() as told:
         async with sharing(rig, f"redis://:{OPERATOR_KEY}@{redis}") as app:
-            shared = app.dispatcher.deployments.healths
+            shared = app.front.dispatcher.deployments.breakers
             for _ in range(ASKED):
                 assert good(await ask(app.url, "both", rig.stream), rig.stream) == "one"
             await until(lambda: bool(told))
@@ -73,7 +65,7 @@ async def served_alone(rig: Rig, redis: str) -> None:
             assert shared.shared == "alone"
             rig.one.answer(LIMITED)
             assert good(await ask(app.url, "both", rig.stream), rig.stream) == "two"
-            assert [name for name, _ in shared.waits(app.dispatcher.clock())] == ["one/m/default"]
+            assert [name for name, _ in shared.waits(app.front.dispatcher.now())] == ["one/m/default"]
     assert told == [f"shared state at {redis} does not answer; going on alone"]
 
 
@@ -123,15 +115,15 @@ async def redis_that_comes_and_goes(rig: Rig) -> None:
 async def redis_that_is_started_anew(rig: Rig) -> None:
     with listening() as told, real_redis(rig.path.parent) as redis:
         async with sharing(rig, redis.url) as mine, sharing(rig, redis.url) as yours:
-            healths = [app.dispatcher.deployments.healths for app in (mine, yours)]
-            await until(lambda: all(each.shared == "up" for each in healths))
+            breakers = [app.front.dispatcher.deployments.breakers for app in (mine, yours)]
+            await until(lambda: all(each.shared == "up" for each in breakers))
             redis.stop()
             assert good(await ask(mine.url, "both"), False) == "one"
-            await until(lambda: all(each.shared == "alone" for each in healths))
+            await until(lambda: all(each.shared == "alone" for each in breakers))
             rig.one.answer(LIMITED)
             assert good(await ask(mine.url, "both"), False) == "two"
             redis.start()
-            await until(lambda: all(each.shared == "up" for each in healths))
+            await until(lambda: all(each.shared == "up" for each in breakers))
             # What was said meanwhile is said now.
             await until(lambda: has_heard(yours))
             before = len(rig.one.requests)
@@ -140,9 +132,9 @@ async def redis_that_is_started_anew(rig: Rig) -> None:
     assert len(told) == 4
 
 
-def has_heard(app: Running) -> bool:
+def has_heard(app: WholeGateway) -> bool:
     """Whether a gateway that has not asked it knows by now that the vendor wants to be left alone."""
-    hearsay = app.dispatcher.deployments.healths._hearsay
+    hearsay = app.front.dispatcher.deployments.breakers._shared_cooldowns
     return hearsay is not None and bool(hearsay._known)
 
 

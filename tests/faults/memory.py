@@ -1,4 +1,4 @@
-"""How much the memory of this process grew at most over a block. Never what of it belongs to whom."""
+"""The largest growth of this process's memory over a block."""
 
 import gc
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The gateway as a process of its own before the vendors of a rig, on the event loop of the case. Never a fault."""
+"""The gateway as a process of its own before the vendors of a rig, on the event loop of the case."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -6,14 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.faults.rig import OPERATOR_KEY, PATIENT, Rig
+from tests.faults.fault_rig import OPERATOR_KEY, PATIENT, Rig
 from tests.support.gateway import ROOT, SERVER, RunningGateway, running_gateway
 
 UVLOOP: Final = "import asyncio, uvloop\nasyncio.run = uvloop.run\n"
 
 
 def folder(rig: Rig) -> Path:
-    """Where the process writes; files may be put there before it starts."""
     found = rig.path.parent / "process"
     found.mkdir(exist_ok=True)
     return found

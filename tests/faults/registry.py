@@ -1,4 +1,4 @@
-"""Which faults there are, by their numbers in the failure model, and the test of each. Never a fault of its own.
+"""The faults by their numbers in the failure model, and the tests of each.
 
 Numbers are stable: F50 was folded into F66.
 """
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from tests.faults.rig import Rig
+from tests.faults.fault_rig import Rig
 
 NUMBERS: Final = tuple(number for number in range(1, 71) if number != 50)
 
@@ -16,7 +16,7 @@ Test: TypeAlias = Callable[[Rig], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault as one test shows it. `stream` is how the client asks, None where that makes no difference."""
+    """One fault as one test shows it. `stream` is how the client sends, None where that makes no difference."""
 
     number: int
     name: str
@@ -26,7 +26,6 @@ class Fault:
 
     @property
     def id(self) -> str:
-        """How it is called in a run."""
         way = {True: "-stream", False: "-whole", None: ""}[self.stream]
         return f"F{self.number:02}-{self.name}{way}"
 
@@ -35,12 +34,12 @@ _FAULTS: Final[list[Fault]] = []
 
 
 def fault(number: int, table: str | None = None) -> Callable[[Test], Test]:
-    """The decorated test shows this fault, asked for whole and as a stream; `table` replaces the rig's own."""
+    """Register a test of a fault, once whole and once streamed; `table` replaces the rig's own."""
     return _registering(number, (False, True), table)
 
 
 def single_fault(number: int, table: str | None = None) -> Callable[[Test], Test]:
-    """The same for one that does not depend on how the client asks."""
+    """Register a test of a fault that does not depend on streaming."""
     return _registering(number, (None,), table)
 
 
@@ -56,5 +55,5 @@ def _registering(number: int, ways: tuple[bool | None, ...], table: str | None) 
 
 
 def faults() -> Iterator[Fault]:
-    """Every test of a fault that has been imported, by number."""
+    """Yield every registered test of a fault, by number."""
     return iter(sorted(_FAULTS, key=lambda each: (each.number, each.name, bool(each.stream))))

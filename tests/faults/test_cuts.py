@@ -13,13 +13,13 @@ from typing import Final
 import orjson
 import pytest
 
-from tests.faults.checks import broken, choices, frames, refusal
-from tests.faults.rig import TABLE, Rig, rig
+from tests.faults.check_answers import broken, choices, frames, refusal
+from tests.faults.fault_rig import TABLE, Rig, rig
 from tests.faults.test_faults import LOOPS
-from tests.proxy.raw_client import Answer
+from tests.proxy.kit.raw_client import Answer
+from tests.support.http_scripts import LAST_CHUNK, Headers, chunk, cut, head
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Fin, Rst, Script, Send
-from tests.support.wire import LAST_CHUNK, Headers, chunk, cut, head
+from tests.support.vendor_script import Fin, Rst, Script, Send
 
 CUTS: Final = 1000
 AT_ONCE: Final = 8

@@ -10,11 +10,11 @@ import uvloop
 
 from tests.faults import (  # noqa: F401 - they register
     clients,
-    content,
-    endings,
     lifecycle,
     lifecycle_load,
     lifecycle_shared,
+    process_faults,
+    request_content,
     upstream_bodies,
     upstream_breaks,
     upstream_connections,
@@ -24,9 +24,9 @@ from tests.faults import (  # noqa: F401 - they register
     upstream_tls,
     workers,
 )
+from tests.faults.fault_rig import KEY, OPERATOR_KEY, descriptors, rig
 from tests.faults.registry import NUMBERS, Fault, faults
-from tests.faults.rig import KEY, OPERATOR_KEY, descriptors, rig
-from tests.support.facts import facts
+from tests.support.summary_counts import counts
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
@@ -46,7 +46,7 @@ def test_a_fault_has_its_documented_end(fault: Fault, loop: str, tmp_path: Path,
         runner.run(shown(fault, tmp_path))
     gc.collect()
     assert descriptors() == before
-    facts(pytestconfig)["fault", str(fault.number), fault.id, loop] += 1
+    counts(pytestconfig)["fault", str(fault.number), fault.id, loop] += 1
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,7 +63,6 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 async def idle(folder: Path) -> None:
-    """One good request."""
     async with rig(folder) as made:
         await made.ask()
         await made.series()

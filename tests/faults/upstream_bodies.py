@@ -1,4 +1,4 @@
-"""F32, F35 and F40 to F42: answers whose body, encoding or headers are not what they say. Never a stream's events."""
+"""F32, F35 and F40 to F42: answers whose body, encoding or headers are wrong."""
 
 import gzip
 import zlib
@@ -7,14 +7,14 @@ from typing import Final, cast
 
 import orjson
 
-from providers.unified import JsonObject
-from tests.faults.checks import SURFACES, fails_over, good, refusal
+from providers.json_types import JsonObject
+from tests.faults.check_answers import SURFACES, fails_over, good, refusal
+from tests.faults.fault_rig import OPERATOR_KEY, Rig, ok
 from tests.faults.memory import growth
 from tests.faults.registry import fault
-from tests.faults.rig import OPERATOR_KEY, Rig, ok
+from tests.support.http_scripts import Headers, body_answer, head, json_answer, sse_answer
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Hang, Script, Send
-from tests.support.wire import Headers, body_answer, head, json_answer, sse_answer
+from tests.support.vendor_script import Hang, Script, Send
 
 JSON: Final = ("content-type", "application/json")
 EVENTS: Final = ("content-type", "text/event-stream")
@@ -67,7 +67,7 @@ def bomb(start: bytes) -> bytes:
 
 
 def encoded(rig: Rig, body: bytes, coding: str) -> Script:
-    """A body under a content encoding, of the type that was asked for."""
+    """Return a body under a content encoding, with the requested content type."""
     return body_answer(200, body, [EVENTS if rig.stream else JSON, ("content-encoding", coding)])
 
 

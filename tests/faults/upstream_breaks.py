@@ -1,19 +1,28 @@
-"""F13 to F18: answers that break off, stall, or do not end as they should. Never one that says what went wrong."""
+"""F13 to F18: answers that break off, stall, or lack their end."""
 
 import asyncio
 from collections.abc import Iterable
 from typing import Final, cast
 from unittest.mock import patch
 
-from providers.unified import JsonObject
-from tests.faults.checks import COMPLETIONS, SURFACES, broken, choices, committed, frames, good
-from tests.faults.ends import ONE, End, accounted, alone, elsewhere, failed_attempts, strikes, unspent
+from providers.json_types import JsonObject
+from tests.faults.check_answers import COMPLETIONS, SURFACES, broken, choices, committed, frames, good
+from tests.faults.fault_rig import TABLE, Rig, ok
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import TABLE, Rig, ok
-from tests.proxy.raw_client import Answer
+from tests.faults.request_outcomes import (
+    ONE,
+    ExpectedEnd,
+    assert_accounted,
+    assert_answered_elsewhere,
+    assert_fails_alone,
+    consecutive_failures,
+    failed_attempts,
+    unspent_retries,
+)
+from tests.proxy.kit.raw_client import Answer
+from tests.support.http_scripts import LAST_CHUNK, chunk, head, json_answer
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Delay, Fin, Hang, Loop, Rst, Script, Send, Step
-from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
+from tests.support.vendor_script import Delay, Fin, Hang, Loop, Rst, Script, Send, Step
 
 TEXTS: Final = ["one", "two", "three"]
 *CONTENT, FINISH, USAGE, DONE = completion_frames(TEXTS)
@@ -23,12 +32,13 @@ BARE: Final = Send(head(200, [("content-type", "text/event-stream")]))
 HALF: Final = (Send(head(200, [("content-type", "application/json"), ("content-length", "100")])), Send(b'{"choices":'))
 PATIENT: Final = TABLE.replace("idle: 500ms, ", "idle: 400ms, ").replace("progress: 1500ms", "progress: 600ms")
 
-CUT: Final = End(502, "upstream_error", "truncated")
-STALLED: Final = End(504, "upstream_timeout", "timeout", retry="false")
+CUT: Final = ExpectedEnd(502, "upstream_error", "truncated")
+STALLED: Final = ExpectedEnd(504, "upstream_timeout", "timeout", retry="false")
 
 
-async def breaks(rig: Rig, script: Script, end: End, paths: Iterable[str] = SURFACES.values()) -> list[Answer]:
-    """A committed stream ends in an error event and without its end, and nobody is asked again; on each surface."""
+async def breaks(rig: Rig, script: Script, end: ExpectedEnd, paths: Iterable[str] = SURFACES.values()) -> list[Answer]:
+    """Assert on each surface that a committed stream ends in an error event, without its end and without another
+    attempt."""
     answers, kind = [], end.attempt
     for path in paths:
         rig.forget()
@@ -46,11 +56,11 @@ async def breaks(rig: Rig, script: Script, end: End, paths: Iterable[str] = SURF
         assert failed_attempts(line) == [(ONE, kind, None)]
         assert (await rig.series("stream_aborts"))[aborted] == aborts + 1
         assert len(rig.one.requests) == before + 1
-        assert strikes(rig) == 1
+        assert consecutive_failures(rig) == 1
         answers.append(answer)
     assert rig.two.requests == []
-    assert unspent(rig) == 10
-    await accounted(rig)
+    assert unspent_retries(rig) == 10
+    await assert_accounted(rig)
     return answers
 
 
@@ -60,18 +70,18 @@ async def ends(rig: Rig, *steps: Step) -> Answer:
     assert good(answer, stream=True) == "onetwothree"
     line = (await rig.logged())[-1]
     assert (line["outcome"], failed_attempts(line)) == ("ok", [])
-    assert strikes(rig) == 0
+    assert consecutive_failures(rig) == 0
     rig.forget()
     return answer
 
 
-async def fails(rig: Rig, end: End, script: Script) -> None:
-    """A whole answer that does not come to its end fails where it can be asked for elsewhere."""
+async def fails(rig: Rig, end: ExpectedEnd, script: Script) -> None:
+    """Assert that a whole answer without its end fails, and that another deployment answers where there is one."""
     rig.one.default = script
-    await alone(rig, end)
-    await elsewhere(rig, end)
-    assert unspent(rig) == 10
-    assert strikes(rig) == 2
+    await assert_fails_alone(rig, end)
+    await assert_answered_elsewhere(rig, end)
+    assert unspent_retries(rig) == 10
+    assert consecutive_failures(rig) == 2
     await rig.one.connected(0)
 
 
@@ -106,7 +116,7 @@ async def end_of_a_chunked_stream_without_its_terminator(rig: Rig) -> None:
 
 @single_fault(14)
 async def end_within_a_body_that_nothing_delimits(rig: Rig) -> None:
-    end = End(502, "malformed_upstream", "malformed", 200, retry="false")
+    end = ExpectedEnd(502, "malformed_upstream", "malformed", 200, retry="false")
     start = head(200, [("content-type", "application/json")])
     await fails(rig, end, (Send(start), Send(b'{"choices":'), Fin()))
 
@@ -123,7 +133,7 @@ async def stream_that_is_whole_without_its_last_chunk(rig: Rig) -> None:
     used = rig.one.requests[-1].connection
     assert good(await rig.ask(), stream=False) == "one"
     assert rig.one.requests[-1].connection == used + 1
-    await accounted(rig)
+    await assert_accounted(rig)
 
 
 @single_fault(15)
@@ -172,14 +182,14 @@ async def silence_within_a_body(rig: Rig) -> None:
 
 @single_fault(17)
 async def finish_and_then_silence(rig: Rig) -> None:
-    with patch("proxy.relay.TAIL_WAIT", 0.05):
+    with patch("proxy.upstream.vendor_stream.TAIL_WAIT", 0.05):
         for rest in (FINISH, FINISH + USAGE):
             await ends(rig, CHUNKED, Send(chunk(FIRST)), Send(chunk(rest)), Hang())
             await rig.one.requests[-1].gone.wait()
     guessed, told = await rig.logged()
     assert guessed["usage_estimated"] is True
     assert "usage_estimated" not in told
-    await accounted(rig)
+    await assert_accounted(rig)
 
 
 @single_fault(17)
@@ -201,7 +211,7 @@ async def finish_twice_and_bytes_after_the_end(rig: Rig) -> None:
             answer = await ends(rig, CHUNKED, Send(chunk(FIRST)), *pieces, Send(LAST_CHUNK))
             assert answer.body.count(b"[DONE]") == 1
             assert b"more" not in answer.body
-    await accounted(rig)
+    await assert_accounted(rig)
 
 
 @fault(18)

@@ -1,4 +1,4 @@
-"""F01 to F04 and F07 to F12: connections that do not stand, answers that do not begin. Never TLS, or a refusal."""
+"""F01 to F04 and F07 to F12: connections that fail, answers that do not begin."""
 
 import asyncio
 import socket
@@ -7,19 +7,25 @@ from contextlib import contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-import aiohttp
-from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
-
-from providers.unified import JsonObject
-from tests.faults.checks import good, refusal
-from tests.faults.ends import End, accounted, alone, elsewhere, executed, final, strikes, unspent
+from providers.json_types import JsonObject
+from tests.faults.check_answers import good, refusal
+from tests.faults.fault_rig import TABLE, Rig
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import TABLE, Rig
+from tests.faults.request_outcomes import (
+    ExpectedEnd,
+    assert_accounted,
+    assert_answered_elsewhere,
+    assert_fails_alone,
+    assert_not_sent_elsewhere,
+    consecutive_failures,
+    maybe_executed,
+    unspent_retries,
+)
+from tests.support.http_scripts import chunk, head
 from tests.support.openai_wire import chat_frames
-from tests.support.script import Delay, Fin, Hang, Loop, Rst, Script, Send
+from tests.support.slow_connect import connections_handed_out_closed
 from tests.support.vendor import FakeVendor
-from tests.support.wire import chunk, head
+from tests.support.vendor_script import Delay, Fin, Hang, Loop, Rst, Script, Send
 
 FULL: Final = 10
 """Retries that a budget pays for that was never drawn on."""
@@ -41,23 +47,23 @@ async def gone(vendor: FakeVendor) -> None:
 
 # F01 to F04: nobody there ---------------------------------------------------------------------------------------------
 
-UNREACHED: Final = End(502, "upstream_error", "connect", heard=0)
-LATE: Final = End(504, "upstream_timeout", "timeout", retry="false", heard=0)
+UNREACHED: Final = ExpectedEnd(502, "upstream_error", "connect", heard=0)
+LATE: Final = ExpectedEnd(504, "upstream_timeout", "timeout", retry="false", heard=0)
 
 
 @fault(1)
 async def connect_refused(rig: Rig) -> None:
     await gone(rig.one)
-    await alone(rig, UNREACHED)
-    await elsewhere(rig, UNREACHED)
-    assert executed(await rig.logged()) == [False, False]
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
+    await assert_fails_alone(rig, UNREACHED)
+    await assert_answered_elsewhere(rig, UNREACHED)
+    assert maybe_executed(await rig.logged()) == [False, False]
+    assert unspent_retries(rig) == FULL
+    assert consecutive_failures(rig) == 2
 
 
 @contextmanager
 def hole(port: int) -> Iterator[None]:
-    """A listener there whose backlog is full and that accepts nobody."""
+    """Listen with a full backlog and accept nothing."""
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", port))
@@ -77,18 +83,21 @@ def hole(port: int) -> Iterator[None]:
 async def connect_black_hole(rig: Rig) -> None:
     await gone(rig.one)
     with hole(rig.one.port):
-        await alone(rig, LATE)
-        await elsewhere(rig, LATE)
+        await assert_fails_alone(rig, LATE)
+        await assert_answered_elsewhere(rig, LATE)
     lines = await rig.logged()
     assert all(line["duration_ms"] >= 200 for line in lines)  # type: ignore[operator]  # a number of milliseconds
-    assert executed(lines) == [False, False]
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
+    assert maybe_executed(lines) == [False, False]
+    assert unspent_retries(rig) == FULL
+    assert consecutive_failures(rig) == 2
 
 
 def connectors(rig: Rig) -> list[Any]:  # of aiohttp's, for members that it does not show
-    """Whatever opens the gateway's connections."""
-    return [session.connector for session in (*rig.app.transport._pooled.values(), *rig.app.transport._fresh.values())]
+    """Return the connectors of the gateway."""
+    return [
+        session.connector
+        for session in (*rig.app.front.transport._pooled.values(), *rig.app.front.transport._fresh.values())
+    ]
 
 
 class Names:
@@ -118,10 +127,10 @@ class Names:
 async def name_that_nobody_knows(rig: Rig) -> None:
     names = Names(socket.gaierror(socket.EAI_NONAME, "nobody knows"))
     names.put_into(rig)
-    await alone(rig, UNREACHED)
-    await elsewhere(rig, UNREACHED)
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
+    await assert_fails_alone(rig, UNREACHED)
+    await assert_answered_elsewhere(rig, UNREACHED)
+    assert unspent_retries(rig) == FULL
+    assert consecutive_failures(rig) == 2
     assert names.asked == 2, "a negative answer is not kept"
 
 
@@ -147,57 +156,44 @@ async def name_of_a_metadata_service(rig: Rig) -> None:
     assert (answer.status, answer.code) == (502, "upstream_error")
     dialled.assert_not_called()
     assert "169.254" not in answer.message
-    await elsewhere(rig, UNREACHED)
+    await assert_answered_elsewhere(rig, UNREACHED)
 
 
 @fault(4, STRANGER)
 async def public_name_that_leads_inside(rig: Rig) -> None:
     Names("127.0.0.1").put_into(rig)
-    await alone(rig, UNREACHED)
-    await elsewhere(rig, UNREACHED)
+    await assert_fails_alone(rig, UNREACHED)
+    await assert_answered_elsewhere(rig, UNREACHED)
     assert rig.one.connections == 0
 
 
 # F07 to F10: closed without an answer ---------------------------------------------------------------------------------
 
-UNHEARD: Final = End(502, "upstream_error", "server", heard=0)
-UNANSWERED: Final = End(502, "upstream_error", "server")
+UNHEARD: Final = ExpectedEnd(502, "upstream_error", "server", heard=0)
+UNANSWERED: Final = ExpectedEnd(502, "upstream_error", "server")
 ENDINGS: Final[tuple[Script, ...]] = ((Fin(),), (Rst(),))
 
 
 @fault(7)
 async def closed_right_after_accept_before_anything_was_sent(rig: Rig) -> None:
-    connect = aiohttp.TCPConnector.connect
-
-    async def slowly(
-        self: aiohttp.TCPConnector,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
-    ) -> Connection:
-        connection = await connect(self, req, traces, timeout)
-        while rig.one.open_connections:
-            await rig.one.connected(0)
-        return connection
-
     for ending in ENDINGS:
         rig.one.at_accept(ending, ending)
-        with patch.object(aiohttp.TCPConnector, "connect", slowly):
-            await alone(rig, UNHEARD)
-            await elsewhere(rig, UNHEARD)
-        assert strikes(rig) == 2
+        with connections_handed_out_closed(rig.one):
+            await assert_fails_alone(rig, UNHEARD)
+            await assert_answered_elsewhere(rig, UNHEARD)
+        assert consecutive_failures(rig) == 2
         rig.forget()
-    assert executed(await rig.logged()) == [False] * 4
-    assert unspent(rig) == FULL
+    assert maybe_executed(await rig.logged()) == [False] * 4
+    assert unspent_retries(rig) == FULL
 
 
 @fault(7)
 async def closed_right_after_accept(rig: Rig) -> None:
     for ending in ENDINGS:
         rig.one.at_accept(ending, ending)
-        await alone(rig, UNHEARD)
-        await elsewhere(rig, UNHEARD)
-        assert strikes(rig) == 2
+        await assert_fails_alone(rig, UNHEARD)
+        await assert_answered_elsewhere(rig, UNHEARD)
+        assert consecutive_failures(rig) == 2
         rig.forget()
 
 
@@ -212,9 +208,9 @@ async def idle_connection_closed_as_it_is_used_again(rig: Rig) -> None:
         assert good(answer, rig.stream) == "one"
         assert answer.headers["x-dragoman-attempts"] == "1"
         assert [request.connection for request in rig.one.requests] == [used, used, used + 1]
-    await accounted(rig)
-    assert unspent(rig, "one/m") == FULL
-    assert strikes(rig) == 0
+    await assert_accounted(rig)
+    assert unspent_retries(rig, "one/m") == FULL
+    assert consecutive_failures(rig) == 0
 
 
 @fault(8, STRICT)
@@ -231,9 +227,9 @@ async def strictly_once(rig: Rig) -> None:
     """What may have been read is not sent again, on however fresh a connection; that says nothing of its health."""
     assert (await rig.ask()).status == 200
     rig.one.answer((Fin(),))
-    await alone(rig, End(502, "upstream_error", "stale"))
+    await assert_fails_alone(rig, ExpectedEnd(502, "upstream_error", "stale"))
     assert [request.connection for request in rig.one.requests] == [0, 0]
-    assert strikes(rig) == 0
+    assert consecutive_failures(rig) == 0
 
 
 @fault(9)
@@ -249,29 +245,29 @@ async def closed_after_the_request_was_read(rig: Rig) -> None:
 async def hangs_up(rig: Rig, ending: Script) -> None:
     """It may have worked on the request, which the first attempt elsewhere is not held back for."""
     rig.one.default = ending
-    await alone(rig, UNANSWERED)
-    await elsewhere(rig, UNANSWERED)
-    assert executed(await rig.logged()) == [True, True]
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
+    await assert_fails_alone(rig, UNANSWERED)
+    await assert_answered_elsewhere(rig, UNANSWERED)
+    assert maybe_executed(await rig.logged()) == [True, True]
+    assert unspent_retries(rig) == FULL
+    assert consecutive_failures(rig) == 2
 
 
 @fault(9, STRICT)
 async def reset_where_nothing_may_run_twice(rig: Rig) -> None:
     rig.one.default = (Rst(),)
-    await final(rig, UNANSWERED)
+    await assert_not_sent_elsewhere(rig, UNANSWERED)
 
 
 @fault(10, STRICT)
 async def closed_where_nothing_may_run_twice(rig: Rig) -> None:
     rig.one.default = (Fin(),)
-    await final(rig, UNANSWERED)
+    await assert_not_sent_elsewhere(rig, UNANSWERED)
 
 
 # F11 and F12: silence and resets before there is content --------------------------------------------------------------
 
-SILENT: Final = End(504, "upstream_timeout", "timeout", retry="false")
-CUT: Final = End(502, "upstream_error", "truncated")
+SILENT: Final = ExpectedEnd(504, "upstream_timeout", "timeout", retry="false")
+CUT: Final = ExpectedEnd(502, "upstream_error", "truncated")
 
 
 @fault(11, BRIEF)
@@ -287,13 +283,13 @@ async def stall_after_the_head(rig: Rig) -> None:
 async def stalls(rig: Rig, script: Script) -> None:
     """It is left, and sees that; what it was asked may have been done."""
     rig.one.default = script
-    await alone(rig, SILENT)
-    await elsewhere(rig, SILENT)
+    await assert_fails_alone(rig, SILENT)
+    await assert_answered_elsewhere(rig, SILENT)
     for request in rig.one.requests:
         await request.gone.wait()
-    assert executed(await rig.logged()) == [True, True]
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
+    assert maybe_executed(await rig.logged()) == [True, True]
+    assert unspent_retries(rig) == FULL
+    assert consecutive_failures(rig) == 2
 
 
 def beginning(rig: Rig) -> bytes:
@@ -317,7 +313,7 @@ async def comments_and_roles_are_no_content(rig: Rig) -> None:
 @fault(12)
 async def reset_after_the_head(rig: Rig) -> None:
     rig.one.default = (Send(beginning(rig)), Rst())
-    await alone(rig, CUT)
-    await elsewhere(rig, CUT)
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
+    await assert_fails_alone(rig, CUT)
+    await assert_answered_elsewhere(rig, CUT)
+    assert unspent_retries(rig) == FULL
+    assert consecutive_failures(rig) == 2

@@ -1,4 +1,4 @@
-"""F19 to F22: limits that were reached, and accounts that are empty. Never any other reason to say no."""
+"""F19 to F22: rate limits that were reached, and accounts that are empty."""
 
 import asyncio
 import random
@@ -7,19 +7,29 @@ from typing import Final, cast
 
 import pytest
 
-from providers.failure import Failure, FailureKind, retry_after
-from providers.rate_limits import asked_wait
-from providers.unified import JsonObject, JsonValue
+from providers.failure import Failure, FailureKind
+from providers.json_types import JsonObject, JsonValue
+from providers.read_retry_after import read_rate_limit_wait, read_retry_after
+from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker
 from proxy.errors import upstream_failed
-from proxy.health import Answer, Health
-from tests.faults.checks import good, refusal
-from tests.faults.ends import ONE, End, alone, elsewhere, failed_attempts, health, skipped, strikes, unspent
+from tests.faults.check_answers import good, refusal
+from tests.faults.fault_rig import KEY, SCALED, TABLE, Rig, ok
 from tests.faults.lifecycle_load import stopped
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import KEY, SCALED, TABLE, Rig, ok
-from tests.proxy.tables import digest_of
-from tests.support.script import Behaviour, Received, Script
-from tests.support.wire import json_answer
+from tests.faults.request_outcomes import (
+    ONE,
+    ExpectedEnd,
+    assert_answered_elsewhere,
+    assert_fails_alone,
+    assert_skipped,
+    consecutive_failures,
+    failed_attempts,
+    health,
+    unspent_retries,
+)
+from tests.proxy.kit.tables import digest_of
+from tests.support.http_scripts import json_answer
+from tests.support.vendor_script import Behaviour, Received, Script
 
 OFF: Final = TABLE.replace("  timeouts:", "  retries: {safety: off}\n  timeouts:")
 SECOND: Final = TABLE.replace("total: 4s", "total: 1s")
@@ -32,9 +42,9 @@ def limited(*waits: str) -> Script:
     return json_answer(429, LIMITED, [("retry-after", wait) for wait in waits])
 
 
-def told(retry: str | None = None, after: str | None = None, calls: int = 1) -> End:
-    """How a request ends that is over a limit."""
-    return End(429, "rate_limit_exceeded", "rate_limited", 429, retry, after, calls)
+def told(retry: str | None = None, after: str | None = None, calls: int = 1) -> ExpectedEnd:
+    """Return the expected end of a request that is over a limit."""
+    return ExpectedEnd(429, "rate_limit_exceeded", "rate_limited", 429, retry, after, calls)
 
 
 # F19 and F20: over a limit --------------------------------------------------------------------------------------------
@@ -58,8 +68,8 @@ async def wait_of_a_deployment_that_is_alone(rig: Rig) -> None:
     assert times[1] - times[0] >= 0.2
     (line,) = await rig.logged()
     assert (line["outcome"], failed_attempts(line)) == ("ok", [(ONE, "rate_limited", 429)])
-    assert unspent(rig, "one/m") == 9
-    assert strikes(rig) == 0
+    assert unspent_retries(rig, "one/m") == 9
+    assert consecutive_failures(rig) == 0
 
 
 @single_fault(19)
@@ -74,13 +84,13 @@ async def wait_of_one_second(rig: Rig) -> None:
 @fault(19)
 async def wait_that_led_to_another(rig: Rig) -> None:
     rig.one.default = json_answer(429, LIMITED, [("retry-after-ms", "100")])
-    await alone(rig, told("false", "1", calls=2))
+    await assert_fails_alone(rig, told("false", "1", calls=2))
 
 
 @fault(19)
 async def wait_that_is_too_long(rig: Rig) -> None:
     rig.one.default = limited("5")
-    await alone(rig, told(after="5"))
+    await assert_fails_alone(rig, told(after="5"))
     again = await rig.ask("one/m")
     assert (refusal(again), again.headers["retry-after"]) == ((429, "rate_limit_exceeded"), "5")
     assert "x-should-retry" not in again.headers
@@ -91,32 +101,32 @@ async def wait_that_is_too_long(rig: Rig) -> None:
 @fault(19, SECOND)
 async def wait_beyond_the_deadline(rig: Rig) -> None:
     rig.one.default = limited("1")
-    await alone(rig, told(after="1"))
+    await assert_fails_alone(rig, told(after="1"))
 
 
 @fault(20)
 async def limit_where_there_is_another_deployment(rig: Rig) -> None:
     clock = stopped(rig)
     rig.one.default = limited("5")
-    await elsewhere(rig, told())
-    await skipped(rig)
+    await assert_answered_elsewhere(rig, told())
+    await assert_skipped(rig)
     assert health(rig).wait(clock.now) == pytest.approx(5)
-    assert health(rig).cooling(clock.now), "left alone for what it said, and for nothing else"
-    assert unspent(rig) == 10
+    assert health(rig).only_cooling_down(clock.now), "left alone for what it said, and for nothing else"
+    assert unspent_retries(rig) == 10
 
 
 @fault(20)
 async def limit_that_does_not_say_how_long(rig: Rig) -> None:
     clock = stopped(rig)
     rig.one.default = limited()
-    await elsewhere(rig, told())
-    await skipped(rig)
+    await assert_answered_elsewhere(rig, told())
+    await assert_skipped(rig)
     assert health(rig).wait(clock.now) == pytest.approx(SCALED.health.cooldown)
 
 
 # F21: the money is gone -----------------------------------------------------------------------------------------------
 
-EMPTY: Final = End(429, "insufficient_quota", "quota", 429, retry="false")
+EMPTY: Final = ExpectedEnd(429, "insufficient_quota", "quota", 429, retry="false")
 NO_CREDIT: Final[JsonValue] = {
     "error": {"message": "You exceeded your current quota.", "type": "insufficient_quota", "code": "insufficient_quota"}
 }
@@ -158,13 +168,13 @@ ACCOUNTS: Final = TABLE[: TABLE.index("vendors:")] + "\n".join(
 @fault(21)
 async def account_without_credit(rig: Rig) -> None:
     rig.one.default = json_answer(429, NO_CREDIT)
-    await alone(rig, EMPTY)
+    await assert_fails_alone(rig, EMPTY)
     rig.forget()
     clock = stopped(rig)
-    await elsewhere(rig, EMPTY)
-    await skipped(rig)
+    await assert_answered_elsewhere(rig, EMPTY)
+    await assert_skipped(rig)
     assert health(rig).wait(clock.now) == pytest.approx(SCALED.health.quota)
-    assert health(rig).cooling(clock.now)
+    assert health(rig).only_cooling_down(clock.now)
 
 
 @fault(21, ACCOUNTS)
@@ -184,7 +194,7 @@ async def account_without_credit_in_each_vendors_words(rig: Rig) -> None:
         assert len(rig.one.requests) == 1
         known = health(rig, f"{name}/m/default")
         assert known.wait(clock.now) == pytest.approx(SCALED.health.quota)
-        assert known.cooling(clock.now)
+        assert known.only_cooling_down(clock.now)
 
 
 # F22: how long, in every spelling -------------------------------------------------------------------------------------
@@ -211,7 +221,7 @@ SPELLINGS: Final[tuple[tuple[Mapping[str, str], float], ...]] = (
     ({"retry-after": "Sat, 21 Nov 2099 12:00:00 GMT"}, _MOST),
     ({"retry-after": "Sat, 21 Nov 2015 12:00:00 GMT"}, SCALED.health.asked_least),
 )
-"""Headers, and the seconds for which the deployment is left alone."""
+"""Headers, and the seconds of cooldown that they cause."""
 
 
 @fault(22, OFF)
@@ -229,7 +239,7 @@ async def wait_said_twice_or_for_too_long(rig: Rig) -> None:
     for waits, shown in ((("9000", "3"), "3"), (("3", "9000"), "60"), (("1000000000",), "60")):
         rig.forget()
         rig.one.default = limited(*waits)
-        await alone(rig, told(after=shown))
+        await assert_fails_alone(rig, told(after=shown))
 
 
 @single_fault(22)
@@ -259,9 +269,9 @@ async def wait_in_ten_thousand_spellings(rig: Rig) -> None:
             name: "".join(draw.choices(pieces, k=draw.randrange(6)))
             for name in ("retry-after", "retry-after-ms", "date", "x-ratelimit-reset")
         }
-        for wait in (retry_after(headers), asked_wait(headers, "", {})):
+        for wait in (read_retry_after(headers), read_rate_limit_wait(headers, "", {})):
             failure = Failure(FailureKind.RATE_LIMITED, "slow down", 429, retry_after=wait)
-            known = Health(SCALED.health, draw.random)
-            known.begin(0.0, Answer.WHOLE).failed(0.0, failure)
+            known = Breaker(SCALED.health, draw.random)
+            known.begin(0.0, AnswerKind.WHOLE).failed(0.0, failure)
             assert SCALED.health.asked_least <= known.wait(0.0) <= SCALED.health.asked_most
             assert 1 <= int(upstream_failed(failure).facts.headers.get("retry-after", "1")) <= 60

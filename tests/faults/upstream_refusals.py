@@ -1,4 +1,4 @@
-"""F23 to F30: answers that say no, in whatever form. Never a limit, or a connection that fails."""
+"""F23 to F30: refusals of every form but a rate limit."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, cast
@@ -6,16 +6,26 @@ from unittest.mock import patch
 
 import pytest
 
-from providers.unified import JsonObject, JsonValue
-from tests.faults.checks import good
-from tests.faults.ends import ONE, End, alone, elsewhere, final, health, skipped, strikes, unspent
+from providers.json_types import JsonObject, JsonValue
+from tests.faults.check_answers import good
+from tests.faults.fault_rig import OPERATOR_KEY, SCALED, TABLE, Rig, ok
 from tests.faults.lifecycle_load import stopped
 from tests.faults.memory import growth
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import OPERATOR_KEY, SCALED, TABLE, Rig, ok
+from tests.faults.request_outcomes import (
+    ONE,
+    ExpectedEnd,
+    assert_answered_elsewhere,
+    assert_fails_alone,
+    assert_not_sent_elsewhere,
+    assert_skipped,
+    consecutive_failures,
+    health,
+    unspent_retries,
+)
 from tests.faults.upstream_limits import LIMITED, NO_CREDIT
-from tests.support.script import Behaviour, Delay, Hang, Received, Script, Send
-from tests.support.wire import DONE, chunk, data_frames, head, json_answer, sse_answer
+from tests.support.http_scripts import DONE, chunk, data_frames, head, json_answer, sse_answer
+from tests.support.vendor_script import Behaviour, Delay, Hang, Received, Script, Send
 
 BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace("total: 4s", "total: 1500ms")
 
@@ -23,9 +33,9 @@ BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace
 # F23 and F24: errors of the server ------------------------------------------------------------------------------------
 
 
-def broken(status: int, code: str, attempt: str, upstream: int) -> End:
-    """How a request ends that was tried once more where there was nobody else."""
-    return End(status, code, attempt, upstream, retry="false", calls=2)
+def broken(status: int, code: str, attempt: str, upstream: int) -> ExpectedEnd:
+    """Return the expected end of a request that had a second attempt at its only deployment."""
+    return ExpectedEnd(status, code, attempt, upstream, retry="false", calls=2)
 
 
 @fault(23)
@@ -35,13 +45,13 @@ async def error_of_the_server(rig: Rig) -> None:
         broken(502, "upstream_error", "server", 502),
         broken(503, "overloaded", "overloaded", 503),
         broken(503, "overloaded", "overloaded", 529),
-        End(504, "upstream_timeout", "timeout", 504, retry="false"),
+        ExpectedEnd(504, "upstream_timeout", "timeout", 504, retry="false"),
     ):
         rig.forget()
         rig.one.default = json_answer(end.upstream or 0, {"error": {"message": "broken", "type": "server_error"}})
-        assert (await alone(rig, end)).message == "broken"
-        await elsewhere(rig, end)
-        assert strikes(rig) == end.calls + 1
+        assert (await assert_fails_alone(rig, end)).message == "broken"
+        await assert_answered_elsewhere(rig, end)
+        assert consecutive_failures(rig) == end.calls + 1
 
 
 @fault(23)
@@ -49,8 +59,8 @@ async def error_of_the_server_that_passes(rig: Rig) -> None:
     rig.one.answer(json_answer(500, {}))
     answer = await rig.ask("one/m")
     assert (good(answer, rig.stream), answer.headers["x-dragoman-attempts"]) == ("one", "2")
-    assert unspent(rig, "one/m") == 9
-    assert strikes(rig) == 0
+    assert unspent_retries(rig, "one/m") == 9
+    assert consecutive_failures(rig) == 0
 
 
 FAILED: Final = broken(502, "upstream_error", "server", 500)
@@ -70,13 +80,13 @@ async def error_body_without_end(rig: Rig) -> None:
 
     rig.one.default = cast(Behaviour, flood)
     with growth() as grown:
-        await alone(rig, FAILED)
-        await elsewhere(rig, FAILED)
+        await assert_fails_alone(rig, FAILED)
+        await assert_answered_elsewhere(rig, FAILED)
     for request in rig.one.requests:
         await request.gone.wait()
     assert grown.bytes < 1024 * 1024
     assert sent < 3 * 256, "what the sockets hold, and no more"
-    assert strikes(rig) == 3
+    assert consecutive_failures(rig) == 3
 
 
 @fault(24)
@@ -88,9 +98,9 @@ async def error_body_that_trickles(rig: Rig) -> None:
             yield Delay(0.01)
 
     rig.one.default = cast(Behaviour, trickle)
-    with patch("proxy.upstream.ERROR_BODY_WAIT", 0.1):
-        await alone(rig, FAILED)
-        await elsewhere(rig, FAILED)
+    with patch("proxy.upstream.transport.ERROR_BODY_WAIT", 0.1):
+        await assert_fails_alone(rig, FAILED)
+        await assert_answered_elsewhere(rig, FAILED)
     for request in rig.one.requests:
         await request.gone.wait()
 
@@ -103,36 +113,40 @@ async def fault_of_the_request(rig: Rig) -> None:
     for status in (400, 413, 422):
         error: JsonObject = {"message": f"bad {'word ' * 1000}", "type": "invalid_request_error", "param": "top_p"}
         rig.one.default = json_answer(status, {"error": error})
-        answer = await alone(rig, End(status, "invalid_value", "invalid_request", status, retry="false"))
+        answer = await assert_fails_alone(
+            rig, ExpectedEnd(status, "invalid_value", "invalid_request", status, retry="false")
+        )
         assert answer.error()["param"] == "top_p"
         assert answer.message.startswith("bad word")
         assert len(answer.message) <= 1024
-        await final(rig, End(status, "invalid_value", "invalid_request", status, retry="false"))
-    assert strikes(rig) == 0
-    assert unspent(rig) == 10
+        await assert_not_sent_elsewhere(
+            rig, ExpectedEnd(status, "invalid_value", "invalid_request", status, retry="false")
+        )
+    assert consecutive_failures(rig) == 0
+    assert unspent_retries(rig) == 10
 
 
 @fault(25)
 async def model_that_the_upstream_does_not_know(rig: Rig) -> None:
-    end = End(502, "upstream_error", "not_found", 404, retry="false")
+    end = ExpectedEnd(502, "upstream_error", "not_found", 404, retry="false")
     rig.one.default = json_answer(404, {"error": {"message": "no model 'secret'", "code": "model_not_found"}})
-    assert "secret" not in (await alone(rig, end)).message
-    await elsewhere(rig, end)
-    assert strikes(rig) == 0
+    assert "secret" not in (await assert_fails_alone(rig, end)).message
+    await assert_answered_elsewhere(rig, end)
+    assert consecutive_failures(rig) == 0
 
 
 @fault(26)
 async def credential_that_is_refused(rig: Rig) -> None:
     for status in (401, 403):
         rig.forget()
-        end = End(502, "upstream_auth_failed", "auth", status, retry="false")
+        end = ExpectedEnd(502, "upstream_auth_failed", "auth", status, retry="false")
         error: JsonObject = {"message": f"Incorrect API key provided: {OPERATOR_KEY}.", "code": "invalid_api_key"}
         rig.one.default = json_answer(status, {"error": error}, [("www-authenticate", f"Bearer {OPERATOR_KEY}")])
-        await alone(rig, end)
+        await assert_fails_alone(rig, end)
         rig.forget()
         clock = stopped(rig)
-        await elsewhere(rig, end)
-        await skipped(rig)
+        await assert_answered_elsewhere(rig, end)
+        await assert_skipped(rig)
         assert (await rig.series("deployment_state"))[f"deployment_state deployment={ONE}"] == 2
         assert health(rig).wait(clock.now) == pytest.approx(SCALED.health.auth)
 
@@ -142,9 +156,9 @@ async def redirect(rig: Rig) -> None:
     for status in (301, 302, 303, 307, 308):
         rig.forget()
         rig.one.default = json_answer(status, {}, [("location", f"{rig.two.base_url}/latest/meta-data")])
-        await alone(rig, End(502, "malformed_upstream", "malformed", status, retry="false"))
-        await elsewhere(rig, End(502, "malformed_upstream", "malformed", status))
-        assert strikes(rig) == 2
+        await assert_fails_alone(rig, ExpectedEnd(502, "malformed_upstream", "malformed", status, retry="false"))
+        await assert_answered_elsewhere(rig, ExpectedEnd(502, "malformed_upstream", "malformed", status))
+        assert consecutive_failures(rig) == 2
     assert {request.path for request in rig.two.requests} == {"/v1/completions"}
     assert len(rig.two.requests) == 5
 
@@ -168,39 +182,39 @@ async def interim_answers_without_end(rig: Rig) -> None:
             yield CONTINUE
 
     rig.one.default = cast(Behaviour, flood)
-    end = End(504, "upstream_timeout", "timeout", retry="false")
-    await alone(rig, end)
-    await elsewhere(rig, end)
+    end = ExpectedEnd(504, "upstream_timeout", "timeout", retry="false")
+    await assert_fails_alone(rig, end)
+    await assert_answered_elsewhere(rig, end)
     await rig.one.connected(0)
-    assert strikes(rig) == 2
+    assert consecutive_failures(rig) == 2
 
 
 # F29 and F30: errors where an answer should be ------------------------------------------------------------------------
 
-DISGUISED: Final[tuple[tuple[JsonValue, End], ...]] = (
+DISGUISED: Final[tuple[tuple[JsonValue, ExpectedEnd], ...]] = (
     (
         {"error": {"message": "lost", "type": "server_error"}},
-        End(502, "upstream_error", "server", 200, retry="false", calls=2),
+        ExpectedEnd(502, "upstream_error", "server", 200, retry="false", calls=2),
     ),
     (
         {"error": {"message": "full", "type": "overloaded_error", "code": None}},
-        End(503, "overloaded", "overloaded", 200, retry="false", calls=2),
+        ExpectedEnd(503, "overloaded", "overloaded", 200, retry="false", calls=2),
     ),
     (
         {"object": "error", "message": "lost", "type": "InternalServerError", "param": None, "code": 500},
-        End(502, "upstream_error", "server", 500, retry="false", calls=2),
+        ExpectedEnd(502, "upstream_error", "server", 500, retry="false", calls=2),
     ),
-    (NO_CREDIT, End(429, "insufficient_quota", "quota", 200, retry="false")),
+    (NO_CREDIT, ExpectedEnd(429, "insufficient_quota", "quota", 200, retry="false")),
     (
         {"error": {"message": "no key", "type": "x", "code": "invalid_api_key"}},
-        End(502, "upstream_auth_failed", "auth", 200, retry="false"),
+        ExpectedEnd(502, "upstream_auth_failed", "auth", 200, retry="false"),
     ),
 )
 """Errors in place of answers, and what they mean."""
 
 REQUEST: Final[JsonValue] = {"object": "error", "message": "bad top_p", "type": "BadRequestError", "code": 400}
-REQUEST_END: Final = End(400, "invalid_value", "invalid_request", 400, retry="false")
-LIMIT_END: Final = End(429, "rate_limit_exceeded", "rate_limited", 200, retry="false", calls=2)
+REQUEST_END: Final = ExpectedEnd(400, "invalid_value", "invalid_request", 400, retry="false")
+LIMIT_END: Final = ExpectedEnd(429, "rate_limit_exceeded", "rate_limited", 200, retry="false", calls=2)
 
 
 @fault(29)
@@ -232,13 +246,13 @@ async def disguised(rig: Rig, wrapped: Callable[[JsonValue], Script]) -> None:
     for body, end in DISGUISED:
         rig.one.default = wrapped(body)
         rig.forget()
-        await alone(rig, end)
+        await assert_fails_alone(rig, end)
         rig.forget()
-        await elsewhere(rig, end)
+        await assert_answered_elsewhere(rig, end)
     rig.forget()
     rig.one.default = wrapped(LIMITED)
-    await alone(rig, LIMIT_END)
+    await assert_fails_alone(rig, LIMIT_END)
     rig.forget()
     rig.one.default = wrapped(REQUEST)
-    await final(rig, REQUEST_END)
-    assert strikes(rig) == 0
+    await assert_not_sent_elsewhere(rig, REQUEST_END)
+    assert consecutive_failures(rig) == 0

@@ -1,4 +1,4 @@
-"""F31, F33, F34, F36 to F39 and F43: what comes in the middle of an answer. Never a fault before its first byte."""
+"""F31, F33, F34, F36 to F39 and F43: faults in the middle of an answer."""
 
 import re
 import time
@@ -7,17 +7,17 @@ from typing import Final
 
 import orjson
 
-from providers.sse import MAX_EVENT
-from providers.unified import JsonValue
-from proxy.upstream import MAX_BODY
-from tests.faults.checks import SURFACES, broken, choices, committed, fails_over, frames, good, refusal
+from providers.framing.parse_sse import MAX_EVENT
+from providers.json_types import JsonValue
+from proxy.upstream.transport import MAX_BODY
+from tests.faults.check_answers import SURFACES, broken, choices, committed, fails_over, frames, good, refusal
+from tests.faults.fault_rig import TABLE, Rig, ok
 from tests.faults.memory import growth
 from tests.faults.registry import fault, single_fault
-from tests.faults.rig import TABLE, Rig, ok
-from tests.proxy.raw_client import Answer
+from tests.proxy.kit.raw_client import Answer
+from tests.support.http_scripts import LAST_CHUNK, body_answer, chunk, head, sse_answer
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Delay, Hang, Loop, Send
-from tests.support.wire import LAST_CHUNK, body_answer, chunk, head, sse_answer
+from tests.support.vendor_script import Delay, Hang, Loop, Send
 
 FRAMES: Final = completion_frames(["one", "two"])
 CONTENT, MORE, FINISH, USAGE, DONE = FRAMES
@@ -27,7 +27,7 @@ ERROR: Final = b'data: {"error":{"message":"engine lost","type":"server_error","
 
 
 async def breaks(rig: Rig, rest: bytes, code: str, kind: str) -> None:
-    """What comes after the first content breaks the stream, on every surface, and is not tried again."""
+    """Assert on every surface that this after the first content breaks the stream, without another attempt."""
     for path in SURFACES.values():
         rig.forget()
         before = len(rig.one.requests), await rig.series("stream_aborts")

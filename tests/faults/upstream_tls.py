@@ -1,4 +1,4 @@
-"""F05 and F06: certificates that prove nothing, and handshakes that do not end. Never what comes after one."""
+"""F05 and F06: invalid certificates, and handshakes that do not end."""
 
 import asyncio
 import datetime
@@ -11,24 +11,30 @@ from typing import Final, cast
 from cryptography import x509
 from typing_extensions import override
 
-from proxy.upstream import tls
-from tests.faults.ends import End, alone, elsewhere, strikes, unspent
+from proxy.upstream.http_transport import tls
+from tests.faults.fault_rig import Rig
 from tests.faults.registry import fault
-from tests.faults.rig import Rig
+from tests.faults.request_outcomes import (
+    ExpectedEnd,
+    assert_answered_elsewhere,
+    assert_fails_alone,
+    consecutive_failures,
+    unspent_retries,
+)
 from tests.faults.upstream_connections import FULL, HASTY, LATE, connectors, gone
 from tests.support.authority import LOCAL, NOW, Authority
-from tests.support.script import Fin, Hang, Script, Send
+from tests.support.vendor_script import Fin, Hang, Script, Send
 
 SECRET: Final = HASTY.replace("http://127.0.0.1:${ONE}", "https://localhost:${ONE}")
 
-UNTRUSTED: Final = End(502, "upstream_error", "tls", retry="false", heard=0)
+UNTRUSTED: Final = ExpectedEnd(502, "upstream_error", "tls", retry="false", heard=0)
 
 STRANGERS: Final[tuple[Callable[[Authority, Path], ssl.SSLContext], ...]] = (
     lambda authority, folder: Authority().server(folder, *LOCAL),
     lambda authority, folder: authority.server(folder, x509.DNSName("other.example")),
     lambda authority, folder: authority.server(folder, *LOCAL, until=NOW - datetime.timedelta(hours=1)),
 )
-"""Signed by nobody known, for another host, and expired."""
+"""Certificates by an unknown authority, for another host, and expired."""
 
 
 class Listener(asyncio.Protocol):
@@ -74,12 +80,12 @@ async def certificate_that_proves_nothing(rig: Rig) -> None:
     await gone(rig.one)
     for stranger in STRANGERS:
         async with behind_tls(rig.one.port, stranger(authority, folder)) as listener:
-            await alone(rig, UNTRUSTED)
-            await elsewhere(rig, UNTRUSTED)
-            assert strikes(rig) == 2
+            await assert_fails_alone(rig, UNTRUSTED)
+            await assert_answered_elsewhere(rig, UNTRUSTED)
+            assert consecutive_failures(rig) == 2
             assert listener.heard == b""
         rig.forget()
-    assert unspent(rig) == FULL
+    assert unspent_retries(rig) == FULL
     async with behind_tls(rig.one.port, authority.server(folder, *LOCAL)) as listener:
         await rig.ask("one/m")
         assert listener.heard.startswith(b"POST /v1/completions")
@@ -88,18 +94,18 @@ async def certificate_that_proves_nothing(rig: Rig) -> None:
 @fault(6, SECRET)
 async def handshake_that_hangs(rig: Rig) -> None:
     rig.one.at_accept((Hang(),), (Hang(),))
-    await alone(rig, LATE)
-    await elsewhere(rig, LATE)
+    await assert_fails_alone(rig, LATE)
+    await assert_answered_elsewhere(rig, LATE)
     await rig.one.connected(0)
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
+    assert unspent_retries(rig) == FULL
+    assert consecutive_failures(rig) == 2
 
 
 @fault(6, SECRET)
 async def plain_text_where_tls_was_expected(rig: Rig) -> None:
     plain: Script = (Send(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Fin())
     rig.one.at_accept(plain, plain)
-    await alone(rig, UNTRUSTED)
-    await elsewhere(rig, UNTRUSTED)
-    assert unspent(rig) == FULL
-    assert strikes(rig) == 2
+    await assert_fails_alone(rig, UNTRUSTED)
+    await assert_answered_elsewhere(rig, UNTRUSTED)
+    assert unspent_retries(rig) == FULL
+    assert consecutive_failures(rig) == 2

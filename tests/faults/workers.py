@@ -1,15 +1,15 @@
-"""F61: one of several processes is killed. Never what happens within one of them."""
+"""F61: one of several processes is killed."""
 
 import asyncio
 import os
 import signal
 from contextlib import AsyncExitStack
 
+from tests.faults.fault_rig import AUTH, Rig
 from tests.faults.lifecycle import held
 from tests.faults.process import process
 from tests.faults.registry import fault
-from tests.faults.rig import AUTH, Rig
-from tests.proxy.raw_client import RawClient, connected, exchange, request
+from tests.proxy.kit.raw_client import RawClient, connected, exchange, request
 
 
 def completion(model: str, stream: bool) -> bytes:
@@ -18,7 +18,7 @@ def completion(model: str, stream: bool) -> bytes:
 
 
 async def whole(client: RawClient, stream: bool) -> bool:
-    """Whether the rest of an answer comes, which was held back at a worker that may be gone."""
+    """Return whether the rest of an answer comes that was held back at a worker which may be gone."""
     try:
         if stream:
             body, ended = await client.chunks()

@@ -1,1 +1,1 @@
-"""Tests of providers, one file for each of its modules."""
+"""Tests of `providers`, one file for each of its modules."""

@@ -6,7 +6,7 @@ and public issue threads have them, November 2026; the numbers vary.
 
 from dataclasses import dataclass
 
-from providers.context import Overflow
+from providers.context_overflow import Overflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,7 @@
 import pytest
 
 from providers.capabilities import ALWAYS, FEATURES, NATIVE, Capabilities, Support, emulated, feature_of, refused
-from providers.unified import Guided, Operation, Params
-
-
-def test_every_field_of_a_request_has_a_feature() -> None:
-    fields = {feature.field for feature in FEATURES.values()}
-    kinds = {f"guided_{kind}" for kind in ("json", "regex", "choice", "grammar")}
-    assert set(Params.__annotations__) - {"guided"} | kinds <= fields
+from providers.unified_request import Guided, Operation
 
 
 def test_a_feature_is_named_after_its_field() -> None:

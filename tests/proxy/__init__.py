@@ -1,1 +1,1 @@
-"""Tests of proxy, one file for each of its modules."""
+"""Tests of `proxy`, one file for each of its modules."""

@@ -1,17 +1,16 @@
-"""What tests of the door to the vendors share. Never a vendor's script."""
+"""A fake vendor, and the gateway's own transport."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from proxy.upstream import HttpTransport
-from tests.proxy.door import OK, tidy_transport
+from proxy.upstream.http_transport import HttpTransport
+from tests.proxy.kit.transport_calls import OK, tidy_transport
 from tests.support.vendor import FakeVendor
 
 
 @pytest.fixture
 async def vendor() -> AsyncIterator[FakeVendor]:
-    """A vendor that answers everything with OK."""
     async with FakeVendor(OK) as running:
         yield running
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from tests.proxy.lateness import AGES, TOTAL, cancelling, deadline_of, under
-from tests.proxy.virtual_time import run
+from tests.proxy.kit.deadline_outcomes import AGES, TOTAL, cancelling, deadline_of, under
+from tests.proxy.kit.virtual_time import run
 
 
 def test_the_total_passes_where_no_phase_began() -> None:
@@ -183,13 +183,12 @@ def test_the_error_says_the_phase_and_its_limit() -> None:
 
 
 async def hang(clock: Deadlines) -> None:
-    """Wait for the end."""
     await asyncio.sleep(AGES)
 
 
 Try = Callable[[Deadlines], None]
 TRIES: dict[Phase, tuple[Try, float]] = {
-    Phase.TRY: (lambda clock: None, 30.0),
+    Phase.ATTEMPT: (lambda clock: None, 30.0),
     Phase.FIRST_EVENT: (lambda clock: clock.enter(Phase.FIRST_EVENT, 20.0), 20.0),
     Phase.IDLE: (lambda clock: clock.enter(Phase.IDLE, 10.0), 10.0),
 }
@@ -197,7 +196,7 @@ TRIES: dict[Phase, tuple[Try, float]] = {
 
 async def trying(clock: Deadlines, begin: Try) -> None:
     """Something that never ends, in 30 seconds."""
-    with clock.trying(30.0):
+    with clock.attempt(30.0):
         begin(clock)
         await asyncio.sleep(AGES)
 
@@ -219,7 +218,7 @@ def test_the_limits_of_a_try_end_it_alone(phase: Phase, begin: Try, limit: float
 
 def test_the_total_ends_a_try_and_everything() -> None:
     async def work(clock: Deadlines) -> None:
-        with clock.trying(700.0):
+        with clock.attempt(700.0):
             await asyncio.sleep(AGES)
 
     assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
@@ -229,7 +228,7 @@ def test_a_try_has_the_time_that_is_left() -> None:
     async def work(clock: Deadlines) -> None:
         await asyncio.sleep(590)
         assert clock.remaining == 10.0
-        with clock.trying(clock.remaining * 2):
+        with clock.attempt(clock.remaining * 2):
             await asyncio.sleep(AGES)
 
     assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
@@ -238,7 +237,7 @@ def test_a_try_has_the_time_that_is_left() -> None:
 def test_a_shutdown_ends_a_try_and_everything() -> None:
     async def work(clock: Deadlines) -> None:
         asyncio.get_running_loop().call_later(5, clock.expire, Phase.DRAIN)
-        with clock.trying(30.0):
+        with clock.attempt(30.0):
             await asyncio.sleep(AGES)
 
     assert deadline_of(work) == (Phase.DRAIN, 0.0, 5.0)
@@ -263,7 +262,7 @@ def test_a_cancellation_from_elsewhere_beats_the_limit_of_a_try_of_the_same_mome
         clock = Deadlines(TOTAL)
         task = asyncio.create_task(under(clock, lambda clock: trying(clock, lambda clock: None)))
         await asyncio.sleep(1)
-        clock.expire(Phase.TRY)
+        clock.expire(Phase.ATTEMPT)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

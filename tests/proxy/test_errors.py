@@ -4,26 +4,25 @@ import pytest
 
 from providers.failure import VERDICTS, Failure, FailureKind, Refusal
 from proxy import errors
-from proxy.admission import Reason
-from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, GatewayError, Problem
+from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, FieldProblem, GatewayError, OverloadReason
 
 
 @pytest.mark.parametrize(
     ("loc", "param"), [((), None), (("model",), "model"), (("messages", 0, "content"), "messages.0.content")]
 )
 def test_a_problems_param_is_its_path(loc: tuple[str | int, ...], param: str | None) -> None:
-    assert Problem(loc, "bad").param == param
+    assert FieldProblem(loc, "bad").param == param
 
 
 def test_the_first_problem_leads_and_all_are_kept() -> None:
-    problems = (Problem(("n",), "n is bad", "conflicting_parameters"), Problem(("stop",), "stop is bad"))
+    problems = (FieldProblem(("n",), "n is bad", "conflicting_parameters"), FieldProblem(("stop",), "stop is bad"))
     assert errors.invalid_request(problems).facts == ErrorFacts(
         400, "invalid_request_error", "conflicting_parameters", "n is bad", "n", problems=problems, validation=True
     )
 
 
 def test_a_refusal_is_a_fault_of_the_request_that_names_the_field() -> None:
-    facts = errors.refused(Refusal("guided_regex", "mock/a does not take it")).facts
+    facts = errors.field_refused(Refusal("guided_regex", "mock/a does not take it")).facts
     assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "guided_regex")
     assert facts.message == "mock/a does not take it"
     assert facts.validation
@@ -40,7 +39,7 @@ def test_a_refusal_is_a_fault_of_the_request_that_names_the_field() -> None:
         (errors.bad_http("Bad line."), 400, "bad_request", None),
         (errors.bad_http("Too slow.", 408), 408, "bad_request", None),
         (errors.too_large(10), 413, "request_too_large", None),
-        (errors.internal(), 500, "internal_error", None),
+        (errors.internal_error(), 500, "internal_error", None),
     ],
 )
 def test_each_error_has_its_status_and_code(error: GatewayError, status: int, code: str, param: str | None) -> None:
@@ -79,14 +78,16 @@ def test_after_several_attempts_a_client_is_told_not_to_try_again_unless_it_foun
     assert facts.headers.get("x-should-retry") == (None if kind is FailureKind.BUSY else "false")
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_a_full_gateway_says_of_what_it_is_full_and_invites_another_try(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", OverloadReason)
+def test_a_full_gateway_says_of_what_it_is_full_and_invites_another_try(reason: OverloadReason) -> None:
     facts = errors.overloaded(reason).facts
     assert (facts.status, facts.type, facts.code, facts.param) == (503, "server_error", "overloaded", None)
     assert facts.headers == {"retry-after": "1"}
     assert errors.overloaded(reason, 7).facts.headers == {"retry-after": "7"}
     assert facts.message.startswith("The gateway ")
-    assert {errors.overloaded(other).facts.message for other in Reason if other != reason}.isdisjoint({facts.message})
+    assert {errors.overloaded(other).facts.message for other in OverloadReason if other != reason}.isdisjoint(
+        {facts.message}
+    )
 
 
 def test_a_bad_credential_of_ours_is_never_the_clients() -> None:

@@ -12,7 +12,6 @@ PROGRAM = (sys.executable, "-m", "proxy")
 
 
 def run(*arguments: str, stdin: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
-    """One run of the program, to its end."""
     return subprocess.run([*PROGRAM, *arguments], cwd=ROOT, input=stdin, capture_output=True, check=False)
 
 
@@ -83,7 +82,7 @@ def test_a_missing_table_is_one_line(command: str) -> None:
 
 @pytest.mark.parametrize(("arguments", "heavy"), [(("version",), "pydantic"), (("check",), "aiohttp")])
 def test_short_commands_do_not_wait_for_what_they_do_not_need(arguments: tuple[str, ...], heavy: str) -> None:
-    code = f"import sys; from proxy.cli import main; main({list(arguments)}); sys.exit({heavy!r} in sys.modules)"
+    code = f"import sys; from proxy.cli.main import main; main({list(arguments)}); sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0
 
 

@@ -1,1 +1,1 @@
-"""The security programme's promises, each held by what an attacker would try."""
+"""Each threat of `SECURITY.md`, tried as an attacker would."""

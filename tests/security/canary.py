@@ -1,6 +1,6 @@
-"""Secrets that can be recognised wherever they turn up, and the search for them. Never a gateway, and never a test.
+"""Secrets that can be recognised wherever they turn up, and the search for them.
 
-Each is made of words, so that nothing that knows what keys look like can hide it by accident.
+Each is made of words, so that no code that knows what keys look like can hide it by accident.
 """
 
 import base64
@@ -19,7 +19,7 @@ KINDS = (
     "wrong-admin-token",
     "client-header",
 )
-"""What is secret in a test's table and its requests."""
+"""The kinds of secrets in a test's table and its requests."""
 
 
 def canary(kind: str) -> str:

@@ -1,5 +1,5 @@
 """Random schemas and patterns of the kinds that freeze validators: names, dynamic references, nested counts, classes,
-look-around; each with an answer. What follows from a seed is always the same. Never an assertion.
+look-around; each with an answer. The same seed gives the same cases.
 
 `python -m tests.security.constraint_fuzz [CASES] [SEED]` runs them and prints what they took.
 """
@@ -9,19 +9,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
 
 import orjson
 
-from providers.guided import STYLES, Unenforceable, constrain
-from providers.guided_compile import misfit
-from providers.guided_schema import schema_problem
-from providers.regex_tree import Malformed, parse
-from providers.unified import Guided, JsonObject, JsonValue, Params
-from providers.verify import answer_check
-from proxy.answer_checks import AnswerChecks, TooCostly
+from providers.constraints.compiled_checks import first_invalid_keyword
+from providers.constraints.constraint_styles import STYLES, Unenforceable, constraint_members
+from providers.constraints.json_schema import schema_problem
+from providers.constraints.regex_parse import MalformedPattern, parse
+from providers.emulation.check_answer import required_check
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Guided, Params
+from proxy.off_loop.answer_check_pool import AnswerChecks, TooCostly
 
 ATOMS: Sequence[str] = (
     *("a", "b", ".", r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"[^\Da]", r"[\d\W]", "[a-z]", r"[^\s\S]"),
@@ -52,8 +53,8 @@ class FuzzCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseCost:
-    """What a case took: CPU seconds on this thread, where the event loop would be; whether the native code overran its
-    stack; and what became of it, in a word."""
+    """The cost of a case: CPU seconds on this thread, where the event loop would be; whether the native code overran
+    its stack; and the outcome in a word."""
 
     loop_seconds: float
     overran: bool
@@ -83,7 +84,7 @@ def pool() -> tuple[str, ...]:
         each = pattern(draw)
         try:
             parse(each)
-        except Malformed:
+        except MalformedPattern:
             if draw.random() < 0.9:
                 continue
         found.append(each)
@@ -163,19 +164,19 @@ def cases(count: int, seed: int) -> Iterator[FuzzCase]:
 
 
 def read(guided: Guided) -> bool:
-    """What a surface and the dialects do with a constraint on the event loop; whether it would be sent on."""
+    """Do what a surface and the dialects do with a constraint on the event loop; return whether it would be sent on."""
     match guided.value:
         case dict(found):
-            if misfit(found) is not None or schema_problem(found) is not None:
+            if first_invalid_keyword(found) is not None or schema_problem(found) is not None:
                 return False
         case _:
             try:
                 parse(guided.value_text)
-            except Malformed:
+            except MalformedPattern:
                 return False
     for style, endpoints in STYLES.items():
-        for operation in endpoints if style in _TRANSLATING else ():
-            _quietly(lambda style=style, operation=operation: constrain(style, guided, operation))  # type: ignore[misc]
+        for encoded in endpoints.values() if style in _TRANSLATING else ():
+            _quietly(partial(constraint_members, encoded, guided))
     return True
 
 
@@ -195,7 +196,7 @@ async def run(checks: AnswerChecks, case: FuzzCase) -> CaseCost:
     sent = read(case.guided)
     check = None
     try:
-        check = answer_check(Params(guided=case.guided)) if sent else None
+        check = required_check(Params(guided=case.guided)) if sent else None
         end = "refused" if check is None else "checked"
     except Unenforceable:
         end = "uncheckable"
@@ -218,7 +219,6 @@ def resident() -> int:
 
 
 async def main(count: int, seed: int) -> None:
-    """Run and print."""
     checks = AnswerChecks()
     ends: dict[str, int] = {}
     worst = 0.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from providers.unified import JsonObject, JsonValue
-from tests.proxy.costly import nested, steps, unevaluated
+from providers.json_types import JsonObject, JsonValue
+from tests.proxy.kit.costly_constraints import nested, steps, unevaluated
 
 TABLE = """
 version: 1
@@ -42,7 +42,7 @@ ANSWERS: Mapping[str, Callable[[], str]] = {
     "leaves": lambda: orjson.dumps(["a" * 8_000 + "!"] * 100).decode(),
     "objects": lambda: orjson.dumps([{"a": at} for at in range(60_000)]).decode(),
 }
-"""What a model says, by its name."""
+"""The answer of a model, by its name."""
 
 
 @dataclass(frozen=True, slots=True)

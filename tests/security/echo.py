@@ -1,11 +1,11 @@
-"""A vendor that repeats everything it was sent, in every way an answer can. Never an assertion."""
+"""A vendor that repeats everything it was sent, in every way an answer can."""
 
 from collections.abc import Callable, Mapping
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.support import openai_wire
-from tests.support.script import Behaviour, Received, Rst, Script, Send
-from tests.support.wire import LAST_CHUNK, body_answer, chunk, data_frames, head, json_answer, sse_answer
+from tests.support.http_scripts import LAST_CHUNK, body_answer, chunk, data_frames, head, json_answer, sse_answer
+from tests.support.vendor_script import Behaviour, Received, Rst, Script, Send
 
 
 def said(request: Received) -> str:
@@ -15,7 +15,7 @@ def said(request: Received) -> str:
 
 
 def headers(request: Received) -> list[tuple[str, str]]:
-    """The same as headers of an answer, some of them ones that clients know from the vendors."""
+    """Return it as headers of an answer, some of them ones that clients know from the vendors."""
     echoed = [(f"x-echo-{number}", value) for number, (_, value) in enumerate(request.headers)]
     key = next((value for name, value in request.headers if name.lower() in ("authorization", "x-api-key")), "none")
     named = (
@@ -51,7 +51,7 @@ def padded(size: int) -> Behaviour:
 
 
 def keys(request: Received) -> str:
-    """What looks like the credential, bare."""
+    """Return everything that looks like the credential, bare."""
     values = [value for name, value in request.headers if name.lower() in ("authorization", "x-api-key", "x-account")]
     return ",".join(value.removeprefix("Bearer ") for value in values)
 
@@ -124,4 +124,4 @@ WAYS: Mapping[str, Callable[[Received], Script] | Behaviour] = {
     "a bad head": bad_head,
     "bad chunks": bad_chunks,
 }
-"""How a vendor may repeat what it was sent."""
+"""The ways in which a vendor may repeat what it was sent."""

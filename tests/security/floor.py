@@ -1,6 +1,6 @@
-"""The offline gate for known holes: locks held against `deploy/floors.yaml`. Never asks a network.
+"""The offline gate for known vulnerabilities: locks checked against `deploy/floors.yaml`, without a network.
 
-Usage: python -m tests.security.floor [LOCK]...     (exit status 0 sound, 1 not)
+Usage: python -m tests.security.floor [LOCK]... (exit status 0 sound, 1 not)
 """
 
 import re
@@ -58,7 +58,6 @@ def below(lock: str, floors: Mapping[str, Floor]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Hold every lock against the floors and print what is below."""
     floors = load()
     paths = [Path(argument) for argument in arguments] or [ROOT / name for name in LOCKS]
     found = [f"{path.name}: {problem}" for path in paths for problem in below(path.read_text("utf-8"), floors)]

@@ -1,11 +1,10 @@
 """Requests made to move an upstream call: names, members and headers that parsers, proxies and gateways have fallen
-for. Never an assertion, and never two runs that differ: what is drawn follows from a seed.
-"""
+for. The same seed draws the same requests."""
 
 from collections.abc import Sequence
 from random import Random
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 
 EVIL = "evil.example"
 
@@ -18,7 +17,7 @@ PIECES: Sequence[str] = (
     *("{{7*7}}", "*", "~", "'", '"', "<", "|", "\U0001f600", "default", "models", "gpt-4o", "owner"),
     *("deployments", "a", "b", "version", ":generateContent", "invoke", "latest"),
 )
-"""What model names are put together from."""
+"""Pieces of model names."""
 
 NAMES: Sequence[str] = (
     *("base_url", "api_base", "api_key", "url", "headers", "extra_headers", "extra_body", "extra_query"),
@@ -31,7 +30,7 @@ NAMES: Sequence[str] = (
     *("__proto__", "__class__", "constructor", "top_a", "min_tokens", "provider", "transforms", "safe_prompt"),
     *("inputs"),
 )
-"""What bodies are put together from: members that somebody's gateway or server has acted on."""
+"""Members of bodies that some gateway or server has acted on."""
 
 HEADERS: Sequence[str] = (
     *("Host", "host", "Authorization", "authorization", "x-api-key", "api-key", "X-Goog-Api-Key"),
@@ -48,7 +47,7 @@ VALUES: Sequence[JsonValue] = (
     *(f"http://{EVIL}", f"https://{EVIL}/v1", EVIL, f"//{EVIL}", "sk-of-the-attacker", f"Bearer {EVIL}", "../../admin"),
     *("", "x", "a\r\nHost: evil", "\u2028", 0, 1, -1, True, 1.5, None),
 )
-"""What the members hold, unless they hold more members."""
+"""Values of the members, unless they hold more members."""
 
 
 STEPS: Sequence[str] = (
@@ -64,14 +63,14 @@ STEPS: Sequence[str] = (
     "a//b",
     "%2e%2e/a",
 )
-"""Whole names that would be steps where a name is a part of a path."""
+"""Whole names that would be steps of a path."""
 
 HARMLESS: Sequence[str] = ("anthropic-beta", "traceparent", "x-trace-id", "baggage", "x-smg-routing-key")
 """Names of headers that may pass."""
 
 
 def name_of_model(draw: Random) -> str:
-    """What may follow the vendor in a model's name."""
+    """Return what may follow the vendor in a model's name."""
     if draw.random() < 0.2:
         return draw.choice(STEPS)
     return "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 5)))

@@ -1,4 +1,4 @@
-"""Costly requests to a real gateway beside a light client: what they took, and what it felt. Never a verdict."""
+"""Costly requests to a real gateway beside a light client: their cost, and their effect on it."""
 
 import asyncio
 import json
@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.proxy.raw_client import connected, request
+from tests.proxy.kit.raw_client import connected, request
 from tests.security.costly_requests import ANSWERS, COSTLY_REQUESTS, TABLE, CostlyRequest
 from tests.support import openai_wire
 from tests.support.gateway import ROOT, running_gateway
-from tests.support.script import Received, Script
+from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import json_answer
+from tests.support.vendor_script import Received, Script
 
 JSON = {"Content-Type": "application/json"}
 IDLE = 1.0
@@ -27,7 +27,7 @@ AFTER = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Felt:
-    """What a light client saw: milliseconds of each answer, and statuses."""
+    """The light client's view: milliseconds of each answer, and statuses."""
 
     took: Sequence[float]
     statuses: Sequence[int]
@@ -55,8 +55,8 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class HostileRun:
-    """All of them. `idle` is what the light client felt alone, `kept` the bytes that the gateway holds more at rest
-    after them than before, `alive` whether its process is the one that was started."""
+    """The whole run. `idle` is the light client's view alone, `kept` the bytes that the gateway holds more at rest
+    after it than before, `alive` whether its process is the one that was started."""
 
     idle: Felt
     attacks: Sequence[Attack]
@@ -138,7 +138,7 @@ async def _light_client(port: int) -> AsyncIterator[list[Felt]]:
 
 
 def _vendor(received: Received) -> Script:
-    """Answers as the model's name says, in the form of the OpenAI family, whatever was asked."""
+    """Answer as the model's name says, in the form of the OpenAI family."""
     sent = received.json()
     assert isinstance(sent, dict)
     answer = ANSWERS.get(str(sent.get("model")), ANSWERS["empty"])()

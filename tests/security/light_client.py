@@ -17,7 +17,6 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 def main() -> None:
-    """Send until standard input ends."""
     connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=60)
     took: list[float] = []
     statuses: list[int] = []

@@ -1,7 +1,6 @@
-"""What an installation is made of, as a CycloneDX 1.6 list, from a hashed lock alone: equal locks give equal bytes.
+"""The parts of an installation as a CycloneDX 1.6 list, from a hashed lock alone: equal locks give equal bytes.
 
-Never looks at what is installed, and never asks a network.
-Usage: python -m tests.security.sbom [LOCK]     (requirements.lock without one; the list goes to standard output)
+Usage: python -m tests.security.sbom [LOCK] (requirements.lock without one; the list goes to standard output)
 """
 
 import json
@@ -17,7 +16,7 @@ from tests.security.floor import ROOT
 
 LOCK = "requirements.lock"
 OURS = "dragoman (pyproject.toml)"
-"""What a lock says of the packages that we ask for ourselves, all of them needed at run time."""
+"""The origin that a lock gives for the packages that we require ourselves, all of them needed at run time."""
 
 _ENTRY = re.compile(r"^(\S+)==([^ ;\\\n]+)(?: ; ([^\\\n]+?))? *\\?\n((?:    .*\n)+)", re.MULTILINE)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
@@ -36,7 +35,7 @@ class Entry:
 
     @property
     def purl(self) -> str:
-        """Its package URL, which is its name in the list."""
+        """Return the package URL, which is its name in the list."""
         return f"pkg:pypi/{self.name}@{self.version}"
 
 
@@ -124,7 +123,6 @@ def _component(entry: Entry, scope: str) -> Mapping[str, object]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the list of a lock."""
     lock = Path(arguments[0]) if arguments else ROOT / LOCK
     print(json.dumps(bill(lock.read_text("utf-8")), indent=2))
     return 0

@@ -1,6 +1,6 @@
-"""Requests that are large along one axis at a time, and what it costs to parse them and to prepare their calls.
+"""Requests that are large along one axis at a time, and the CPU time of parsing them and preparing their calls.
 
-Never judges a cost. CPU time of the thread is counted, since neighbours on a busy machine do not add to it.
+The time of the thread is counted, since neighbours on a busy machine do not add to it.
 """
 
 import gc
@@ -10,18 +10,19 @@ from dataclasses import dataclass
 
 import orjson
 
-from providers.auth import Credential
-from providers.dialect import Target, Timeouts
+from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Refusal
-from providers.profiles import load_profiles
-from providers.registry import DIALECTS
-from providers.shape import prepare
-from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
+from providers.json_types import JsonObject, JsonValue
+from providers.profiles.load_profiles import load_profiles
+from providers.target import Target
+from providers.unified_request import Operation, UnifiedRequest
 from proxy.surfaces.openai import OPENAI
+from tests.providers.dialects.kit import target_of, user
 
 Build = Callable[[int], JsonObject]
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
+VENDOR = "https://vendor.example.com/v1"
 TEXT_FILE = "data:text/plain;base64,aGk="
 
 
@@ -34,10 +35,6 @@ class Axis:
     build: Build
     size: int
     chat: bool = True
-
-
-def _user(content: JsonValue) -> JsonObject:
-    return {"role": "user", "content": content}
 
 
 def _chat(*messages: JsonValue) -> JsonObject:
@@ -69,7 +66,7 @@ def _called(name: Callable[[int], str]) -> Build:
     def build(count: int) -> JsonObject:
         calls = [_call(f"call{number:05}", name(number)) for number in range(count)]
         results = [_result(f"call{number:05}") for number in range(min(count, 4000))]
-        return _chat(_user("Go"), _calling(*calls), *results)
+        return _chat(user("Go"), _calling(*calls), *results)
 
     return build
 
@@ -89,12 +86,12 @@ def _properties(count: int) -> JsonObject:
 
 def _arguments(count: int) -> JsonObject:
     given = orjson.dumps({f"p{number}": number for number in range(count)}).decode()
-    return _chat(_user("Go"), _calling(_call("call1", "look", given)), _result("call1"))
+    return _chat(user("Go"), _calling(_call("call1", "look", given)), _result("call1"))
 
 
 def _call_id(count: int) -> JsonObject:
     identity = "a__thought__" + "_" * count
-    return _chat(_user("Go"), _calling(_call(identity, "look")), _result(identity))
+    return _chat(user("Go"), _calling(_call(identity, "look")), _result(identity))
 
 
 def _fields(count: int) -> JsonObject:
@@ -102,12 +99,11 @@ def _fields(count: int) -> JsonObject:
 
 
 def _each(part: JsonObject) -> Build:
-    """A message of many equal parts."""
-    return lambda count: _chat(_user([part] * count))
+    return lambda count: _chat(user([part] * count))
 
 
 def _said(unit: str) -> Build:
-    return lambda count: _chat(_user(unit * (count // len(unit))))
+    return lambda count: _chat(user(unit * (count // len(unit))))
 
 
 _ANSWER: JsonObject = {"role": "assistant", "content": "y"}
@@ -119,14 +115,14 @@ _FILE: JsonObject = {"type": "file", "file": {"filename": "a.txt", "file_data": 
 
 def _parts_and_turns(count: int) -> JsonObject:
     parts: list[JsonValue] = [_TEXT]
-    return _chat(_user(parts * 10 * count), *[_user("x")] * count)
+    return _chat(user(parts * 10 * count), *[user("x")] * count)
 
 
 AXES: tuple[Axis, ...] = (
-    Axis("messages of one role", lambda n: _chat(*[_user("x" * 4000)] * n), 1000),
+    Axis("messages of one role", lambda n: _chat(*[user("x" * 4000)] * n), 1000),
     Axis("parts, then messages of one role", _parts_and_turns, 900),
-    Axis("turns", lambda n: _chat(*[_user("x"), _ANSWER] * (n // 2), _user("x")), 1000),
-    Axis("instructions", lambda n: _chat(*[_INSTRUCTION] * n, _user("x")), 1000),
+    Axis("turns", lambda n: _chat(*[user("x"), _ANSWER] * (n // 2), user("x")), 1000),
+    Axis("instructions", lambda n: _chat(*[_INSTRUCTION] * n, user("x")), 1000),
     Axis("parts", _each(_TEXT), 4000),
     Axis("images", _each(_PICTURE), 2000),
     Axis("files of one name", _each(_FILE), 1500),
@@ -149,7 +145,7 @@ AXES: tuple[Axis, ...] = (
     Axis("image markers", lambda n: {"prompt": "<image>" * n, "images": [IMAGE] * n}, 5000, chat=False),
     Axis("a suffix", lambda n: {"suffix": "x" * n}, 250_000, chat=False),
 )
-"""What a client can make large, outside the constraints."""
+"""Everything that a client can make large, outside the constraints."""
 
 _BASE: Mapping[bool, JsonObject] = {True: {"messages": [{"role": "user", "content": "x"}]}, False: {"prompt": "x"}}
 
@@ -160,43 +156,26 @@ def body_of(axis: Axis, size: int) -> bytes:
 
 
 def parsed(axis: Axis, body: bytes) -> UnifiedRequest:
-    """The request."""
     return OPENAI.parse(Operation.CHAT if axis.chat else Operation.COMPLETIONS, body, None)
 
 
-def target_of(profile: str, model: str) -> Target:
-    """A deployment of a packaged row."""
-    row = load_profiles()[profile]
-    return Target(
-        vendor=profile,
-        model=model,
-        deployment="d",
-        upstream_model=model,
-        profile=row,
-        dialect=DIALECTS[row.dialect],
-        base_url="https://vendor.example.com/v1",
-        credential=Credential(),
-        timeouts=Timeouts(1, 1, 1, 1),
-        max_output_tokens=1024,
-    )
-
-
 def targets() -> dict[str, Target]:
-    """A deployment for each dialect, and for each rewriting of messages that some row asks for; by the row's name."""
+    """Return a deployment for each dialect, and for each rewriting of messages that some profile has; by the
+    profile's name."""
     found: dict[str, Target] = {}
     covered: set[str] = set()
     for profile in load_profiles().values():
         kinds = {profile.dialect, *profile.hooks}
         if not kinds <= covered:
-            found[profile.name] = target_of(profile.name, profile.examples[0])
+            found[profile.name] = target_of(profile.name, profile.examples[0], base_url=VENDOR, max_output_tokens=1024)
             covered |= kinds
     return found
 
 
 def prepared(request: UnifiedRequest, target: Target) -> int:
-    """How many calls a request becomes without what the target refuses; 0 for one that is refused."""
+    """Return how many calls a request becomes without what the target refuses; 0 for one that is refused."""
     try:
-        return len(prepare(request, target, "drop").calls)
+        return len(plan_calls(request, target, "drop").calls)
     except Refusal:
         return 0
 
@@ -216,18 +195,18 @@ def seconds(work: Callable[[], object], rounds: int = 2) -> float:
 
 
 TIMES = 4
-"""How much larger the larger of two inputs is."""
+"""The ratio of the sizes of two inputs."""
 
 MOST = 2.5 * TIMES
-"""How many times its work may be; a quadratic one takes 16 times."""
+"""The most that the larger input's work may be, in times the smaller one's; a quadratic one takes 16 times."""
 
 SLACK = 0.02
-"""Seconds within which nothing is told from noise."""
+"""Seconds of difference that count as noise."""
 
 
 def growth(small: Callable[[], object], large: Callable[[], object]) -> str:
-    """Why the work for the larger input is more than its size explains; empty where it is not, in one of three
-    attempts."""
+    """Return why the work for the larger input is more than its size explains; empty where it is not, in one of
+    three attempts."""
     before = after = 0.0
     for _ in range(3):
         after = seconds(large, 1)

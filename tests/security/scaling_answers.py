@@ -1,4 +1,4 @@
-"""What a vendor can make large in its answer, and what it costs to read that. Never judges a cost."""
+"""Everything that a vendor can make large in its answer, and the cost of reading it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,16 +8,18 @@ import orjson
 
 from providers.completion import Chunk, ContentLogprobs, TokenLogprob
 from providers.dialect import UpstreamRequest
-from providers.dialects.gemini_partial import Pieces
-from providers.dialects.openai_read import loaded
+from providers.dialects.gemini.partial_arguments import Pieces
+from providers.dialects.shared.read_json import load_json
+from providers.emulation.collect_stream import Gatherer
+from providers.emulation.stop_strings import StopScanner
 from providers.failure import UpstreamError
-from providers.gather import Gatherer
-from providers.ndjson import NDJSONParser
-from providers.sse import SSEParser
-from providers.stops import StopScanner
-from providers.unified import JsonObject, JsonValue, LogprobsWanted, Params
-from tests.bench.streams import STREAMS, words
-from tests.providers.dialects.native_kit import chat_request, sent_for, target_of, text_request
+from providers.framing.parse_ndjson import NDJSONParser
+from providers.framing.parse_sse import SSEParser
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import LogprobsWanted, Params
+from tests.bench.dialects import STREAMS
+from tests.bench.streams import words
+from tests.providers.dialects.kit import chat_request, sent_for, target_of, text_request
 
 Work = Callable[[], object]
 
@@ -136,7 +138,7 @@ def _sglang_new_only(scored: bool) -> Callable[[int], Work]:
 
 
 def _watsonx_tokens(count: int) -> Work:
-    """Events with tokens that nobody asked for, after a long prompt: both grow."""
+    """Return events with tokens that were not requested, after a long prompt: both grow."""
     asked = text_request("x" * (500 * count), max_tokens=1000)
     sent = sent_for(replace(asked, stream=True), target_of("watsonx", "tiny"))
     result: JsonObject = {"generated_text": "x", "generated_tokens": [{"text": "x"}], "stop_reason": "not_finished"}
@@ -203,7 +205,7 @@ def _framed(make: Callable[[], SSEParser | NDJSONParser], unit: bytes, size: int
 def _nested_logprobs(count: int) -> Work:
     text = b'{"choices":[{"text":"x","finish_reason":"stop","logprobs":{"content":[%b]}}]}'
     body = text % b",".join([b'{"token":"x","logprob":-1,"top_logprobs":[{"token":"x","logprob":-1}]}'] * count)
-    return lambda: loaded(body)
+    return lambda: load_json(body)
 
 
 FLOODS: Sequence[Flood] = (

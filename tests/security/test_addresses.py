@@ -9,8 +9,9 @@ from aiohttp.abc import ResolveResult
 
 from config.addresses import address_fault, url_fault
 from providers.failure import FailureKind
-from proxy.upstream import GuardedResolver, HttpTransport, address_allowed
-from tests.proxy.door import TARGET, failure, tidy_transport
+from proxy.upstream.address_guard import GuardedResolver, address_allowed
+from proxy.upstream.http_transport import HttpTransport
+from tests.proxy.kit.transport_calls import TARGET, failure, tidy_transport
 from tests.security.test_rebinding import STRANGER
 
 METADATA = ("169.254.169.254", "168.63.129.16", "192.0.0.192", "100.100.100.200", "127.0.0.1", "0.0.0.0")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import pytest
 from typing_extensions import override
 
-from providers.dialect import Target
+from providers.target import Target
 from proxy.errors import GatewayError
-from proxy.load import Idle
-from proxy.routing import nearest, plan, visible
-from proxy.snapshot import Snapshot, Team
+from proxy.routing.deployment_load import Idle
+from proxy.routing.resolve_model import nearest, plan, visible
+from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
-from tests.proxy.tables import digest_of, snapshot
+from tests.proxy.kit.tables import digest_of, snapshot
 
 ALLOWED: Mapping[str, Sequence[str]] = {
     "nothing": [],
@@ -120,13 +120,10 @@ def cases() -> Iterator[Case]:
 
 @pytest.fixture(scope="module")
 def table() -> Snapshot:
-    """The table, compiled once."""
     return snapshot(TABLE)
 
 
 class Drawn(Idle):
-    """No load, and a draw that falls where a test wants it."""
-
     def __init__(self, draw: float) -> None:
         self._drawn = draw
 

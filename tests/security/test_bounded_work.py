@@ -6,14 +6,15 @@ from collections.abc import Mapping
 import orjson
 import pytest
 
-from providers import mock
-from providers.shape import MAX_CALLS
-from providers.unified import JsonValue, TextPrompt
+from providers.emulation.split_into_calls import MAX_CALLS
+from providers.json_types import JsonValue
+from providers.mock import server as mock
+from providers.unified_request import TextPrompt
 from proxy.errors import GatewayError
-from tests.proxy.calls import ask
-from tests.proxy.raw_client import exchange, request
-from tests.proxy.rig import rig
-from tests.proxy.test_fitting import ERROR, TRUNCATE, VLLM, Rig, injected, vllm
+from tests.proxy.kit.gateway_rig import rig
+from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.kit.scripted_calls import ask
+from tests.proxy.upstream.test_fit_context_window import ERROR, TRUNCATE, VLLM, Rig, injected, vllm
 
 BOUND = 1.0
 """Seconds of CPU; each takes some milliseconds now, and took from one to many seconds."""
@@ -65,9 +66,9 @@ async def test_threat_08_a_models_list_is_made_once_and_anew_after_a_reload() ->
     async with rig("vendors: {mock: {}}\nmodels:\n" + rows) as made:
         first = await exchange(made.port, request("GET", "/v1/models"))
         assert len(orjson.loads(first.body)["data"]) == 500
-        kept = made.gateway._catalogue._made[("anonymous", "openai")]
+        kept = made.gateway._catalogue._cached[("anonymous", "openai")]
         assert kept == first.body == (await exchange(made.port, request("GET", "/v1/models"))).body
-        assert made.gateway._catalogue._made[("anonymous", "openai")] is kept
+        assert made.gateway._catalogue._cached[("anonymous", "openai")] is kept
         one = await exchange(made.port, request("GET", "/v1/models/mock/m7"))
         assert orjson.loads(one.body)["id"] == "mock/m7"
 

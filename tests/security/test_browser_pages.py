@@ -12,16 +12,16 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from proxy.app import Listen, Running
+from proxy.process.assemble_app import Addresses, WholeGateway
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import Surface
-from tests.proxy.raw_client import Answer, connected, exchange, request
-from tests.proxy.rig import AUTH, ask, rig
-from tests.proxy.whole import port_of, table_before, up
+from tests.proxy.kit.gateway_rig import AUTH, ask, rig
+from tests.proxy.kit.raw_client import Answer, connected, exchange, request
+from tests.proxy.kit.whole_gateway import port_of, table_before, up
 from tests.support.gateway import running_gateway
+from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.openai_wire import completion, completion_frames
 from tests.support.vendor import FakeVendor
-from tests.support.wire import json_answer, sse_answer
 
 EVIL = "https://evil.example"
 APP = "https://app.example.com"
@@ -42,14 +42,14 @@ async def vendor() -> AsyncIterator[FakeVendor]:
 
 
 @pytest_asyncio.fixture
-async def laptop(vendor: FakeVendor, tmp_path: Path) -> AsyncIterator[Running]:
+async def laptop(vendor: FakeVendor, tmp_path: Path) -> AsyncIterator[WholeGateway]:
     """A gateway without teams and without an admin token, on loopback."""
     async with up(table_before(vendor), tmp_path) as app:
         yield app
 
 
 @pytest_asyncio.fixture
-async def shared(vendor: FakeVendor, tmp_path: Path) -> AsyncIterator[Running]:
+async def shared(vendor: FakeVendor, tmp_path: Path) -> AsyncIterator[WholeGateway]:
     """The same for pages of two origins."""
     folder = tmp_path / "shared"
     folder.mkdir()
@@ -57,14 +57,12 @@ async def shared(vendor: FakeVendor, tmp_path: Path) -> AsyncIterator[Running]:
         yield app
 
 
-async def public(app: Running, method: str, path: str, body: object = None, **headers: str) -> Answer:
-    """The answer of the public listener; `_` in a header's name stands for `-`."""
+async def public(app: WholeGateway, method: str, path: str, body: object = None, **headers: str) -> Answer:
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     return await exchange(port_of(app.url), request(method, path, body, fields))  # type: ignore[arg-type]  # JSON
 
 
-async def admin(app: Running, method: str, path: str, headers: Mapping[str, str]) -> Answer:
-    """The answer of the admin listener."""
+async def admin(app: WholeGateway, method: str, path: str, headers: Mapping[str, str]) -> Answer:
     return await exchange(port_of(app.admin_url), request(method, path, None, headers))
 
 
@@ -75,7 +73,7 @@ async def admin(app: Running, method: str, path: str, headers: Mapping[str, str]
     "host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example"]
 )
 async def test_threat_13_a_page_that_rebound_its_name_spends_nothing_and_reads_nothing(
-    laptop: Running, vendor: FakeVendor, host: str
+    laptop: WholeGateway, vendor: FakeVendor, host: str
 ) -> None:
     own = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin", **JSON}
     for headers in (own, {"Host": host, **JSON}):
@@ -91,7 +89,7 @@ async def test_threat_13_a_page_that_rebound_its_name_spends_nothing_and_reads_n
 
 @pytest.mark.parametrize(("method", "path"), ADMIN_PATHS)
 async def test_threat_13_a_page_that_rebound_its_name_learns_nothing_of_the_admin_listener(
-    laptop: Running, method: str, path: str
+    laptop: WholeGateway, method: str, path: str
 ) -> None:
     before = laptop.reloader._table
     answer = await admin(laptop, method, path, {"Host": "evil.example:9091"})
@@ -100,7 +98,7 @@ async def test_threat_13_a_page_that_rebound_its_name_learns_nothing_of_the_admi
     assert laptop.reloader._table is before
 
 
-async def test_threat_13_a_host_in_the_target_is_no_way_around(laptop: Running, vendor: FakeVendor) -> None:
+async def test_threat_13_a_host_in_the_target_is_no_way_around(laptop: WholeGateway, vendor: FakeVendor) -> None:
     port = port_of(laptop.url)
     for host in ("evil.example", "localhost"):
         data = request("POST", "http://evil.example/v1/completions", ask(), {"Host": host})
@@ -112,12 +110,12 @@ async def test_threat_13_a_host_in_the_target_is_no_way_around(laptop: Running, 
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:8080", "localhost.", "app.localhost:1", "127.0.0.1:8080", "[::1]:80"]
 )
-async def test_loopback_names_are_served_on_both_listeners(laptop: Running, host: str) -> None:
+async def test_loopback_names_are_served_on_both_listeners(laptop: WholeGateway, host: str) -> None:
     assert (await public(laptop, "POST", "/v1/completions", ask(), Host=host)).status == 200
     assert (await admin(laptop, "GET", "/metrics", {"Host": host})).status == 200
 
 
-async def test_a_probe_of_http_1_0_needs_no_host(laptop: Running) -> None:
+async def test_a_probe_of_http_1_0_needs_no_host(laptop: WholeGateway) -> None:
     data = b"GET /health/ready HTTP/1.0\r\n\r\n"
     for url in (laptop.url, laptop.admin_url):
         assert (await exchange(port_of(url), data)).status == 200
@@ -136,7 +134,7 @@ async def test_names_that_a_proxy_beside_the_gateway_passes_on_are_listed(vendor
 
 
 async def test_probes_and_scrapes_of_a_pod_pass_by_whatever_name_they_use(vendor: FakeVendor, tmp_path: Path) -> None:
-    anywhere = Listen("0.0.0.0", 0, "0.0.0.0", 0)
+    anywhere = Addresses("0.0.0.0", 0, "0.0.0.0", 0)
     teams = f"teams: {{us: {{keys: ['sha256:{'0' * 64}'], models: ['*']}}}}\n"
     token = "admin: {token: secret}"
     async with up(table_before(vendor) + teams + f"server: {{{token}}}\n", tmp_path, listen=anywhere) as app:
@@ -157,7 +155,7 @@ async def test_probes_and_scrapes_of_a_pod_pass_by_whatever_name_they_use(vendor
     "page", [PAGE, FORM, {"Origin": EVIL}, {"Origin": "http://localhost:3000"}, {"Origin": "null"}]
 )
 async def test_threat_13_a_page_of_another_site_cannot_spend(
-    laptop: Running, vendor: FakeVendor, page: Mapping[str, str], kind: str | None
+    laptop: WholeGateway, vendor: FakeVendor, page: Mapping[str, str], kind: str | None
 ) -> None:
     headers = {**page, **({} if kind is None else {"Content-Type": kind})}
     answer = await exchange(port_of(laptop.url), request("POST", "/v1/completions", ask(), headers))
@@ -168,7 +166,7 @@ async def test_threat_13_a_page_of_another_site_cannot_spend(
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/models"), ("GET", "/health/ready"), ("GET", "/nowhere")])
-async def test_threat_13_a_page_of_another_site_cannot_read(laptop: Running, method: str, path: str) -> None:
+async def test_threat_13_a_page_of_another_site_cannot_read(laptop: WholeGateway, method: str, path: str) -> None:
     for headers in (PAGE, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}):
         answer = await exchange(port_of(laptop.url), request(method, path, None, headers))
         assert (answer.status, answer.code) == (403, "origin_not_allowed")
@@ -176,7 +174,7 @@ async def test_threat_13_a_page_of_another_site_cannot_read(laptop: Running, met
 
 @pytest.mark.parametrize(("method", "path"), ADMIN_PATHS)
 async def test_threat_13_a_page_of_another_site_can_neither_reload_nor_read_metrics_and_status(
-    laptop: Running, method: str, path: str
+    laptop: WholeGateway, method: str, path: str
 ) -> None:
     before = laptop.reloader._table
     for headers in (
@@ -221,7 +219,7 @@ async def test_threat_13_a_page_under_overload_is_still_refused_as_one() -> None
 
 @pytest.mark.parametrize("kind", [*SIMPLE, "TEXT/PLAIN", "application/octet-stream", "application/jsonx", "", "json"])
 async def test_threat_13_a_body_that_is_not_called_json_is_refused(
-    laptop: Running, vendor: FakeVendor, kind: str
+    laptop: WholeGateway, vendor: FakeVendor, kind: str
 ) -> None:
     answer = await public(laptop, "POST", "/v1/completions", ask(), Content_Type=kind)
     assert (answer.status, answer.code) == (415, "unsupported_media_type")
@@ -233,7 +231,7 @@ async def test_threat_13_a_body_that_is_not_called_json_is_refused(
     "kind",
     ["application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8", "application/ld+json"],
 )
-async def test_json_is_taken_by_all_its_names_and_without_one(laptop: Running, kind: str) -> None:
+async def test_json_is_taken_by_all_its_names_and_without_one(laptop: WholeGateway, kind: str) -> None:
     assert (await public(laptop, "POST", "/v1/completions", ask(), Content_Type=kind)).status == 200
     assert (await public(laptop, "POST", "/v1/completions", ask())).status == 200
 
@@ -252,13 +250,13 @@ NO_PAGES: Mapping[str, Mapping[str, str]] = {
 
 
 @pytest.mark.parametrize("headers", NO_PAGES.values(), ids=NO_PAGES)
-async def test_clients_that_are_no_foreign_pages_are_served(laptop: Running, headers: Mapping[str, str]) -> None:
+async def test_clients_that_are_no_foreign_pages_are_served(laptop: WholeGateway, headers: Mapping[str, str]) -> None:
     answer = await exchange(port_of(laptop.url), request("POST", "/v1/completions", ask(), headers))
     assert answer.status == 200
     assert not [name for name in answer.headers if name.startswith("access-control-")]
 
 
-async def test_an_operator_opens_the_status_page_from_a_link(laptop: Running) -> None:
+async def test_an_operator_opens_the_status_page_from_a_link(laptop: WholeGateway) -> None:
     link = {
         "Sec-Fetch-Site": "cross-site",
         "Sec-Fetch-Mode": "navigate",
@@ -299,7 +297,7 @@ async def test_a_preflight_of_a_listed_origin_needs_no_key_on_any_path(path: str
 
 
 async def test_a_preflight_of_another_origin_is_refused_and_other_options_stay_405(
-    shared: Running, laptop: Running
+    shared: WholeGateway, laptop: WholeGateway
 ) -> None:
     for app in (shared, laptop):
         asked = {**PREFLIGHT, "Origin": EVIL}
@@ -339,7 +337,7 @@ async def test_a_page_of_a_listed_origin_reads_answers_errors_and_streams(origin
         assert "access-control-allow-credentials" not in answer.headers
 
 
-async def test_pages_of_one_origin_do_not_let_those_of_another_in(shared: Running, vendor: FakeVendor) -> None:
+async def test_pages_of_one_origin_do_not_let_those_of_another_in(shared: WholeGateway, vendor: FakeVendor) -> None:
     for origin in (EVIL, "null", f"{APP}.evil.example", "http://app.example.com", "http://localhost.evil.example:80"):
         answer = await public(shared, "POST", "/v1/completions", ask(), Origin=origin)
         assert (answer.status, answer.code) == (403, "origin_not_allowed")
@@ -347,7 +345,7 @@ async def test_pages_of_one_origin_do_not_let_those_of_another_in(shared: Runnin
     assert (await admin(shared, "GET", "/metrics", {"Origin": APP})).status == 403
 
 
-async def test_a_reload_takes_other_hosts_and_origins(laptop: Running, vendor: FakeVendor, tmp_path: Path) -> None:
+async def test_a_reload_takes_other_hosts_and_origins(laptop: WholeGateway, vendor: FakeVendor, tmp_path: Path) -> None:
     both = "server: {hosts: [llm.example.com], cors: {origins: ['https://app.example.com']}}\n"
     (tmp_path / "t.yaml").write_text(table_before(vendor) + both, encoding="utf-8")
     assert (await public(laptop, "GET", "/v1/models", Host="llm.example.com")).status == 421

@@ -9,21 +9,21 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import orjson
 import pytest
 
-from providers.unified import JsonObject
-from proxy.reload import Source
-from tests.proxy.raw_client import Answer, exchange, request
-from tests.proxy.tables import digest_of
+from providers.json_types import JsonObject
+from proxy.process.load_table import Source
+from tests.proxy.kit.raw_client import Answer, exchange, request
+from tests.proxy.kit.tables import digest_of
+from tests.proxy.kit.whole_gateway import port_of
 from tests.security import echo
 from tests.security.canary import CANARIES, canary, leaks
 from tests.support.gateway import ROOT, RunningGateway, free_ports, running_gateway
-from tests.support.script import Received, Script
+from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import json_answer
+from tests.support.vendor_script import Received, Script
 
 TOKEN = "eyJcanary.fetched-token.plum"
 ENVIRONMENT = {
@@ -93,7 +93,6 @@ class Way:
 
     @property
     def rows(self) -> str:
-        """Their rows of the table."""
         return "".join(f"  {self.vendor}/{model}: {{max_output_tokens: 10}}\n" for model in self.models)
 
 
@@ -126,17 +125,10 @@ def table_for(origin: str) -> str:
 
 
 def token(received: Received) -> Script:
-    """The token endpoint."""
     return json_answer(200, {"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600})
 
 
-def port_of(url: str) -> int:
-    """The port of an URL."""
-    return urlsplit(url).port or 0
-
-
 async def asked(gateway: RunningGateway, vendor: FakeVendor) -> Mapping[str, Answer]:
-    """The answers to everything, by what went wrong."""
     port = port_of(gateway.url)
     slots = asyncio.Semaphore(16)
     vendor.answer_path("/token", token)
@@ -174,12 +166,10 @@ async def asked(gateway: RunningGateway, vendor: FakeVendor) -> Mapping[str, Ans
 
 
 def seen(answer: Answer) -> bytes:
-    """Everything that a client saw."""
     return f"{answer.status} {dict(answer.headers)} ".encode() + answer.body
 
 
 async def told(gateway: RunningGateway) -> Mapping[str, bytes]:
-    """What the admin listener says."""
     port = port_of(gateway.admin_url)
     good = {"Authorization": f"Bearer {canary('admin-token')}"}
     bad = {"Authorization": f"Bearer {canary('wrong-admin-token')}"}

@@ -3,19 +3,18 @@
 import asyncio
 from random import Random
 
-from proxy.metrics import MAX_LABEL_SETS
-from tests.proxy.raw_client import connected, request
-from tests.proxy.rig import AUTH, Rig, ask, rig
+from proxy.telemetry.metrics import MAX_LABEL_SETS
+from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
+from tests.proxy.kit.raw_client import connected, request
 from tests.security.hostile import PIECES
 from tests.support import openai_wire
-from tests.support.wire import json_answer
+from tests.support.http_scripts import json_answer
 
 NAMES = PATHS = 10_000
 CLIENTS = 8
 
 
 def words(draw: Random) -> str:
-    """A text that nobody has sent before."""
     return f"{draw.getrandbits(64):x}{draw.choice(PIECES)}"
 
 
@@ -48,12 +47,10 @@ def attempts(seed: int) -> list[bytes]:
 
 
 def guesses(path: str) -> list[bytes]:
-    """So many wrong keys that the last are not looked at."""
     return [request("POST", path, {}, {"Authorization": f"Bearer {number}"}) for number in range(30)]
 
 
 async def ask_all(made: Rig, sent: list[bytes]) -> None:
-    """One client after another request, on one connection as long as it lasts."""
     left = iter(sent)
     data = next(left, None)
     while data is not None:

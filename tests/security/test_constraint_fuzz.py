@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from proxy.answer_checks import AnswerChecks
+from proxy.off_loop.answer_check_pool import AnswerChecks
 from tests.security.constraint_fuzz import cases, resident, run
 
 MOST_ON_LOOP = 0.25

@@ -26,7 +26,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> HostileRun:
 
 
 def harmless(made: HostileRun, number: str) -> list[Attack]:
-    """The attacks of a threat, which have been answered and hurt nobody."""
     attacks = list(made.of(number))
     assert attacks
     for attack in attacks:

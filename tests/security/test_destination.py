@@ -13,14 +13,16 @@ import orjson
 import pytest
 import yaml
 
-from config.loader import load_text
-from providers.dialect import Target, UpstreamRequest
-from providers.profiles import Profile, load_profiles
-from providers.shape import Prepared
-from providers.unified import JsonObject, JsonValue
-from proxy.explain import explained
-from proxy.outbound import call_headers
-from proxy.snapshot import ANYONE, Snapshot, build_snapshot
+from config.load_config import load_text
+from providers.dialect import UpstreamRequest
+from providers.emulation.split_into_calls import CallPlan
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
+from providers.profiles.load_profiles import load_profiles
+from providers.target import Target
+from proxy.gateway.dry_run import explained
+from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
+from proxy.upstream.request_headers import call_headers
 from tests.security.hostile import body
 
 REQUESTS = 50_000
@@ -94,20 +96,18 @@ class Known:
 
 
 def body_of(call: UpstreamRequest) -> JsonObject:
-    """A call's body."""
     sent: JsonObject = orjson.loads(call.body or b"{}")
     return sent
 
 
 def sent_headers(call: UpstreamRequest) -> Mapping[str, str]:
-    """The headers that the socket would see."""
     return call_headers(call, call.target.credential.headers(), "req-1")
 
 
 def calls(table: Snapshot, path: str, sent: JsonObject) -> Iterator[UpstreamRequest]:
     """Every call that a request would become, at every target it may reach."""
     for trial in explained(table, ANYONE, path, orjson.dumps(sent)).trials:
-        if isinstance(trial.outcome, Prepared):
+        if isinstance(trial.outcome, CallPlan):
             assert {call.sent.target for call in trial.outcome.calls} <= {trial.target}
             yield from (call.sent for call in trial.outcome.calls)
 
@@ -126,7 +126,6 @@ def honest(table: Snapshot) -> Mapping[str, Known]:
 
 @pytest.fixture(scope="module")
 def table() -> Snapshot:
-    """The table, compiled once."""
     return every_vendor()
 
 

@@ -3,14 +3,14 @@
 import orjson
 import pytest
 
-from config.loader import load_text
-from config.problems import ConfigError
-from providers.unified import JsonObject
-from proxy.snapshot import build_snapshot
-from tests.proxy.rig import CLIENT_KEY, ask, rig
-from tests.proxy.tables import digest_of
+from config.load_config import load_text
+from config.problem import ConfigError
+from providers.json_types import JsonObject
+from proxy.routing.snapshot import build_snapshot
+from tests.proxy.kit.gateway_rig import CLIENT_KEY, ask, rig
+from tests.proxy.kit.tables import digest_of
+from tests.support.http_scripts import json_answer
 from tests.support.openai_wire import completion
-from tests.support.wire import json_answer
 
 TABLE = f"""
 vendors:

@@ -6,18 +6,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from providers.unified import JsonObject, JsonValue
-from proxy.admission import Lids
-from proxy.background import Tasks
-from proxy.health import State
-from tests.proxy.raw_client import Answer, RawClient, connected, exchange, request
-from tests.proxy.rig import MAX_BODY, Rig, rig
-from tests.proxy.tables import digest_of
+from providers.json_types import JsonObject, JsonValue
+from proxy.background_tasks import Tasks
+from proxy.deployment_health.circuit_breaker import State
+from proxy.overload.admission_limits import AdmissionLimits
+from tests.proxy.kit.gateway_rig import MAX_BODY, Rig, rig
+from tests.proxy.kit.raw_client import Answer, RawClient, connected, exchange, request
+from tests.proxy.kit.tables import digest_of
+from tests.support.http_scripts import body_answer, json_answer
 from tests.support.openai_wire import chat
-from tests.support.script import Delay, Hang, Received, Script
-from tests.support.wire import body_answer, json_answer
+from tests.support.vendor_script import Delay, Hang, Received, Script
 
-LITTLE = Lids(body_bytes=100_000)
+LITTLE = AdmissionLimits(body_bytes=100_000)
 PATH = "/v1/chat/completions"
 OK = json_answer(200, chat("hello"))
 VENDORS = "vendors: {v: {profile: PROFILE, base_url: 'http://127.0.0.1:PORT/v1', api_key: k, allow_private: true}}\n"
@@ -29,12 +29,10 @@ TABLE = VENDORS.replace("PROFILE", "openai_compatible") + MODELS + TEAMS
 
 
 def body(**fields: JsonValue) -> JsonObject:
-    """A conversation's body."""
     return {"model": "v/m", "messages": [{"role": "user", "content": "hi"}], **fields}
 
 
 async def asks(made: Rig, team: str, **fields: JsonValue) -> Answer:
-    """A team's request for one answer."""
     return await exchange(made.port, request("POST", PATH, body(**fields), {"Authorization": f"Bearer {team}"}))
 
 
@@ -45,7 +43,7 @@ async def honest_is_served(made: Rig, times: int = 20) -> None:
 
 def states(made: Rig) -> set[State]:
     """Of every deployment that was asked."""
-    return {State(state) for _, state in made.gateway._dispatcher.deployments.healths.states(0.0)}
+    return {State(state) for _, state in made.gateway._dispatcher.deployments.breakers.states(0.0)}
 
 
 def upload(team: str, *fields: str) -> bytes:
@@ -56,7 +54,6 @@ def upload(team: str, *fields: str) -> bytes:
 
 @asynccontextmanager
 async def uploads(made: Rig, count: int, head: bytes, sent: bytes) -> AsyncIterator[list[RawClient]]:
-    """So many clients that have sent a head and the beginning of a body."""
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(made.port)) for _ in range(count)]
         for client in clients:
@@ -73,7 +70,7 @@ async def held(made: Rig, least: int) -> None:
 
 
 async def test_threat_09_uploads_that_announce_much_and_send_a_byte_take_nothing_from_anybody() -> None:
-    async with rig(TABLE, lids=LITTLE) as made:
+    async with rig(TABLE, limits=LITTLE) as made:
         made.vendor.default = OK
         head = upload("hostile", f"Content-Length: {MAX_BODY}")
         async with uploads(made, 16, head, b"{"):
@@ -82,7 +79,7 @@ async def test_threat_09_uploads_that_announce_much_and_send_a_byte_take_nothing
 
 
 async def test_threat_09_more_slow_uploads_than_requests_fit_take_no_place_from_another_team() -> None:
-    async with rig(TABLE, lids=Lids(requests=8)) as made:
+    async with rig(TABLE, limits=AdmissionLimits(requests=8)) as made:
         made.vendor.default = OK
         head = upload("hostile", "Content-Length: 1000")
         async with uploads(made, 8, head, b"{"):
@@ -96,7 +93,7 @@ async def test_threat_09_more_slow_uploads_than_requests_fit_take_no_place_from_
 async def test_threat_09_a_team_that_fills_the_memory_of_bodies_is_the_one_that_is_refused(framing: str) -> None:
     piece = b"x" * 19_000
     sent = piece if "Length" in framing else b"%x\r\n%b\r\n" % (len(piece), piece)
-    async with rig(TABLE, lids=LITTLE) as made:
+    async with rig(TABLE, limits=LITTLE) as made:
         made.vendor.default = OK
         async with uploads(made, 5, upload("hostile", framing), sent) as clients:
             await held(made, 95_000)
@@ -110,7 +107,7 @@ async def test_threat_09_a_team_that_fills_the_memory_of_bodies_is_the_one_that_
 
 
 async def test_threat_09_one_team_may_have_all_that_no_other_wants() -> None:
-    async with rig(TABLE, lids=LITTLE) as made:
+    async with rig(TABLE, limits=LITTLE) as made:
         made.vendor.default = OK
         async with uploads(made, 3, upload("hostile", f"Content-Length: {MAX_BODY}"), b"x" * 28_000):
             await held(made, 84_000)
@@ -119,7 +116,7 @@ async def test_threat_09_one_team_may_have_all_that_no_other_wants() -> None:
 
 
 async def test_threat_09_without_teams_clients_share_by_their_addresses() -> None:
-    async with rig(TABLE.partition("teams:")[0], lids=LITTLE) as made:
+    async with rig(TABLE.partition("teams:")[0], limits=LITTLE) as made:
         made.vendor.default = OK
         async with uploads(made, 5, upload("x", f"Content-Length: {MAX_BODY}"), b"x" * 19_000):
             await held(made, 95_000)
@@ -159,7 +156,8 @@ async def test_threat_10_a_client_without_patience_says_nothing_of_the_deploymen
             await asyncio.gather(*(impatient() for _ in range(12)))
             await honest_is_served(made, 2)
         assert states(made) == {State.CLOSED}
-        assert made.gateway.limited() == {}
+        deployments = made.gateway._dispatcher.deployments
+        assert not dict(deployments.limited(asyncio.get_running_loop().time()))
 
 
 async def test_threat_10_nor_do_failovers_that_its_patience_cut_short() -> None:
@@ -204,7 +202,6 @@ WORDS = (
 
 
 def quoting(template: JsonValue, words: str) -> JsonValue:
-    """An error with the client's words in it."""
     if isinstance(template, str):
         return template.replace("{}", words)
     if isinstance(template, dict):

@@ -10,33 +10,33 @@ import pytest
 
 from providers.completion import StreamEvent
 from providers.dialect import UpstreamRequest
-from proxy.logs import LINES, JsonFormatter, TextFormatter
-from tests.proxy.rig import ask, rig
+from proxy.telemetry.access_log import LINES
+from proxy.telemetry.process_log import JsonFormatter, TextFormatter
+from tests.proxy.kit.gateway_rig import ask, rig
 from tests.security.canary import canary, leaks
 from tests.support import openai_wire
-from tests.support.wire import json_answer, sse_answer
+from tests.support.http_scripts import json_answer, sse_answer
 
 SECRET = canary("vendor-key")
 
 STEPS = (
-    "proxy.gateway.identify",
-    "proxy.gateway.plan",
-    "proxy.gateway.permit_extras",
-    "proxy.surfaces.row.SurfaceRow.parse",
-    "proxy.surfaces.row.SurfaceRow.renderer",
-    "proxy.upstream.HttpTransport.open",
-    "proxy.upstream.HttpResponse.read",
-    "proxy.upstream.GuardedResolver.resolve",
-    "providers.dialects.openai.OpenAIDialect.encode",
-    "providers.dialects.openai.OpenAIDialect.decode",
-    "providers.dialects.openai.OpenAIDialect.stream",
-    "providers.dialects.openai.OpenAIDialect.classify",
+    "proxy.gateway.handle_request.identify",
+    "proxy.gateway.handle_request.plan",
+    "proxy.gateway.handle_request.permit_extras",
+    "proxy.upstream.http_transport.HttpTransport.open",
+    "proxy.upstream.http_transport.HttpResponse.read",
+    "proxy.upstream.address_guard.GuardedResolver.resolve",
+    "proxy.surfaces.completion_surface.CompletionSurface.parse",
+    "proxy.surfaces.completion_surface.CompletionSurface.renderer",
+    "providers.dialects.openai.dialect.OpenAIDialect.encode",
+    "providers.dialects.openai.dialect.OpenAIDialect.decode",
+    "providers.dialects.openai.dialect.OpenAIDialect.stream",
+    "providers.dialects.openai.dialect.OpenAIDialect.classify",
 )
 """Where a request passes; a module's functions, and methods of classes."""
 
 
 def chained() -> Exception:
-    """A fault with another behind it, and a note."""
     error = RuntimeError(f"bad value {SECRET!r}")
     error.__cause__ = KeyError(SECRET)
     error.add_note(SECRET)
@@ -106,7 +106,7 @@ async def test_what_is_logged_says_which_fault_it_was_and_where(
     monkeypatch: pytest.MonkeyPatch, written: StringIO
 ) -> None:
     async with rig() as made:
-        monkeypatch.setattr("proxy.gateway.plan", thrower(chained()))
+        monkeypatch.setattr("proxy.gateway.handle_request.plan", thrower(chained()))
         answer = await made.post("/v1/completions", ask())
     assert (answer.status, answer.code) == (500, "internal_error")
     for told in ("RuntimeError", "KeyError", "in throw", "in _answer"):
@@ -120,11 +120,9 @@ class Faulty:
     complete = False
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         raise chained()
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         raise chained()
 
 
@@ -132,7 +130,7 @@ async def test_a_decoder_s_fault_is_told_no_differently(monkeypatch: pytest.Monk
     def stream(self: object, sent: UpstreamRequest) -> Faulty:
         return Faulty()
 
-    monkeypatch.setattr("providers.dialects.openai.OpenAIDialect.stream", stream)
+    monkeypatch.setattr("providers.dialects.openai.dialect.OpenAIDialect.stream", stream)
     async with rig() as made:
         made.vendor.answer(sse_answer(openai_wire.completion_frames(["a", "b"])))
         answer = await made.post("/v1/completions", ask(stream=True))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.http_floor import LEAST_AIOHTTP
+from proxy.listener.aiohttp_version import LEAST_AIOHTTP
 from tests.security.floor import LOCKS, ROOT, Floor, below, load, main, release
 
 FLOORS = load()
@@ -84,7 +84,6 @@ def test_what_is_installed_is_above_every_floor() -> None:
 
 
 def version_of(name: str) -> str | None:
-    """The installed version of a package; None where it is not."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

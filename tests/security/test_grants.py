@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.problems import ConfigError
+from config.problem import ConfigError
 from proxy.errors import GatewayError
-from proxy.load import IDLE
-from proxy.routing import plan, visible
-from proxy.snapshot import Snapshot, Team
-from tests.proxy.tables import digest_of, snapshot
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.resolve_model import plan, visible
+from proxy.routing.snapshot import Snapshot, Team
+from tests.proxy.kit.tables import digest_of, snapshot
 
 Account = tuple[str, str]
 """A deployment of the table, and the model that is asked for there."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from proxy.upstream import address_allowed
+from proxy.upstream.address_guard import address_allowed
 from tests.security.floor import ROOT
 from tests.security.test_addresses import forms
 
@@ -27,7 +27,6 @@ KNOWN_HOOKS = {
 
 
 def one(path: Path) -> Any:  # noqa: ANN401 - YAML of other tools
-    """The only document of a YAML file."""
     return yaml.safe_load(path.read_text("utf-8"))
 
 

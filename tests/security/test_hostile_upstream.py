@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from providers.unified import JsonObject, JsonValue
-from tests.proxy.raw_client import Answer
-from tests.proxy.rig import Rig, ask, rig
+from providers.json_types import JsonObject, JsonValue
+from tests.proxy.kit.gateway_rig import Rig, ask, rig
+from tests.proxy.kit.raw_client import Answer
 from tests.support import openai_wire
-from tests.support.script import Script
-from tests.support.wire import data_frames, json_answer, sse_answer
+from tests.support.http_scripts import data_frames, json_answer, sse_answer
+from tests.support.vendor_script import Script
 
 OURS: JsonObject = {
     "error": {
@@ -48,7 +48,6 @@ PATHS = ("/v1/completions", "/v5/completions", "/inference/v1/completions")
 
 
 async def answered(made: Rig, script: Script, path: str = PATHS[0], *, stream: bool = False) -> Answer:
-    """The client's answer when the vendor answers so."""
     made.vendor.answer(script)
     return await made.post(path, ask("local/m", stream=stream))
 
@@ -69,7 +68,6 @@ async def test_a_text_that_looks_like_framing_stays_a_text(path: str, text: str)
 
 
 def texts(answers: Sequence[JsonObject]) -> str:
-    """The text of all choices."""
     found = []
     for answer in answers:
         choices = answer["choices"]

@@ -6,13 +6,13 @@ from random import Random
 
 import orjson
 
-from providers.unified import JsonObject
-from tests.proxy.raw_client import Answer, connected, request
-from tests.proxy.rig import Rig, rig
-from tests.proxy.tables import digest_of
+from providers.json_types import JsonObject
+from tests.proxy.kit.gateway_rig import Rig, rig
+from tests.proxy.kit.raw_client import Answer, connected, request
+from tests.proxy.kit.tables import digest_of
 from tests.support import openai_wire
-from tests.support.script import Received, Script
-from tests.support.wire import json_answer, sse_answer
+from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.vendor_script import Received, Script
 
 TEAMS, REQUESTS, AT_ONCE = 50, 2_000, 50
 MARK = re.compile(rb"mark-\d+-\d+-")
@@ -55,7 +55,6 @@ def vendor(received: Received) -> Script:
 
 
 async def one(made: Rig, slots: asyncio.Semaphore, team: int, number: int) -> Answer | None:
-    """A request and its answer; every seventh client leaves in the middle."""
     draw = Random(number)
     body: JsonObject = {
         "model": draw.choice(("both", "v/a", "v/b", "v/a/second")),

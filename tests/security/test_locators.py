@@ -9,16 +9,16 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from config.loader import load_text
-from providers.profiles import load_profiles
-from providers.shape import Prepared
-from providers.unified import JsonObject, JsonValue
-from proxy.explain import Explanation, explained
-from proxy.snapshot import ANYONE, build_snapshot
-from tests.proxy.raw_client import Answer
-from tests.proxy.rig import Rig, ask, rig
+from config.load_config import load_text
+from providers.emulation.split_into_calls import CallPlan
+from providers.json_types import JsonObject, JsonValue
+from providers.profiles.load_profiles import load_profiles
+from proxy.gateway.dry_run import Explanation, explained
+from proxy.routing.snapshot import ANYONE, build_snapshot
+from tests.proxy.kit.gateway_rig import Rig, ask, rig
+from tests.proxy.kit.raw_client import Answer
+from tests.support.http_scripts import json_answer
 from tests.support.openai_wire import chat, completion
-from tests.support.wire import json_answer
 
 CHAT = "/v1/chat/completions"
 ADDRESS = 'base_url: "http://127.0.0.1:PORT/v1", allow_private: true'
@@ -71,7 +71,6 @@ def param_of(answer: Answer) -> JsonValue:
 
 
 def generations(served: Rig) -> list[JsonObject]:
-    """The bodies of the calls that were to generate; engines are asked to count prompts too."""
     return [orjson.loads(each.body) for each in served.vendor.requests if each.target.endswith("/completions")]
 
 
@@ -373,4 +372,4 @@ models: {{v/m: {{}}}}
     table = build_snapshot(load_text(text, "table.yaml", {}))
     for url in ("gs://bucket/x.png", "s3://bucket/x.png", "file:///etc/x.png", "http://example.com/x.png"):
         (trial,) = explained(table, ANYONE, CHAT, orjson.dumps(talk("v/m", image(url)))).trials
-        assert not isinstance(trial.outcome, Prepared), url
+        assert not isinstance(trial.outcome, CallPlan), url

@@ -6,13 +6,13 @@ import pytest
 import pytest_asyncio
 
 from proxy.errors import GatewayError
-from proxy.load import IDLE
-from proxy.routing import plan
-from tests.proxy.raw_client import Answer, exchange, request
-from tests.proxy.rig import AUTH, CLIENT_KEY, Rig, ask, rig
-from tests.proxy.tables import digest_of, snapshot
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.resolve_model import plan
+from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
+from tests.proxy.kit.raw_client import Answer, exchange, request
+from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.http_scripts import json_answer
 from tests.support.openai_wire import completion
-from tests.support.wire import json_answer
 
 OTHER = "dk-of-the-other-team"
 TABLE = f"""
@@ -52,14 +52,12 @@ KNOWN = ("v/two", "v/behind", "v/behind/default", "v/last-resort")
 
 @pytest_asyncio.fixture
 async def served() -> AsyncIterator[Rig]:
-    """A gateway for two teams whose vendor answers everything."""
     async with rig(TABLE) as made:
         made.vendor.default = json_answer(200, completion("hello", "m"))
         yield made
 
 
 def without(answer: Answer, name: str) -> tuple[object, ...]:
-    """All that a client sees of an answer, but for the name it asked for and what differs between any two requests."""
     passing = ("date", "x-request-id", "content-length")
     headers = {key: value for key, value in answer.headers.items() if key not in passing}
     return answer.status, headers, answer.body.replace(name.encode(), b"NAME")
@@ -114,7 +112,7 @@ def test_threat_18_the_work_of_a_refusal_does_not_tell_either(monkeypatch: pytes
         compared.append(name)
         return []
 
-    monkeypatch.setattr("proxy.routing.get_close_matches", close)
+    monkeypatch.setattr("proxy.routing.resolve_model.get_close_matches", close)
     for name in (*HIDDEN, *NOWHERE):
         with pytest.raises(GatewayError):
             plan(table, table.teams["search"], name, "openai", IDLE)

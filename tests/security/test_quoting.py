@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from config.problems import ConfigError
-from proxy.reload import Source
+from config.problem import ConfigError
+from proxy.process.load_table import Source
 
 SECRET = "plumQUARTZviolet"
 FILES: Mapping[str, str] = {

@@ -12,10 +12,10 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from providers.failure import FailureKind
-from proxy.upstream import HttpTransport
-from tests.proxy.door import TARGET, call, failure, tidy_transport
+from proxy.upstream.http_transport import HttpTransport
+from tests.proxy.kit.transport_calls import TARGET, call, failure, tidy_transport
+from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import json_answer
 
 PUBLIC, OTHER, INSIDE, METADATA = "93.184.215.14", "93.184.215.15", "127.0.0.1", "169.254.169.254"
 STRANGER = replace(TARGET, allow_private=False)
@@ -32,7 +32,6 @@ class Names:
     connected: list[str] = field(default_factory=list)
 
     def answer(self, port: int) -> list[ResolveResult]:
-        """The next answer; the last one stays."""
         self.asked += 1
         hosts = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
         numeric = socket.AI_NUMERICHOST

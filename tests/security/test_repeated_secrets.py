@@ -12,20 +12,22 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from providers.dialects.anthropic_errors import failure_of as anthropic_failure
-from providers.dialects.bedrock_errors import failure_in_frame as bedrock_failure
-from providers.dialects.gemini_errors import failure_of as gemini_failure
-from providers.dialects.openai_errors import failure_in_body as openai_failure
+from providers.dialects.anthropic.errors import failure_of as anthropic_failure
+from providers.dialects.platforms.aws_errors import BEDROCK
+from providers.dialects.platforms.aws_errors import failure_in_frame as aws_failure
+from providers.dialects.platforms.google_errors import failure_of as gemini_failure
+from providers.dialects.shared.errors import failure_in_body as openai_failure
 from providers.failure import vet
-from providers.profiles import load_profiles
-from providers.unified import JsonObject
-from tests.proxy.door import TARGET
-from tests.proxy.raw_client import exchange, request
-from tests.security.test_canary import port_of, seen
+from providers.json_types import JsonObject
+from providers.profiles.load_profiles import load_profiles
+from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.kit.transport_calls import TARGET
+from tests.proxy.kit.whole_gateway import port_of
+from tests.security.test_canary import seen
 from tests.support.gateway import running_gateway
-from tests.support.script import Received, Script
+from tests.support.http_scripts import data_frames, json_answer, sse_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import data_frames, json_answer, sse_answer
+from tests.support.vendor_script import Received, Script
 
 TOKEN = "opaque_fetched-token.of/no+known=form"
 CLIENT_SECRET = "the+clients&100%=secret/signs"
@@ -105,7 +107,6 @@ def echo(way: str) -> Callable[[Received], Script]:
 
 
 def token(received: Received) -> Script:
-    """The token endpoint."""
     return json_answer(200, {"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600})
 
 
@@ -191,7 +192,7 @@ def test_threat_17_an_error_of_16_megabytes_costs_no_more_than_a_short_one(text:
         openai_failure(load_profiles()["openai_compatible"], {"error": {"message": huge, "code": huge, "param": huge}}),
         anthropic_failure({"error": {"type": "invalid_request_error", "message": huge}}),
         gemini_failure({"message": huge, "status": "INVALID_ARGUMENT", "code": 400}),
-        bedrock_failure({":exception-type": "validationException"}, orjson.dumps({"message": huge})),
+        aws_failure(BEDROCK, {":exception-type": "validationException"}, orjson.dumps({"message": huge})),
     ]
     for failure in failures:
         assert len(TARGET.credential.conceal(failure.message)) <= 500

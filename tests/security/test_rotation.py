@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from tests.proxy.raw_client import connected, exchange, request
-from tests.proxy.rig import Rig, ask, rig
-from tests.proxy.tables import digest_of
+from tests.proxy.kit.gateway_rig import Rig, ask, rig
+from tests.proxy.kit.raw_client import connected, exchange, request
+from tests.proxy.kit.tables import digest_of
 from tests.support import openai_wire
-from tests.support.script import Send, Until
-from tests.support.wire import LAST_CHUNK, chunk, head, json_answer
+from tests.support.http_scripts import LAST_CHUNK, chunk, head, json_answer
+from tests.support.vendor_script import Send, Until
 
 OLD, NEW = "dk-old", "dk-new"
 
@@ -28,7 +28,6 @@ def table(*keys: str, until: str = "") -> str:
 
 
 async def status(made: Rig, key: str) -> int:
-    """The status of a request with this key."""
     data = request("POST", "/v1/completions", ask(), {"Authorization": f"Bearer {key}"})
     return (await exchange(made.port, data)).status
 

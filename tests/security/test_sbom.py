@@ -19,7 +19,6 @@ Bill = dict[str, Any]  # Any: JSON, as whoever reads it finds it
 
 
 def normal(name: str) -> str:
-    """A distribution's name in its normal form."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -66,7 +65,6 @@ def listed(lock: str = TEXT) -> Bill:
 
 
 def without(name: str) -> str:
-    """The lock without a distribution."""
     return re.sub(rf"^{name}==.*\n(?:    .*\n)+", "", TEXT, flags=re.MULTILINE)
 
 

@@ -2,12 +2,12 @@
 
 import asyncio
 
-from tests.proxy.raw_client import exchange, request
-from tests.proxy.rig import Rig, ask, rig
-from tests.proxy.tables import digest_of
+from tests.proxy.kit.gateway_rig import Rig, ask, rig
+from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.kit.tables import digest_of
+from tests.support.http_scripts import json_answer
 from tests.support.openai_wire import completion
-from tests.support.script import Delay, Received, Script
-from tests.support.wire import json_answer
+from tests.support.vendor_script import Delay, Received, Script
 
 TABLE = f"""
 vendors:
@@ -30,7 +30,6 @@ def vendor(received: Received) -> Script:
 
 
 async def status(made: Rig, team: str, prompt: str) -> int:
-    """How a team's request ends."""
     body = ask(model="v/m") | {"prompt": prompt}
     headers = {"Authorization": f"Bearer {team}"}
     return (await exchange(made.port, request("POST", "/v1/completions", body, headers))).status

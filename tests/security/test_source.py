@@ -11,7 +11,7 @@ from tests.support import source_rules as rules
 
 UNPACKERS = frozenset({"pickle", "cPickle", "marshal", "shelve", "dill", "jsonpickle", "xml", "plistlib"})
 CALLS_C = frozenset({"ctypes", "cffi"})
-MAY_CALL_C = {"proxy/native_signals.py", "proxy/native_memory.py"}
+MAY_CALL_C = {"proxy/process/c_signal_handlers.py", "proxy/process/c_allocator.py"}
 """Signal handlers that work while native code holds the interpreter's lock, and a setting of malloc: Python has no
 words for either."""
 
@@ -23,12 +23,11 @@ PROCESSES = frozenset({"subprocess", "os.system", "os.popen", "os.exec", "pty", 
 RUNS_TEXT = frozenset({"eval", "exec", "__import__", "breakpoint"})
 WEAKENS_TLS = frozenset({"CERT_NONE", "CERT_OPTIONAL", "_create_unverified_context", "TLSv1", "TLSv1_1"})
 WRITES = frozenset({"write_text", "write_bytes", "unlink", "rmtree", "chmod", "symlink_to"})
-MAY_WRITE = frozenset({"config/reference.py", "providers/reference.py", "proxy/commands/prices.py"})
+MAY_WRITE = frozenset({"config/generate_readme.py", "providers/dialects/readme.py", "proxy/cli/prices_command.py"})
 """What `make generate` runs, and the one command that is asked to write a file."""
 
 
 def sources() -> Mapping[str, str]:
-    """Path to text of every Python file of the gateway."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
         for folder in ("config", "providers", "proxy")

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from providers.unified import JsonObject
-from proxy.standstill import main_thread
-from tests.proxy.raw_client import Answer, connected, exchange, request
-from tests.proxy.tables import digest_of
+from providers.json_types import JsonObject
+from proxy.process.freeze_watchdog import main_thread
+from tests.proxy.kit.raw_client import Answer, connected, exchange, request
+from tests.proxy.kit.tables import digest_of
+from tests.proxy.kit.whole_gateway import port_of
 from tests.support.gateway import ROOT, RunningGateway, running_gateway
 
 KEY = "key-of-search"
@@ -31,14 +32,14 @@ WAYS = {
 }
 """How a loop can stand: the last three hold the interpreter's lock, and the last one uses no CPU."""
 
-SITE = "import ctypes, re, time\nfrom proxy.mock_transport import MockTransport\n" + (
+SITE = "import ctypes, re, time\nfrom proxy.upstream.mock_transport import MockTransport\n" + (
     "whole = MockTransport.open\n"
     "def standing(way):\n"
     "    exec(way)\n"
-    "async def open(self, request, request_id):\n"
+    "async def open(self, request, request_id, repeats=()):\n"
     "    found = re.search(rb'stand:(.*?):stand', request.body)\n"
     "    if found: standing(found[1].decode())\n"
-    "    return await whole(self, request, request_id)\n"
+    "    return await whole(self, request, request_id, repeats)\n"
     "MockTransport.open = open\n"
 )
 """Run before the gateway: a prompt can make its loop stand."""
@@ -62,13 +63,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def completion(prompt: str, request_id: str = "other") -> bytes:
-    """A request's bytes."""
     body: JsonObject = {"model": "mock/echo", "prompt": prompt, "max_tokens": 5}
     return request("POST", "/v1/completions", body, {**AUTH, "x-request-id": request_id})
-
-
-def port_of(gateway: RunningGateway) -> int:
-    return int(gateway.url.rpartition(":")[2])
 
 
 async def answered(gateway: RunningGateway) -> Answer:
@@ -76,7 +72,7 @@ async def answered(gateway: RunningGateway) -> Answer:
     while True:
         try:
             async with asyncio.timeout(1):
-                return await exchange(port_of(gateway), completion("hi"))
+                return await exchange(port_of(gateway.url), completion("hi"))
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
             continue
 
@@ -88,7 +84,6 @@ def alive(process: int) -> bool:
 
 
 async def ended(gateway: RunningGateway) -> int:
-    """The exit status of a process that ends by itself."""
     gateway.exit_code = await asyncio.to_thread(gateway.process.wait, 60)
     return gateway.exit_code
 
@@ -99,7 +94,7 @@ async def test_a_worker_that_stands_is_killed_named_and_replaced(way: str, tmp_p
     async with running_gateway(text, tmp_path, environment(tmp_path)) as gateway:
         await gateway.serving(2)
         before = set(await gateway.in_flight())
-        async with connected(port_of(gateway)) as client:
+        async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"{SECRET} stand:{WAYS[way]}:stand", REQUEST_ID))
             assert (await answered(gateway)).status == 200
             await gateway.serving(2, restarts=1)
@@ -120,7 +115,7 @@ async def test_a_worker_that_stands_is_killed_named_and_replaced(way: str, tmp_p
 @pytest.mark.parametrize("way", ["python", "call"])
 async def test_one_process_that_stands_ends_and_names_the_request(way: str, tmp_path: Path) -> None:
     async with running_gateway(table("stall_limit: 1s"), tmp_path, environment(tmp_path)) as gateway:
-        async with connected(port_of(gateway)) as client:
+        async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"{SECRET} stand:{WAYS[way]}:stand", REQUEST_ID))
             assert await ended(gateway) == 70
         (line,) = [line for line in gateway.messages().splitlines() if "is ended" in line]
@@ -133,7 +128,7 @@ async def test_one_process_that_stands_ends_and_names_the_request(way: str, tmp_
 @pytest.mark.parametrize("way", ["regex", "native"])
 async def test_one_process_that_stands_in_native_code_ends_and_says_where(way: str, tmp_path: Path) -> None:
     async with running_gateway(table("stall_limit: 1s"), tmp_path, environment(tmp_path)) as gateway:
-        async with connected(port_of(gateway)) as client:
+        async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"{SECRET} stand:{WAYS[way]}:stand", REQUEST_ID))
             assert await ended(gateway) == signal.SIGPROF
         assert " in standing\n" in gateway.messages()
@@ -165,7 +160,7 @@ async def test_a_worker_that_stands_does_not_outlive_its_supervisor_for_long(way
     async with running_gateway(text, tmp_path, environment(tmp_path)) as gateway:
         await gateway.serving(2)
         workers = set(await gateway.in_flight())
-        async with connected(port_of(gateway)) as client:
+        async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
             await asyncio.sleep(0.2)
             gateway.process.kill()
@@ -176,7 +171,7 @@ async def test_a_worker_that_stands_does_not_outlive_its_supervisor_for_long(way
 
 async def test_a_limit_of_zero_lets_a_loop_stand(tmp_path: Path) -> None:
     async with running_gateway(table("stall_limit: 0s"), tmp_path, environment(tmp_path)) as gateway:
-        answer = await exchange(port_of(gateway), completion("stand:time.sleep(2):stand"))
+        answer = await exchange(port_of(gateway.url), completion("stand:time.sleep(2):stand"))
         assert answer.status == 200
         assert await gateway.stop() == 0
 
@@ -184,7 +179,7 @@ async def test_a_limit_of_zero_lets_a_loop_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["python", "call", "regex", "native"])
 async def test_a_second_sigterm_ends_one_process_that_stands(way: str, tmp_path: Path) -> None:
     async with running_gateway(table("stall_limit: 0s"), tmp_path, environment(tmp_path)) as gateway:
-        async with connected(port_of(gateway)) as client:
+        async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
             await asyncio.sleep(1)
             gateway.process.send_signal(signal.SIGTERM)
@@ -201,7 +196,7 @@ async def test_a_second_sigterm_ends_workers_that_stand(way: str, tmp_path: Path
     text = table("workers: 2", "stall_limit: 0s")
     async with running_gateway(text, tmp_path, environment(tmp_path)) as gateway:
         await gateway.serving(2)
-        async with connected(port_of(gateway)) as client:
+        async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
             await asyncio.sleep(1)
             gateway.process.send_signal(signal.SIGTERM)
@@ -216,7 +211,7 @@ async def test_a_drain_ends_although_a_worker_stands(tmp_path: Path) -> None:
     text = table("workers: 2", "stall_limit: 1s", "drain_grace: 0s", "drain_timeout: 600s")
     async with running_gateway(text, tmp_path, environment(tmp_path)) as gateway:
         await gateway.serving(2)
-        async with connected(port_of(gateway)) as client:
+        async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"stand:{WAYS['native']}:stand", REQUEST_ID))
             assert await gateway.stop() == 0
         assert GUARDED in gateway.messages()

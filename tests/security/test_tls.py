@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from config.loader import load_file
-from config.problems import ConfigError
-from providers.auth import Authorities, OidcSource
-from providers.dialect import Target
+from config.load_config import load_file
+from config.problem import ConfigError
 from providers.failure import FailureKind
-from proxy.credentials.held import Unobtainable
-from proxy.credentials.oidc import OidcFetch
-from proxy.snapshot import build_snapshot
-from proxy.upstream import tls
-from tests.proxy.door import call, failure, tidy_transport
-from tests.proxy.tables import snapshot
+from providers.target import Target
+from providers.vendor_credential import Authorities, OidcSource
+from proxy.routing.snapshot import build_snapshot
+from proxy.upstream.http_transport import tls
+from proxy.vendor_credentials.oidc import OidcFetch
+from proxy.vendor_credentials.token_cache import Unobtainable
+from tests.proxy.kit.tables import snapshot
+from tests.proxy.kit.transport_calls import call, failure, tidy_transport
 from tests.support.authority import DAY, LOCAL, NOW, Authority
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
@@ -95,7 +95,6 @@ models: {v/m: {deployments: {own: {ca_file: own.pem}, same: {ca_file: same.pem},
 
 
 def targets(folder: Path, own: bytes) -> dict[str, Target]:
-    """The deployments of a table, by name: two with these authorities, each in a file, and one with the system's."""
     for name in ("own.pem", "same.pem"):
         (folder / name).write_bytes(own)
     path = folder / "t.yaml"

@@ -8,20 +8,25 @@ from functools import cache, partial
 import orjson
 import pytest
 
-from providers import context_signatures, rate_limits
-from providers.context import MAX_TEXT, read_overflow
-from providers.dialect import Target
-from providers.dialects import anthropic_errors, bedrock_errors, gemini_errors, openai_stream, sagemaker_errors
+from providers import context_overflow_patterns as context_signatures
+from providers import read_retry_after as rate_limits
+from providers.context_overflow import MAX_TEXT, read_overflow
+from providers.dialects.anthropic import errors as anthropic_errors
+from providers.dialects.openai import stream as openai_stream
+from providers.dialects.platforms import aws_errors
+from providers.dialects.platforms import google_errors as gemini_errors
+from providers.emulation.split_into_calls import MAX_BYTES, MAX_CHOICES, MAX_ECHO, MAX_NAMED, plan_calls
 from providers.failure import Failure, Refusal, UpstreamError
-from providers.profiles import load_profiles
-from providers.shape import MAX_BYTES, MAX_CHOICES, MAX_ECHO, MAX_NAMED, prepare
-from providers.unified import JsonObject, Operation, TextPrompt, UnifiedRequest
+from providers.json_types import JsonObject
+from providers.profiles.load_profiles import load_profiles
+from providers.target import Target
+from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.errors import GatewayError
-from proxy.surfaces import body as body_of_request
 from proxy.surfaces.openai import OPENAI
-from tests.bench.streams import STREAMS
-from tests.providers.dialects.native_kit import chat_request, sent_for, text_request
-from tests.security.scaling import AXES, TIMES, Axis, body_of, growth, parsed, prepared, target_of, targets
+from proxy.surfaces.request import parse_json as body_of_request
+from tests.bench.dialects import STREAMS
+from tests.providers.dialects.kit import chat_request, sent_for, text_request
+from tests.security.scaling import AXES, TIMES, Axis, body_of, growth, parsed, prepared, targets
 from tests.security.scaling_answers import FLOODS, Flood, stream_work
 
 TARGETS = targets()
@@ -69,13 +74,13 @@ def test_threat_05_preparing_grows_with_the_request(name: str, axis: Axis) -> No
 def test_threat_05_fields_are_left_out_together_and_named_within_a_header() -> None:
     fields = {f"field_{number}": 1 for number in range(50_000)}
     request = OPENAI.parse(Operation.CHAT, orjson.dumps({**chat_body(), **fields}), None)
-    made = prepare(request, TARGETS["anthropic"], "drop")
+    made = plan_calls(request, TARGETS["anthropic"], "drop")
     assert made.dropped == (*[*fields][:MAX_NAMED], "unknown")
     assert made.request.unknown is None
 
 
 def test_threat_05_candidates_of_one_prompt_share_their_bytes() -> None:
-    made = prepare(replace(chat_request(max_tokens=8), params={"max_tokens": 8, "n": 100}), TARGETS["anthropic"])
+    made = plan_calls(replace(chat_request(max_tokens=8), params={"max_tokens": 8, "n": 100}), TARGETS["anthropic"])
     assert len(made.calls) == 100
     assert len({id(call.sent) for call in made.calls}) == 1
 
@@ -85,29 +90,29 @@ def test_threat_05_calls_are_not_larger_together_than_a_request_may_be(seed: Jso
     size = MAX_BYTES // 20
     request = text_request("x" * size, max_tokens=8, n=16, **seed)
     target = TARGETS["llamacpp_native"]
-    assert len(prepare(request, target).calls) == 16
+    assert len(plan_calls(request, target).calls) == 16
     with pytest.raises(Refusal, match="together") as caught:
-        prepare(replace(request, params={**request.params, "n": 24}), target)
+        plan_calls(replace(request, params={**request.params, "n": 24}), target)
     assert caught.value.param == "n"
 
 
 def test_threat_05_an_echo_is_not_larger_than_a_request_may_be() -> None:
     request = text_request("x" * (MAX_ECHO // 4), max_tokens=0, echo=True, n=4)
     target = TARGETS["llamacpp_native"]
-    assert prepare(request, target).finishing is not None
+    assert plan_calls(request, target).finishing is not None
     for more, param in (
         (replace(request, params={**request.params, "n": 5}), "echo"),
         (replace(request, prompt=TextPrompt(("x",) * MAX_CHOICES)), "n"),
     ):
         with pytest.raises(Refusal) as caught:
-            prepare(more, target)
+            plan_calls(more, target)
         assert (caught.value.param, caught.value.code) == (param, "invalid_value")
 
 
 def test_threat_05_too_many_choices_are_refused_before_they_are_listed() -> None:
     request = text_request(n=128, max_tokens=8)
     with pytest.raises(Refusal, match="12800000 choices"):
-        prepare(replace(request, prompt=TextPrompt(("x",) * 100_000)), TARGETS["llamacpp_native"])
+        plan_calls(replace(request, prompt=TextPrompt(("x",) * 100_000)), TARGETS["llamacpp_native"])
 
 
 def chat_body(arguments: str = "{}") -> JsonObject:
@@ -216,8 +221,7 @@ def searched() -> Iterator[re.Pattern[str]]:
     """Every pattern that a vendor's words are searched with."""
     for signature in (*context_signatures.SIGNATURES, *context_signatures.CATCH_ALL):
         yield signature.pattern
-    modules = (context_signatures, rate_limits, anthropic_errors, bedrock_errors, gemini_errors)
-    for module in (*modules, sagemaker_errors, openai_stream):
+    for module in (context_signatures, rate_limits, anthropic_errors, aws_errors, gemini_errors, openai_stream):
         for value in vars(module).values():
             for each in value if isinstance(value, tuple) else (value,):
                 yield from (
@@ -266,4 +270,3 @@ def test_a_target_stands_for_every_dialect() -> None:
     assert {target.profile.dialect for target in TARGETS.values()} == {
         profile.dialect for profile in load_profiles().values()
     } - {"mock"}
-    assert target_of("openai", "gpt-4o").name == "openai/gpt-4o/d"

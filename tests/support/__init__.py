@@ -1,1 +1,1 @@
-"""What several tests share: fake vendors, clocks and builders. Never an assertion of its own."""
+"""Fake vendors, running gateways, engines and other parts that tests of several folders share."""

@@ -1,4 +1,4 @@
-"""Certificates for tests, made as they are needed. Never one that anybody else trusts."""
+"""Certificates for tests, made as they are needed."""
 
 import datetime
 import ipaddress
@@ -29,8 +29,6 @@ SIGNS = x509.KeyUsage(
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Somebody who signs certificates."""
-
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
 
     def signed(
@@ -56,7 +54,7 @@ class Authority:
         return built.sign(self.key, hashes.SHA256())
 
     def pem(self) -> bytes:
-        """What whoever trusts it has of it."""
+        """Return the certificate in PEM, for clients that trust it."""
         return self.signed(self.key).public_bytes(serialization.Encoding.PEM)
 
     def pair(self, *names: x509.GeneralName, until: datetime.datetime = NOW + DAY) -> tuple[bytes, bytes]:

@@ -1,9 +1,7 @@
-"""Installs the vendors' own SDKs, each from its hashed lock into a directory of its own, and runs them.
+"""The vendors' own SDKs, unmodified, each from its hashed lock in a directory of its own, and a process that runs them.
 
-    python -m tests.support.clients        install all of them
-    python -m tests.support.clients lock   choose their dependencies anew (needs uv)
-
-Never one in the gateway's environment, and never an SDK that was changed.
+python -m tests.support.clients        install all of them
+python -m tests.support.clients lock   choose their dependencies anew (needs uv)
 """
 
 import asyncio
@@ -17,7 +15,7 @@ from typing import Any, TypedDict
 import orjson
 import pytest
 
-from providers.unified import JsonValue
+from providers.json_types import JsonValue
 from tests.support.environments import LOCKS, Environment, LineProcess
 
 
@@ -59,7 +57,7 @@ class Raised(TypedDict):
 
 
 class Outcome(TypedDict):
-    """What an SDK handed to its caller; fields that the server did not send are absent, not None.
+    """The result that an SDK gave its caller; fields that the server did not send are absent, not None.
 
     `text` and `finish_reason` are those of choice 0, whole or put together; `chunks` also holds what came before an
     error.
@@ -75,7 +73,7 @@ class Outcome(TypedDict):
 
 
 def environment(name: str) -> Environment:
-    """Where an SDK is installed."""
+    """Return the environment that an SDK is installed in."""
     lock = LOCKS / f"{name}.lock"
     return Environment(name, lock, (RECIPES[name].requirement,), "python -m tests.support.clients lock")
 
@@ -87,7 +85,7 @@ def install(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an SDK is set up for one call.
+    """The settings of an SDK for one call.
 
     `prefix` replaces the usual one after the server's root; a stream is closed after `leave_after` chunks.
     """
@@ -147,7 +145,6 @@ def clients() -> Iterator[Callable[[str], Client]]:
 
 
 def main() -> None:
-    """Install or lock every SDK."""
     step = {"install": Environment.install, "lock": Environment.write_lock}[sys.argv[1] if sys.argv[1:] else "install"]
     for name in RECIPES:
         step(environment(name))

@@ -1,4 +1,4 @@
-"""Fixtures for the tests of the test rig itself. Never one that a test of the gateway needs."""
+"""Fixtures for the tests of the test helpers themselves."""
 
 from tests.support.engine import engine
 

@@ -1,4 +1,4 @@
-"""Stands in for curl on a machine without it, for the options our own examples use. Never used where curl is.
+"""A replacement for curl on a machine without it, with the options that our examples use.
 
 python -m tests.support.curl [-s] [-N] [-f] [-X METHOD] [-H 'name: value']... [-d BODY] URL
 """

@@ -1,6 +1,6 @@
 """A real inference engine on loopback: the llama.cpp server from `xllamacpp`, serving the tiny random model.
 
-Never a fake answer, and never a test's own expectation of the text: the model is noise.
+The model's text is noise: expect nothing of it.
 
 What the server does (xllamacpp 2026.10.11549, tried in November 2026; `test_engine.py` holds what others rely on):
 - ready about 0.1 s after the process starts; 4 requests at once, 4096 tokens each, 0.15 to 1.3 ms a token;
@@ -12,7 +12,7 @@ What the server does (xllamacpp 2026.10.11549, tried in November 2026; `test_eng
   both, the grammar wins; `echo`, `suffix` and `best_of` are ignored; `max_tokens: 0` generates one token;
 - an over-long prompt is a 400 with type `exceed_context_size_error`, `n_prompt_tokens` and `n_ctx`;
 - when the client of a stream leaves, generation stops within a few tokens; an answer that is not streamed is generated
-  to its end for nobody, after FIN and RST alike. `generated_tokens` tells: it moves when a request ends, and however;
+  to its end regardless, after FIN and RST alike. `generated_tokens` shows it: it moves when a request ends in any way;
 - after a stream it closes the connection although it promised `Keep-Alive: timeout=5, max=100`; a reused connection
   then breaks under the next request.
 """
@@ -40,11 +40,11 @@ class Engine:
     model: str = MODEL
 
     async def generated_tokens(self) -> int:
-        """How many tokens were generated for requests that have ended or were cancelled, since the server started."""
+        """Return the number of tokens generated since the start, for requests that have ended or were cancelled."""
         return int(await self._metric("llamacpp:tokens_predicted_total"))
 
     async def quiet(self) -> None:
-        """Wait until the server works on no request. It tells no one when that happens, so this asks every 10 ms."""
+        """Wait until the server works on no request, looking every 10 ms."""
         while await self._metric("llamacpp:requests_processing"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

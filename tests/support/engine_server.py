@@ -1,4 +1,4 @@
-"""The child process of `tests/support/engine.py`: one llama.cpp server until standard input ends. Never imported.
+"""The child process of `engine.py`: one llama.cpp server until standard input ends.
 
     python -m tests.support.engine_server MODEL.gguf ALIAS
 

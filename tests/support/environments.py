@@ -1,8 +1,5 @@
-"""Directories of locked distributions, for programs that must not share the gateway's environment, and processes in
-them that answer line by line.
-
-Never says what is installed.
-"""
+"""Directories of locked distributions for programs that must not share the gateway's environment, and processes in
+them that answer line by line."""
 
 import fcntl
 import hashlib
@@ -24,10 +21,10 @@ CACHE = ROOT / ".cache" / "clients"
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What is installed together.
+    """Distributions that are installed together.
 
-    `lock` pins `requirements` and what they need, apart from the distributions that are `left_out`, and what comes
-    `alone`, without what it needs; `locked_by` is the command that writes it.
+    `lock` pins `requirements` and their dependencies, without the distributions in `left_out`, and those in `alone`,
+    which come without their dependencies; `locked_by` is the command that writes it.
     """
 
     name: str
@@ -39,12 +36,12 @@ class Environment:
 
     @property
     def directory(self) -> Path:
-        """Where it belongs: a new lock, or another Python, is another directory."""
         digest = hashlib.sha256(self.lock.read_bytes()).hexdigest()[:16]
         return CACHE / f"{self.name}-{sys.implementation.cache_tag}-{digest}"
 
     def install(self) -> Path:
-        """Its directory, filled first if need be; raises `RuntimeError` with pip's words when that fails.
+        """Install the environment if it is absent and return its directory. Raises RuntimeError with pip's output when
+        that fails.
 
         It is filled under another name and renamed when it is whole, so an interrupted installation never counts; a
         lock on a file keeps two test runs from doing it at once.
@@ -93,8 +90,8 @@ class Environment:
         return done.stdout
 
     def variables(self) -> Mapping[str, str]:
-        """The environment of a process in it, which is to be started with -S: without site-packages and without this
-        process's variables there is no dependency, key or proxy of ours."""
+        """Return the variables of a process in this environment, which is to be started with -S: without
+        site-packages and this process's variables it sees no dependency, key or proxy of ours."""
         return {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(self.install())}
 
 

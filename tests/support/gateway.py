@@ -1,7 +1,4 @@
-"""The real gateway as its operator runs it: a process with a table, seen only from outside.
-
-Never the gateway's insides: what a test learns here comes over HTTP, from signals, from the log and from the exit code.
-"""
+"""The gateway as its operator runs it: a process with a table, observed over HTTP and by signals, log and exit code."""
 
 import asyncio
 import os
@@ -18,28 +15,34 @@ from pathlib import Path
 import aiohttp
 import orjson
 
-from providers.unified import JsonObject
+from providers.json_types import JsonObject
 
 ROOT = Path(__file__).resolve().parents[2]
 
 SERVER = "server:\n  port: ${PORT}\n  admin:\n    port: ${ADMIN_PORT}\n"
-"""What a table without a `server` section gets; one with it names these two variables itself."""
+"""Appended to a table without a `server` section; one with it names these two variables itself."""
 
 WORKER = re.compile(r"worker \d+ \(process (\d+)\), table [0-9a-f]{12}, (\d+) in flight")
 """A worker's line on the status page."""
 
 FRESH = {"Cache-Control": "no-cache"}
-"""Asks for a scrape of this moment."""
+"""Headers for a scrape that is not from the cache."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports nobody listens on, all different. Another process may still take one before it is used."""
+    """Return distinct loopback ports that are free. Another process may still take one before it is used."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     try:
         return [listening.getsockname()[1] for listening in sockets]
     finally:
         for listening in sockets:
             listening.close()
+
+
+def request_lines(log: bytes) -> list[JsonObject]:
+    """Return the whole lines of an access log, except those about bytes that were no HTTP request."""
+    whole, _, _ = log.rpartition(b"\n")
+    return [line for line in map(orjson.loads, whole.splitlines()) if line["message"] != "malformed HTTP"]
 
 
 @dataclass(slots=True)
@@ -55,10 +58,8 @@ class RunningGateway:
     exit_code: int | None = field(default=None, init=False)
 
     def log(self) -> list[JsonObject]:
-        """The whole lines of the access log so far, but for those about bytes that were no request. They arrive a
-        moment after their answer."""
-        whole, _, _ = self.stdout.read_bytes().rpartition(b"\n")
-        return [line for line in map(orjson.loads, whole.splitlines()) if line["message"] != "malformed HTTP"]
+        """Return the access log's lines about requests so far; a line arrives a moment after its answer."""
+        return request_lines(self.stdout.read_bytes())
 
     async def logged(self, count: int) -> list[JsonObject]:
         """Wait until the access log has that many lines; all of them."""
@@ -67,18 +68,17 @@ class RunningGateway:
         return lines
 
     def messages(self) -> str:
-        """The process's own messages so far."""
+        """Return the process's own messages so far."""
         return self.stderr.read_text(encoding="utf-8")
 
     async def metrics(self) -> dict[str, float]:
-        """The series of a scrape, `name{labels}` to value."""
         async with aiohttp.ClientSession(headers=FRESH) as http, http.get(f"{self.admin_url}/metrics") as answer:
             lines = (await answer.text()).splitlines()
         pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
         return {series: float(value) for series, _, value in pairs}
 
     async def serving(self, workers: int, restarts: int = 0) -> None:
-        """Wait until so many workers take requests, after so many had to be replaced."""
+        """Wait until `workers` workers serve, after `restarts` restarts."""
         while True:
             series = await self.metrics()
             if (series["dragoman_workers"], series["dragoman_worker_restarts_total"]) == (workers, restarts):
@@ -86,13 +86,13 @@ class RunningGateway:
             await asyncio.sleep(0.01)
 
     async def in_flight(self) -> dict[int, int]:
-        """The workers' processes, each with the requests it has in flight."""
+        """Return the workers' process ids, each with its number of requests in flight."""
         async with aiohttp.ClientSession() as http, http.get(f"{self.admin_url}/status") as answer:
             lines = (await answer.json())["workers"]
         return {int(found[1]): int(found[2]) for found in map(WORKER.fullmatch, lines) if found}
 
     async def unready(self) -> None:
-        """Wait until it says that it drains."""
+        """Wait until readiness reports a drain."""
         async with aiohttp.ClientSession() as http:
             while True:
                 async with http.get(f"{self.admin_url}/health/ready") as answer:
@@ -101,7 +101,8 @@ class RunningGateway:
                 await asyncio.sleep(0.01)
 
     async def reload(self, table: str) -> None:
-        """Write another table, send SIGHUP, and wait until the gateway took it or refused it: ask `metrics` which."""
+        """Write another table, send SIGHUP, and wait until the gateway has accepted or refused it; `metrics` says
+        which."""
         before = await self._reloads()
         self.table.write_text(with_server(table), encoding="utf-8")
         self.process.send_signal(signal.SIGHUP)
@@ -113,14 +114,13 @@ class RunningGateway:
         return sum(value for series, value in (await self.metrics()).items() if series.startswith(name))
 
     async def stop(self) -> int:
-        """SIGTERM, and wait for the drain to end; the exit code."""
         self.process.send_signal(signal.SIGTERM)
         self.exit_code = await asyncio.to_thread(self.process.wait)
         return self.exit_code
 
 
 def with_server(table: str) -> str:
-    """The table with the ports of this run; appended, so that the lines of the test's own text keep their numbers."""
+    """Return the table with the ports of this run, appended so that the lines of the test's text keep their numbers."""
     if any(line.startswith("server:") for line in table.splitlines()):
         return table
     return table.rstrip("\n") + "\n" + SERVER
@@ -145,7 +145,7 @@ def start_gateway(table: str, folder: Path, environment: Mapping[str, str]) -> R
 
 
 async def until_ready(gateway: RunningGateway) -> None:
-    """Wait for `/health/ready`; raises AssertionError with the gateway's words when it ended instead."""
+    """Wait until `/health/ready` succeeds. Raises AssertionError with the gateway's messages when it ended instead."""
     async with aiohttp.ClientSession() as http:
         while gateway.process.poll() is None:
             try:
@@ -161,7 +161,7 @@ async def until_ready(gateway: RunningGateway) -> None:
 async def running_gateway(
     table: str, folder: Path, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[RunningGateway]:
-    """A gateway for as long as the block, killed at its end unless it was stopped.
+    """Run a gateway for as long as the block; it is killed at the end unless it was stopped.
 
     Raises AssertionError when it ended by itself, or when a traceback is among its messages.
     """

@@ -1,13 +1,12 @@
 """Bodies and stream frames in the shape of OpenAI's completion and chat APIs, for fake vendors.
 
-Never an error body or a vendor's peculiarity: a test that is about one writes it out.
 Shapes: OpenAI OpenAPI 2.3.0 (August 2026), `CreateCompletionResponse` and `CreateChatCompletionResponse`.
 """
 
 from collections.abc import Sequence
 
-from providers.unified import JsonObject
-from tests.support.wire import DONE, data_frames
+from providers.json_types import JsonObject
+from tests.support.http_scripts import DONE, data_frames
 
 CREATED = 1_795_000_000
 USAGE: JsonObject = {"prompt_tokens": 6, "completion_tokens": 2, "total_tokens": 8}

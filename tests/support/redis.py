@@ -1,7 +1,4 @@
-"""Redis for the tests: the real server where it is installed, and sockets that behave like one that is lost.
-
-Never a client.
-"""
+"""Redis for the tests: the real server where it is installed, and sockets that behave like one that is lost."""
 
 import asyncio
 import shutil
@@ -32,7 +29,6 @@ class RealRedis:
 
     @property
     def url(self) -> str:
-        """Without user and password."""
         return f"redis://127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -60,12 +56,10 @@ class RealRedis:
             self.process = None
 
     def freeze(self) -> None:
-        """From now on connections are accepted, by the kernel, and nothing is answered."""
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Go on."""
         assert self.process is not None
         self.process.send_signal(signal.SIGCONT)
 
@@ -100,8 +94,6 @@ NOTHING = b"*2\r\n:1000\r\n*0\r\n"
 
 @dataclass(slots=True)
 class FakeRedis:
-    """A listener that does to each connection what `serve` does; `connections` have come so far."""
-
     serve: Serve
     port: int = 0
     connections: int = 0
@@ -110,11 +102,9 @@ class FakeRedis:
 
     @property
     def url(self) -> str:
-        """See RealRedis."""
         return f"redis://127.0.0.1:{self.port}"
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to its end."""
         task = asyncio.current_task()
         assert task is not None
         self.tasks.add(task)

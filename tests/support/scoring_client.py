@@ -1,9 +1,7 @@
-"""lm-evaluation-harness, the real one, in an environment and a process of its own: what it scores and how it is asked.
+"""The real lm-evaluation-harness in an environment and a process of its own: what it scores and how it is called.
 
-    python -m tests.support.scoring_client        install it
-    python -m tests.support.scoring_client lock   choose its dependencies anew (needs uv)
-
-Never in the gateway's environment, never changed, and never a number of our own making.
+python -m tests.support.scoring_client        install it
+python -m tests.support.scoring_client lock   choose its dependencies anew (needs uv)
 """
 
 import asyncio
@@ -16,7 +14,7 @@ from typing import TypedDict
 
 import orjson
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.support.environments import LOCKS, ROOT, Environment
 
 LOCK = LOCKS / "scoring" / "lm_eval.lock"
@@ -49,7 +47,7 @@ LEFT_OUT = (
     "sqlitedict",
     "word2number",
 )
-"""What only the harness's tasks and metrics import, 400 MB of it; its client of an HTTP API works without."""
+"""Dependencies of the harness's tasks and metrics alone, 400 MB; its client of an HTTP API works without them."""
 
 ENVIRONMENT = Environment("lm_eval", LOCK, REQUIREMENTS, "python -m tests.support.scoring_client lock", LEFT_OUT)
 
@@ -93,7 +91,7 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What the harness computed: log-likelihood and greediness of each pair, log-likelihood of each text."""
+    """The harness's scores: log-likelihood and greediness of each pair, log-likelihood of each text."""
 
     pairs: tuple[tuple[float, bool], ...]
     texts: tuple[float, ...]
@@ -108,7 +106,8 @@ class Line(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where the harness sends its requests: a completions URL that ends in `/v1/completions`, and a model there."""
+    """The destination of the harness's requests: a completions URL that ends in `/v1/completions`, and a model
+    there."""
 
     url: str
     model: str
@@ -143,7 +142,6 @@ def _run(orders: bytes, variables: Mapping[str, str]) -> list[Line]:
 
 
 def main() -> None:
-    """Install the harness, or lock it."""
     if sys.argv[1:] == ["lock"]:
         ENVIRONMENT.write_lock()
     else:

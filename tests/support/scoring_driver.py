@@ -1,9 +1,9 @@
-"""Lets lm-evaluation-harness score texts, in a process of its own: JSON orders in, the scores it computed out.
+"""The process in which lm-evaluation-harness scores texts: JSON orders in, its scores out.
 
     PYTHONPATH=DIRECTORY python -S -m tests.support.scoring_driver < ORDERS
 
-Never imported by a test, and imports nothing but the standard library and the harness.
-`tests/support/scoring_client.py` starts it and describes what goes in and out.
+Imports nothing but the standard library and the harness. `scoring_client.py` starts it and describes what goes in and
+out.
 """
 
 import json

@@ -1,8 +1,8 @@
 """A completions endpoint with `echo` and `logprobs` over the real llama.cpp engine, whose own endpoint ignores `echo`.
 
-Never a number of our own: every log probability is the engine's, of one token after the tokens before it.
+Every log probability is the engine's, of one token after the tokens before it.
 
-How the engine is asked (xllamacpp 2026.10.11549, tried in November 2026): one generated token with `n_probs` of the
+How the engine is called (xllamacpp 2026.10.11549, tried in November 2026): one generated token with `n_probs` of the
 whole vocabulary gives the distribution behind a prompt, as it is before a bias on the sampling. It gives none when the
 generated token breaks off within a character, so the sampling is bound to a token that does not.
 """
@@ -17,11 +17,12 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from providers.unified import JsonObject
+from providers.json_types import JsonObject
 from tests.support.engine import Engine
 
 ONLY: JsonObject = {"echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
-"""What the endpoint computes and nothing else: a prompt's own log probabilities and one greedy token."""
+"""The fields that the endpoint requires: it computes a prompt's own log probabilities and one greedy token, nothing
+else."""
 
 MEMBERS = {"model", "prompt", "seed", *ONLY}
 
@@ -109,9 +110,9 @@ async def tokens_of(http: aiohttp.ClientSession, text: str) -> list[int]:
 
 @asynccontextmanager
 async def running_scorer(engine: Engine) -> AsyncIterator[str]:
-    """The endpoint for as long as the block; its URL, which has no path: `/v1/completions` hangs below it.
+    """Run the endpoint for as long as the block; yields its URL without a path: `/v1/completions` is below it.
 
-    It waits until the engine has finished what others asked of it: a batch with their tokens might round differently.
+    It waits until the engine has finished other requests: a batch with their tokens might round differently.
     """
     await engine.quiet()
     async with aiohttp.ClientSession(engine.base_url) as http:

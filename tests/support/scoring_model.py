@@ -1,7 +1,6 @@
 """The tiny model's tokenizer, and a tiny random Llama model around it, as folders that transformers and vLLM load.
 
-Never weights that mean anything, never a download. The model is not that of `tests/support/tiny_model.py`: vLLM wants
-larger heads.
+The model is not that of `tiny_model.py`: vLLM wants larger heads.
 """
 
 import json
@@ -14,7 +13,7 @@ import gguf
 import numpy
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from providers.unified import JsonObject
+from providers.json_types import JsonObject
 from tests.support.tiny_model import BOS, EOS, TOKENS, UNKNOWN, write_tiny_model
 
 HIDDEN, HEAD, HEADS, FEED_FORWARD, LAYERS, CONTEXT = 128, 64, 2, 256, 2, 512

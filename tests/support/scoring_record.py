@@ -1,4 +1,4 @@
-"""Records what lm-evaluation-harness and a real engine say to each other. Never a gateway in between.
+"""Recording the exchanges between lm-evaluation-harness and a real engine, without a gateway in between.
 
     python -m tests.support.scoring_record model FOLDER      write the tiny model for an engine that loads such a folder
     python -m tests.support.scoring_record URL MODEL         record every scenario against the engine at http://HOST:PORT
@@ -45,7 +45,6 @@ class Recording:
 
 
 def load(scenario: str) -> Recording:
-    """The committed recording of a scenario."""
     text = orjson.loads((RECORDED / f"{scenario}.json").read_bytes())
     pairs = tuple((number, greedy) for number, greedy in text["scores"]["pairs"])
     return Recording(text["exchanges"], Scores(pairs, tuple(text["scores"]["texts"])))

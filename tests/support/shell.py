@@ -1,4 +1,4 @@
-"""Runs the shell lines that we tell people to paste. Never a line of a test's own making."""
+"""Running the shell lines that our documents tell people to paste."""
 
 import os
 import shutil
@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_shell(script: str, folder: Path, variables: Mapping[str, str] | None = None) -> str:
-    """What the lines print, run in `folder` with our `dragoman` and a curl on the path.
+    """Run the lines in `folder` with our `dragoman` and a curl on the path, and return what they print.
 
-    Raises AssertionError with what they said when one of them fails.
+    Raises AssertionError with their messages when one of them fails.
     """
     tools = folder / ".tools"
     tools.mkdir(exist_ok=True)

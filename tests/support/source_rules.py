@@ -1,4 +1,4 @@
-"""The rules on source text: pure functions from a file's text, or from paths, to complaints. Never reads the tree."""
+"""The rules on source text: pure functions from a file's text, or from paths, to complaints."""
 
 import ast
 import sys
@@ -24,7 +24,8 @@ class Use:
 
 
 def within(name: str, prefix: str) -> bool:
-    """Whether a dotted name is `prefix` or lives below it: `aiohttp.web` is within `aiohttp`, `aiohttp_x` is not."""
+    """Return whether a dotted name is `prefix` or lives below it: `aiohttp.web` is within `aiohttp`, `aiohttp_x` is
+    not."""
     return name == prefix or name.startswith(prefix + ".")
 
 
@@ -168,18 +169,18 @@ def _docstring_lines(node: Function) -> int:
 
 
 def lacks_docstring(text: str) -> bool:
-    """Whether the module opens without a sentence about itself."""
+    """Return whether the module lacks a docstring."""
     return not (ast.get_docstring(ast.parse(text)) or "").strip()
 
 
 def has_code(text: str) -> bool:
-    """Whether a module holds anything but its docstring."""
+    """Return whether a module holds anything but its docstring."""
     tree = ast.parse(text)
     return len(tree.body) > (1 if ast.get_docstring(tree) is not None else 0)
 
 
 def has_functions(text: str) -> bool:
-    """Whether a test could call anything here. The `...` bodies of a protocol are no functions."""
+    """Return whether a module has functions that a test could call. The `...` bodies of a protocol are none."""
     return any(not _is_stub(function) for function in functions(ast.parse(text)))
 
 
@@ -188,7 +189,8 @@ def _is_stub(function: Function) -> bool:
 
 
 def mirror_of(source: str) -> str:
-    """The test file of a source file: `proxy/surfaces/scale.py` has `tests/proxy/surfaces/test_scale.py`."""
+    """The test file of a source file: `proxy/surfaces/scale_genai.py` has
+    `tests/proxy/surfaces/test_scale_genai.py`."""
     path = PurePosixPath(source)
     return str("tests" / path.parent / f"test_{path.stem.strip('_')}.py")
 
@@ -207,3 +209,37 @@ def folders_without_init(paths: Iterable[str]) -> list[str]:
     present = set(paths)
     folders = {parent for path in present for parent in PurePosixPath(path).parents if parent != PurePosixPath(".")}
     return sorted(str(folder) for folder in folders if str(folder / "__init__.py") not in present)
+
+
+def room_of(path: str) -> str:
+    """The folder of a source file below its package, `.` at the package's top."""
+    return str(PurePosixPath(*PurePosixPath(path).parts[1:-1]))
+
+
+def first_party_files(text: str, files: Collection[str]) -> list[tuple[int, str]]:
+    """The source files among `files` that a text imports, by line and path: modules, or what a module holds."""
+    found = []
+    for use in uses(text):
+        if use.imported:
+            names = [use.name, use.name.rpartition(".")[0]]
+            paths = [f"{name.replace('.', '/')}.py" for name in names]
+            found += [(use.line, path) for path in paths if path in files][:1]
+    return found
+
+
+def out_of_room(path: str, text: str, may_import: Collection[str], files: Collection[str]) -> list[str]:
+    """Imports of a file's own package from rooms that are neither its own nor its package's top nor in `may_import`,
+    whose entries are rooms, single files without `.py`, or `a/*` for all rooms in `a` that no other entry names."""
+    package, own = PurePosixPath(path).parts[0], room_of(path)
+    found = []
+    for line, imported in first_party_files(text, files):
+        room = room_of(imported)
+        known = {room, f"{room}/{PurePosixPath(imported).stem}", str(PurePosixPath(room).parent / "*")}
+        if PurePosixPath(imported).parts[0] == package and room not in {own, "."} and not known & set(may_import):
+            found.append(f"{path}:{line}: {own} may not import {imported}")
+    return found
+
+
+def class_names(text: str) -> list[str]:
+    """Every class that a text defines, nested ones too."""
+    return [node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]

@@ -5,14 +5,13 @@ import asyncio
 import pytest
 
 from tests.support import curl
+from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import json_answer
 
 Output = pytest.CaptureFixture[str]
 
 
 async def run(*arguments: str) -> int:
-    """Run it beside the vendor's loop."""
     return await asyncio.to_thread(curl.main, list(arguments))
 
 

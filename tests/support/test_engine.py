@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.support.engine import Engine
 
 pytestmark = pytest.mark.engine
@@ -31,7 +31,6 @@ async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def at(value: JsonValue, *path: str | int) -> JsonValue:
-    """What lies at a path of keys and positions."""
     for step in path:
         match value, step:
             case dict(), str():
@@ -44,14 +43,12 @@ def at(value: JsonValue, *path: str | int) -> JsonValue:
 
 
 def parsed(text: JsonValue) -> JsonValue:
-    """The JSON that a text of the model is."""
     assert isinstance(text, str)
     value: JsonValue = json.loads(text)
     return value
 
 
 async def post(http: aiohttp.ClientSession, path: str, body: JsonObject) -> JsonValue:
-    """A whole answer."""
     async with http.post(path, json=body) as answer:
         assert answer.status == 200, await answer.text()
         whole: JsonValue = await answer.json()
@@ -59,7 +56,6 @@ async def post(http: aiohttp.ClientSession, path: str, body: JsonObject) -> Json
 
 
 async def text_of(http: aiohttp.ClientSession, body: JsonObject) -> JsonValue:
-    """The text of a completion."""
     return at(await post(http, "/v1/completions", body), "choices", 0, "text")
 
 

@@ -21,14 +21,12 @@ for line in sys.stdin:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache."""
     monkeypatch.setattr(environments, "CACHE", tmp_path / "cache")
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def some(tmp_path: Path, cache: Path) -> Environment:
-    """An environment with a lock."""
     lock = tmp_path / "some.lock"
     lock.write_text("a==1", encoding="utf-8")
     return Environment("some", lock, ("a==1", "b"), "python -m locker", ("c", "d"), ("e==1",))

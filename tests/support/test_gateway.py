@@ -13,7 +13,6 @@ ASK = {"model": "mock/echo", "prompt": "hi"}
 
 
 async def ask(url: str, path: str = "/v1/completions") -> int:
-    """The status of one completion."""
     async with aiohttp.ClientSession() as http, http.post(url + path, json=ASK) as answer:
         await answer.read()
         return answer.status

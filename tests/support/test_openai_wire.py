@@ -2,13 +2,12 @@
 
 import orjson
 
-from providers.unified import JsonObject
+from providers.json_types import JsonObject
 from tests.support import openai_wire
-from tests.support.wire import DONE
+from tests.support.http_scripts import DONE
 
 
 def payloads(frames: list[bytes]) -> list[JsonObject]:
-    """The JSON of each frame but the terminator."""
     *data, last = frames
     assert last == DONE
     return [orjson.loads(frame.removeprefix(b"data: ")) for frame in data]

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from providers.unified import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.support.engine import Engine
 from tests.support.scoring_engine import ONLY, running_scorer, tokens_of
 
@@ -18,7 +18,6 @@ FOX = "The quick brown fox"
 
 @pytest.fixture
 async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of the endpoint."""
     async with running_scorer(engine) as url, aiohttp.ClientSession(url) as session:
         yield session
 
@@ -26,7 +25,6 @@ async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
 async def completion(
     http: aiohttp.ClientSession, prompt: Sequence[str | list[int]] | str, **more: JsonValue
 ) -> dict[str, Any]:  # Any: an answer as it came over the wire
-    """The endpoint's answer, whatever its status."""
     async with http.post("/v1/completions", json={"model": "m", "prompt": prompt, **ONLY, **more}) as answer:
         body: dict[str, Any] = await answer.json()
     return body

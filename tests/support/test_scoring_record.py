@@ -4,10 +4,10 @@ import aiohttp
 import orjson
 import pytest
 
+from tests.support.http_scripts import body_answer, json_answer
 from tests.support.scoring_client import SCENARIOS
 from tests.support.scoring_record import load, running_relay
 from tests.support.vendor import FakeVendor
-from tests.support.wire import body_answer, json_answer
 
 
 async def test_only_what_the_engine_answered_well_is_kept() -> None:

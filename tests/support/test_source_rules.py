@@ -9,8 +9,8 @@ from tests.support import source_rules as rules
     ("text", "line"),
     [
         ("import proxy", 1),
-        ("import proxy.app as app", 1),
-        ("x = 1\nfrom proxy.app import build", 2),
+        ("import proxy.process.assemble_app as app", 1),
+        ("x = 1\nfrom proxy.process.assemble_app import build", 2),
         ("def f():\n    import requests", 2),
         ("from . import schema", 1),
         ("from ..proxy import app", 1),
@@ -125,7 +125,6 @@ def test_a_narrow_or_re_raising_handler_passes(text: str) -> None:
 
 
 def function_of(lines: int, docstring: str = "") -> str:
-    """A function of that many lines, its docstring not counted."""
     return "\n".join(["def f():", *([f'    """{docstring}"""'] if docstring else []), *["    x = 1"] * (lines - 1)])
 
 
@@ -171,21 +170,23 @@ def test_a_docstring_alone_is_no_code(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["def f(): return 1", "async def f(): return 1", "class C:\n    @property\n    def p(self): return 1"],
+    "text", ["def f(): return 1", "async def f(): return 1", "class C:\n    @property\n    def p(self): return 1"]
 )
 def test_a_file_with_functions_needs_its_mirror(text: str) -> None:
-    assert rules.missing_mirrors({"proxy/surfaces/scale.py": text}, {"tests/proxy/test_scale.py"}) == [
-        "proxy/surfaces/scale.py: has no tests/proxy/surfaces/test_scale.py"
+    assert rules.missing_mirrors({"proxy/surfaces/scale_genai.py": text}, {"tests/proxy/test_scale.py"}) == [
+        "proxy/surfaces/scale_genai.py: has no tests/proxy/surfaces/test_scale_genai.py"
     ]
-    assert rules.missing_mirrors({"proxy/surfaces/scale.py": text}, {"tests/proxy/surfaces/test_scale.py"}) == []
+    assert (
+        rules.missing_mirrors({"proxy/surfaces/scale_genai.py": text}, {"tests/proxy/surfaces/test_scale_genai.py"})
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     "text", ["x = 1", "class P(Protocol):\n    def f(self) -> int:\n        '''Doc.'''\n        ..."]
 )
 def test_a_file_without_functions_needs_no_mirror(text: str) -> None:
-    assert rules.missing_mirrors({"config/schema.py": text}, set()) == []
+    assert rules.missing_mirrors({"config/sections/table_schema.py": text}, set()) == []
 
 
 def test_the_entry_point_is_mirrored_under_a_plain_name() -> None:
@@ -198,3 +199,49 @@ def test_a_folder_without_an_init_file_is_found() -> None:
         "tests/proxy/surfaces",
     ]
     assert rules.folders_without_init(["tests/__init__.py", "tests/test_a.py"]) == []
+
+
+FILES = ("proxy/errors.py", "proxy/a/one.py", "proxy/a/two.py", "proxy/b/one.py", "providers/target.py")
+
+
+def test_the_room_of_a_file_is_its_folder_below_the_package() -> None:
+    assert [rules.room_of(path) for path in ("proxy/errors.py", "proxy/a/one.py", "providers/d/v/x.py")] == [
+        ".",
+        "a",
+        "d/v",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["from proxy.b.one import X", "from proxy.b import one", "import proxy.b.one", "def f():\n    import proxy.b.one"],
+)
+def test_an_import_from_a_room_that_is_not_listed_is_found(text: str) -> None:
+    line = text.count("\n") + 1
+    found = [f"proxy/a/one.py:{line}: a may not import proxy/b/one.py"]
+    assert rules.out_of_room("proxy/a/one.py", text, (), FILES) == found
+    for allowed in ("b", "b/one"):
+        assert rules.out_of_room("proxy/a/one.py", text, (allowed,), FILES) == []
+    assert rules.out_of_room("proxy/a/one.py", text, ("b/two",), FILES) == found
+
+
+@pytest.mark.parametrize("text", ["from proxy.errors import X", "from proxy.a.two import X", "import os"])
+def test_a_room_imports_itself_and_the_vocabulary(text: str) -> None:
+    assert rules.out_of_room("proxy/a/one.py", text, (), FILES) == []
+
+
+def test_the_vocabulary_imports_no_room() -> None:
+    found = rules.out_of_room("proxy/errors.py", "from proxy.a.one import X", (), FILES)
+    assert found == ["proxy/errors.py:1: . may not import proxy/a/one.py"]
+
+
+def test_a_star_stands_for_the_rooms_of_a_folder() -> None:
+    files = ("providers/d/v/x.py", "providers/e/x.py")
+    text = "from providers.d.v import x\nfrom providers.e import x as y"
+    assert rules.out_of_room("providers/d/r.py", text, ("d/*",), files) == [
+        "providers/d/r.py:2: d may not import providers/e/x.py"
+    ]
+
+
+def test_classes_within_classes_and_functions_have_names_too() -> None:
+    assert rules.class_names("class A:\n    class B: ...\ndef f():\n    class C: ...") == ["A", "B", "C"]

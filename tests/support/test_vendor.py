@@ -6,17 +6,16 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from tests.support.connection import BadRequest, parse_head
-from tests.support.script import Delay, Fin, Hang, Loop, Received, Rst, Script, Send, Until
+from tests.support.http_scripts import body_answer, json_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import body_answer, json_answer
+from tests.support.vendor_connection import BadRequest, parse_head
+from tests.support.vendor_script import Delay, Fin, Hang, Loop, Received, Rst, Script, Send, Until
 
 OK = json_answer(200, {"ok": True})
 
 
 @pytest.fixture
 async def vendor() -> AsyncIterator[FakeVendor]:
-    """A vendor that answers everything with OK."""
     async with FakeVendor(OK) as running:
         yield running
 
@@ -29,7 +28,6 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def talk(vendor: FakeVendor, data: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A raw connection on which these bytes were sent."""
     reader, writer = await asyncio.open_connection("127.0.0.1", vendor.port)
     writer.write(data)
     await writer.drain()
@@ -37,13 +35,11 @@ async def talk(vendor: FakeVendor, data: bytes) -> tuple[asyncio.StreamReader, a
 
 
 async def close(writer: asyncio.StreamWriter) -> None:
-    """End a raw connection."""
     writer.close()
     await writer.wait_closed()
 
 
 async def exchange(vendor: FakeVendor, data: bytes) -> bytes:
-    """All that a raw connection gets for these bytes until the vendor ends it."""
     reader, writer = await talk(vendor, data)
     try:
         return await reader.read()
@@ -103,7 +99,6 @@ async def test_a_connection_that_is_to_be_closed_is_closed(vendor: FakeVendor) -
 
 
 async def status_of(http: aiohttp.ClientSession, url: str, model: str = "") -> int:
-    """The status of a request for a model."""
     async with http.post(url, json={"model": model}) as answer:
         await answer.read()
         return answer.status

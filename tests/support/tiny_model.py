@@ -1,4 +1,4 @@
-"""A tiny random language model as a GGUF file of half a megabyte. Never weights that mean anything, never a download.
+"""A tiny random language model as a GGUF file of half a megabyte.
 
 The recipe: a byte-level BPE trained on two sentences (320 entries, three specials), two llama blocks of width 64, and
 weights drawn from normal(0, 0.08) with a fixed seed. Its text is noise that may hold broken UTF-8.

@@ -1,10 +1,8 @@
-"""A vendor on a raw loopback socket that follows a script, so that it can answer well or misbehave exactly.
+"""A fake vendor on a raw loopback socket that follows a script, so that it can answer well or misbehave exactly.
 
-Never an HTTP library, a vendor's body shape, or an assertion of its own.
-
-A script is a sequence of steps (`tests/support/script.py`). It runs once per request; which one is chosen by, in this
-order: the queue (`answer`), the request's model (`answer_model`), its path (`answer_path`), the default.
-`tests/support/wire.py` has scripts to use.
+A script is a sequence of steps (`vendor_script.py`); `http_scripts.py` has scripts to use. It runs once per request.
+Which one is chosen by, in this order: the queue (`answer`), the request's model (`answer_model`), its path
+(`answer_path`), the default.
 """
 
 import asyncio
@@ -15,12 +13,12 @@ from typing import Self
 
 from typing_extensions import override
 
-from tests.support.connection import Connection, Owner
-from tests.support.script import Behaviour, Received, Script, Send
+from tests.support.vendor_connection import Connection, Owner
+from tests.support.vendor_script import Behaviour, Received, Script, Send
 
 
 def unscripted(request: Received) -> Script:
-    """The default: a 501 that says which request nobody expected."""
+    """Return the default answer: a 501 that names the unexpected request."""
     text = f"no script for {request.method} {request.target} (model {request.model!r})".encode()
     return (Send(b"HTTP/1.1 501 Not Implemented\r\ncontent-length: %d\r\n\r\n%s" % (len(text), text)),)
 
@@ -51,7 +49,7 @@ class FakeVendor(Owner):
         self._queue.extend(behaviours)
 
     def forget_answers(self) -> None:
-        """Leave out of the queue what no request has asked for."""
+        """Empty the queue."""
         self._queue.clear()
 
     def answer_model(self, model: str, behaviour: Behaviour) -> None:
@@ -82,7 +80,6 @@ class FakeVendor(Owner):
 
     @property
     def open_connections(self) -> int:
-        """How many connections have not ended yet."""
         return len(self._open)
 
     async def __aenter__(self) -> Self:

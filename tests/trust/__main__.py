@@ -1,4 +1,4 @@
-"""`python -m tests.trust`. Never anything but the call."""
+"""The command `python -m tests.trust`."""
 
 import sys
 

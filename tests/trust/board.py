@@ -1,8 +1,8 @@
 """The scoreboard: `python -m tests.trust` finds the figures of a tier and prints number, figure, target, verdict, value
-and seconds. Never a figure of its own.
+and seconds.
 
-A figure that was not run is `not run` with its reason, never good. Exit status: 0 when every figure that was asked for
-is good, 1 when one is bad, 3 when none is bad and one could not be run.
+A figure that was not run is `not run` with its reason, never good. Exit status: 0 when every selected figure is good, 1
+when one is bad, 3 when none is bad and one could not be run.
 """
 
 import argparse
@@ -17,10 +17,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal
 
-from tests.trust.cases import cases_of, run, selected
-from tests.trust.figure import Case, Figure, Measure, NotHeld, Result, Tests
+from tests.trust.figure_types import Case, Figure, Measure, NotHeld, Result, Tests
 from tests.trust.figures import FIGURES, UNHELD
 from tests.trust.figures_load import LOAD_FIGURES
+from tests.trust.pytest_results import cases_of, run, selected
 
 
 def every_figure() -> Iterator[Figure]:
@@ -42,7 +42,7 @@ HEADER: Final = ("", "", "figure", "target", "verdict", "seconds", "what came ou
 
 
 def row(cells: Sequence[str]) -> str:
-    """One row of the table, of as many lines as its longest cell needs."""
+    """Return one row of the table, of as many lines as its longest cell needs."""
     wrapped = [textwrap.wrap(cell, width) for cell, width in zip(cells, WIDTHS, strict=True)]
     return "\n".join(
         "  ".join(part.ljust(width) for part, width in zip(parts, WIDTHS, strict=True)).rstrip()
@@ -51,7 +51,7 @@ def row(cells: Sequence[str]) -> str:
 
 
 def names_of(figure: Figure) -> set[str]:
-    """How it is named on the command line: `R15` is every line of that number, `R15/C` one of them."""
+    """Return a figure's names on the command line: `R15` is every line of that number, `R15/C` one of them."""
     return {figure.number, f"{figure.number}/{figure.tier}"}
 
 
@@ -65,7 +65,7 @@ def verdicts(output: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the command line asks for; `options` are pytest's."""
+    """The parsed command line; `options` are pytest's."""
 
     tiers: str
     only: frozenset[str] = frozenset()
@@ -73,7 +73,7 @@ class Plan:
     options: tuple[str, ...] = ()
 
     def wants(self, figure: Figure) -> bool:
-        """Whether a figure is to be found: those of the tiers, or those that are named."""
+        """Return whether a figure is selected, by its tier or by its name."""
         if self.only:
             return bool(self.only & names_of(figure))
         return figure.tier in self.tiers
@@ -81,7 +81,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the board. `failures` are its tests that failed; `due` says that it was asked for."""
+    """One line of the board. `failures` are its failed tests; `due` says that it was selected."""
 
     figure: Figure
     verdict: Literal["good", "BAD", "not run"]
@@ -91,7 +91,6 @@ class Line:
     due: bool = True
 
     def text(self) -> str:
-        """As it is printed."""
         figure, seconds = self.figure, f"{self.seconds:.1f}" if self.seconds else ""
         return row(
             (
@@ -135,12 +134,12 @@ def by_measure(figure: Figure, measure: Measure) -> Line:
 
 
 def judged_line(figure: Figure, result: Result, seconds: float) -> Line:
-    """What came out, as a line."""
+    """Return the line of a result."""
     return Line(figure, "good" if result.good else "BAD", result.value, seconds)
 
 
 def lines(figures: Sequence[Figure], plan: Plan, folder: Path) -> Iterator[Line]:
-    """Find the figures that the plan asks for, tests first, all in one run; one line each, in order."""
+    """Find the selected figures, tests first, all in one run; return one line each, in order."""
     held = [figure.how for figure in figures if plan.wants(figure) and isinstance(figure.how, Tests)]
     report = plan.report or folder / "tests.xml"
     if held and plan.report is None:
@@ -161,7 +160,7 @@ def lines(figures: Sequence[Figure], plan: Plan, folder: Path) -> Iterator[Line]
 
 
 def told(found: Sequence[Line], seconds: float) -> str:
-    """What is printed below the table."""
+    """Return what is printed below the table."""
     counts = {verdict: sum(line.verdict == verdict for line in found) for verdict in ("good", "BAD", "not run")}
     blamed: dict[Case, list[str]] = {}
     for line in found:
@@ -175,14 +174,12 @@ def told(found: Sequence[Line], seconds: float) -> str:
 
 
 def status(found: Sequence[Line]) -> int:
-    """The exit status."""
     if any(line.verdict == "BAD" for line in found):
         return 1
     return 3 if any(line.verdict == "not run" and line.due for line in found) else 0
 
 
 def plan_from(arguments: Sequence[str]) -> Plan:
-    """The plan that the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m tests.trust", description=__doc__)
     parser.add_argument("--full", action="store_const", dest="tiers", const="CN", help="those of the night too")
     parser.add_argument("--release", action="store_const", dest="tiers", const="CNW", help="all there are")
@@ -206,7 +203,6 @@ def plan_from(arguments: Sequence[str]) -> Plan:
 
 
 def main() -> int:
-    """Find and print; the exit status."""
     plan = plan_from(sys.argv[1:])
     started = time.perf_counter()
     found: list[Line] = []

@@ -1,4 +1,4 @@
-"""The figures that tests hold, and those that nothing here finds. Never a test of its own.
+"""The figures that tests decide, and those that no run finds.
 
 One that is found twice, by a simulation with every change and under load at night, has two lines of one number; the
 other is in `figures_load`.
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tests.faults.registry import NUMBERS
-from tests.trust.figure import Case, Figure, NotHeld, Result, Sabotage, Tests
+from tests.trust.figure_types import Case, Figure, NotHeld, Result, Sabotage, Tests
 from tests.trust.properties import properties
 
 FAULTS: Final = ("tests/faults/test_faults.py",)
-SIMULATION: Final = "tests/proxy/test_health_simulation.py::"
+SIMULATION: Final = "tests/proxy/deployment_health/test_health_simulation.py::"
 LOOPS: Final = frozenset({"asyncio", "uvloop"})
 FAILOVER: Final = "tests/faults/test_failover"
 TWELVE_AND_FOUR: Final = {"pass": 12, "safe": 4}
@@ -82,7 +82,7 @@ FIGURES: Final = (
         "69 of 69 on both loops",
         "C",
         Tests(FAULTS, faults_shown),
-        Sabotage("proxy/upstream.py", "allow_redirects=False", "allow_redirects=True"),
+        Sabotage("proxy/upstream/http_transport.py", "allow_redirects=False", "allow_redirects=True"),
         0.8,
     ),
     Figure(
@@ -103,7 +103,7 @@ FIGURES: Final = (
         "0 sockets, descriptors, tasks, places, gauges",
         "C",
         Tests(FAULTS, none_leaked),
-        Sabotage("proxy/dispatch.py", "bulkhead.release(job.team.name)", "pass"),
+        Sabotage("proxy/dispatch/single_attempt.py", "queue.release(planned.team.name)", "pass"),
     ),
     Figure(
         "R04",
@@ -112,7 +112,7 @@ FIGURES: Final = (
         "C",
         Tests(("tests/faults/test_cuts.py",)),
         Sabotage(
-            "proxy/exchange.py",
+            "proxy/gateway/answer_request.py",
             "await self._break(response, failed.facts)",
             'await response.write_eof(self._renderer.end() if self._renderer else b"")',
         ),
@@ -124,7 +124,7 @@ FIGURES: Final = (
         "0 of our classes, 250 requests each",
         "C",
         Tests(("tests/trust/test_objects.py",)),
-        Sabotage("proxy/gateway.py", "self.clocks.discard(job.clock)", "pass"),
+        Sabotage("proxy/gateway/handle_request.py", "self.deadlines.discard(job.deadlines)", "pass"),
         0.2,
     ),
     Figure(
@@ -133,7 +133,7 @@ FIGURES: Final = (
         "0 of 500, before and after headers, in a wait",
         "C",
         Tests(("tests/trust/test_departures.py",)),
-        Sabotage("proxy/server.py", "handler_cancellation=True", "handler_cancellation=False"),
+        Sabotage("proxy/listener/http_connection.py", "handler_cancellation=True", "handler_cancellation=False"),
     ),
     Figure(
         "R15",
@@ -143,13 +143,13 @@ FIGURES: Final = (
         Tests(
             (
                 f"{SIMULATION}test_dead_deployments_get_next_to_nothing_of_the_load",
-                "tests/proxy/test_dispatch.py::test_retries_are_paid_for_out_of_what_is_asked_for",
-                "tests/proxy/test_attempts.py::test_a_total_outage_is_not_made_worse",
+                "tests/proxy/dispatch/test_single_attempt.py::test_retries_are_paid_for_out_of_what_is_asked_for",
+                "tests/proxy/dispatch/test_attempt_loop.py::test_a_total_outage_is_not_made_worse",
             )
         ),
         Sabotage(
-            "proxy/attempts.py",
-            "return self._health(self._next.target).well(self._shared.clock(), self._job.team.tenant)",
+            "proxy/dispatch/attempt_loop.py",
+            "return self._breaker(self._next.target).healthy(self.context.now(), self.planned.team.tenant)",
             "return True",
         ),
     ),
@@ -160,9 +160,9 @@ FIGURES: Final = (
         "C",
         Tests((f"{SIMULATION}test_one_dead_deployment_of_three_costs_few_tries_and_no_answer",)),
         Sabotage(
-            "proxy/health.py",
-            "return self._row >= rules.failures or (tries >= rules.window_least",
-            "return False and (tries >= rules.window_least",
+            "proxy/deployment_health/circuit_breaker.py",
+            "return self._in_row >= rules.failures or too_many",
+            "return False",
         ),
     ),
     Figure(
@@ -171,7 +171,11 @@ FIGURES: Final = (
         "p99 of the first byte <= 5 s",
         "C",
         Tests((f"{SIMULATION}test_one_hanging_deployment_of_three_delays_few_requests",)),
-        Sabotage("proxy/health.py", "if self.in_flight <= self._rules.hanging_least:", "if self.in_flight:"),
+        Sabotage(
+            "proxy/deployment_health/circuit_breaker.py",
+            "if self.in_flight <= self._rules.hanging_least:",
+            "if self.in_flight:",
+        ),
     ),
     Figure(
         "R18",
@@ -181,10 +185,14 @@ FIGURES: Final = (
         Tests(
             (
                 f"{SIMULATION}test_after_five_minutes_without_any_deployment_answers_are_back_within_seconds",
-                "tests/proxy/test_health_return.py::test_a_primary_that_is_back_answers_within_ten_seconds",
+                "tests/proxy/deployment_health/test_recovery.py::test_a_primary_that_is_back_answers_within_ten_seconds",
             )
         ),
-        Sabotage("proxy/health.py", "if self._probe and self._era == health._era:", "if False:"),
+        Sabotage(
+            "proxy/deployment_health/circuit_breaker.py",
+            "if self._probe and self._epoch == breaker._epoch:",
+            "if False:",
+        ),
     ),
     Figure(
         "R19",
@@ -197,7 +205,11 @@ FIGURES: Final = (
                 f"{SIMULATION}test_of_two_hundred_waiters_for_one_deployment_one_is_let_through",
             )
         ),
-        Sabotage("proxy/health.py", "return self._rules.panic_every if self._probers else 0.0", "return 0.0"),
+        Sabotage(
+            "proxy/deployment_health/circuit_breaker.py",
+            "return self._rules.panic_every if self._probing else 0.0",
+            "return 0.0",
+        ),
     ),
     Figure(
         "R20",
@@ -205,7 +217,7 @@ FIGURES: Final = (
         "1,000 of 1,000: never early, never above the cap",
         "C",
         Tests(("tests/trust/test_retry_after.py",)),
-        Sabotage("providers/failure.py", "return float(text) / unit", "return 0.9 * float(text) / unit"),
+        Sabotage("providers/read_retry_after.py", "return float(text) / unit", "return 0.9 * float(text) / unit"),
     ),
     Figure(
         "R22",
@@ -214,7 +226,9 @@ FIGURES: Final = (
         "C",
         Tests(("tests/trust/test_total_deadlines.py",)),
         Sabotage(
-            "proxy/deadlines.py", "self._total_at = self._last + total", "self._total_at = self._last + 1.01 * total"
+            "proxy/deadlines.py",
+            "self._total_at = self._last + self._total",
+            "self._total_at = self._last + 1.01 * self._total",
         ),
     ),
     Figure(
@@ -223,7 +237,9 @@ FIGURES: Final = (
         "20 properties, 5,000 examples each, 0 failures",
         "N",
         properties,
-        Sabotage("providers/failure.py", "except (ValueError, TypeError, OverflowError):", "except TypeError:"),
+        Sabotage(
+            "providers/read_retry_after.py", "except (ValueError, TypeError, OverflowError):", "except TypeError:"
+        ),
         4.0,
     ),
     Figure(
@@ -231,8 +247,8 @@ FIGURES: Final = (
         "Smuggling corpus",
         "all refused or read in one way",
         "C",
-        Tests(("tests/proxy/test_strict.py",)),
-        Sabotage("proxy/strict.py", 'if "#" in target:', "if False:"),
+        Tests(("tests/proxy/listener/test_head_checks.py",)),
+        Sabotage("proxy/listener/head_checks.py", 'if "#" in target:', "if False:"),
     ),
     Figure(
         "R27",
@@ -240,7 +256,7 @@ FIGURES: Final = (
         "0",
         "C",
         Tests(("tests/security/test_canary.py",)),
-        Sabotage("proxy/dispatch.py", "return target.credential.conceal(text, fetched)", "return text"),
+        Sabotage("proxy/dispatch/single_attempt.py", "return target.credential.conceal(text, fetched)", "return text"),
     ),
     Figure(
         "R28",
@@ -249,7 +265,7 @@ FIGURES: Final = (
         "C",
         Tests(("tests/security/test_destination.py",)),
         Sabotage(
-            "providers/dialects/bedrock.py",
+            "providers/dialects/bedrock/converse.py",
             "return f\"/model/{quote(target.upstream_model, safe='')}/{action}\"",
             'return f"/model/{target.upstream_model}/{action}"',
         ),
@@ -262,7 +278,7 @@ FIGURES: Final = (
         "C",
         Tests(("tests/security/test_cardinality.py",)),
         Sabotage(
-            "proxy/gateway.py",
+            "proxy/gateway/handle_request.py",
             "record.asked, record.stream = request.model, request.stream",
             "record.asked, record.model, record.stream = request.model, request.model, request.stream",
         ),
@@ -275,7 +291,7 @@ FIGURES: Final = (
         "C",
         Tests(("tests/security/test_isolation.py",)),
         Sabotage(
-            "proxy/access.py",
+            "proxy/teams/client_keys.py",
             "found = snapshot.keys.get(digest)",
             "found = next(iter(snapshot.keys.values())) if digest in snapshot.keys else None",
         ),
@@ -288,13 +304,13 @@ FIGURES: Final = (
         Tests(
             (
                 "tests/trust/test_log_lines.py",
-                "tests/proxy/test_logs.py::test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short",
+                "tests/proxy/telemetry/test_access_log.py::test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short",
             )
         ),
         Sabotage(
-            "proxy/exchange.py",
-            "self._metrics.abort(*blame(error), self._record.model)",
-            'self._metrics.abort(*blame(error), self._record.model); __import__("logging").warning("a stream broke")',
+            "proxy/gateway/answer_request.py",
+            "self.metrics.abort(*abort_labels(error), self.job.record.model)",
+            '__import__("logging").warning("cut"); self.metrics.abort(*abort_labels(error), self.job.record.model)',
         ),
     ),
     Figure(
@@ -317,7 +333,11 @@ FIGURES: Final = (
         "none of 1.5 s, over the whole corpus",
         "C",
         Tests(("tests/security/test_costly_requests.py",)),
-        Sabotage("proxy/check_process.py", "    signal.setitimer(signal.ITIMER_PROF, CHECK_SECONDS + ", "    float("),
+        Sabotage(
+            "proxy/off_loop/answer_check_process.py",
+            "    signal.setitimer(signal.ITIMER_PROF, CHECK_SECONDS + ",
+            "    float(",
+        ),
         0.5,
     ),
     Figure(
@@ -326,7 +346,9 @@ FIGURES: Final = (
         "0 of 500; 20,000 at night",
         "C",
         Tests(("tests/security/test_constraint_fuzz.py",)),
-        Sabotage("proxy/check_process.py", "threading.stack_size(STACK_BYTES)", "threading.stack_size(2**16)"),
+        Sabotage(
+            "proxy/off_loop/answer_check_process.py", "threading.stack_size(STACK_BYTES)", "threading.stack_size(2**16)"
+        ),
         0.2,
     ),
     Figure(
@@ -335,7 +357,7 @@ FIGURES: Final = (
         "0: uploads, deadlines, quoted words, grants",
         "C",
         Tests(("tests/security/test_fair_share.py", "tests/security/test_grants.py")),
-        Sabotage("proxy/routing.py", "if found.deployment is None or not allowed(", "if not allowed("),
+        Sabotage("proxy/routing/resolve_model.py", "if found.deployment is None or not allowed(", "if not allowed("),
         0.3,
     ),
     Figure(
@@ -362,4 +384,4 @@ UNHELD: Final = (
         NotHeld("kept by whoever runs the board at night: no run knows of the others"),
     ),
 )
-"""What no run finds; each is on the board as long as nothing finds it."""
+"""Figures that no run finds; each is on the board as long as nothing finds it."""

@@ -1,6 +1,6 @@
 """The figures that need the whole gateway as a process under load, or a tool that runs for a while.
 
-Never how one is found: that is beside it, in the modules named `load_`, `soak` and `fuzz`.
+They are measured in the modules beside it named `load_`, `soak` and `fuzz`.
 """
 
 from tests.trust import (
@@ -18,15 +18,15 @@ from tests.trust import (
     load_workers,
     soak,
 )
-from tests.trust.figure import Figure, Sabotage
+from tests.trust.figure_types import Figure, Sabotage
 
 LEAK = Sabotage(
-    "proxy/gateway.py",
-    "            record.finished = record.finished or self._clock()\n",
-    "            record.finished = record.finished or self._clock()\n"
+    "proxy/gateway/handle_request.py",
+    "            record.finished = record.finished or self._now()\n",
+    "            record.finished = record.finished or self._now()\n"
     '            self.__dict__.setdefault("kept", []).append(record)\n',
 )
-"""What every request ends with is kept."""
+"""Keeps every record in memory."""
 
 LOAD_FIGURES: tuple[Figure, ...] = (
     Figure(
@@ -35,7 +35,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "0 of 200 streams, 40 keep-alive clients and 20 uploads dropped or cut, five times; exit code 0 within 4 s",
         "N",
         load_drain.r05,
-        Sabotage("proxy/ending.py", "    gateway.draining = True\n", ""),
+        Sabotage("proxy/process/shutdown.py", "    gateway.draining = True\n", ""),
         0.5,
     ),
     Figure(
@@ -44,7 +44,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "every survivor gets an error event or an envelope",
         "C",
         load_drain.r06,
-        Sabotage("proxy/gateway.py", "clock.expire(Phase.DRAIN)", "pass"),
+        Sabotage("proxy/gateway/handle_request.py", "deadlines.expire(Phase.DRAIN)", "pass"),
         0.15,
     ),
     Figure(
@@ -54,7 +54,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         load_reload.r07,
         Sabotage(
-            "proxy/reload.py",
+            "proxy/process/reload.py",
             "table = await asyncio.to_thread(self._source.load_to_serve)",
             'table = (__import__("time").sleep(0.3), self._source.load_to_serve())[1]',
         ),
@@ -66,7 +66,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "losses only at that worker; new connections fail for at most 20 ms; two workers again within 1.5 s",
         "N",
         load_workers.r08,
-        Sabotage("proxy/workers.py", "return 0.0 if quickly < 2 else", "return 5.0 if quickly < 2 else"),
+        Sabotage(
+            "proxy/workers/restart_workers.py", "return 0.0 if quick_ends < 2 else", "return 5.0 if quick_ends < 2 else"
+        ),
         0.4,
     ),
     Figure(
@@ -94,7 +96,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         soak.r10,
         Sabotage(
-            "proxy/app.py",
+            "proxy/process/request_observer.py",
             "self._lines.write(self._line(record))\n",
             "self._lines.write(self._line(record)), self.__dict__.setdefault('kept', []).append(record)\n",
         ),
@@ -107,7 +109,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         load_memory.r12,
         Sabotage(
-            "proxy/gateway.py",
+            "proxy/gateway/handle_request.py",
             "        await response.prepare(http)\n        return response\n",
             '        await response.prepare(http)\n        response["x"] = b"x" * 2**16\n        return response\n',
         ),
@@ -128,7 +130,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at most 40 MB more at rest, at most 512 MB at any moment",
         "N",
         load_failed.r41,
-        Sabotage("proxy/relay.py", "                del broken  #", "                pass  #"),
+        Sabotage("proxy/gateway/relay_to_client.py", "                del broken  #", "                pass  #"),
         3.5,
     ),
     Figure(
@@ -137,7 +139,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at most 1.3 tries a request with ejection off, 0.1 with it on",
         "N",
         load_dead.r15,
-        Sabotage("proxy/retries.py", "if self._tokens < 1:", "if False:"),
+        Sabotage("proxy/teams/retry_budget.py", "if self._tokens < 1:", "if False:"),
         2.1,
     ),
     Figure(
@@ -146,7 +148,11 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "0 client errors after the first second; at most 40 tries on the dead one in 60 s",
         "N",
         load_dead.r16,
-        Sabotage("proxy/health.py", "enough = denied or health._enough(now, self._probe)", "enough = denied"),
+        Sabotage(
+            "proxy/deployment_health/circuit_breaker.py",
+            "enough = denied or breaker._is_one_too_many(now, self._probe)",
+            "enough = denied",
+        ),
         1.6,
     ),
     Figure(
@@ -155,7 +161,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "p99 of the first byte at most 5 s, with 60 s for a try, at a scale of 1:10",
         "N",
         load_dead.r17,
-        Sabotage("proxy/health_rules.py", "hanging_least: int = 16", "hanging_least: int = 10**9"),
+        Sabotage(
+            "proxy/deployment_health/circuit_breaker_rules.py", "hanging_least: int = 16", "hanging_least: int = 10**9"
+        ),
         0.8,
     ),
     Figure(
@@ -164,7 +172,11 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at least 90 % of the peak, refused p99 at most 50 ms, admitted p99 at most twice the unloaded one, none lost",
         "N",
         load_capacity.r21,
-        Sabotage("proxy/line.py", "return len(self._waiting) + self.coming >= self._most and", "return False and"),
+        Sabotage(
+            "proxy/overload/start_queue.py",
+            "return len(self._waiting) + self.coming >= self._longest and",
+            "return False and",
+        ),
         1.2,
     ),
     Figure(
@@ -173,7 +185,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "0 unexpected exceptions in 200,000 runs of each parser of bytes from outside, 10,000 of a vendor's decoders",
         "N",
         fuzz.r23,
-        Sabotage("providers/eventstream.py", "except (IndexError, struct.error):", "except IndexError:"),
+        Sabotage(
+            "providers/framing/parse_aws_eventstream.py", "except (IndexError, struct.error):", "except IndexError:"
+        ),
         5.0,
     ),
     Figure(
@@ -183,9 +197,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         fuzz_server.r25,
         Sabotage(
-            "proxy/server.py",
+            "proxy/listener/http_connection.py",
             'error = bad_http("The request could not be read as HTTP.", status)',
-            "error = internal()",
+            "error = internal_error()",
         ),
         2.0,
     ),
@@ -196,9 +210,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         load_shared.r31,
         Sabotage(
-            "proxy/shared.py",
-            "reply = await self._command(said)",
-            'reply = (__import__("time").sleep(0.1), await self._command(said))[1]',
+            "proxy/shared_state/redis_sync.py",
+            "reply = await self._command(sent)",
+            'reply = (__import__("time").sleep(0.1), await self._command(sent))[1]',
         ),
         1.2,
     ),
@@ -208,7 +222,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at most 20 ms at half of the capacity, at most 150 ms during a body of 32 MiB, scrapes and reloads",
         "N",
         load_capacity.r33,
-        Sabotage("proxy/surfaces/body.py", "LONG = 256 * 1024", "LONG = 2**40"),
+        Sabotage(
+            "proxy/surfaces/request/parse_json.py", "INLINE_PARSE_BYTES = 256 * 1024", "INLINE_PARSE_BYTES = 2**40"
+        ),
         1.3,
     ),
     Figure(
@@ -217,7 +233,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at most 50 ms more than at rest, over the whole corpus",
         "N",
         load_hostile.r36,
-        Sabotage("proxy/answer_checks.py", "if check.brief(text):", "if True:"),
+        Sabotage("proxy/off_loop/answer_check_pool.py", "if check.brief(text):", "if True:"),
         0.5,
     ),
     Figure(
@@ -227,7 +243,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         load_hostile.r37,
         Sabotage(
-            "proxy/answer_checks.py",
+            "proxy/off_loop/answer_check_pool.py",
             "if check.brief(text):",
             'if self.__dict__.setdefault("kept", []).append(text * 40) is None:',
         ),
@@ -239,7 +255,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "12 pass, 4 safe (what broke in mid-stream), 7 runs each",
         "N",
         load_failover.r40,
-        Sabotage("proxy/attempts.py", "self._turned = (*self._turned, kind)", "return None"),
+        Sabotage(
+            "proxy/dispatch/attempt_loop.py", "self._fallbacks_used = (*self._fallbacks_used, kind)", "return None"
+        ),
         1.4,
     ),
 )

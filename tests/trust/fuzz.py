@@ -1,7 +1,7 @@
 """Throws broken inputs at every parser of bytes from outside, and stops: `python -m tests.trust.fuzz --seconds N`.
 
-Never a parser or an input of its own. An input that breaks a parser is written to the folder and printed; the exit code
-is 1 then. The same seed gives the same inputs.
+An input that breaks a parser is written to the folder and printed; the exit code is 1 then. The same seed gives the
+same inputs.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from os import sched_getaffinity
 from pathlib import Path
 from random import Random
 
-from tests.trust.figure import Result
+from tests.trust.figure_types import Result
 from tests.trust.fuzz_mutate import Mutator
 from tests.trust.fuzz_targets import TARGETS, Target
 
@@ -25,12 +25,12 @@ SLOW = 1.0
 """Seconds after which an input of at most 64 KiB is one that the parser does not take well."""
 
 MOST_FOUND = 5
-"""Failing inputs after which a parser is left alone: the rest is likely to be the same."""
+"""The number of failing inputs after which a parser is not fuzzed any more: the rest is likely to be the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fuzzed:
-    """What became of one parser: runs, seconds, and a line for each input that broke it."""
+    """The result of one parser: runs, seconds, and a line for each input that broke it."""
 
     name: str
     runs: int
@@ -39,7 +39,6 @@ class Fuzzed:
 
     @property
     def line(self) -> str:
-        """In words."""
         rate = self.runs / self.seconds if self.seconds else 0.0
         return f"{self.name}: {self.runs} runs, {rate:.0f} a second, {len(self.found)} failures"
 
@@ -107,12 +106,11 @@ def parsers(folder: Path, runs: int) -> Result:
 
 
 def r23(folder: Path) -> Result:
-    """As many runs as a night has room for."""
+    """Fuzz for as many runs as a night has room for."""
     return parsers(folder, 200_000)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Fuzz as the command line says; 1 when a parser broke."""
     names = [target.name for target in TARGETS]
     parser = argparse.ArgumentParser(prog="python -m tests.trust.fuzz", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all when none is given")

@@ -1,4 +1,4 @@
-"""Inputs that are almost right: seeds with a few changes, of bytes or of the JSON in them. Never what takes them."""
+"""Mutation of inputs: seeds with a few changes, of bytes or of the JSON in them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from random import Random
 
 import orjson
 
-from providers.unified import JsonValue
+from providers.json_types import JsonValue
 
 LONGEST = 64 * 1024
 """Bytes of an input; doubling the same piece again and again would otherwise be most of the work."""
@@ -16,7 +16,7 @@ TOKENS = (
     *(b"-1", b"0", b"1e999", b"18446744073709551616", b"9" * 40, b"NaN", b"null", b"true", b"\\u0000", b"\\ud800"),
     *(b"{", b"}", b"[", b"]", b'"', b"\\", b":", b",", b"[" * 200, b'{"a":' * 100, b"data: ", b"data:", b"event: "),
 )
-"""What parsers tend to stumble over."""
+"""Bytes that parsers tend to mishandle."""
 
 _HOLDERS: tuple[JsonValue, ...] = ([], {}, [None, [], {}], {"": None}, {"a": {"b": [None]}})
 VALUES: tuple[JsonValue, ...] = (
@@ -24,7 +24,7 @@ VALUES: tuple[JsonValue, ...] = (
     *("", "a", "\x00", "\u2028", "1", "NaN", "stop", "x" * 5000, "../", "\r\nA: b"),
     *_HOLDERS,
 )
-"""What takes the place of a JSON value, whatever it was."""
+"""Replacements of a JSON value."""
 
 _WHOLE = re.compile(rb"\{.*\}", re.DOTALL)
 _LINE = re.compile(rb"\{.*\}")
@@ -87,7 +87,7 @@ class Mutator:
         return data[: self._at(data)] + other[self._at(other) :]
 
     def _json(self, data: bytes) -> bytes:
-        """Change one value of a JSON object that stands in the data, or in one of its lines."""
+        """Change one value of a JSON object in the data, or in one of its lines."""
         found = list(_LINE.finditer(data)) or list(_WHOLE.finditer(data))
         if not found:
             return self._insert(data)

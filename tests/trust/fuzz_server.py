@@ -1,7 +1,7 @@
 """Throws broken requests and broken bytes at a whole gateway, and stops: `python -m tests.trust.fuzz_server --count N`.
 
-Never a broken vendor. Two ways: requests whose framing is right and whose target, headers and body are not, each of
-which has to be answered; and connections with bytes that are hardly HTTP, on which each answer has to be sound.
+Two ways: requests whose framing is right and whose target, headers and body are not, each of which has to be answered;
+and connections with bytes that are hardly HTTP, on which each answer has to be sound.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from random import Random
 import orjson
 import uvloop
 
-from tests.proxy.raw_client import RawClient, connected
-from tests.proxy.smuggling import REFUSED
+from tests.proxy.kit.raw_client import RawClient, connected
+from tests.proxy.kit.smuggled_requests import REFUSED
 from tests.support.gateway import running_gateway
 from tests.support.vendor import FakeVendor
-from tests.trust.figure import Result
+from tests.trust.figure_types import Result
 from tests.trust.fuzz_mutate import Mutator
 from tests.trust.fuzz_targets import CHATS, REQUESTS
 from tests.trust.load_capacity import Lags, watched
@@ -68,12 +68,12 @@ HEADERS = (
     b"Connection: keep-alive",
 )
 FORBIDDEN = re.compile(rb"(?i)^(content-length|transfer-encoding|expect|upgrade|connection)\b|[\r\n\x00]")
-"""What a mutated header may not be: it would change the framing, which the other way is for."""
+"""Headers that a mutation must not make: they would change the framing, which the other way covers."""
 
 
 @dataclass(slots=True)
 class Broken:
-    """What was counted: answers by status, and a line for each promise that was broken."""
+    """The counts: answers by status, and a line for each broken promise."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     found: list[str] = field(default_factory=list)
@@ -92,7 +92,6 @@ class Broken:
 
 
 def enveloped(body: bytes) -> bool:
-    """Whether an error's body is an object with an error in it."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -102,8 +101,6 @@ def enveloped(body: bytes) -> bool:
 
 
 class Requests:
-    """Makes requests whose framing is right."""
-
     def __init__(self, draw: Random) -> None:
         self._draw = draw
         self._seeds = [body.replace(b"v/m", b"fake/m") for body in (*REQUESTS, *CHATS)]
@@ -112,7 +109,6 @@ class Requests:
         self._targets = Mutator(draw, TARGETS)
 
     def next(self) -> bytes:
-        """One more."""
         draw = self._draw
         target = draw.choice(TARGETS)
         if draw.random() < 0.1:
@@ -128,8 +124,6 @@ class Requests:
 
 
 class Streams:
-    """Makes the bytes of whole connections."""
-
     def __init__(self, draw: Random) -> None:
         requests = Requests(draw)
         seeds = [*REFUSED.values(), *(requests.next() for _ in range(50)), bytes(range(256))]
@@ -137,7 +131,6 @@ class Streams:
         self._mutator = Mutator(draw, seeds, (*tokens, b"\r\n\r\n", b"Expect: 100-continue\r\n"))
 
     def next(self) -> bytes:
-        """One more."""
         return self._mutator.input()
 
 
@@ -271,7 +264,6 @@ def r25(folder: Path) -> Result:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Fuzz as the command line says; 1 when a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.trust.fuzz_server", description=__doc__)
     parser.add_argument("--count", type=int, default=100_000, help="requests; connections are a fifth (%(default)s)")
     given = parser.parse_args(arguments)

@@ -1,7 +1,4 @@
-"""What is fuzzed: each parser of bytes from outside, with seeds, and what it may do with them.
-
-Never how inputs are made. A target returns, or raises what no parser may raise.
-"""
+"""The fuzzed parsers of bytes from outside, with their seeds and the errors that they may raise."""
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -15,29 +12,28 @@ from zlib import crc32
 
 from multidict import CIMultiDict
 
-from config.loader import load_text
-from config.problems import ConfigError
-from providers.dialect import Target as Deployment
+from config.load_config import load_text
+from config.problem import ConfigError
 from providers.dialect import UpstreamRequest
-from providers.eventstream import Frame, FrameParser, FramingError, encode
-from providers.failure import Refusal, UpstreamError, retry_after
-from providers.ndjson import NDJSONParser
-from providers.profiles import load_profiles
-from providers.rate_limits import asked_wait
-from providers.registry import DIALECTS
-from providers.shape import prepare
-from providers.sse import EventTooLarge, SSEParser
-from providers.unified import Operation
-from proxy.access import identify
+from providers.emulation.split_into_calls import plan_calls
+from providers.failure import Refusal, UpstreamError
+from providers.framing.parse_aws_eventstream import Frame, FrameParser, FramingError, encode
+from providers.framing.parse_ndjson import NDJSONParser
+from providers.framing.parse_sse import EventTooLarge, SSEParser
+from providers.profiles.load_profiles import load_profiles
+from providers.read_retry_after import read_rate_limit_wait, read_retry_after
+from providers.target import Target as Deployment
+from providers.unified_request import Operation
 from proxy.errors import GatewayError
-from proxy.snapshot import Snapshot
-from proxy.surfaces.body import load
+from proxy.routing.snapshot import Snapshot
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.registry import SURFACES
-from tests.providers.dialects.native_kit import target_of
-from tests.proxy.tables import digest_of, snapshot
+from proxy.surfaces.request.parse_json import load
+from proxy.teams.client_keys import identify
+from tests.providers.dialects.kit import target_of
+from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.dialects import FOLDER, NAMES, fixture_path
 
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 EXAMPLES = Path(__file__).resolve().parents[2] / "config"
 CAP = 32 * 1024
 """Bytes of one event, small enough that inputs pass it."""
@@ -66,8 +62,7 @@ class Target:
 
 
 def fixtures(*suffixes: str) -> list[bytes]:
-    """What vendors send, of these kinds."""
-    found = [path.read_bytes() for path in sorted(FIXTURES.rglob("*")) if path.suffix in suffixes]
+    found = [path.read_bytes() for path in sorted(FOLDER.glob("*/fixtures/**/*")) if path.suffix in suffixes]
     return [data for data in found if len(data) < LONGEST_SEED]
 
 
@@ -92,12 +87,10 @@ def same_however_cut(parser: Callable[[], SSEParser | NDJSONParser], data: bytes
 
 
 def sse(data: bytes) -> None:
-    """Server-sent events."""
     same_however_cut(lambda: SSEParser(CAP), data)
 
 
 def ndjson(data: bytes) -> None:
-    """Lines of JSON."""
     same_however_cut(lambda: NDJSONParser(CAP), data)
 
 
@@ -125,7 +118,6 @@ def eventstream(data: bytes) -> None:
 
 
 def guard(data: bytes) -> None:
-    """The JSON of a request."""
     try:
         found = load(data, ACTED_ON)
     except GatewayError:
@@ -135,7 +127,6 @@ def guard(data: bytes) -> None:
 
 
 def surfaces(data: bytes) -> None:
-    """A request's body, on each surface."""
     for surface in SURFACES:
         for operation in {end.action for end in surface.endpoints if isinstance(end.action, Operation)}:
             try:
@@ -150,13 +141,15 @@ def wait(data: bytes) -> None:
     date = text[len(text) // 2 :]
     for name in ("retry-after", "retry-after-ms", "x-ratelimit-reset", "x-ratelimit-reset-requests"):
         headers = {name: text, "date": date, "x-ratelimit-remaining": "0"}
-        for seconds in (retry_after(headers), asked_wait(headers, text, {"details": [{"retryDelay": text}]})):
+        for seconds in (
+            read_retry_after(headers),
+            read_rate_limit_wait(headers, text, {"details": [{"retryDelay": text}]}),
+        ):
             if seconds is not None and not (isfinite(seconds) and seconds >= 0):
                 raise Broken(f"a wait of {seconds} s")
 
 
 def config(data: bytes) -> None:
-    """A routing table."""
     try:
         load_text(data.decode("utf-8", "replace"), "table.yaml", {"KEY": "sk-fuzzed"})
     except ConfigError as error:
@@ -171,7 +164,6 @@ def _teams() -> Snapshot:
 
 
 def key(data: bytes) -> None:
-    """The headers in which a client presents its key."""
     lines = [line.partition(":") for line in data.decode("utf-8", "surrogateescape").split("\n")]
     headers = CIMultiDict((name.strip(), value.strip()) for name, _, value in lines)
     for surface in SURFACES:
@@ -206,7 +198,7 @@ def translation(data: bytes) -> None:
             continue
         for target in _deployments():
             with suppress(Refusal):
-                prepare(request, target, behavior="truncate")
+                plan_calls(request, target, behavior="truncate")
 
 
 PROMPTS = (
@@ -223,7 +215,7 @@ CHATS = (
 
 @cache
 def _calls() -> tuple[UpstreamRequest, ...]:
-    """Calls of each dialect, as its decoders are told of them; a dialect has none for what it does not take."""
+    """Return calls of each dialect for its decoders; a dialect has none for requests that it refuses."""
     asked = [
         OPENAI.parse(operation, body, None)
         for operation, bodies in ((Operation.COMPLETIONS, PROMPTS), (Operation.CHAT, CHATS))
@@ -233,18 +225,20 @@ def _calls() -> tuple[UpstreamRequest, ...]:
     for target in _deployments():
         for request, stream in product(asked, (False, True)):
             with suppress(Refusal):
-                calls += [call.sent for call in prepare(replace(request, stream=stream), target).calls[:1]]
+                calls += [call.sent for call in plan_calls(replace(request, stream=stream), target).calls[:1]]
     return tuple(calls)
 
 
 def vendor(folder: str) -> Target:
-    """Everything that reads what the vendors of a folder of fixtures send: answers, streams and errors."""
+    """Return the target of a dialect's decoders of answers, streams and errors."""
 
     def run(data: bytes) -> None:
         for sent in (call for call in _calls() if call.target.profile.dialect.startswith(folder)):
             (_stream if sent.stream else _whole)(sent, data)
 
-    seeds = [data for path in sorted((FIXTURES / folder).rglob("*.*")) if len(data := path.read_bytes()) < LONGEST_SEED]
+    seeds = [
+        data for path in sorted(fixture_path(folder).rglob("*.*")) if len(data := path.read_bytes()) < LONGEST_SEED
+    ]
     return Target(folder, run, seeds, share=0.05)
 
 
@@ -306,5 +300,5 @@ TARGETS: tuple[Target, ...] = (
     Target("wait", wait, WAITS, (b"GMT", b"+9999", b"d", b"h", b"ms", b"Feb", b"0000", b"60", b"-")),
     Target("key", key, KEYS, (b"Bearer ", b"authorization", b"x-api-key", b"api-key", b": ")),
     Target("config", config, [path.read_bytes() for path in sorted(EXAMPLES.rglob("*.yaml"))], (b"${KEY}", b"<<: *a")),
-    *(vendor(path.name) for path in sorted(FIXTURES.iterdir()) if path.name in DIALECTS),
+    *map(vendor, NAMES),
 )

@@ -1,8 +1,8 @@
-"""What the gateway does at half of what it can, and at three times that (R21, R33). Never a fault of a vendor.
+"""The gateway at half of its capacity, and at three times it (R21, R33).
 
-A lag is the gateway's own as far as nothing else explains it. Half of the capacity is a rate, and what comes at once is
-worked through at once: a load that stood still for 100 ms brings 50 ms of work in one piece. So does a machine on which
-the gateway waited for its core.
+A lag is the gateway's own as far as nothing else explains it. Half of the capacity is a rate, and requests that come at
+once are worked through at once: a load that stood still for 100 ms brings 50 ms of work in one piece. So does a machine
+on which the gateway waited for its core.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from typing_extensions import override
 
 from tests.bench.cpu import PROC, cpu_seconds
 from tests.bench.load import LENGTH, Load, WholeCaller, run_load
-from tests.bench.wire import answer_bytes
+from tests.bench.traffic import answer_bytes
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor
-from tests.trust.figure import Result
+from tests.trust.figure_types import Result
 from tests.trust.load_client import ask, asking, quantile
 from tests.trust.load_open import OpenLoad, Tally
 from tests.trust.load_rig import apart, many, port_of, quick, table
@@ -60,7 +60,6 @@ class Lags:
 
     @property
     def worst(self) -> float:
-        """The worst of all."""
         return max((lag for lag, _ in self.seen), default=0.0)
 
     @property
@@ -87,8 +86,8 @@ def before(marks: Sequence[tuple[float, float]], when: float) -> float:
 async def watched(
     gateway: RunningGateway, stalled: Callable[[], float] = lambda: 0.0, every: float = 0.5
 ) -> AsyncIterator[Lags]:
-    """Look at the gateway's own measure of its lag, which is the worst of a second, for as long as the block; `stalled`
-    tells for how many seconds its load has stood still until now."""
+    """Watch the gateway's own measure of its lag, the worst of a second, for as long as the block; `stalled` returns
+    for how many seconds its load has stood still until now."""
     lags, pid = Lags(), gateway.process.pid
 
     def elsewhere() -> float:

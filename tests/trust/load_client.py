@@ -1,4 +1,4 @@
-"""Requests as a client under load sends them, and how each of them ended. Never what was to be expected."""
+"""Requests as a client under load sends them, and how each of them ended."""
 
 import asyncio
 from collections import Counter
@@ -8,15 +8,15 @@ from enum import StrEnum
 
 import orjson
 
-from providers.unified import JsonValue
-from tests.proxy.raw_client import RawClient, connected, request
+from providers.json_types import JsonValue
+from tests.proxy.kit.raw_client import RawClient, connected, request
 
 KEY = "dk-of-the-load"
 AUTH = {"Authorization": f"Bearer {KEY}"}
 
 
 class End(StrEnum):
-    """How a request ended. The first three are what a client may meet, the others are broken promises."""
+    """How a request ended. The first three are allowed, the others are broken promises."""
 
     WHOLE = "whole"
     REFUSED = "refused in an envelope"
@@ -42,7 +42,7 @@ class Ended:
 
     @property
     def well(self) -> bool:
-        """Whether the client got what it asked for."""
+        """Return whether the client got what it requested."""
         return self.end is End.WHOLE
 
 

@@ -1,7 +1,4 @@
-"""What vendors that are dead, or die, or hang, do to the clients and to themselves (R15, R16, R17).
-
-Never how health is judged: only what is seen from outside of it.
-"""
+"""The effect of vendors that are dead, die or hang on clients and on themselves (R15, R16, R17), seen from outside."""
 
 import asyncio
 from collections import Counter
@@ -12,19 +9,19 @@ from pathlib import Path
 
 import uvloop
 
-from proxy.deployments import Rules
-from proxy.health_rules import HealthRules
-from tests.faults.rig import SCALED
+from proxy.deployment_health.circuit_breaker_rules import HealthRules
+from proxy.dispatch.deployment_rules import DeploymentRules
+from tests.faults.fault_rig import SCALED
 from tests.support.gateway import running_gateway
-from tests.support.script import Behaviour, Delay, Hang, Received, Script
 from tests.support.vendor import FakeVendor
-from tests.trust.figure import Result
+from tests.support.vendor_script import Behaviour, Delay, Hang, Received, Script
+from tests.trust.figure_types import Result
 from tests.trust.load_client import End, Ended, ask, asking, failures, paced, quantile
 from tests.trust.load_rig import DEAD, UNAVAILABLE, apart, inside, port_of, quick, slow_stream, streams, table
 
-NEVER_EJECTED = Rules(HealthRules(failures=10**9, window_least=10**9))
+NEVER_EJECTED = DeploymentRules(HealthRules(failures=10**9, window_least=10**9))
 SCALE = 10
-"""How much faster than in the field time passes for the figure of the hanging deployment."""
+"""The factor by which time passes faster than in the field for the figure of the hanging deployment."""
 
 
 @dataclass(frozen=True, slots=True)

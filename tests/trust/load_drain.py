@@ -1,6 +1,6 @@
-"""What a stop under load costs the clients: nothing, or an error in the stream where it takes too long (R05, R06).
+"""The cost of a stop under load for the clients: nothing, or an error in the stream where it takes too long (R05, R06).
 
-Never a second gateway that takes over: who learns that its connection closes goes elsewhere, and is done here.
+There is no second gateway that takes over: a client whose connection closes is done.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import uvloop
 
-from tests.proxy.raw_client import connected
+from tests.proxy.kit.raw_client import connected
 from tests.support.gateway import running_gateway
-from tests.support.script import Delay, Received, Script
 from tests.support.vendor import FakeVendor
-from tests.trust.figure import Result
+from tests.support.vendor_script import Delay, Received, Script
+from tests.trust.figure_types import Result
 from tests.trust.load_client import End, Ended, answered, ask, ask_on, asking, failures
 from tests.trust.load_rig import WHOLE, apart, many, port_of, slow_stream, streams, table
 
@@ -24,7 +24,7 @@ PIECES = 20
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Who is there when the signal comes: streams and uploads of so many seconds, busy keep-alive clients."""
+    """The clients at the time of the signal: streams and uploads of so many seconds, busy keep-alive clients."""
 
     streams: int = 200
     seconds: float = 3.0
@@ -45,12 +45,11 @@ class Stopped:
 
     @property
     def all(self) -> list[Ended]:
-        """Every request."""
         return [*self.streams, *self.kept, *self.uploads]
 
 
 async def keep(port: int, data: bytes, pause: float) -> list[Ended]:
-    """A client on one connection that asks until it is told that the connection closes, or has no answer."""
+    """Send requests on one connection until the gateway announces its close, or gives no answer."""
     ends: list[Ended] = []
     async with connected(port) as client:
         while not ends or (ends[-1].well and not ends[-1].closes):
@@ -151,7 +150,7 @@ async def _stop_beyond(
 
 
 def stop_beyond_the_limit(folder: Path, waiting: int, seconds: float, limit: int) -> Result:
-    """As many streams and whole answers, all of which take longer than the drain may."""
+    """Stop with `count` streams and whole answers, all of which take longer than the drain may."""
     streamed, whole, code, took = uvloop.run(_stop_beyond(folder, waiting, seconds, limit))
     told = sum(ended.end is End.TOLD for ended in streamed)
     refused = sum(ended.end is End.REFUSED for ended in whole)

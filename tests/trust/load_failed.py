@@ -1,4 +1,4 @@
-"""What answers that end as failures leave in the gateway's memory (R41). Never what they cost in time.
+"""The memory that answers which end as failures leave behind (R41).
 
 Each is as large as the gateway reads at all. A process that ever had more than `CAP` bytes would have been killed in a
 container of that size.
@@ -14,12 +14,12 @@ from pathlib import Path
 import uvloop
 
 from tests.bench.cpu import PROC, resident_bytes
-from tests.proxy.tables import digest_of
+from tests.proxy.kit.tables import digest_of
 from tests.support.gateway import running_gateway
+from tests.support.http_scripts import head, json_answer
 from tests.support.openai_wire import completion
-from tests.support.script import Send
-from tests.support.wire import head, json_answer
-from tests.trust.figure import Result
+from tests.support.vendor_script import Send
+from tests.trust.figure_types import Result
 from tests.trust.load_client import KEY, End, ask, asking
 from tests.trust.load_rig import port_of
 
@@ -112,7 +112,7 @@ def answer_of(kind: Kind) -> bytes:
 
 @dataclass(slots=True)
 class Vendor:
-    """Answers whatever it is asked with the same bytes."""
+    """A vendor that answers every request with the same bytes."""
 
     answer: bytes = b""
     port: int = 0
@@ -140,7 +140,8 @@ async def serving() -> AsyncIterator[Vendor]:
 
 
 def table_of(port: int, kinds: Collection[Kind], rounds: int) -> str:
-    """Each kind has a vendor of its own and each answer a deployment: none is left alone for what others did."""
+    """Return a table with a vendor for each kind and a deployment for each answer, so that no failure affects
+    another one."""
     vendors = {f"v{number}": kind.profile for number, kind in enumerate(kinds)} | {"well": "openai_compatible"}
     models = [model_of(number, each) for number in range(len(kinds)) for each in range(rounds)]
     return "\n".join(
@@ -163,8 +164,8 @@ def model_of(number: int, each: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What so many failed answers left: bytes at rest before and after them, the most at any moment, how each kind
-    ended for its client, and whether the gateway is there and answers."""
+    """The traces of failed answers: bytes at rest before and after them, the most at any moment, how each kind ended
+    for its client, and whether the gateway is still there and answers."""
 
     answers: int
     before: int
@@ -175,7 +176,6 @@ class Left:
 
     @property
     def kept(self) -> int:
-        """Bytes more at rest."""
         return self.after - self.before
 
 
@@ -186,7 +186,7 @@ def most_resident(pid: int) -> int:
 
 
 async def _end(port: int, data: bytes) -> End:
-    """How a request ends that the gateway takes; while its loop is late, it takes none."""
+    """Send a request until the gateway takes it, and return its end; while its loop is late, it takes none."""
     ended = await ask(port, data)
     for _ in range(50):
         if ended.status != 503:

@@ -1,4 +1,4 @@
-"""FailoverBench's scenarios at the bench's own times (R40), under the built-in rules. Never a scenario or a rule."""
+"""FailoverBench's scenarios at the bench's own times (R40), under the built-in rules."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import uvloop
 from tests.faults.failover_runs import repeated
 from tests.faults.failover_scenarios import RUNS, SCENARIOS, judged
 from tests.faults.failover_verdicts import Verdict
-from tests.trust.figure import Result
+from tests.trust.figure_types import Result
 
 
 def r40(folder: Path) -> Result:
@@ -19,7 +19,7 @@ def r40(folder: Path) -> Result:
 
 
 def told(found: Mapping[str, Sequence[Verdict]]) -> Result:
-    """How many scenarios end how, and which end otherwise than they shall in any run."""
+    """Return how many scenarios have each verdict, and which differ from the expected one in any run."""
     kinds = Counter("/".join(sorted({verdict.kind for verdict in found[each.id]})) for each in SCENARIOS)
     other = [
         f"{each.id} {verdict.kind} ({verdict.why})"

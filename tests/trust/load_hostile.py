@@ -1,11 +1,11 @@
-"""What requests made to be costly do to others and leave behind (R36, R37). Never which requests those are."""
+"""The effect of costly requests on other clients, and what they leave behind (R36, R37)."""
 
 import asyncio
 from functools import lru_cache
 from pathlib import Path
 
 from tests.security.hostile_run import HostileRun, hostile_run
-from tests.trust.figure import Result
+from tests.trust.figure_types import Result
 
 MOST_STALL = 50.0
 """Milliseconds beyond what a light client waits on the same machine beside a gateway at rest."""

@@ -1,4 +1,4 @@
-"""What streams that nobody reads, or that say nothing, cost in memory (R12, R13). Never what they cost in time."""
+"""The memory that unread and silent streams take (R12, R13)."""
 
 import asyncio
 import resource
@@ -12,16 +12,16 @@ import uvloop
 
 from tests.bench.cpu import resident_bytes
 from tests.support.gateway import running_gateway
+from tests.support.http_scripts import chunk, head
 from tests.support.openai_wire import completion_frames
-from tests.support.wire import chunk, head
-from tests.trust.figure import Result
+from tests.trust.figure_types import Result
 from tests.trust.load_client import ask, asking
 from tests.trust.load_rig import apart, many, port_of, table
 
 HEAD = head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
 FRAMES = completion_frames(["x" * 200])
 SPARE = 500
-"""Descriptors that are left alone, of those that this process or the gateway may have."""
+"""Descriptors that are not used, of those that this process or the gateway may have."""
 
 TOGETHER = 50
 """Connections that are opened at once."""
@@ -42,7 +42,6 @@ class Source:
     _writers: list[asyncio.StreamWriter] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, and the one request on it."""
         self._writers.append(writer)
         try:
             await reader.readuntil(b"\r\n\r\n")
@@ -63,7 +62,6 @@ class Source:
 
 @asynccontextmanager
 async def source(endless: bool) -> AsyncIterator[Source]:
-    """The vendor, for as long as the block."""
     vendor = Source(endless)
     server = await asyncio.start_server(vendor.serve, "127.0.0.1", 0, backlog=1024)
     vendor.port = server.sockets[0].getsockname()[1]
@@ -95,12 +93,11 @@ class Held:
 
     @property
     def each(self) -> float:
-        """Bytes for one."""
         return (self.loaded - self.at_rest) / self.streams
 
 
 def affordable(streams: int) -> int:
-    """As many streams as there are descriptors for: two in the gateway, two here, for each."""
+    """Return how many streams there are descriptors for: two in the gateway and two here for each."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return min(streams, (soft - SPARE) // 2)
 

@@ -1,7 +1,6 @@
-"""Requests that are begun at a constant rate on connections that are kept, whatever the gateway makes of them.
+"""Load at a constant rate: requests on kept connections, begun whether or not the gateway keeps up.
 
-Never more precise than a millisecond, and never a request that waits for another one's answer: what found no connection
-free counts from the moment at which it was due.
+A request that found no free connection counts from the moment at which it was due; times are precise to a millisecond.
 
 A load that stands still for a while sends all that became due meanwhile at once, which is no constant rate: it collects
 no garbage of its own while it runs, and says how long it stood still for other reasons.
@@ -38,19 +37,17 @@ class Answered:
 
 @dataclass(slots=True)
 class Tally:
-    """What a load came to; `lost` are those without an answer when patience ended."""
+    """The result of a load; `lost` are the requests without an answer when patience ended."""
 
     seconds: float
     answers: list[Answered] = field(default_factory=list)
     lost: int = 0
 
     def times(self, status: int) -> list[float]:
-        """The seconds of the answers with this status."""
         return [answer.seconds for answer in self.answers if answer.status == status]
 
     @property
     def goodput(self) -> float:
-        """Good answers a second."""
         return len(self.times(200)) / self.seconds
 
 
@@ -92,7 +89,6 @@ class Lane(asyncio.Protocol):
         self._load.gone(self, self._busy)
 
     def drop(self) -> None:
-        """Close."""
         self._transport.abort()
 
 

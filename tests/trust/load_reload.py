@@ -1,6 +1,6 @@
-"""What reloads under load cost the clients: no request, and next to no time (R07).
+"""The cost of reloads under load for the clients: no request, and next to no time (R07).
 
-Never a change of the server part, which no reload applies.
+The server section does not change, which no reload applies.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import uvloop
 
 from tests.support.gateway import SERVER, RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor
-from tests.trust.figure import Result
+from tests.trust.figure_types import Result
 from tests.trust.load_client import Ended, ask, asking, failures, paced, quantile
 from tests.trust.load_rig import apart, many, port_of, quick, table
 
@@ -23,14 +23,14 @@ SLOWER_BY = 0.02
 """Seconds that the slowest hundredth of the requests may take longer while tables are loaded."""
 
 ASKED = SERVER + "  watch: false\n"
-"""Every table is asked for: the watcher would now and then be sooner."""
+"""The watcher is off, and every reload is requested: the watcher would now and then be sooner."""
 
 RELOADS = re.compile(r"dragoman_config_reloads_total\{.*result=\"(\w+)\"")
 
 
 @dataclass(frozen=True, slots=True)
 class Reloads:
-    """What happened: requests before and during the reloads, seconds to each, and how many were taken and refused."""
+    """Requests before and during the reloads, seconds of each, and how many were taken and refused."""
 
     before: list[Ended]
     during: list[Ended]

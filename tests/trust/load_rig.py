@@ -1,7 +1,4 @@
-"""A gateway for a load, its table, and fake vendors that answer quickly, slowly, badly or never.
-
-Never a figure, and never a client.
-"""
+"""A gateway for a load, its table, and fake vendors that answer quickly, slowly, badly or never."""
 
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -9,15 +6,15 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 
-from proxy.app import Listen, Running, running
-from proxy.deployments import Rules
-from proxy.reload import Source
+from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.process.assemble_app import Addresses, WholeGateway, running
+from proxy.process.load_table import Source
 from tests.bench.cpu import PROC, pin
-from tests.proxy.tables import digest_of
+from tests.proxy.kit.tables import digest_of
 from tests.support.gateway import RunningGateway
+from tests.support.http_scripts import LAST_CHUNK, chunk, head, json_answer, sse_answer
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Delay, Received, Script, Send, Step
-from tests.support.wire import LAST_CHUNK, chunk, head, json_answer, sse_answer
+from tests.support.vendor_script import Delay, Received, Script, Send, Step
 from tests.trust.load_client import KEY
 
 PLACES = 60
@@ -30,7 +27,7 @@ UNAVAILABLE = json_answer(503, {"error": {"message": "No replica is up.", "type"
 
 
 def table(vendors: Mapping[str, str], models: Iterable[str], more: str = "") -> str:
-    """A table of vendors by their base URLs without a path, these rows of models, and one team that may ask for all."""
+    """Return a table of vendors by their base URLs without a path, these models, and one team that may use all."""
     rows = [f'  {name}: {{profile: openai_compatible, base_url: "{url}/v1"}}' for name, url in vendors.items()]
     lines = [
         "version: 1",
@@ -45,7 +42,6 @@ def table(vendors: Mapping[str, str], models: Iterable[str], more: str = "") -> 
 
 
 def many(vendor: str, requests: int) -> list[str]:
-    """As many models of a vendor as so many requests at once are spread over: each is a deployment of its own."""
     return [f"{vendor}/m{number}" for number in range(-(-requests // PLACES))]
 
 
@@ -55,7 +51,7 @@ def quick(received: Received) -> Script:
 
 
 def streams(received: Received) -> bool:
-    """Whether a stream is asked for."""
+    """Return whether a request wants a stream."""
     body = received.json()
     return isinstance(body, dict) and body.get("stream") is True
 
@@ -72,8 +68,7 @@ def slow_stream(seconds: float, texts: int) -> Script:
     return (*steps, Send(LAST_CHUNK))
 
 
-def port_of(gateway: RunningGateway | Running) -> int:
-    """Where a gateway listens."""
+def port_of(gateway: RunningGateway | WholeGateway) -> int:
     return int(gateway.url.rpartition(":")[2])
 
 
@@ -95,10 +90,10 @@ def apart(pid: int) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def inside(folder: Path, text: str, rules: Rules) -> AsyncIterator[Running]:
+async def inside(folder: Path, text: str, rules: DeploymentRules) -> AsyncIterator[WholeGateway]:
     """A gateway in this process, with other rules than the built-in ones."""
     path = folder / "gateway.yaml"
     path.write_text("server: {port: 0, admin: {port: 0}, watch: false}\n" + text, encoding="utf-8")
     source = Source(path, {})
-    async with running(source, source.load(), Listen("127.0.0.1", 0, "127.0.0.1", 0), BytesIO(), rules) as app:
+    async with running(source, source.load(), Addresses("127.0.0.1", 0, "127.0.0.1", 0), BytesIO(), rules) as app:
         yield app

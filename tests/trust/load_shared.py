@@ -1,7 +1,5 @@
-"""What a Redis that is refused, frozen, or comes and goes costs the requests of a gateway that shares by it (R31).
-
-Never what is shared: only what is seen of the requests and of the log.
-"""
+"""The cost of a Redis that is refused, frozen, or comes and goes, for the requests of a gateway that shares by it
+(R31), seen in the requests and the log."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +12,7 @@ import uvloop
 from tests.support.gateway import SERVER, free_ports, running_gateway
 from tests.support.redis import NOTHING, answering, fake_redis, frozen
 from tests.support.vendor import FakeVendor
-from tests.trust.figure import Result
+from tests.trust.figure_types import Result
 from tests.trust.load_client import Ended, ask, asking, failures, paced, quantile
 from tests.trust.load_rig import apart, port_of, quick, table
 
@@ -31,7 +29,7 @@ MOST_LINES = 4
 @dataclass(frozen=True, slots=True)
 class Seen:
     """How requests ended at a gateway that shares, and those that were sent at the same times to one that does not;
-    and the lines of the first about it."""
+    and the first one's log lines about sharing."""
 
     sharing: list[Ended]
     plain: list[Ended]
@@ -52,7 +50,7 @@ class Seen:
 
     @property
     def good(self) -> bool:
-        """Whether nobody waited for what was lost, and the log tells of it briefly."""
+        """Return whether no request waited for Redis, and the log reports it briefly."""
         sharing, plain = self.tails
         failed, without = (sum(not ended.well for ended in ends) for ends in (self.sharing, self.plain))
         told = 1 <= self.lines <= MOST_LINES
@@ -60,7 +58,7 @@ class Seen:
         return failed <= without + FEW and self.later <= FEW and told and not slow
 
     def text(self) -> str:
-        """As it is printed."""
+        """Return the result as it is printed."""
         sharing, plain = self.tails
         return (
             f"{failures(self.sharing)} failed of {len(self.sharing)}, {self.later} over {LATER * 1000:.0f} ms later "
@@ -70,7 +68,6 @@ class Seen:
 
 @asynccontextmanager
 async def nobody() -> AsyncIterator[str]:
-    """An address where nobody listens."""
     (port,) = free_ports(1)
     yield f"redis://127.0.0.1:{port}"
 

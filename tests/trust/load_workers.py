@@ -1,4 +1,4 @@
-"""One of two workers is killed under load (R08). Never a stop that anybody asked for."""
+"""One of two workers is killed under load (R08)."""
 
 import asyncio
 import os
@@ -10,9 +10,9 @@ from typing import Final
 import uvloop
 
 from tests.support.gateway import SERVER, running_gateway
-from tests.support.script import Received, Script
 from tests.support.vendor import FakeVendor
-from tests.trust.figure import Result
+from tests.support.vendor_script import Received, Script
+from tests.trust.figure_types import Result
 from tests.trust.load_client import Ended, ask, asking, failures, paced
 from tests.trust.load_rig import WHOLE, many, port_of, slow_stream, streams, table
 
@@ -26,8 +26,8 @@ BACK_WITHIN: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """What became of everybody: `held` streams were at the worker that was killed `at` this second of the loop's clock,
-    and two workers served again `back` seconds later."""
+    """The result: `held` streams were at the worker that was killed `at` this second of the loop's clock, and two
+    workers served again `back` seconds later."""
 
     asked: list[Ended]
     streamed: list[Ended]

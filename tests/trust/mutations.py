@@ -1,7 +1,6 @@
 """Sabotages the gateway once for each figure and expects it to turn red: `python -m tests.trust.mutations`.
 
-Works in a copy of the tree, of which the figures must be good before anything is changed. Never touches the tree, and
-never judges a figure itself.
+Works in a copy of the tree, of which the figures must be good before anything is changed.
 """
 
 import argparse
@@ -18,12 +17,12 @@ from typing import Literal
 
 from tests.support.gateway import ROOT
 from tests.trust.board import ALL, Plan, verdicts
-from tests.trust.figure import Figure, NotHeld, Sabotage
+from tests.trust.figure_types import Figure, NotHeld, Sabotage
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """What became of a figure under its sabotage; only `red` is as it should be."""
+    """A figure's state under its sabotage; only `red` is right."""
 
     figure: Figure
     verdict: Literal["red", "GREEN", "BROKEN"]
@@ -31,22 +30,22 @@ class Mutation:
     seconds: float
 
     def text(self) -> str:
-        """As it is printed."""
+        """Return the line as it is printed."""
         return f"{name_of(self.figure)}  {self.verdict:<6}  {self.seconds:>6.1f}  {self.told}"
 
 
 def name_of(figure: Figure) -> str:
-    """How one line of the board is named."""
+    """Return the name of one line of the board."""
     return f"{figure.number}/{figure.tier}"
 
 
 def occurrences(sabotage: Sabotage, root: Path) -> int:
-    """How often the text that is to be changed is there."""
+    """Return how often the text to be changed occurs."""
     return (root / sabotage.file).read_text(encoding="utf-8").count(sabotage.old)
 
 
 def copy_tree(target: Path) -> None:
-    """What git knows of or does not ignore, as it is now."""
+    """Copy the files that git tracks or does not ignore, as they are now."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -95,7 +94,8 @@ def last_word(output: str) -> str:
 
 
 def sound(figures: Sequence[Figure], tree: Path) -> set[str]:
-    """Those that are good in a tree that nobody changed: that another is bad under a sabotage would show nothing."""
+    """Return the figures that are good in the unchanged tree: that another is bad under a sabotage would show
+    nothing."""
     done = board(tree, ",".join(map(name_of, figures)))
     return {name for name, verdict in verdicts(done.stdout) if verdict == "good"}
 

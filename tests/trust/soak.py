@@ -1,7 +1,7 @@
 """Mixed traffic for a long while, and whether the gateway grows: `python -m tests.trust.soak --minutes N`. Stops then.
 
-Never a look inside: memory and descriptors are what the system says of the process. Six of ten requests are streams,
-one of ten meets a fault of its vendor, one of twenty is left by its client.
+Memory and descriptors are those that the system reports of the process. Six of ten requests are streams, one of ten
+meets a fault of its vendor, one of twenty is left by its client.
 """
 
 import argparse
@@ -21,14 +21,14 @@ import uvloop
 
 from tests.bench.cpu import PROC, resident_bytes
 from tests.bench.run import KEY, Plan, gateway_table, running_upstream
-from tests.bench.wire import request_body, request_bytes
-from tests.proxy.raw_client import connected
+from tests.bench.traffic import request_body, request_bytes
+from tests.proxy.kit.raw_client import connected
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.http_scripts import cut, json_answer, sse_unterminated
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Delay, Fin, Received, Rst, Script, Send
 from tests.support.vendor import FakeVendor
-from tests.support.wire import cut, json_answer, sse_unterminated
-from tests.trust.figure import Result
+from tests.support.vendor_script import Delay, Fin, Received, Rst, Script, Send
+from tests.trust.figure_types import Result
 from tests.trust.load_client import End, Ended, ask, asking, paced
 from tests.trust.load_dead import group_table
 from tests.trust.load_open import OpenLoad
@@ -86,7 +86,7 @@ class Look:
 
 @dataclass(slots=True)
 class Soaked:
-    """What became of the requests, and the looks after the warm-up."""
+    """The ends of the requests, and the looks after the warm-up."""
 
     ends: Counter[End] = field(default_factory=Counter)
     looks: list[Look] = field(default_factory=list)
@@ -115,7 +115,7 @@ def look(gateway: RunningGateway, second: float) -> Look:
 
 
 async def leave(port: int, data: bytes, after: float) -> None:
-    """A client that leaves so many seconds after it asked. One that did not get so far is not missed: those that stay
+    """Send a request and leave after so many seconds. One that did not get so far is not missed: those that stay
     meet what kept it, and are counted."""
     with suppress(OSError):
         async with connected(port) as client:

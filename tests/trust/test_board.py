@@ -19,7 +19,7 @@ from tests.trust.board import (
     told,
     verdicts,
 )
-from tests.trust.figure import Case, Figure, NotHeld, Result, Tests
+from tests.trust.figure_types import Case, Figure, NotHeld, Result, Tests
 
 FIGURE = Figure("R98", "a figure", "a target", "C", Tests(("tests/a/test_b.py::test_c", "tests/d")))
 PASSED = Case("tests.a.test_b", "test_c[1]", "passed", 0.5)
@@ -29,7 +29,6 @@ SKIPPED = replace(ALSO, state="skipped", trouble="no moon")
 
 
 def held(*cases: Case) -> Line:
-    """The figure's line after a run of these tests."""
     assert isinstance(FIGURE.how, Tests)
     return by_tests(FIGURE, FIGURE.how, cases)
 

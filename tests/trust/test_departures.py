@@ -8,13 +8,13 @@ from typing import Final, cast
 
 import pytest
 
-from providers.unified import JsonObject
-from tests.faults.rig import AUTH, Rig
-from tests.proxy.raw_client import RawClient, connected, request
+from providers.json_types import JsonObject
+from tests.faults.fault_rig import AUTH, Rig
+from tests.proxy.kit.raw_client import RawClient, connected, request
+from tests.support.http_scripts import chunk, head, json_answer
 from tests.support.openai_wire import completion_frames
-from tests.support.script import Hang, Script, Send
-from tests.support.wire import chunk, head, json_answer
-from tests.trust.patient import patient_rig
+from tests.support.vendor_script import Hang, Script, Send
+from tests.trust.unlimited_rig import unlimited_rig
 
 ABORTS: Final = 500
 AT_ONCE: Final = 25
@@ -77,14 +77,14 @@ async def depart(made: Rig, moment: Moment, number: int, slots: asyncio.Semaphor
         else:
             await client.leave()
         if moment.stays:
-            await made.app.gateway.idle.wait()
+            await made.app.front.gateway.idle.wait()
             made.forget()
 
 
 @pytest.mark.parametrize("name", MOMENTS)
 async def test_who_leaves_leaves_nothing_running(name: str, tmp_path: Path) -> None:
     moment, count = MOMENTS[name], ABORTS // len(MOMENTS)
-    async with patient_rig(tmp_path) as made:
+    async with unlimited_rig(tmp_path) as made:
         made.one.default = moment.script
         before = await made.ledger()
         # A deployment that said wait is asked by one client at a time.

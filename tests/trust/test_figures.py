@@ -9,7 +9,7 @@ import pytest
 from tests.faults.registry import NUMBERS
 from tests.support.gateway import ROOT
 from tests.trust.board import ALL
-from tests.trust.figure import Case, Figure, NotHeld, Sabotage, Tests
+from tests.trust.figure_types import Case, Figure, NotHeld, Sabotage, Tests
 from tests.trust.figures import LOOPS, failed_over, faults_shown, none_leaked
 from tests.trust.mutations import name_of, occurrences
 
@@ -54,7 +54,6 @@ def test_every_test_that_a_figure_names_is_there(name: str) -> None:
 
 
 def case(number: int, loop: str, state: str = "passed") -> Case:
-    """One fault on one loop."""
     assert state in ("passed", "failed")
     module, name = "tests.faults.test_faults", f"test_a_fault[F{number:02}-it-{loop}]"
     return Case(module, name, "passed" if state == "passed" else "failed", 0.1)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import uvloop
 
-from tests.proxy.raw_client import request
-from tests.support.script import Received, Script
+from tests.proxy.kit.raw_client import request
+from tests.support.http_scripts import body_answer
 from tests.support.vendor import FakeVendor
-from tests.support.wire import body_answer
+from tests.support.vendor_script import Received, Script
 from tests.trust import load_capacity
 from tests.trust.load_capacity import Lags, queued
 from tests.trust.load_open import OpenLoad

@@ -5,8 +5,8 @@ import subprocess
 import sys
 import threading
 
-from tests.proxy.tables import snapshot
-from tests.support.script import Delay, Send
+from tests.proxy.kit.tables import snapshot
+from tests.support.vendor_script import Delay, Send
 from tests.trust.load_client import End, Ended, failures, quantile
 from tests.trust.load_rig import PLACES, apart, many, slow_stream, table
 

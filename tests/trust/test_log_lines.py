@@ -14,15 +14,15 @@ from unittest.mock import patch
 import orjson
 import pytest
 
-from providers.unified import JsonObject
-from proxy.admission import Lids
-from proxy.writer import MAX_LINE
-from tests.faults.rig import AUTH, Rig, rig
-from tests.proxy.raw_client import connected, request
+from providers.json_types import JsonObject
+from proxy.overload.admission_limits import AdmissionLimits
+from proxy.telemetry.log_writer import MAX_LINE
+from tests.faults.fault_rig import AUTH, Rig, rig
+from tests.proxy.kit.raw_client import connected, request
+from tests.support.http_scripts import chunk, head
 from tests.support.openai_wire import completion_frames
-from tests.support.script import Fin, Hang, Rst, Script, Send
-from tests.support.wire import chunk, head
-from tests.trust.patient import patient_rig
+from tests.support.vendor_script import Fin, Hang, Rst, Script, Send
+from tests.trust.unlimited_rig import unlimited_rig
 
 STREAMS: Final = 1_000
 AT_ONCE: Final = 20
@@ -51,7 +51,6 @@ BREAKS: Final[Mapping[str, Script]] = {
 
 
 async def broken(made: Rig, number: int, slots: asyncio.Semaphore) -> None:
-    """One request for a stream that breaks."""
     draw = Random(number)
     body: JsonObject = {"model": "one/m", "prompt": LONG, "stream": True, "user": LONG}
     headers = {**AUTH, "User-Agent": "x" * 2000, "x-request-id": f"r{number}"}
@@ -64,7 +63,7 @@ async def broken(made: Rig, number: int, slots: asyncio.Semaphore) -> None:
 
 async def test_a_thousand_broken_streams_are_a_thousand_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    async with patient_rig(tmp_path) as made:
+    async with unlimited_rig(tmp_path) as made:
         slots = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(*(broken(made, number, slots) for number in range(STREAMS)))
         made.asked = STREAMS
@@ -91,7 +90,7 @@ async def test_a_thousand_refusals_at_the_door_are_a_line_a_second_that_counts_t
     body: JsonObject = {"model": "one/m", "prompt": LONG}
     started = asyncio.get_running_loop().time()
     async with rig(tmp_path) as made:
-        with patch.object(made.app.admission, "lids", Lids(requests=0)):
+        with patch.object(made.app.front.admission, "limits", AdmissionLimits(requests=0)):
             async with connected(made.port) as client:
                 for _ in range(STREAMS):
                     await client.send(request("POST", "/v1/completions", body, AUTH))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.trust import mutations
 from tests.trust.board import Line
-from tests.trust.figure import Figure, Sabotage, Tests
+from tests.trust.figure_types import Figure, Sabotage, Tests
 from tests.trust.mutations import last_word, mutate, name_of
 
 SABOTAGE = Sabotage("gate.py", "shut = True", "shut = False")
@@ -17,7 +17,6 @@ FIGURE = Figure("R98", "a figure", "a target", "C", Tests(("tests",)), SABOTAGE)
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree of one file."""
     (tmp_path / "gate.py").write_text("shut = True\nopen = not shut\n", "utf-8")
     return tmp_path
 

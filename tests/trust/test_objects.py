@@ -8,12 +8,12 @@ from typing import Final
 
 import pytest
 
-from tests.proxy.raw_client import connected, request
-from tests.proxy.rig import AUTH, CLIENT_KEY, Rig, ask, rig
-from tests.proxy.tables import digest_of
+from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
+from tests.proxy.kit.raw_client import connected, request
+from tests.proxy.kit.tables import digest_of
+from tests.support.http_scripts import chunk, head, json_answer, sse_answer
 from tests.support.openai_wire import completion, completion_frames
-from tests.support.script import Fin, Hang, Script, Send
-from tests.support.wire import chunk, head, json_answer, sse_answer
+from tests.support.vendor_script import Fin, Hang, Script, Send
 
 EACH: Final = 250
 """Requests of each outcome; whatever every one of them leaves shows in far fewer."""
@@ -57,8 +57,6 @@ def posts(script: Script, status: int, model: str = "v/m", stream: bool = False)
 
 
 def refused(body: bytes, status: int, headers: Mapping[str, str] = AUTH) -> Way:
-    """A request that no vendor hears of."""
-
     async def way(made: Rig) -> None:
         assert (await made.post("/v1/completions", body, headers)).status == status
 
@@ -66,7 +64,6 @@ def refused(body: bytes, status: int, headers: Mapping[str, str] = AUTH) -> Way:
 
 
 async def leaves(made: Rig) -> None:
-    """A client that leaves in the middle of its stream."""
     made.vendor.answer((START, Send(chunk(FRAMES[0])), Hang()))
     async with connected(made.port) as client:
         await client.send(request("POST", "/v1/completions", ask(stream=True), AUTH))
@@ -98,20 +95,18 @@ ALIKE: Final = ("bad body", "not allowed", "deadline")
 
 
 def objects() -> Counter[str]:
-    """How many objects there are of each of the gateway's classes."""
     gc.collect()
     names = Counter((str(kind.__module__), kind.__qualname__) for kind in map(type, gc.get_objects()))
     return Counter({f"{module}.{name}": count for (module, name), count in names.items() if module.startswith(OURS)})
 
 
 async def rounds(made: Rig, way: Way, count: int, at_once: int) -> None:
-    """So many requests that end in this way, all told of."""
     slots = asyncio.Semaphore(at_once)
 
     async def one() -> None:
         async with slots:
             # A deployment that failed as often as this one would not be asked any more.
-            made.gateway._dispatcher.deployments.healths._known.clear()
+            made.gateway._dispatcher.deployments.breakers._known.clear()
             await way(made)
 
     before = len(made.records)
@@ -126,7 +121,7 @@ async def quiet(made: Rig) -> Counter[str]:
     made.vendor.requests.clear()
     # A deadline may pass before the vendor is asked: the next way's requests must not get what is left.
     made.vendor.forget_answers()
-    made.gateway._dispatcher.deployments.healths._known.clear()
+    made.gateway._dispatcher.deployments.breakers._known.clear()
     return objects()
 
 
@@ -156,7 +151,7 @@ async def test_requests_of_every_outcome_leave_no_object_behind() -> None:
         await asyncio.sleep(0.1)
         before = await quiet(made)
         # Not 1: other tests of the process may have frozen what they left.
-        assert before["proxy.gateway.Gateway"] >= 1
+        assert before["proxy.gateway.handle_request.Gateway"] >= 1
         for name, (outcome, way) in WAYS.items():
             # A vendor's next answer is whose turn it is, and memory is short for all: those go one after the other.
             await rounds(made, way, EACH, AT_ONCE if name in ALIKE else 1)

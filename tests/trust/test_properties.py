@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.trust import properties
-from tests.trust.examples import EXAMPLES
+from tests.trust.many_examples import EXAMPLES
 from tests.trust.test_figures import there
 
 STATISTICS = """\
@@ -34,7 +34,8 @@ def test_there_are_twenty_properties_and_all_of_them_are_there() -> None:
 
 
 def test_a_property_of_few_examples_is_not_held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    few = "tests/proxy/test_outbound.py::test_nothing_that_a_client_may_hand_on_changes_host_credentials_or_framing"
+    test = "test_nothing_that_a_client_may_hand_on_changes_host_credentials_or_framing"
+    few = f"tests/proxy/upstream/test_request_headers.py::{test}"
     monkeypatch.setattr(properties, "PROPERTIES", (few,))
     result = properties.properties(tmp_path)
     assert (result.value, result.good) == (f"1 of 1 passed, 0 of them with {EXAMPLES} examples; 300 in all", False)

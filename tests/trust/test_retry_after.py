@@ -12,14 +12,12 @@ import pytest
 from typing_extensions import override
 
 from providers.dialect import UpstreamRequest
-from providers.failure import Failure, FailureKind, UpstreamError
-from providers.rate_limits import asked_wait
-from proxy.attempts import Job
-from proxy.dispatch import Dispatcher
-from proxy.errors import GatewayError
-from tests.proxy.deployments_rig import OK, TARGETS, Behaviour, Rig, Worded
-from tests.proxy.marks import Body
-from tests.proxy.virtual_time import run
+from providers.failure import Failure, FailureKind
+from providers.read_retry_after import read_rate_limit_wait
+from proxy.dispatch.attempt_loop import PlannedRequest
+from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, Worded, outcome_of
+from tests.proxy.kit.mark_streams import Body
+from tests.proxy.kit.virtual_time import run
 
 HEADERS: Final = 1_000
 LEAST, MOST, UNTOLD = 1.0, 60.0, 5.0
@@ -40,7 +38,7 @@ class Hinted(Worded):
 
     @override
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        return Failure(FailureKind.RATE_LIMITED, "slow down", status, retry_after=asked_wait(headers, "", {}))
+        return Failure(FailureKind.RATE_LIMITED, "slow down", status, retry_after=read_rate_limit_wait(headers, "", {}))
 
 
 TARGET: Final = replace(TARGETS["a"], dialect=Hinted())
@@ -88,17 +86,6 @@ def limited(headers: Mapping[str, str]) -> Behaviour:
     return lambda: Body(b"limited", b"", status=429, headers=headers)
 
 
-async def outcome(dispatcher: Dispatcher, job: Job) -> str:
-    """What becomes of a request: its text, or how it was refused."""
-    try:
-        with job.clock:
-            return (await dispatcher.whole(job))[1].choices[0].text
-    except UpstreamError as error:
-        return error.failure.kind.value
-    except GatewayError as error:
-        return error.facts.code
-
-
 @pytest.mark.parametrize("seed", range(HEADERS // 100))
 def test_a_vendor_is_asked_again_neither_early_nor_later_than_its_cap(seed: int) -> None:
     draw = Random(seed)
@@ -113,11 +100,11 @@ async def asked(rig: Rig, given: Hint) -> None:
     clock = asyncio.get_running_loop().time
     dispatcher = rig.dispatcher()
 
-    def job() -> Job:
+    def job() -> PlannedRequest:
         made = rig.job()
         return replace(made, plan=replace(made.plan, targets=(TARGET,)))
 
-    first = await outcome(dispatcher, job())
+    first = await outcome_of(dispatcher, job())
     if given.alone <= WAITED_FOR:
         assert first == "ok", given
         (_, begun), (_, again) = rig.asked
@@ -125,10 +112,10 @@ async def asked(rig: Rig, given: Hint) -> None:
         return
     assert (first, clock()) == ("rate_limited", 0.0), given
     await asyncio.sleep(given.alone - 0.001)
-    assert await outcome(dispatcher, job()) == "rate_limit_exceeded", given
+    assert await outcome_of(dispatcher, job()) == "rate_limit_exceeded", given
     assert len(rig.asked) == 1
     await asyncio.sleep(0.002)
-    assert await outcome(dispatcher, job()) == "ok", given
+    assert await outcome_of(dispatcher, job()) == "ok", given
 
 
 def test_the_generated_headers_are_of_every_kind() -> None:

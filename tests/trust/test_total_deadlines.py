@@ -10,28 +10,29 @@ from typing_extensions import override
 
 from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
-from proxy.attempts import Job
-from proxy.concurrency_limit import BulkheadRules
 from proxy.deadlines import DeadlinePassed
-from proxy.deployments import Rules
-from proxy.dispatch import Dispatcher
+from proxy.deployment_health.circuit_breaker_rules import HealthRules
+from proxy.deployment_health.concurrency_limit import ConcurrencyRules
+from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import RetryRules
+from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
-from proxy.exchange import settle
-from proxy.health_rules import HealthRules
-from proxy.record import RequestRecord
-from proxy.retries import RetryRules
-from proxy.upstream import UpstreamResponse
-from tests.proxy.deployments_rig import OK, Behaviour, Rig, fails, hangs, refuses
-from tests.proxy.marks import Body
-from tests.proxy.virtual_time import run
+from proxy.gateway.answer_request import record_failure
+from proxy.request_record import RequestRecord
+from proxy.teams.retry_budget import BudgetRules
+from proxy.upstream.transport import Repeats, UpstreamResponse
+from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, hangs, refuses
+from tests.proxy.kit.mark_streams import Body
+from tests.proxy.kit.virtual_time import run
 
 REQUESTS: Final = 2_000
 EXACT: Final = 1e-6
 
-PATIENT: Final = Rules(
+PATIENT: Final = DeploymentRules(
     HealthRules(failures=10**9, window_least=10**9, hanging_least=10**9),
-    BulkheadRules(least=10**6),
-    RetryRules(least=10**9),
+    ConcurrencyRules(least=10**6),
+    RetryRules(budget=BudgetRules(least=10**9)),
 )
 """Nobody is left alone, waited for, or not asked again for want of a budget: only time ends a request."""
 
@@ -43,15 +44,13 @@ class Timed(Rig):
     begun: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @override
-    async def open(self, request: UpstreamRequest, request_id: str) -> UpstreamResponse:
+    async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
         self.begun[request_id].append(asyncio.get_running_loop().time())
-        return await super().open(request, request_id)
+        return await super().open(request, request_id, repeats)
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A request: its limit, when it ended, how many seconds after its beginning, and with which status."""
-
     name: str
     started: float
     limit: float
@@ -91,10 +90,10 @@ async def one(rig: Timed, dispatcher: Dispatcher, number: int, limit: float, str
     clock = asyncio.get_running_loop().time
     name = f"req-{number}"
     record = RequestRecord(name, clock(), "openai", "/", model="v/m")
-    job: Job = replace(rig.job(limit), record=record)
+    job: PlannedRequest = replace(rig.job(limit), record=record)
     started = clock()
     try:
-        with job.clock:
+        with job.deadlines:
             if stream:
                 async with dispatcher.streamed(job):
                     status = 200
@@ -102,7 +101,7 @@ async def one(rig: Timed, dispatcher: Dispatcher, number: int, limit: float, str
                 await dispatcher.whole(job)
                 status = 200
     except (UpstreamError, DeadlinePassed) as error:
-        status = upstream_failed(settle(record, error), len(record.attempts)).facts.status
+        status = upstream_failed(record_failure(record, error), len(record.attempts)).facts.status
     return Ended(name, started, limit, clock() - started, status)
 
 

@@ -1,9 +1,9 @@
-"""Runs one SDK in a process of its own: a JSON line in, the SDK called, a JSON line out what it returned or raised.
+"""A process that runs one SDK: a JSON line in, the SDK called, a JSON line out with what it returned or raised.
 
     PYTHONPATH=DIRECTORY python -S -m tests.e2e.clients.driver SDK
 
-Never imported by a test, and imports nothing but the standard library and the SDK: the SDKs' dependencies conflict with
-each other and with the gateway's. `tests/support/clients.py` starts it and describes both lines.
+Imports nothing but the standard library and the SDK: the SDKs' dependencies conflict with each other and with the
+gateway's. `tests/support/clients.py` starts it and describes both lines.
 """
 
 import json
@@ -24,7 +24,7 @@ ACCOUNT = "account"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to connect; `url` includes the prefix."""
+    """The connection; `url` includes the prefix."""
 
     url: str
     api_key: str
@@ -77,7 +77,7 @@ def scale_gp_beta(options: Options) -> Sdk:
 
 
 def fireworks0(options: Options) -> Sdk:
-    """fireworks-ai 0.x, which never tries again by itself."""
+    """Return fireworks-ai 0.x, which has no retries of its own."""
     from fireworks.client import Fireworks  # type: ignore[import-not-found]
 
     client = Fireworks(base_url=options.url, api_key=options.api_key, timeout=TIMEOUT)
@@ -98,7 +98,7 @@ SDKS: Mapping[str, Callable[[Options], Sdk]] = {
 
 
 class Heard:
-    """What the SDK handed to its caller, filled while it happens, so that a failure half-way keeps what came before."""
+    """The SDK's results, filled while it runs, so that a failure half-way keeps what came before."""
 
     def __init__(self) -> None:
         self.result: object = None
@@ -119,7 +119,6 @@ class Heard:
                 return
 
     def line(self, error: Exception | None) -> dict[str, object]:
-        """The line that goes out."""
         answers = [answer for answer in (self.chunks or [self.result]) if isinstance(answer, dict)]
         choices = [choice for answer in answers for choice in answer.get("choices") or []]
         firsts = [choice for choice in choices if choice.get("index", 0) == 0]
@@ -135,7 +134,6 @@ class Heard:
 
 
 def plain(value: object) -> object:
-    """What the SDK parsed, without the fields it made up for lack of an answer."""
     return value.model_dump(mode="json", exclude_unset=True) if hasattr(value, "model_dump") else value
 
 
@@ -179,7 +177,6 @@ def run(connect: Callable[[Options], Sdk], order: Mapping[str, Wire]) -> dict[st
 
 
 def main() -> None:
-    """One order a line until standard input ends."""
     connect = SDKS[sys.argv[1]]
     for line in sys.stdin:
         print(json.dumps(run(connect, json.loads(line)), default=str), flush=True)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from providers.unified import JsonObject
+from providers.json_types import JsonObject
 from tests.support import openai_wire
 from tests.support.clients import RECIPES, Client, Options
-from tests.support.script import Fin, Hang, Script
+from tests.support.http_scripts import DONE, data_frames, json_answer, sse_answer, sse_unterminated
 from tests.support.vendor import FakeVendor
-from tests.support.wire import DONE, data_frames, json_answer, sse_answer, sse_unterminated
+from tests.support.vendor_script import Fin, Hang, Script
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -67,7 +67,6 @@ def script_for(name: str, scenario: str) -> Script:
 
 @pytest.fixture
 async def vendor() -> AsyncIterator[FakeVendor]:
-    """A vendor without a script."""
     async with FakeVendor() as running:
         yield running
 
@@ -105,8 +104,7 @@ def refusal(code: str) -> JsonObject:
 
 @STAINLESS
 @pytest.mark.parametrize(
-    ("status", "kind"),
-    [(401, "AuthenticationError"), (422, "UnprocessableEntityError"), (502, "InternalServerError")],
+    ("status", "kind"), [(401, "AuthenticationError"), (422, "UnprocessableEntityError"), (502, "InternalServerError")]
 )
 async def test_a_refusal_is_raised_with_its_status(
     name: str, status: int, kind: str, clients: Clients, vendor: FakeVendor

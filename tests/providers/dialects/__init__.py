@@ -1,1 +1,1 @@
-"""Tests of the dialects, one file for each module."""
+"""Tests of `providers/dialects`: a folder for each dialect, and tests that run over several."""

@@ -1,1 +1,1 @@
-"""Tests of proxy.surfaces, one file for each of its modules, and two that cut across: tricky cases and real clients."""
+"""Tests of `proxy/surfaces`, the cases of the APIs that a surface decides, and real clients' requests."""

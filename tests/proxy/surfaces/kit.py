@@ -1,4 +1,4 @@
-"""Short ways to parse and to render in the tests of the surfaces. Never asserts what a test should."""
+"""Short ways to parse and to render in the tests of the surfaces."""
 
 import json
 from typing import cast
@@ -7,14 +7,15 @@ import orjson
 import pytest
 
 from providers.completion import Chunk, Usage
-from providers.unified import JsonObject, JsonValue, Operation, UnifiedRequest
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Operation, UnifiedRequest
 from proxy.errors import ErrorFacts, GatewayError
+from proxy.surfaces.completion_surface import CompletionSurface
 from proxy.surfaces.fireworks import FIREWORKS
 from proxy.surfaces.openai import OPENAI
-from proxy.surfaces.pais import PAIS
-from proxy.surfaces.row import SurfaceRow
-from proxy.surfaces.scale import SCALE_V4, SCALE_V5
+from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
 from proxy.surfaces.surface import AnswerFacts, Renderer
+from proxy.surfaces.vmware_pais import PAIS
 
 ROWS = {"openai": OPENAI, "scale_v4": SCALE_V4, "scale_v5": SCALE_V5, "fireworks": FIREWORKS, "pais": PAIS}
 FACTS = AnswerFacts("1", 1795246123, "openai/gpt-x")
@@ -23,26 +24,28 @@ USAGE = Usage(6, 2)
 every_row = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 
 
-def complete(row: SurfaceRow = OPENAI, /, **fields: JsonValue) -> UnifiedRequest:
+def complete(row: CompletionSurface = OPENAI, /, **fields: JsonValue) -> UnifiedRequest:
     """A parsed text completion; model and prompt are filled in."""
     return row.parse(Operation.COMPLETIONS, orjson.dumps({"model": "m", "prompt": "p", **fields}), None)
 
 
-def converse(row: SurfaceRow = OPENAI, /, **fields: JsonValue) -> UnifiedRequest:
+def converse(row: CompletionSurface = OPENAI, /, **fields: JsonValue) -> UnifiedRequest:
     """A parsed chat; model and messages are filled in."""
     messages = [{"role": "user", "content": "hi"}]
     return row.parse(Operation.CHAT, orjson.dumps({"model": "m", "messages": messages, **fields}), None)
 
 
 def refuse(
-    row: SurfaceRow = OPENAI, operation: Operation = Operation.COMPLETIONS, /, **fields: JsonValue
+    row: CompletionSurface = OPENAI, operation: Operation = Operation.COMPLETIONS, /, **fields: JsonValue
 ) -> ErrorFacts:
     """What the client is told about a body that must not parse; model and prompt are filled in for completions."""
     filled = {"model": "m", "prompt": "p"} if operation is Operation.COMPLETIONS else {"model": "m"}
     return refuse_bytes(orjson.dumps({**filled, **fields}), row, operation)
 
 
-def refuse_bytes(body: bytes, row: SurfaceRow = OPENAI, operation: Operation = Operation.COMPLETIONS) -> ErrorFacts:
+def refuse_bytes(
+    body: bytes, row: CompletionSurface = OPENAI, operation: Operation = Operation.COMPLETIONS
+) -> ErrorFacts:
     """The same for any bytes."""
     with pytest.raises(GatewayError) as caught:
         row.parse(operation, body, None)
@@ -61,11 +64,9 @@ def play(renderer: Renderer, *events: Chunk | Usage) -> bytes:
 
 
 def objects(stream: bytes) -> list[JsonObject]:
-    """The JSON of each data frame, the terminator left out."""
     lines = [line.removeprefix("data: ") for line in stream.decode("ascii").split("\n") if line.startswith("data: ")]
     return [cast(JsonObject, json.loads(line)) for line in lines if line != "[DONE]"]
 
 
 def choices(*bodies: JsonObject) -> list[JsonObject]:
-    """All choices of whole answers or frames, in order."""
     return [choice for body in bodies for choice in cast(list[JsonObject], body["choices"])]

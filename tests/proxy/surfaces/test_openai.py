@@ -3,9 +3,10 @@
 import pytest
 
 from providers.completion import Chunk
-from providers.unified import Operation, UnifiedRequest
+from providers.unified_request import Operation, UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.openai import OPENAI
+from proxy.surfaces.surface import ReadAction
 from tests.proxy.surfaces.kit import FACTS, USAGE, complete, converse, play, refuse_bytes
 
 BROKEN = ErrorFacts(502, "server_error", "upstream_error", "The upstream closed the connection.")
@@ -92,8 +93,8 @@ def test_paths_exist_with_and_without_the_version() -> None:
         ("POST", "/completions", Operation.COMPLETIONS),
         ("POST", "/v1/chat/completions", Operation.CHAT),
         ("POST", "/chat/completions", Operation.CHAT),
-        ("GET", "/v1/models", "models"),
-        ("GET", "/models", "models"),
+        ("GET", "/v1/models", ReadAction.MODELS),
+        ("GET", "/models", ReadAction.MODELS),
     }
     assert OPENAI.key_headers[0] == "authorization"
     assert OPENAI.default_vendor is None

@@ -1,10 +1,12 @@
-"""Which surface a path belongs to."""
+"""The surface of a path, and that the configuration knows every surface."""
 
 from collections import Counter
+from typing import get_args
 
 import pytest
 
-from proxy.surfaces.fim import FIM
+from config.sections.server_section import SurfaceName
+from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.registry import SURFACES, surface_for_path
 from tests.proxy.surfaces.kit import ROWS
 
@@ -45,3 +47,7 @@ def test_every_endpoint_wears_the_errors_of_its_own_surface() -> None:
     for surface in SURFACES:
         for endpoint in surface.endpoints:
             assert surface_for_path(endpoint.path) is surface
+
+
+def test_the_table_may_have_settings_for_every_surface_and_no_other() -> None:
+    assert {surface.name for surface in SURFACES} == set(get_args(SurfaceName))

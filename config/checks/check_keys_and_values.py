@@ -1,0 +1,305 @@
+"""Check each section by its model, and turn pydantic's errors into problems in the operator's terms with positions."""
+
+import re
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Final, Union
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from config.checks.misshapen_routes import is_name
+from config.problem import Path, Problem, did_you_mean, glued_key, shown
+from config.reading.tree_values import Value
+from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
+from config.sections.section import Section, ShorthandSection
+from config.sections.table_schema import GatewayConfig, RouteSection, VendorSection
+from config.sections.value_types import Referable
+
+_PLANNED: Final = frozenset({"limits", "budget"})
+
+_WANTED: Final = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "datetime_type": "a date or a time",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+_BOUNDS: Final = {
+    "greater_than": ("more than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than_equal": ("at most", "le"),
+}
+_NO_SPACE: Final = "a space is missing after the colon of {}"
+_GLUED: Final = re.compile(r"([A-Za-z_-]+):(?!\s)")
+_UNITS: Final = {"duration": "s", "size": " bytes"}
+_SENTENCES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
+_STAND_IN: Final = f"sha256:{'0' * 64}"
+"""Replaces an invalid list element, so that its list is not empty; it is valid both as a key's digest and as a name.
+Problems it causes are at the position of the invalid element, and dropped as repetitions."""
+_NAMED: Final = {
+    "vendors": "vendor",
+    "models": "model",
+    "deployments": "deployment",
+    "routes": "route",
+    "teams": "team",
+}
+"""Mappings whose keys the operator chooses, and what each key names."""
+
+_MOST_VENDORS: Final = 3
+_MOST_LISTED: Final = 4
+"""Vendors and targets that one message lists."""
+
+_KEY_STEP: Final = "[key]"
+"""The last step of pydantic's location of an invalid key."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSections:
+    """The table. With problems `config` holds only the valid parts, or is None if there are none."""
+
+    config: GatewayConfig | None
+    problems: tuple[Problem, ...]
+
+
+def check_sections(values: Mapping[str, Value], root: Node) -> CheckedSections:
+    """Check the sections of a table; `root` is the tree of the values, for positions."""
+    try:
+        return CheckedSections(GatewayConfig.model_validate(values), ())
+    except ValidationError as error:
+        errors = _details(error)
+    return CheckedSections(_valid_parts(values, root, errors), tuple(_problems(errors, root)))
+
+
+def _details(error: ValidationError) -> list[ErrorDetails]:
+    return error.errors(include_url=False, include_input=False)
+
+
+# The valid parts ------------------------------------------------------------------------------------------------------
+
+
+def _valid_parts(values: Mapping[str, Value], root: Node, errors: list[ErrorDetails]) -> GatewayConfig | None:
+    refused: set[Path] = set()
+    # Without an invalid required value its section is incomplete and must go too, level by level.
+    while found := {_refused_path(each, root) for each in errors} - refused:
+        refused |= found
+        try:
+            return GatewayConfig.model_validate({**_kept(values, refused, ()), "version": 1})
+        except ValidationError as error:
+            errors = _details(error)
+    return None
+
+
+def _refused_path(error: ErrorDetails, root: Node) -> Path:
+    path = _path(error)[:-1] if error["type"] == "missing" else _path(error)
+    return path[: find(root, path)[2]]
+
+
+def _kept(values: Mapping[str, Value], refused: Set[Path], path: Path) -> dict[str, Value]:
+    inner = {key: (*path, key) for key in values}
+    return {key: _kept_value(values[key], refused, at) for key, at in inner.items() if at not in refused}
+
+
+def _kept_value(value: Value, refused: Set[Path], path: Path) -> Value:
+    if isinstance(value, Mapping):
+        return _kept(value, refused, path)
+    if isinstance(value, list):
+        inner = [(*path, index) for index in range(len(value))]
+        return [
+            _STAND_IN if at in refused else _kept_value(value[index], refused, at) for index, at in enumerate(inner)
+        ]
+    return value
+
+
+# Messages -----------------------------------------------------------------------------------------------------------
+
+
+def _path(error: ErrorDetails) -> Path:
+    location = error["loc"]
+    return location[:-1] if location and location[-1] == _KEY_STEP else location
+
+
+def _problems(errors: list[ErrorDetails], root: Node) -> Iterator[Problem]:
+    """Yield a problem for each error, once per path and message: a key and its value may both report the same."""
+    seen = set()
+    for problem in (_problem(each, root) for each in errors if not _is_echo_of_glued(each, root)):
+        if (same := (problem.path, problem.message)) not in seen:
+            seen.add(same)
+            yield problem
+
+
+def _is_echo_of_glued(error: ErrorDetails, root: Node) -> bool:
+    """Return whether the error only follows from a glued key (`key:value`), which is missing or has no value."""
+    path = _path(error)
+    if error["type"] == "missing":
+        section = find(root, path[:-1])[0]
+        return isinstance(section, MapNode) and any(key.startswith(f"{path[-1]}:") for key in section.entries)
+    return bool(path) and glued_key(path) is not None and not _is_about_key(error)
+
+
+def _is_about_key(error: ErrorDetails) -> bool:
+    return error["type"] == "extra_forbidden" or error["loc"][-1:] == (_KEY_STEP,)
+
+
+def _problem(error: ErrorDetails, root: Node) -> Problem:
+    path, message = _path(error), _message(error, root)
+    if error["type"] == "missing":
+        return Problem.at(key_position(root, path), path, message)
+    if _is_about_key(error) and (key := glued_key(path)) is not None:
+        return Problem.at(key_position(root, path), path, _NO_SPACE.format(shown(key)))
+    node, _, depth = find(root, path)
+    place = key_position if _is_about_key(error) else value_position
+    return Problem.at(place(root, path), path[:depth] if isinstance(node, ScalarNode) else path, message)
+
+
+def _message(error: ErrorDetails, root: Node) -> str:
+    kind, path = error["type"], _path(error)
+    if kind == "extra_forbidden":
+        return _unknown_key(path, root)
+    if kind in _WANTED:
+        return _wrong_type(kind, path, root)
+    if kind in _BOUNDS:
+        word, key = _BOUNDS[kind]
+        return f"must be {word} {error['ctx'][key]:g}{_unit(path)}"
+    if kind == "literal_error":
+        node = find(root, path)[0]
+        word = str(path[-1]) if error["loc"][-1] == _KEY_STEP else node.text if isinstance(node, ScalarNode) else ""
+        return _not_an_option(error["ctx"]["expected"], word)
+    if error["loc"][-1:] == (_KEY_STEP,) and (message := _no_model_key(path, root)):
+        return message
+    return _SENTENCES.get(kind, error["msg"])
+
+
+def _unit(path: Path) -> str:
+    """Return the unit of a number in this setting, as written after it."""
+    section = _section_at(path[:-1])
+    known = section.model_fields.get(str(path[-1])) if section else None
+    titles = [each.title for each in known.metadata if isinstance(each, Referable)] if known else []
+    return next((_UNITS[title] for title in titles if title in _UNITS), "")
+
+
+def _no_model_key(path: Path, root: Node) -> str | None:
+    """Return the message for a model key without a vendor, or for a setting indented like a model."""
+    if path[:-1] != ("models",) or "/" in (name := str(path[-1])):
+        return None
+    if message := _beside(path):
+        return message
+    vendors, _, depth = find(root, ("vendors",))
+    written = vendors.entries if depth and isinstance(vendors, MapNode) else ()
+    known = [vendor for vendor in written if vendor not in VendorSection.model_fields][:_MOST_VENDORS]
+    meant = " or ".join(shown(f"{vendor}/{name}") for vendor in known)
+    return f"a model key is vendor/model or vendor/*{f'; did you mean {meant}?' if meant else ''}"
+
+
+def _beside(path: Path) -> str | None:
+    """Return the message for a setting written beside its section instead of in it, or None."""
+    section, name = _section_at(path), str(path[-1])
+    kind = _NAMED.get(str(path[-2])) if len(path) > 1 else None
+    if section is None or kind is None or name not in section.model_fields:
+        return None
+    return f"{name} is a setting of a {kind}: indent it further, below the {kind}'s name"
+
+
+def _unknown_key(path: Path, root: Node) -> str:
+    name, section = str(path[-1]), _section_at(path[:-1])
+    if name in _PLANNED:
+        return "unknown key; not supported by this version"
+    near = did_you_mean(name, section.model_fields if section else ())
+    return f"unknown key{near or _below_the_empty(path, root)}"
+
+
+def _below_the_empty(path: Path, root: Node) -> str:
+    """Return the hint for a key that would belong to the empty section above it if it were indented."""
+    around = find(root, path[:-1])[0]
+    keys = list(around.entries) if isinstance(around, MapNode) else []
+    above = keys[keys.index(str(path[-1])) - 1] if str(path[-1]) in keys[1:] else None
+    if above is None or not isinstance(around, MapNode) or _found(around.entries[above].node) != "nothing":
+        return ""
+    return f"; if it belongs to {shown(above)}, indent it further" if _child(_section_at(path[:-1]), above) else ""
+
+
+def _wrong_type(kind: str, path: Path, root: Node) -> str:
+    section = _section_at(path)
+    if message := _beside(path):
+        return message
+    node = find(root, path)[0]
+    glued = _GLUED.match(node.text) if isinstance(node, ScalarNode) else None
+    if section and glued and glued[1] in section.model_fields:
+        return _NO_SPACE.format(glued[1])
+    wanted = (
+        f"{section.short_form} or a mapping" if section and issubclass(section, ShorthandSection) else _WANTED[kind]
+    )
+    found = _found(node)
+    if wanted == "a whole number" and isinstance(node, ScalarNode) and node.kind == "float":
+        return f"expected a whole number; {shown(node.text)} is none"
+    if wanted == "text" and found in ("true or false", "a number"):
+        return f"expected text; YAML reads this unquoted word as {found}: put it in quotes"
+    return f"expected {wanted}, found {found}{_way_out(wanted, path, node)}"
+
+
+def _way_out(wanted: str, path: Path, node: Node) -> str:
+    """Return the hint what to write instead, where only one thing is possible."""
+    if isinstance(node, ListNode) and _section_at(path) is RouteSection:
+        return f"; write {shown(str(path[-1]))}: {{targets: [{_listed(node)}]}}"
+    if wanted == "a mapping" and _found(node) == "nothing":
+        return "; indent what belongs to it, or write {} for an empty one"
+    if wanted == "a mapping" and (kind := _NAMED.get(str(path[-1]))):
+        return f"; write each {kind} on a line of its own, its name as a key: no -, and a colon after it"
+    if wanted == "a list" and isinstance(node, ScalarNode) and node.kind == "text":
+        return "; a space is missing after the dash" if node.plain and node.text[:1] == "-" else "; put it in [ ]"
+    return ""
+
+
+def _listed(targets: ListNode) -> str:
+    """Return the names of a list as written, or `...` if it holds anything else or too many."""
+    words = [shown(item.text) for item in targets.items if isinstance(item, ScalarNode) and is_name(item)]
+    return ", ".join(words) if 0 < len(words) == len(targets.items) <= _MOST_LISTED else "..."
+
+
+def _found(node: Node) -> str:
+    if isinstance(node, MapNode):
+        return "a mapping"
+    if isinstance(node, ListNode):
+        return "a list"
+    words = {"null": "nothing", "bool": "true or false", "int": "a number", "float": "a number"}
+    return words.get(node.kind, "text")
+
+
+def _not_an_option(expected: str, word: str) -> str:
+    # pydantic lists the options as "'json' or 'text'"; the word found is only compared, never repeated.
+    sentence = expected.replace("'", "")
+    options = sentence.replace(" or ", ", ").split(", ")
+    if word in options:
+        return f"must be {sentence}, without quotes"
+    return f"must be {sentence}{did_you_mean(word, options)}"
+
+
+# The section at a path ----------------------------------------------------------------------------------------------
+
+
+def _section_at(path: Path) -> type[Section] | None:
+    annotation: object = GatewayConfig
+    for step in path:
+        annotation = _child(annotation, step)
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
+
+
+def _child(annotation: object, step: str | int) -> object:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        known = annotation.model_fields.get(str(step))
+        return _bare(known.annotation) if known else None
+    if typing.get_origin(annotation) in (dict, list):
+        return _bare(typing.get_args(annotation)[-1])
+    return None
+
+
+def _bare(annotation: object) -> object:
+    while typing.get_origin(annotation) in (Annotated, Union, UnionType):
+        options: Iterable[object] = typing.get_args(annotation)
+        annotation = next(each for each in options if each is not type(None))
+    return annotation

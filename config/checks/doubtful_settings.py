@@ -1,0 +1,107 @@
+"""Warn of settings that work but are hardly intended: secrets in the table, keys sent to several vendors, weights,
+cooldowns and teams without effect."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import SecretStr
+
+from config.checks.check_between_sections import CheckContext, TableCheck, choices, inheritances, levels
+from config.problem import Path, Problem, dotted, shown
+from config.reading.yaml_tree import ScalarNode, find
+from config.sections.table_schema import DeploymentSection, GatewayConfig, RouteTarget
+
+_SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
+_VARIABLE: Final = re.compile(r"\$[A-Z]+(_[A-Z]+)+")
+"""A reference in shell form whose name is certainly not a password: words in capitals joined by `_`."""
+
+
+def doubtful_settings(context: CheckContext) -> tuple[Problem, ...]:
+    """Return every warning."""
+    return tuple(problem for check in _CHECKS for problem in check(context))
+
+
+def _secrets(config: GatewayConfig) -> Iterator[tuple[Path, SecretStr | None]]:
+    for path, level in levels(config):
+        yield (*path, "api_key"), level.api_key
+        yield from (((*path, "headers", name), value) for name, value in level.headers.items())
+        if level.credentials is not None and level.credentials.oidc is not None:
+            yield (*path, "credentials", "oidc", "client_secret"), level.credentials.oidc.client_secret
+    yield ("server", "admin", "token"), config.server.admin.token
+
+
+def _literal_secrets(context: CheckContext) -> Iterator[Problem]:
+    for path, secret in _secrets(context.config):
+        node = find(context.root, path)[0]
+        if not secret or path in context.referenced or not isinstance(node, ScalarNode):
+            continue
+        if _SHELL_NAME.fullmatch(node.text):
+            # The name is shown only where it cannot be a password.
+            meant = node.text[1:] if _VARIABLE.fullmatch(node.text) else "VAR"
+            yield context.at_value(path, f'this is sent as it stands, $ and all: a reference is "${{{meant}}}"')
+        elif path[-2] != "headers":
+            yield context.at_value(path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"')
+
+
+def _shared_key(context: CheckContext) -> Iterator[Problem]:
+    vendors, defaults = context.config.vendors, context.config.defaults
+    without = [
+        name
+        for name, vendor in vendors.items()
+        if vendor.api_key is None
+        and vendor.credentials is None
+        and not _is_faulty(context, ("vendors", name, "api_key"))
+    ]
+    for key, shared in (("api_key", defaults.api_key), ("credentials", defaults.credentials)):
+        if shared and len(without) > 1:
+            words = "this key is" if key == "api_key" else "these credentials are"
+            named = ", ".join(map(shown, without))
+            yield context.at_value(("defaults", key), f"{words} sent to {len(without)} vendors: {named}")
+
+
+def _idle_weights(context: CheckContext) -> Iterator[Problem]:
+    for path, policy, members in choices(context.config):
+        for at, member in members:
+            if _is_idle(policy, member) and not _is_faulty(context, (*path[:-1], "policy")):
+                yield context.at_key((*at, "weight"), f"has no effect under policy {policy}")
+
+
+def _capped_cooldowns(context: CheckContext) -> Iterator[Problem]:
+    seen = set()
+    key = "circuit_breaker.longest_cooldown"
+    for inheritance in inheritances(context.config):
+        cooldown = inheritance.first("circuit_breaker.cooldown", lambda s: s.circuit_breaker.cooldown)
+        longest = inheritance.first(key, lambda s: s.circuit_breaker.longest_cooldown)
+        path = inheritance.origins.get(key, ())
+        if cooldown is not None and longest is not None and longest < cooldown and path not in seen:
+            seen.add(path)
+            yield context.at_value(path, f"is below cooldown ({cooldown:g}s), which is cut to it")
+
+
+def _is_faulty(context: CheckContext, path: Path) -> bool:
+    return dotted(path) in context.faulty
+
+
+def _is_idle(policy: str, member: DeploymentSection | RouteTarget) -> bool:
+    """Return whether a weight is written that the policy ignores; every policy but priority heeds a weight of 0."""
+    if policy in ("weighted", "least_busy") or "weight" not in member.model_fields_set:
+        return False
+    return policy == "priority" or member.weight > 0
+
+
+def _nothing_to_ask_for(context: CheckContext) -> Iterator[Problem]:
+    if not context.names.models and not context.faulty:
+        yield context.at_key(("models",), "no models: every request would be answered with 404")
+    for name, team in context.config.teams.items():
+        if not team.models and not team.routes:
+            yield context.at_key(("teams", name), "this team may ask for nothing: list models, or write routes")
+
+
+_CHECKS: Final[tuple[TableCheck, ...]] = (
+    _literal_secrets,
+    _shared_key,
+    _idle_weights,
+    _capped_cooldowns,
+    _nothing_to_ask_for,
+)

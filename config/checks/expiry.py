@@ -1,0 +1,54 @@
+"""Warn of teams' keys and of a listener's certificate that expire. Unlike the other checks these depend on the time."""
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from config.checks.open_listener import Placed
+from config.problem import Path, Problem
+from config.reading.read_certificates import Pair
+from config.sections.table_schema import TeamSection
+
+DAY: Final = 86400.0
+
+SOON: Final = 14 * DAY
+"""Seconds before the expiry from which on there is a warning."""
+
+
+class _Expiring(Placed, Protocol):
+    @property
+    def pair(self) -> Pair | None: ...
+
+
+def expiry_warnings(loaded: _Expiring, now: float) -> tuple[Problem, ...]:
+    """Return what has expired or will soon, and the teams without a valid key; `now` is in unix seconds."""
+    keys = (problem for name, team in loaded.config.teams.items() for problem in _keys(loaded, name, team, now))
+    return (*_certificate(loaded, now), *keys)
+
+
+def expiry(ends: float, now: float) -> str | None:
+    """Return the message for something that expires at `ends`, in unix seconds; None if that is not soon."""
+    left = ends - now
+    if left <= 0:
+        return "has expired"
+    if left > SOON:
+        return None
+    days = int(left // DAY)
+    return f"expires in {days} day{'' if days == 1 else 's'}" if days else "expires in less than a day"
+
+
+def _certificate(loaded: _Expiring, now: float) -> Iterator[Problem]:
+    if loaded.pair is not None and (message := expiry(loaded.pair.ends, now)):
+        path: Path = ("server", "tls", "cert")
+        yield Problem.at(loaded.locate(path), path, f"the certificate {message}")
+
+
+def _keys(loaded: _Expiring, name: str, team: TeamSection, now: float) -> Iterator[Problem]:
+    path: Path = ("teams", name, "keys")
+    for index, own in enumerate(team.keys):
+        if message := expiry(own.ends, now):
+            here: Path = (*path, index, "not_after")
+            yield Problem.at(
+                loaded.locate(here), here, f"{'this key' if own.name is None else f'the key {own.name}'} {message}"
+            )
+    if all(own.ends <= now for own in team.keys):
+        yield Problem.at(loaded.locate(path), path, "every key of this team has expired: nobody can ask as this team")

@@ -1,0 +1,104 @@
+"""Generate the tables of keys in `config/README.md` from the models: `python -m config.generate_readme`."""
+
+from pathlib import Path
+from typing import Final
+
+from pydantic.json_schema import JsonSchemaValue
+
+from config.sections.table_json_schema import json_schema
+from config.sections.table_schema import DeploymentSettings
+
+README: Final = Path(__file__).parent / "README.md"
+BEGIN: Final = "<!-- keys: written by `python -m config.generate_readme` -->"
+END: Final = "<!-- end of keys -->"
+
+# Heading of each definition of the schema; a name in <> is the operator's.
+_SECTIONS: Final = {
+    "": "The table",
+    "Server": "`server`",
+    "Tls": "`server.tls`",
+    "Cors": "`server.cors`",
+    "Admin": "`server.admin`",
+    "ServerLimits": "`server.limits`",
+    "Shared": "`server.shared`",
+    "SurfaceSettings": "`server.surfaces.<surface>`",
+    "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
+    "Timeouts": "`timeouts`",
+    "Retries": "`retries`",
+    "RetryBudget": "`retries.budget`",
+    "CircuitBreaker": "`circuit_breaker`",
+    "Media": "`media`",
+    "Price": "`price`",
+    "Credentials": "`credentials`",
+    "AwsCredentials": "`credentials.aws`",
+    "GoogleCredentials": "`credentials.google`",
+    "EntraCredentials": "`credentials.entra`",
+    "OidcCredentials": "`credentials.oidc`",
+    "Vendor": "`vendors.<vendor>`",
+    "Model": "`models.<vendor/model>`",
+    "Deployment": "`models.<vendor/model>.deployments.<deployment>`",
+    "Route": "`routes.<name>`, `teams.<team>.routes.<name>`",
+    "Fallbacks": "`fallbacks` of a route",
+    "RouteTarget": "An element of `targets`",
+    "Team": "`teams.<team>`",
+    "TeamKey": "An element of `keys`",
+}
+_INHERITING: Final = ("Vendor", "Model", "Deployment")
+
+
+def reference() -> str:
+    """Return the tables as Markdown, one for each section."""
+    schema = json_schema()
+    return "\n".join(_section(name, heading, schema) for name, heading in _SECTIONS.items())
+
+
+def updated(readme: str) -> str:
+    """Return the README with new tables between its marks; raises ValueError if a mark is missing."""
+    before, found_begin, rest = readme.partition(BEGIN)
+    _, found_end, after = rest.partition(END)
+    if not (found_begin and found_end):
+        raise ValueError("the README has lost a mark of the tables of keys")
+    return f"{before}{BEGIN}\n{reference()}\n{END}{after}"
+
+
+def _section(name: str, heading: str, schema: JsonSchemaValue) -> str:
+    section = schema["$defs"][name] if name else schema
+    mapping = next((option for option in section.get("anyOf", ()) if "properties" in option), section)
+    shared = set(DeploymentSettings.model_fields) if name in _INHERITING else set()
+    required = mapping.get("required", ())
+    rows = [_row(key, value, key in required) for key, value in mapping["properties"].items() if key not in shared]
+    note = "\nAnd every key of `defaults`.\n" if shared else ""
+    description = mapping["description"]
+    return "\n".join(
+        [f"\n### {heading}\n", description, note, "| key | value | default | |", "|---|---|---|---|", *rows]
+    )
+
+
+def _row(key: str, value: JsonSchemaValue, required: bool) -> str:
+    cells = [f"`{key}`", _kind(value), "required" if required else _default(value), value.get("description", "")]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _kind(value: JsonSchemaValue) -> str:
+    if "title" in value:
+        return str(value["title"])
+    if value.get("format") == "password":
+        return "secret"
+    options = [option for option in value.get("anyOf", ()) if option.get("type") != "null"]
+    if options:
+        return _kind(options[0])
+    if "enum" in value:
+        return " or ".join(f"`{option}`" for option in value["enum"])
+    words = {"string": "text", "integer": "number", "number": "number", "boolean": "`true` or `false`", "array": "list"}
+    return f"`{value['const']}`" if "const" in value else words.get(value.get("type", ""), "mapping")
+
+
+def _default(value: JsonSchemaValue) -> str:
+    default = value.get("default")
+    if default in (None, [], {}):
+        return ""
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+if __name__ == "__main__":
+    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,173 @@
+"""Load a routing table from files or text: parse, merge includes, expand references, check, read certificates.
+
+Every step runs on what the steps before it could keep, so that one load reports every problem.
+"""
+
+import hashlib
+import pathlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import resources
+from typing import Final
+
+from config.checks.check_between_sections import CheckContext, check_between_sections, levels
+from config.checks.check_keys_and_values import check_sections
+from config.checks.doubtful_settings import doubtful_settings
+from config.problem import ConfigError, Locate, Path, Position, Problem
+from config.reading.merge_includes import INCLUDE, Includer, as_table
+from config.reading.read_certificates import Bundle, Pair, read_certificates
+from config.reading.table_files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest
+from config.reading.tree_values import Expander
+from config.reading.yaml_tree import MapNode, Node, ScalarNode, parse, value_position
+from config.sections.table_schema import GatewayConfig
+
+EMBEDDED_TABLE: Final = "config/demo_table.yaml"
+"""The file name in positions of the embedded table."""
+
+_KEYS: Final = (*GatewayConfig.model_fields, INCLUDE)
+_EMPTY: Final = "the table is empty; it needs `version: 1`, vendors and models"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files a load read, among them included tables, secrets and certificates: the hash of each, in reading order,
+    and the patterns of the includes."""
+
+    hashes: Mapping[pathlib.Path, str]
+    patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A valid table and what it was loaded from.
+
+    `files` are all files read, among them included tables, secrets and certificates. `digest` changes with any content.
+    `locate` returns the position of a value, or of the section it would stand in if it is not written. `warnings` count
+    as errors under `--strict`. `authorities` holds the certificates of each `ca_file`, by its path in the table; `pair`
+    is the listener's certificate and key. `copies` lets another process load the same table. `referenced` holds the
+    paths of values that came from references, which no message repeats.
+    """
+
+    config: GatewayConfig
+    files: tuple[pathlib.Path, ...]
+    digest: str
+    warnings: tuple[Problem, ...]
+    authorities: Mapping[Path, Bundle]
+    pair: Pair | None
+    locate: Locate = field(repr=False)
+    sources: Sources = field(repr=False)
+    copies: Copies = field(repr=False)
+    referenced: frozenset[Path] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The result of a load. With `problems` the `table` holds only the valid parts, or is None if there are none."""
+
+    table: Loaded | None
+    problems: tuple[Problem, ...]
+    sources: Sources
+
+    def sound(self) -> Loaded:
+        """Return the table; raises ConfigError with every problem."""
+        if self.problems or self.table is None:
+            raise ConfigError(self.problems)
+        return self.table
+
+
+def examine_file(path: pathlib.Path, env: Mapping[str, str], store: Store = DISK) -> Examined:
+    """Load the table in a YAML file, and return it with every problem."""
+    files = SourceFiles(store)
+    try:
+        text = files.read_table(path)
+    except UnreadableError as error:
+        return Examined(None, (_problem(str(path), f"cannot read the file: {error}"),), Sources(files.hashes))
+    return _examine(text, str(path), env, files)
+
+
+def examine_embedded(env: Mapping[str, str]) -> Examined:
+    """Load the embedded table: the mock vendor on loopback."""
+    text = resources.files("config").joinpath("demo_table.yaml").read_text(encoding="utf-8")
+    return _examine(text, EMBEDDED_TABLE, env, SourceFiles())
+
+
+def load_file(path: pathlib.Path, env: Mapping[str, str]) -> Loaded:
+    """Load the table in a YAML file; raises ConfigError with every problem."""
+    return examine_file(path, env).sound()
+
+
+def load_text(text: str, name: str, env: Mapping[str, str]) -> Loaded:
+    """Load the table in a text; `name` is the file name of its positions, to which paths in it are relative."""
+    return _examine(text, name, env, SourceFiles()).sound()
+
+
+def fingerprint(sources: Sources) -> Mapping[pathlib.Path, str]:
+    """Return the present hashes of a table's files, new matches of its includes among them. They differ from
+    `sources.hashes` if anything changed, and if one file is included under two names."""
+    present = {path for pattern in sources.patterns for path in DISK.matching(pattern)}
+    return current_hashes({*sources.hashes, *present})
+
+
+def _problem(name: str, message: str) -> Problem:
+    return Problem.at(Position(name, 1, 1), (), message)
+
+
+def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Examined:
+    parsed = as_table(parse(text, name), name, _KEYS)
+    if not isinstance(parsed.root, MapNode):
+        return Examined(None, tuple(parsed.problems or [_no_table(parsed.root, name)]), Sources(files.hashes))
+    expander = Expander(env, files)
+    includer = Includer(expander, _KEYS)
+    root = includer.merged(parsed.root)
+    values = expander.mapping(root)
+    problems = [*parsed.problems, *includer.problems, *expander.problems]
+    checked = check_sections(values, root)
+    problems.extend(_elsewhere(checked.problems, problems))
+    warnings = list(expander.warnings)
+    if checked.config is not None and includer.complete:
+        context = CheckContext(checked.config, root, expander.referenced, frozenset(each.path for each in problems))
+        problems.extend(_elsewhere(check_between_sections(context), problems))
+        warnings.extend(doubtful_settings(context))
+    sources = Sources(files.hashes, files.patterns)
+    if checked.config is None or not includer.complete:
+        return Examined(None, tuple(problems), sources)
+    tls = checked.config.server.tls
+    pair = None if tls is None else (tls.cert, tls.key)
+    certificates = read_certificates(_ca_files(checked.config), pair, root, files)
+    problems.extend(certificates.problems)
+    warnings.extend(certificates.warnings)
+    own = {pathlib.Path(name): hashlib.sha256(text.encode()).hexdigest()}
+    table = Loaded(
+        config=checked.config,
+        files=files.paths,
+        digest=digest({**own, **files.hashes}),
+        warnings=tuple(sorted(set(warnings))),
+        authorities=certificates.authorities,
+        pair=certificates.pair,
+        locate=partial(value_position, root),
+        sources=sources,
+        copies=files.copies(),
+        referenced=frozenset(expander.referenced),
+    )
+    return Examined(table, tuple(problems), sources)
+
+
+def _ca_files(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
+    for path, level in levels(config):
+        if level.ca_file:
+            yield (*path, "ca_file"), level.ca_file
+        if level.credentials is not None and level.credentials.oidc is not None and level.credentials.oidc.ca_file:
+            yield (*path, "credentials", "oidc", "ca_file"), level.credentials.oidc.ca_file
+
+
+def _no_table(root: Node | None, name: str) -> Problem:
+    if root is None or (isinstance(root, ScalarNode) and root.kind == "null"):
+        return _problem(name, _EMPTY)
+    return Problem.at(root.at, (), "expected a mapping with `version: 1`, vendors and models")
+
+
+def _elsewhere(found: tuple[Problem, ...], earlier: list[Problem]) -> list[Problem]:
+    """Return the problems at positions without an earlier one: a later step only repeats the first there."""
+    taken = {(each.file, each.line, each.column) for each in earlier}
+    return [each for each in found if (each.file, each.line, each.column) not in taken]

@@ -1,0 +1,75 @@
+"""The type of a YAML scalar: text, null, boolean or number.
+
+PyYAML reads YAML 1.1, where `no` is false, `017` is fifteen and `12:30` is 750 (measured with PyYAML 6.0.3). Editors
+read YAML 1.2, where all three are text. A scalar on which the two disagree as a number is `odd`, and the tree rejects
+it. Dates are text, for fields to parse, so that `api_version: 2024-10-21` needs no quotes.
+"""
+
+import re
+from typing import Final, Literal
+
+from yaml.nodes import ScalarNode
+from yaml.resolver import Resolver
+
+Kind = Literal["text", "null", "bool", "int", "float", "odd"]
+Scalar = str | int | float | bool | None
+
+_KINDS: Final[dict[str, Kind]] = {
+    "tag:yaml.org,2002:null": "null",
+    "tag:yaml.org,2002:bool": "bool",
+    "tag:yaml.org,2002:int": "int",
+    "tag:yaml.org,2002:float": "float",
+    "tag:yaml.org,2002:str": "text",
+    "tag:yaml.org,2002:timestamp": "text",
+    "tag:yaml.org,2002:merge": "text",
+    "tag:yaml.org,2002:value": "text",
+}
+_TRUTH: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_DECIMAL: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+_FRACTION: Final = re.compile(r"[-+]?([0-9]{1,18}\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
+
+_resolver = Resolver()
+
+
+class Unquoted(str):
+    """An unquoted scalar after expansion of its references. The field decides its type: an API key made of digits stays
+    text, and `port: ${PORT}` is a number."""
+
+    __slots__ = ()
+
+
+def plain_kind(text: str) -> Kind:
+    """Return the kind of an unquoted scalar."""
+    tag: str = _resolver.resolve(ScalarNode, text, (True, False))  # type: ignore[no-untyped-call] # so are PyYAML's stubs
+    return tagged_kind(tag, text) or "text"
+
+
+def tagged_kind(tag: str, text: str) -> Kind | None:
+    """Return the kind of a scalar with a YAML tag; None for a tag that is not a plain scalar's."""
+    kind = _KINDS.get(tag)
+    if kind == "int":
+        return "int" if _DECIMAL.fullmatch(text) else "odd"
+    if kind == "float":
+        return "float" if _FRACTION.fullmatch(text) else "odd"
+    if kind == "bool":
+        return "bool" if text.lower() in _TRUTH else "odd"
+    return kind
+
+
+def scalar_value(kind: Kind, text: str) -> Scalar:
+    """Convert a scalar of this kind; an odd one keeps its text."""
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return _TRUTH[text.lower()]
+    if kind == "int":
+        return int(text)
+    if kind == "float":
+        return float(text)
+    return text
+
+
+def reread(text: str) -> Scalar:
+    """Return what YAML would read in place of an expanded unquoted scalar, for a field that is not text."""
+    stripped = text.strip()
+    return scalar_value(plain_kind(stripped), stripped)

@@ -1,0 +1,1 @@
+"""The sections of the table: their keys, values, defaults and JSON Schema."""

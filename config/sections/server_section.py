@@ -1,0 +1,175 @@
+"""The `server` section of the table: listeners, processes, limits, shutdown. Its defaults stand at the fields."""
+
+from collections.abc import Callable
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from config.sections.section import Section
+from config.sections.value_types import (
+    REFERENCE_PATTERN,
+    Checked,
+    Count,
+    Credential,
+    Duration,
+    Host,
+    LogFormat,
+    NamedVendor,
+    Port,
+    RedisUrl,
+    SharedPrefix,
+    Size,
+    Switch,
+    TargetName,
+    Text,
+    Workers,
+    refuse,
+)
+from config.web_origins import normal_host, normal_origin
+
+_SHORTEST_STALL: Final = 1.0
+"""Seconds; the event loop of a process that starts, or writes a large answer, may block for parts of one."""
+
+SurfaceName = Literal["openai", "scale", "fireworks", "pais"]
+
+
+def _credential_or_none(value: object) -> object:
+    return None if value == "" else value
+
+
+def _refusing(normal: Callable[[str], str]) -> Callable[[str], str]:
+    """Turn the ValueError of a function into the error of a field."""
+
+    def check(value: str) -> str:
+        try:
+            return normal(value)
+        except ValueError as error:
+            raise refuse(str(error)) from None
+
+    return check
+
+
+def _long_enough_to_work(seconds: float) -> float:
+    if 0 < seconds < _SHORTEST_STALL:
+        raise refuse("must be at least 1s, or 0 for never")
+    return seconds
+
+
+StallLimit = Annotated[Duration, AfterValidator(_long_enough_to_work)]
+HostPattern = Annotated[str, Checked(_refusing(normal_host))]
+AllowedOrigin = Annotated[
+    str,
+    Checked(_refusing(normal_origin), {"pattern": rf"^\*$|^[A-Za-z][A-Za-z0-9+.-]*://[^/]*$|{REFERENCE_PATTERN}"}),
+]
+OptionalToken = Annotated[Credential | None, BeforeValidator(_credential_or_none)]
+
+
+class SurfaceSettings(Section):
+    """What a surface assumes for its clients."""
+
+    default_vendor: NamedVendor | None = Field(default=None, description="The vendor of a model name that has none.")
+    default_model: TargetName | None = Field(default=None, description="The model of a request that names none.")
+
+
+class AdminSection(Section):
+    """The listener for metrics, health, status and reload."""
+
+    host: Host = Field(default="127.0.0.1", description="Address to listen on. Another than loopback needs a token.")
+    port: Port = Field(default=9091, description="Port to listen on; 0 takes a free one.")
+    token: OptionalToken = Field(default=None, description="Bearer token that callers must send. Empty: none.")
+    hosts: list[HostPattern] = Field(default=[], description="As server.hosts, for the admin listener.")
+
+
+class TlsSection(Section):
+    """What the public listener proves itself with, and it takes HTTPS alone then: TLS 1.2 or newer. A reload takes the
+    files anew; connections that stand go on."""
+
+    cert: Text = Field(
+        description="A PEM file, relative to this file: the certificate, and after it those up to its authority."
+    )
+    key: Text = Field(description="A PEM file, relative to this file: the certificate's key, without a passphrase.")
+
+
+class CorsSection(Section):
+    """Which web pages may call the public listener. A request with the Origin of any other gets 403, unless it is the
+    listener's own. Cookies are never taken; pages send a key like everybody else."""
+
+    origins: list[AllowedOrigin] = Field(
+        default=[],
+        description="Origins as browsers send them, such as https://app.example.com; http://localhost:* is any port, "
+        "chrome-extension://* any host of a scheme that is not the web's, * any page, which needs teams.",
+    )
+
+
+class ServerLimits(Section):
+    """The most that one process takes on at once; what is beyond it gets 503 at once, without being read."""
+
+    requests: Count = Field(default=2000, description="Requests whose answer has not begun.")
+    streams: Count = Field(default=4000, description="Streams that have begun.")
+    body_bytes: Size = Field(
+        default=256 * 2**20,
+        description="Request bodies in memory together, such as 256MiB. A larger one comes alone. Where they are full, "
+        "a team (without teams: an address) with less than its share goes on, up to twice as much in all.",
+    )
+
+
+class SharedSection(Section):
+    """What the processes behind one name tell each other: that a vendor limits them, refuses a credential, or that its
+    quota is spent. Advice only: no request waits for it. Needs the extra `redis`, and Redis 6.2 or newer."""
+
+    redis: RedisUrl = Field(
+        description="Where: redis://, rediss:// (TLS) or unix://, with user, password and database where needed; best "
+        'as "${REDIS_URL}".'
+    )
+    prefix: SharedPrefix = Field(
+        default="dragoman",
+        description="What our key there begins with. Processes hear those with the same prefix; credentials that are "
+        "fetched count as the same where the table says the same of them.",
+    )
+
+
+class ServerSection(Section):
+    """The gateway itself."""
+
+    host: Host = Field(
+        default="127.0.0.1", description="Address to listen on. Without teams only loopback is accepted."
+    )
+    port: Port = Field(default=8080, description="Port to listen on; 0 takes a free one.")
+    workers: Workers = Field(
+        default=1,
+        description="Processes that take requests. More than there are cores serve no more requests, and the log warns "
+        "of them. Each learns of deployments by itself, and the limits hold for each. 1: there is one process for "
+        "everything.",
+    )
+    hosts: list[HostPattern] = Field(
+        default=[],
+        description="Names under which clients call the public listener, without port; *.example.com is any name below "
+        "example.com. On loopback they are added to the loopback names (localhost, 127.0.0.1, [::1]), and another Host "
+        "gets 421, so that no web page can come in under a name of its own (DNS rebinding): list the names that a "
+        "reverse proxy passes on. On another address the Host is judged only where names are listed; addresses and "
+        "loopback names pass there too.",
+    )
+    cors: CorsSection = Field(default=CorsSection(), description="Which web pages may call the public listener.")
+    tls: TlsSection | None = Field(
+        default=None, description="The public listener's certificate. None written: plain HTTP."
+    )
+    admin: AdminSection = Field(default=AdminSection(), description="The admin listener.")
+    max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")
+    limits: ServerLimits = Field(default=ServerLimits(), description="The most that one process takes on at once.")
+    shared: SharedSection | None = Field(
+        default=None, description="What several processes tell each other. None written: nothing."
+    )
+    drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
+    drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")
+    stall_limit: StallLimit = Field(
+        default=30.0,
+        description="How long the event loop of a process may stand still before the process is ended, and with "
+        "workers replaced, 1s at least. 0: never, for a debugger.",
+    )
+    watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")
+    log: LogFormat = Field(
+        default="json",
+        description="Form of the log lines. Where nothing is written: text when standard output and standard error "
+        "both go to a terminal, otherwise json.",
+    )
+    surfaces: dict[SurfaceName, SurfaceSettings] = Field(default={}, description="Settings of single surfaces.")

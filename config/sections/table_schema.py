@@ -1,0 +1,382 @@
+"""The routing table as frozen pydantic models, one for each section.
+
+Only keys that the gateway acts on are accepted. Docstrings and descriptions of the models are the operator's reference:
+editors and the README show them.
+"""
+
+import math
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
+from pydantic.json_schema import JsonSchemaValue
+
+from config import defaults
+from config.defaults import duration
+from config.sections.credentials_section import CredentialsSection
+from config.sections.failover_section import CircuitBreakerSection, RetriesSection
+from config.sections.section import MaybeEmptySection, Section, ShorthandSection
+from config.sections.server_section import ServerSection
+from config.sections.value_types import (
+    AllowedField,
+    AllowedHeader,
+    AllowedName,
+    BaseUrl,
+    Concurrent,
+    ContextBehavior,
+    Credential,
+    DeploymentName,
+    Dollars,
+    HeaderName,
+    HeaderValue,
+    KeyDigest,
+    KeyName,
+    ModelKey,
+    Moment,
+    OnUnsupported,
+    OptionalDollars,
+    OptionalSwitch,
+    OptionalText,
+    Policy,
+    ProfileName,
+    RouteName,
+    Scheme,
+    StreamUpstream,
+    Switch,
+    TargetName,
+    TeamName,
+    Text,
+    Timeout,
+    Tokens,
+    UrlParam,
+    UrlParamName,
+    VendorName,
+    Weight,
+    refuse,
+)
+
+_WEIGHT = "Its share under policy weighted, what it can carry under least_busy. 0 takes it out, except under priority."
+_POLICIES = (
+    "priority: as written. weighted: drawn by weight. round_robin: in turn. least_busy: the fewest requests under way"
+    " for its weight. fastest: the soonest usual first byte, and any for one request in twenty, so that a slow one is"
+    " seen to recover."
+)
+
+
+class TimeoutsSection(Section):
+    """Deadlines of one attempt. Each is inherited by itself."""
+
+    connect: Timeout = Field(
+        default=None,
+        description=f"Until the connection stands, TLS included. Built in: {duration(defaults.CONNECT_TIMEOUT)}.",
+    )
+    first_event: Timeout = Field(
+        default=None,
+        description="From there to the first content of a streamed answer. "
+        f"Built in: {duration(defaults.FIRST_EVENT_TIMEOUT)}.",
+    )
+    answer: Timeout = Field(
+        default=None,
+        description="Until an answer that is not streamed begins to come, which is when all of it has been generated. "
+        f"Built in: {duration(defaults.ANSWER_TIMEOUT)}, or first_event where that is longer, while "
+        "another target may be asked; otherwise what is left of total.",
+    )
+    idle: Timeout = Field(
+        default=None,
+        description=f"Longest silence between two pieces of an answer. Built in: {duration(defaults.IDLE_TIMEOUT)}.",
+    )
+    total: Timeout = Field(
+        default=None,
+        description="The whole request; for a stream it ends at the first content. A client's inference_timeout may "
+        f"shorten it. Built in: {duration(defaults.TOTAL_TIMEOUT)}.",
+    )
+    progress: Timeout = Field(
+        default=None,
+        description="Longest time without content in a stream that has begun, whatever else comes. "
+        f"Built in: {duration(defaults.PROGRESS_TIMEOUT)}.",
+    )
+    stream: Timeout = Field(
+        default=None,
+        description=f"A whole stream, from its first content. Built in: {duration(defaults.STREAM_TIMEOUT)}.",
+    )
+
+
+class PriceSection(Section):
+    """What tokens cost at a deployment, in USD per million. It is inherited as a whole."""
+
+    input: Dollars = Field(description="Tokens of the prompt.")
+    output: Dollars = Field(description="Tokens that were generated, reasoning included.")
+    cached_input: OptionalDollars = Field(
+        default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
+    )
+
+
+class MediaSection(Section):
+    """Which addresses of images, sounds, videos and files may be sent. Each is inherited by itself."""
+
+    schemes: list[Scheme] | None = Field(
+        default=None,
+        description="Schemes of addresses that pass, such as http, gs or s3, which a vendor may read under the "
+        "identity of its key. The list replaces the one above it. "
+        f"Built in: [{', '.join(defaults.MEDIA_SCHEMES)}].",
+    )
+    allow_private: OptionalSwitch = Field(
+        default=None,
+        description="Whether an engine, which fetches addresses itself, may be sent ones inside its own network: "
+        "loopback and private IP addresses, names without a dot or ending in .internal, .local or .svc. Addresses of "
+        "metadata services are never sent. Built in: false.",
+    )
+
+
+def _distinct_names(headers: object) -> object:
+    names = [str(name).lower() for name in headers] if isinstance(headers, dict) else []
+    if len(set(names)) < len(names):
+        raise refuse("two header names differ only in case")
+    return headers
+
+
+Headers = Annotated[dict[HeaderName, HeaderValue], BeforeValidator(_distinct_names)]
+
+
+class DeploymentSettings(MaybeEmptySection):
+    """What a deployment can be told. Deployment beats model beats vendor beats defaults, key by key."""
+
+    api_key: Credential | None = Field(
+        default=None,
+        description='The credential for the upstream, best as "${VAR}" or "${file:PATH}". Empty: send none.',
+    )
+    credentials: CredentialsSection | None = Field(
+        default=None,
+        description="Instead of api_key: credentials that expire and are fetched again. aws, google, entra, or a "
+        "mapping of one of these or oidc.",
+    )
+    base_url: BaseUrl | None = Field(
+        default=None,
+        description="The upstream's address, instead of its profile's. Plain http only into the own network.",
+    )
+    allow_private: OptionalSwitch = Field(
+        default=None, description="Whether base_url may lie in the own network or on this machine. Built in: false."
+    )
+    ca_file: OptionalText | None = Field(
+        default=None,
+        description="A PEM file with the authorities that may vouch for base_url's certificate, instead of the "
+        "system's; relative to this file. Empty: the system's, which is built in.",
+    )
+    url_params: dict[UrlParamName, UrlParam] = Field(
+        default={}, description="Values for the placeholders of the profile's address, such as resource or account_id."
+    )
+    api_version: Text | None = Field(
+        default=None,
+        description="The vendor's API version, where it has one (api-version, anthropic-version).",
+    )
+    headers: Headers = Field(
+        default={},
+        description="Further headers of every upstream request. Merged by name, ignoring case; values are secrets.",
+    )
+    timeouts: TimeoutsSection = Field(default=TimeoutsSection(), description="Deadlines of one attempt.")
+    stream_upstream: StreamUpstream = Field(
+        default=None,
+        description="Whether an answer that is not streamed may be asked for as a stream, so that silence shows within "
+        "first_event and idle: auto, where the answer is the same to the letter; off, never. "
+        f"Built in: {defaults.STREAM_UPSTREAM}.",
+    )
+    retries: RetriesSection = Field(
+        default=RetriesSection(), description="When a failed attempt is followed by another."
+    )
+    circuit_breaker: CircuitBreakerSection = Field(
+        default=CircuitBreakerSection(), description="When a deployment is left alone, and for how long."
+    )
+    concurrent: Concurrent = Field(
+        default=None,
+        description="Most requests that each deployment, of vendor/* each model, may have under way at once in each "
+        f"process, streams until they end. Who finds no place within {duration(defaults.CONCURRENT_WAIT)} goes on "
+        "to the next target, or gets 503. None written: no limit until the vendor says that it has too much.",
+    )
+    context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
+    max_output_tokens: Tokens = Field(
+        default=None,
+        description="Most tokens of an answer. Where the vendor must be told a number (Anthropic, for one) it is that "
+        "of clients who send no max_tokens, who are refused without it.",
+    )
+    price: PriceSection | None = Field(
+        default=None,
+        description="What tokens cost, for dragoman_cost_usd_total and the log. None written: what a request cost is "
+        "unknown and not told.",
+    )
+    completions: OptionalSwitch = Field(
+        default=None, description="Whether the model takes raw prompts. Built in: what its profile says."
+    )
+    on_unsupported: OnUnsupported = Field(
+        default=None,
+        description="A field the deployment cannot honour: error refuses the request by name, drop leaves the field "
+        f"out and names it in x-dragoman-dropped. Built in: {defaults.ON_UNSUPPORTED}. guided_*, tools, n, logprobs, "
+        "stop and response_format are never dropped.",
+    )
+    allow_fields: list[AllowedField] | None = Field(
+        default=None,
+        description="Fields that clients may send to an engine although they name a host, a path, a template or code, "
+        "such as chat_template or lora_path, each with all that it holds. An engine is a deployment whose profile is "
+        "one, or that has allow_private; other fields outside the unified request pass. Built in: none.",
+    )
+    allow_headers: list[AllowedHeader] | None = Field(
+        default=None,
+        description="Names that clients may use in inference_extra_headers beside tracing and the vendors' documented "
+        "switches; x-team-* stands for all that begin with x-team-. Built in: none.",
+    )
+    media: MediaSection = Field(
+        default=MediaSection(), description="Which addresses of images, sounds, videos and files it may be sent."
+    )
+    context_length_exceeded_behavior: ContextBehavior = Field(
+        default=None,
+        description="For a client who does not say: truncate lowers max_tokens to what fits, error refuses what does "
+        "not fit. Neither cuts the prompt. Built in: truncate on the surface fireworks, error on the others.",
+    )
+
+
+class VendorSection(DeploymentSettings):
+    """A vendor, or one account at a vendor."""
+
+    profile: ProfileName | None = Field(
+        default=None,
+        description="The profile: which dialect the vendor speaks, and how. Built in: the vendor's name.",
+    )
+
+
+class DeploymentSection(DeploymentSettings):
+    """One place where a model runs."""
+
+    upstream_model: Text | None = Field(
+        default=None, description="The model's name at the upstream. Built in: the model's."
+    )
+    weight: Weight = Field(default=1, description=_WEIGHT)
+
+
+class ModelSection(DeploymentSettings):
+    """A model of a vendor, or with the key vendor/* every model of that vendor."""
+
+    upstream_model: Text | None = Field(
+        default=None,
+        description="The model's name at the upstream. Built in: what follows the vendor in the model string.",
+    )
+    policy: Policy = Field(default="priority", description=f"In which order the deployments are tried. {_POLICIES}")
+    deployments: dict[DeploymentName, DeploymentSection] = Field(
+        default={}, description="Where the model runs, by name. None listed: one deployment named default."
+    )
+
+
+class RouteTarget(ShorthandSection):
+    """One target of a route; a bare name is a target of weight 1."""
+
+    target: TargetName = Field(description="A model, a model's deployment, or another route.")
+    weight: Weight = Field(default=1, description=_WEIGHT)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: object) -> object:
+        return {"target": value} if isinstance(value, str) else value
+
+
+class FallbacksSection(Section):
+    """Where a request goes that the targets of its route cannot answer for what it holds. Models or deployments."""
+
+    context_window: list[TargetName] = Field(default=[], description="When the prompt is too long for a target.")
+    content_filter: list[TargetName] = Field(default=[], description="When a target's content filter refuses it.")
+
+
+class RouteSection(ShorthandSection):
+    """A name of our own over models; a bare name is a route with one target."""
+
+    targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
+    policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {_POLICIES}")
+    fallbacks: FallbacksSection = Field(
+        default=FallbacksSection(),
+        description="Where requests go instead that no target can answer for what they hold.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: object) -> object:
+        return {"targets": [value]} if isinstance(value, str) else value
+
+
+class TeamKey(ShorthandSection):
+    """A key of a team; a bare digest is a key that does not expire."""
+
+    short_form: ClassVar[str] = "a digest"
+
+    key: KeyDigest = Field(description="The key's SHA-256 digest, as `dragoman key new` prints it.")
+    name: KeyName | None = Field(default=None, description="What the log calls the key, such as who holds it.")
+    not_after: Moment | None = Field(
+        default=None,
+        description="When the key ends, without a reload: a time with its zone, or a date, to the end of that day in "
+        "UTC. From then on requests with it are refused, and told when it ended.",
+    )
+
+    @property
+    def ends(self) -> float:
+        """Expiry in unix seconds; infinity for a key that does not expire."""
+        return math.inf if self.not_after is None else self.not_after.timestamp()
+
+    @classmethod
+    def short_form_schema(cls) -> JsonSchemaValue:
+        return TypeAdapter(KeyDigest).json_schema()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_digest(cls, value: object) -> object:
+        return {"key": value} if isinstance(value, str) else value
+
+
+class TeamSection(Section):
+    """Who may call, and which names they may ask for."""
+
+    keys: list[TeamKey] = Field(
+        min_length=1,
+        description="SHA-256 digests of the team's keys, as `dragoman key new` prints them. Several while they are "
+        "exchanged.",
+    )
+    models: list[AllowedName] = Field(
+        default=[],
+        description="Names the team may ask for: *, vendor/*, a model with its deployments, a deployment, or a route. "
+        "Each grants what a request for it reaches. None unless listed.",
+    )
+    routes: dict[RouteName, RouteSection] = Field(
+        default={},
+        description="The team's own meaning of names, granted by being written; first inside other routes too.",
+    )
+    on_unsupported: OnUnsupported = Field(
+        default=None, description="As of a deployment, for this team's requests. Built in: the deployment's."
+    )
+    context_length_exceeded_behavior: ContextBehavior = Field(
+        default=None, description="As of a deployment, for this team's requests. Built in: the deployment's."
+    )
+    media: MediaSection = Field(
+        default=MediaSection(), description="As of a deployment, for this team's requests. Built in: the deployment's."
+    )
+    inference_extra_params: Switch = Field(
+        default=True,
+        description="Whether the team may send inference_extra_params, and fields outside the unified request, which "
+        "would reach the upstream as they are too.",
+    )
+    inference_extra_headers: Switch = Field(
+        default=True,
+        description="Whether the team may send inference_extra_headers: tracing, the vendors' documented switches, and "
+        "what a deployment's allow_headers adds.",
+    )
+
+
+class GatewayConfig(Section):
+    """A routing table."""
+
+    version: Literal[1] = Field(description="Version of the table's format.")
+    server: ServerSection = Field(
+        default=ServerSection(), description="Where the gateway listens, and how it starts and stops."
+    )
+    defaults: DeploymentSettings = Field(default=DeploymentSettings(), description="Settings of every deployment.")
+    vendors: dict[VendorName, VendorSection] = Field(
+        default={}, description="The vendors, by the name that starts a model string."
+    )
+    models: dict[ModelKey, ModelSection] = Field(default={}, description="The models, by vendor/model or vendor/*.")
+    routes: dict[RouteName, RouteSection] = Field(default={}, description="Names of our own, over models.")
+    teams: dict[TeamName, TeamSection] = Field(
+        default={}, description="Who may call. Without teams everybody may, and the gateway listens on loopback only."
+    )

@@ -1,0 +1,1 @@
+"""What clients may send beyond the unified fields: extra members and headers, and addresses of media."""

@@ -1,0 +1,78 @@
+"""Checks which members outside the unified fields are sent to a self-hosted engine."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from providers.client_extras.hosts_paths_and_code import Place, Search
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
+from providers.unified_request import ChatPrompt, UnifiedRequest
+
+_EXTRA: Final = "inference_extra_params"
+_MESSAGE: Final = frozenset(
+    {"role", "content", "name", "refusal", "reasoning_content", "reasoning", "tool_calls", "tool_call_id"}
+    | {"function_call", "audio", "annotations", "cache_control", "extra_content", "prefix", "thinking_blocks"}
+)
+"""Members of a message that are texts, or belong to the model's own turns."""
+
+
+def check_members(request: UnifiedRequest, target: Target) -> None:
+    """Raise Refusal for the first member that names a host, a path, a template or code and that the routing table does
+    not allow: of the body, of `inference_extra_params`, of a message, or of a tool that is no function."""
+    if _is_plain(request):
+        return
+    search = Search(target.permits.fields)
+    for param, where, name, value in _members(request, target.profile.forwards_unknown):
+        found = search.find(name, value)
+        if found is not None:
+            field = f"{where}{name}{path_text(found.place)}"
+            inner = next((step for step in reversed(found.place) if isinstance(step, str)), name)
+            how = f"`allow_fields: [{inner}]` in the table would allow it"
+            raise Refusal(param, f"'{field}' is not sent to {target.name}: {found.why}; {how}.")
+
+
+def _is_plain(request: UnifiedRequest) -> bool:
+    """Return whether there is nothing to check, as in most requests."""
+    if request.unknown or request.extra_params or "tools" in request.params:
+        return False
+    if isinstance(request.prompt, ChatPrompt):
+        for message in request.prompt.messages:
+            if len(message) > 2:
+                return False
+    return True
+
+
+def _members(request: UnifiedRequest, forwards_unknown: bool) -> Iterator[tuple[str, str, str, JsonValue]]:
+    """Yield the field's name in errors, the path to the member, its name and its value."""
+    if request.unknown and forwards_unknown:
+        for name, value in request.unknown.items():
+            yield name, "", name, value
+    if request.extra_params:
+        for name, value in request.extra_params.items():
+            yield f"{_EXTRA}.{name}", f"{_EXTRA}.", name, value
+    if isinstance(request.prompt, ChatPrompt):
+        yield from _of_messages(request.prompt.messages)
+    if "tools" in request.params:
+        yield from _of_tools(request.params["tools"])
+
+
+def _of_messages(messages: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, JsonValue]]:
+    for index, message in enumerate(messages):
+        if len(message) > 2 and not message.keys() <= _MESSAGE:
+            for name, value in message.items():
+                if name not in _MESSAGE:
+                    yield "messages", f"messages[{index}].", name, value
+
+
+def _of_tools(tools: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, JsonValue]]:
+    """Yield the members of tools that are no functions: the engine itself acts on those."""
+    for index, tool in enumerate(tools):
+        if tool.get("type") != "function":
+            for name, value in tool.items():
+                yield "tools", f"tools[{index}].", name, value
+
+
+def path_text(place: Place) -> str:
+    """Return a path below a member as errors write it: `.a[0].b`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)

@@ -1,0 +1,1 @@
+"""Guided decoding: schemas, patterns and grammars in each engine's form, and checks of answers."""

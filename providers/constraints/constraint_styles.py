@@ -1,0 +1,392 @@
+"""Constraints on the generated text in each vendor's form: from `guided_*` and `response_format` to body members.
+
+A constraint is never weakened: one that a vendor cannot enforce is `Unenforceable`.
+
+Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x, Fireworks "Structured outputs", OpenAI
+"Structured outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
+`response_format` was found by trial.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import get_args
+
+import orjson
+
+from providers.capabilities import NATIVE, Cell, emulated, refused
+from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI, Engine, engine_problem
+from providers.constraints.openai_strict import strict_problem
+from providers.constraints.regex_parse import MalformedPattern, parse
+from providers.constraints.regex_to_gbnf import Unwritable, gbnf_literal, to_gbnf
+from providers.json_types import JsonObject
+from providers.unified_request import Guided, GuidedKind, Operation
+
+SCHEMA_NAME = "guided_json"
+CHOICE_MEMBER = "choice"
+SCHEMA_MODE = "json_object with a schema"
+
+
+class Unenforceable(Exception):
+    """The vendor cannot enforce this constraint; `reason` is for the client."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintMembers:
+    """Body members that make the vendor enforce a constraint. `unwrap` says that the answer is an object whose `choice`
+    is the text; `emulated` that the vendor lacks the field itself."""
+
+    members: JsonObject
+    unwrap: bool = False
+    emulated: bool = False
+
+
+BY_ENUM = emulated("a JSON object with one enum member")
+BY_REGEX = emulated("a regular expression")
+BY_GRAMMAR = emulated("a grammar")
+
+
+# Conversions of a constraint ----------------------------------------------------------------------------------------
+
+
+def choice_schema(choices: Sequence[str]) -> JsonObject:
+    """Return the object schema for a choice, where only JSON Schema can be enforced."""
+    return {
+        "type": "object",
+        "properties": {CHOICE_MEMBER: {"type": "string", "enum": list(choices)}},
+        "required": [CHOICE_MEMBER],
+        "additionalProperties": False,
+    }
+
+
+def unwrap_choice(text: str) -> str:
+    """Return the choice in an answer to `choice_schema`. Raises ValueError when there is none (a cut answer, a
+    refusal)."""
+    value = orjson.loads(text)
+    choice = value.get(CHOICE_MEMBER) if isinstance(value, dict) else None
+    if not isinstance(choice, str):
+        raise ValueError("the answer holds no choice")
+    return choice
+
+
+def choice_regex(choices: Sequence[str]) -> str:
+    """Return an alternation of the literals, longest first.
+
+    Only special characters are escaped: engines differ about a backslash before others (to Rust's, an escaped angle
+    bracket is a word boundary).
+    """
+    escaped = (_SPECIAL.sub(_escape, choice) for choice in sorted(choices, key=len, reverse=True))
+    return f"({'|'.join(escaped)})"
+
+
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$\n\r\t]")
+_BY_LETTER: Mapping[str, str] = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _escape(match: re.Match[str]) -> str:
+    found = match.group()
+    return _BY_LETTER.get(found, f"\\{found}")
+
+
+def choice_grammar(choices: Sequence[str]) -> str:
+    """Return a GBNF alternation of the literals, as llama.cpp, Fireworks and xgrammar read it."""
+    return "root ::= " + " | ".join(gbnf_literal(choice) for choice in choices)
+
+
+def regex_grammar(pattern: str) -> str:
+    """Return the GBNF grammar of the texts that match from end to end. Raises Unenforceable."""
+    try:
+        return to_gbnf(parse(pattern))
+    except (MalformedPattern, Unwritable) as error:
+        raise Unenforceable(f"it has no regular expressions, and as a grammar the pattern {error}") from None
+
+
+def json_schema_format(schema: JsonObject, *, strict: bool) -> JsonObject:
+    """Return OpenAI's `response_format` for a schema."""
+    return {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": schema, "strict": strict}}
+
+
+# Encodings ----------------------------------------------------------------------------------------------------------
+
+Make = Callable[[Guided], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How one kind of constraint is sent: `make` returns the body members, or raises Unenforceable."""
+
+    cell: Cell
+    make: Make
+    unwrap: bool = False
+
+    def constraint(self, guided: Guided) -> ConstraintMembers:
+        """Return the members for a constraint. Raises Unenforceable."""
+        return ConstraintMembers(self.make(guided), self.unwrap, self.cell.emulated)
+
+
+def refused_encoding(reason: str) -> Encoding:
+    """Return the encoding of constraints that the vendor cannot enforce."""
+
+    def make(guided: Guided) -> JsonObject:
+        raise Unenforceable(reason)
+
+    return Encoding(refused(reason), make)
+
+
+def member(*path: str) -> Encoding:
+    """Return the encoding that sends the value unchanged in the member at a path."""
+
+    def make(guided: Guided) -> JsonObject:
+        members: JsonObject = {path[-1]: list(guided.value) if isinstance(guided.value, tuple) else guided.value}
+        for name in reversed(path[:-1]):
+            members = {name: members}
+        return members
+
+    return Encoding(NATIVE, make)
+
+
+def _format(make: Make, cell: Cell = NATIVE, *, unwrap: bool = False) -> Encoding:
+    """Send a `response_format`."""
+    return Encoding(cell, lambda guided: {"response_format": make(guided)}, unwrap)
+
+
+def _wrapped(guided: Guided) -> JsonObject:
+    return choice_schema(guided.choices)
+
+
+def _strictly(schema: JsonObject) -> JsonObject:
+    problem = strict_problem(schema)
+    if problem is not None:
+        raise Unenforceable(f"its strict mode refuses this schema: {problem}")
+    return json_schema_format(schema, strict=True)
+
+
+def _any_version(kind: str) -> Encoding:
+    """Send both spellings: vLLM before 0.11 ignores the new one and from 0.12 the old one, without an error."""
+    old, new = member(f"guided_{kind}"), member("structured_outputs", kind)
+    return Encoding(NATIVE, lambda guided: {**new.make(guided), **old.make(guided)})
+
+
+SCHEMA_FORMAT = _format(lambda guided: json_schema_format(guided.schema, strict=True))
+_ENUM = _format(lambda guided: json_schema_format(_wrapped(guided), strict=True), BY_ENUM, unwrap=True)
+_STRICT_SCHEMA = _format(lambda guided: _strictly(guided.schema))
+# Strict mode limits the size of an enum.
+_STRICT_ENUM = _format(lambda guided: _strictly(_wrapped(guided)), BY_ENUM, unwrap=True)
+SCHEMA_ONLY = refused_encoding("it can only be held to a JSON Schema")
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintStyle:
+    """How the vendors of one kind enforce constraints on one endpoint.
+
+    `passes` are the types of `response_format` that are sent unchanged; `SCHEMA_MODE` is Fireworks' JSON mode with a
+    schema. `json_mode` holds the body members of the plain JSON mode where it is not in `passes`; without them,
+    `object_by_schema` says that it is sent as the schema of any object. `engine` is the converter whose gaps a schema
+    must avoid, however it is sent.
+    """
+
+    json: Encoding
+    regex: Encoding
+    choice: Encoding
+    grammar: Encoding
+    passes: frozenset[str] = frozenset()
+    json_mode: JsonObject | None = None
+    object_by_schema: bool = False
+    engine: Engine | None = None
+
+    def guided(self, kind: GuidedKind) -> Encoding:
+        """Return the encoding of a `guided_*` field."""
+        encodings: Mapping[GuidedKind, Encoding] = {
+            "json": self.json,
+            "regex": self.regex,
+            "choice": self.choice,
+            "grammar": self.grammar,
+        }
+        return encodings[kind]
+
+    def form(self, kind: str) -> Encoding | None:
+        """Return the encoding of a type of `response_format`; None where it is sent unchanged."""
+        if kind in self.passes:
+            return None
+        if kind == "json_object" and self.json_mode is not None:
+            return Encoding(NATIVE, lambda guided: self.json_mode or {})
+        if kind == "json_object" and not self.object_by_schema and not self.json.cell.refused:
+            return refused_encoding("it has no JSON mode without a schema")
+        if kind in ("json_object", "json_schema", SCHEMA_MODE):
+            return self.json
+        return self.grammar if kind == "grammar" else refused_encoding(f"it has no response_format of type {kind!r}")
+
+
+_FORMATS = frozenset({"json_object", "json_schema"})
+_VLLM_FORMATS = _FORMATS | {"structural_tag"}
+_FIREWORKS_FORMATS = _FORMATS | {"grammar", SCHEMA_MODE}
+_ANY_OBJECT: JsonObject = {"type": "object"}
+
+Endpoints = Mapping[Operation, ConstraintStyle]
+
+
+def _nothing(reason: str) -> ConstraintStyle:
+    return style_by_kind(lambda kind: refused_encoding(reason))
+
+
+def _on_both(style: ConstraintStyle) -> Endpoints:
+    return dict.fromkeys((Operation.CHAT, Operation.COMPLETIONS), style)
+
+
+def style_by_kind(encoding: Callable[[GuidedKind], Encoding]) -> ConstraintStyle:
+    """Return the style that has an encoding for each kind of constraint."""
+    return ConstraintStyle(encoding("json"), encoding("regex"), encoding("choice"), encoding("grammar"))
+
+
+_SGLANG = ConstraintStyle(
+    SCHEMA_FORMAT,
+    member("regex"),
+    Encoding(BY_REGEX, lambda guided: {"regex": choice_regex(guided.choices)}),
+    member("ebnf"),
+    _VLLM_FORMATS,
+    engine=SGLANG,
+)
+_SGLANG_TEXT = replace(
+    _SGLANG,
+    json=Encoding(NATIVE, lambda guided: {"json_schema": orjson.dumps(guided.schema).decode()}),
+    passes=frozenset(),
+    object_by_schema=True,
+)
+_LLAMACPP_TEXT = ConstraintStyle(
+    Encoding(NATIVE, lambda guided: {"json_schema": guided.schema}),
+    Encoding(BY_GRAMMAR, lambda guided: {"grammar": regex_grammar(guided.value_text)}),
+    Encoding(BY_GRAMMAR, lambda guided: {"grammar": choice_grammar(guided.choices)}),
+    member("grammar"),
+    object_by_schema=True,
+    engine=LLAMACPP,
+)
+_FIREWORKS = ConstraintStyle(
+    _format(lambda guided: {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": guided.schema}}),
+    _format(lambda guided: {"type": "grammar", "grammar": regex_grammar(guided.value_text)}, BY_GRAMMAR),
+    _format(lambda guided: {"type": "grammar", "grammar": choice_grammar(guided.choices)}, BY_GRAMMAR),
+    _format(lambda guided: {"type": "grammar", "grammar": guided.value_text}),
+    _FIREWORKS_FORMATS,
+    engine=FIREWORKS,
+)
+_TGI = ConstraintStyle(
+    _format(lambda guided: {"type": "json", "value": guided.schema}),
+    _format(lambda guided: {"type": "regex", "value": guided.value_text}),
+    _format(lambda guided: {"type": "regex", "value": choice_regex(guided.choices)}, BY_REGEX),
+    refused_encoding("it has no grammars"),
+    engine=TGI,
+)
+_SCHEMAS = ConstraintStyle(SCHEMA_FORMAT, SCHEMA_ONLY, _ENUM, SCHEMA_ONLY, _FORMATS)
+_SCHEMAS_BY_MODE = ConstraintStyle(
+    _format(lambda guided: {"type": "json_object", "schema": guided.schema}),
+    SCHEMA_ONLY,
+    _format(lambda guided: {"type": "json_object", "schema": _wrapped(guided)}, BY_ENUM, unwrap=True),
+    SCHEMA_ONLY,
+    frozenset({"json_object", SCHEMA_MODE}),
+)
+_SCHEMAS_ALONE = replace(_SCHEMAS, passes=frozenset({"json_schema"}), object_by_schema=True)
+_OPENAI = ConstraintStyle(_STRICT_SCHEMA, SCHEMA_ONLY, _STRICT_ENUM, SCHEMA_ONLY, _FORMATS)
+
+STYLES: Mapping[str, Endpoints] = {
+    "guided": _on_both(replace(style_by_kind(lambda kind: member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
+    "structured_outputs": _on_both(
+        replace(style_by_kind(lambda kind: member("structured_outputs", kind)), passes=_VLLM_FORMATS)
+    ),
+    "vllm_both": _on_both(replace(style_by_kind(_any_version), json=SCHEMA_FORMAT, passes=_VLLM_FORMATS)),
+    "nvext": _on_both(replace(style_by_kind(lambda kind: member("nvext", f"guided_{kind}")), object_by_schema=True)),
+    "sglang": {Operation.CHAT: _SGLANG, Operation.COMPLETIONS: _SGLANG_TEXT},
+    "llamacpp": {
+        Operation.CHAT: replace(_LLAMACPP_TEXT, passes=_FORMATS | {SCHEMA_MODE}),
+        Operation.COMPLETIONS: _LLAMACPP_TEXT,
+    },
+    "ollama": _on_both(replace(_SCHEMAS, engine=LLAMACPP)),
+    "fireworks": _on_both(_FIREWORKS),
+    "tgi": {
+        Operation.CHAT: _TGI,
+        Operation.COMPLETIONS: _nothing("its completions route ignores constraints; ask by chat"),
+    },
+    "openai": {
+        Operation.CHAT: _OPENAI,
+        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
+    },
+    "json_schema": _on_both(_SCHEMAS),
+    "schema_only": _on_both(_SCHEMAS_ALONE),
+    "schema_in_mode": _on_both(_SCHEMAS_BY_MODE),
+    "localai": _on_both(replace(_LLAMACPP_TEXT, json=SCHEMA_FORMAT, passes=_FORMATS)),
+    "json_object_only": _on_both(
+        replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
+    ),
+    "none": _on_both(_nothing("it cannot be held to a constraint")),
+}
+"""The values of a profile's `structured`. `json_schema` is for vendors that compile any schema and not only OpenAI's
+strict subset."""
+
+FORMAT_KINDS = ("json_object", "json_schema", "grammar", "structural_tag")
+
+
+def constraint_cells(style: ConstraintStyle) -> Mapping[str, Cell]:
+    """Return how each kind of constraint is treated, by the name of its feature.
+
+    `constraint_members` reads the same table: it refuses what is refused here, and beyond that only values that are
+    invalid themselves. A JSON mode with a schema counts as `json_schema`.
+    """
+    cells = {f"guided_{kind}": style.guided(kind).cell for kind in get_args(GuidedKind)}
+    for kind in FORMAT_KINDS:
+        encoding = style.form(kind)
+        cells[f"response_format.{kind}"] = NATIVE if encoding is None else encoding.cell
+    return cells
+
+
+def constraint_members(style: ConstraintStyle, value: object) -> ConstraintMembers:
+    """Return the body members that enforce a `guided_*` field or a `response_format`. Raises Unenforceable."""
+    match value:
+        case Guided():
+            if value.kind == "json":
+                _check(style, value.schema)
+            return style.guided(value.kind).constraint(value)
+        case {"type": "text"}:
+            return ConstraintMembers({})
+        case dict():
+            return _format_members(style, value)
+        case _:
+            raise TypeError(f"a constraint is no {type(value).__name__}")
+
+
+def _format_members(style: ConstraintStyle, value: JsonObject) -> ConstraintMembers:
+    kind, schema = str(value.get("type")), schema_in(value)
+    if schema is not None:
+        _check(style, schema)
+        kind = SCHEMA_MODE if kind == "json_object" else kind
+    encoding = style.form(kind)
+    if encoding is None:
+        return ConstraintMembers({"response_format": value})
+    if kind == "grammar":
+        return encoding.constraint(Guided("grammar", str(value.get("grammar"))))
+    if kind == "json_schema" and schema is None and not encoding.cell.refused:
+        raise Unenforceable("it has no JSON mode without a schema")
+    return encoding.constraint(Guided("json", _ANY_OBJECT if schema is None else schema))
+
+
+def field_of(value: object) -> str:
+    """Return the request's field that holds a constraint."""
+    return value.field if isinstance(value, Guided) else "response_format"
+
+
+def schema_in(value: object) -> JsonObject | None:
+    """Return the schema of a `response_format`, in OpenAI's place or in Fireworks'."""
+    match value:
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
+            return schema
+        case {"type": "json_object", "schema": dict(schema)}:
+            return schema
+        case _:
+            return None
+
+
+def _check(style: ConstraintStyle, schema: JsonObject) -> None:
+    problem = None if style.engine is None else engine_problem(style.engine, schema)
+    if problem is not None:
+        raise Unenforceable(f"it would not keep this schema: {problem}")

@@ -1,0 +1,182 @@
+"""Finds what the converters of open engines ignore in a schema, so that it can be refused.
+
+They turn a schema into a grammar and drop without an error what a grammar cannot express; a 200 would then break the
+schema. All of them read `oneOf` as `anyOf`, which cannot be found in a schema. `format` is an annotation, as in the
+standard. Builds with another converter may accept more.
+
+Sources: llama.cpp `common/json-schema-to-grammar.cpp` and `grammars/README.md`; the list of what vLLM keeps from
+xgrammar, which SGLang uses; outlines-core `src/json_schema`, which TGI uses; Fireworks "Structured outputs". Read in
+November 2026.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from providers.constraints.json_schema import DEFINITIONS, resolve_pointer, walk_schemas
+from providers.constraints.regex_parse import MalformedPattern, find_unsupported, parse
+from providers.json_types import JsonObject, JsonValue
+
+Check = Callable[[JsonObject, JsonObject], str | None]
+"""From the schema's root and a schema in it to the problem there, worded to follow its path; None for no problem."""
+
+_BEYOND_GRAMMARS = frozenset(
+    {"not", "if", "then", "else", "contains", "minContains", "maxContains", "uniqueItems", "multipleOf"}
+    | {"dependentRequired", "dependentSchemas", "dependencies"}
+)
+_OF_NAMES = frozenset({"patternProperties", "propertyNames", "minProperties", "maxProperties"})
+_LEFT_OVER = frozenset({"unevaluatedProperties", "unevaluatedItems", "additionalItems"})
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+_LENGTHS = frozenset({"minLength", "maxLength"})
+_SIZES = frozenset({"minItems", "maxItems"})
+_NOTES = frozenset(
+    {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "type"}
+    | {"$schema", "$id", "$comment", "$anchor", *DEFINITIONS}
+)
+_DEMANDS_NOTHING: dict[str, JsonValue] = {
+    "uniqueItems": False,
+    "minProperties": 0,
+    "minLength": 0,
+    "minItems": 0,
+    "unevaluatedProperties": True,
+    "unevaluatedItems": True,
+    "additionalItems": True,
+    "propertyNames": True,
+}
+
+
+_MAX_HOPS = 16
+"""The longest chain of references; a longer one counts as one that leads nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A converter: the keywords that it ignores anywhere, and a check of what it ignores in some places."""
+
+    passes_over: frozenset[str]
+    checks: tuple[Check, ...] = ()
+
+
+def engine_problem(engine: Engine, schema: JsonObject) -> str | None:
+    """Return the first part of a schema that the engine would not enforce, with its path; None when all is enforced."""
+    for path, node in walk_schemas(schema):
+        for keyword in node:
+            if keyword in engine.passes_over and _demands(node, keyword):
+                return f"{path}.{keyword} is not enforced"
+        for check in engine.checks:
+            if problem := check(schema, node):
+                return f"{path}{problem}"
+    return None
+
+
+def _demands(node: JsonObject, keyword: str) -> bool:
+    return node[keyword] != _DEMANDS_NOTHING.get(keyword)
+
+
+def _only(node: JsonObject, kind: str) -> bool:
+    """Return whether the schema's `type` is this one, or this one and null."""
+    types = node.get("type")
+    listed = types if isinstance(types, list) else [types]
+    return kind in listed and all(name in (kind, "null") for name in listed)
+
+
+def _plain_pattern(root: JsonObject, node: JsonObject) -> str | None:
+    pattern = node.get("pattern")
+    if not isinstance(pattern, str):
+        return None
+    try:
+        problem = find_unsupported(parse(pattern))
+    except MalformedPattern as error:
+        problem = str(error)
+    return None if problem is None else f".pattern is not enforced: it {problem}"
+
+
+# llama.cpp takes the first keyword it knows, in an order of its own, and ignores those beside it.
+
+
+def _anchored(root: JsonObject, node: JsonObject) -> str | None:
+    pattern = node.get("pattern")
+    if isinstance(pattern, str) and not (pattern.startswith("^") and pattern.endswith("$")):
+        return ".pattern is only enforced where it begins with '^' and ends with '$'"
+    return None
+
+
+def _strings(root: JsonObject, node: JsonObject) -> str | None:
+    beside = "pattern" in node or "format" in node
+    return _conditional(node, _LENGTHS, _only(node, "string") and not beside, "type string, without pattern or format")
+
+
+def _integers(root: JsonObject, node: JsonObject) -> str | None:
+    bounds = [node[keyword] for keyword in _BOUNDS & node.keys()]
+    whole = all(isinstance(bound, int) and not isinstance(bound, bool) for bound in bounds)
+    both = {"minimum", "exclusiveMinimum"} <= node.keys() or {"maximum", "exclusiveMaximum"} <= node.keys()
+    kept = _only(node, "integer") and whole and not both
+    return _conditional(node, _BOUNDS, kept, "type integer, and a single whole number for each end")
+
+
+def _arrays(root: JsonObject, node: JsonObject) -> str | None:
+    prefix, items = node.get("prefixItems"), node.get("items")
+    tuple_ = prefix if isinstance(prefix, list) else items
+    if isinstance(tuple_, list):
+        if isinstance(prefix, list) and "items" in node:
+            return ".items is not enforced beside prefixItems"
+        # Every position is then filled, so sizes that require the same are kept.
+        same = all(node[keyword] == len(tuple_) for keyword in _SIZES & node.keys())
+        return _conditional(node, _SIZES, same, "the number of positions")
+    return _conditional(node, _SIZES, isinstance(items, dict), "items that are a schema")
+
+
+def _objects(root: JsonObject, node: JsonObject) -> str | None:
+    required, properties = node.get("required"), node.get("properties")
+    names = properties if isinstance(properties, dict) else {}
+    missing = next((name for name in required if name not in names), None) if isinstance(required, list) else None
+    return None if missing is None else f".required is only enforced for properties, and {missing!r} is none"
+
+
+def _conditional(node: JsonObject, keywords: frozenset[str], kept: bool, condition: str) -> str | None:
+    keyword = next((word for word in node if word in keywords and _demands(node, word)), None)
+    return None if kept or keyword is None else f".{keyword} is only enforced with {condition}"
+
+
+def _alone(root: JsonObject, node: JsonObject) -> str | None:
+    for leading in ("$ref", "oneOf", "anyOf"):
+        if leading in node:
+            beside = next((keyword for keyword in node if keyword not in _NOTES and keyword != leading), None)
+            return None if beside is None else f".{beside} is not enforced beside {leading}"
+    return None
+
+
+def _merged(root: JsonObject, node: JsonObject) -> str | None:
+    parts = node.get("allOf")
+    if not isinstance(parts, list):
+        return None
+    alone = "properties" not in node and node.get("additionalProperties", True) is True
+    kept = alone and node.get("type", "object") == "object"
+    if kept and all(isinstance(part, dict) and _mergeable(root, part) for part in parts):
+        return None
+    return ".allOf is only enforced with parts that have properties or an enum, and nothing beside them"
+
+
+def _mergeable(root: JsonObject, part: JsonObject) -> bool:
+    return any("properties" in target or "enum" in target for target in _chain(root, part))
+
+
+def _chain(root: JsonObject, node: JsonObject) -> Iterator[JsonObject]:
+    """Yield the schema and the targets of its references one after the other, at most `_MAX_HOPS`, since every part of
+    an `allOf` may begin the same long chain."""
+    found: JsonValue = node
+    for _ in range(_MAX_HOPS):
+        if not isinstance(found, dict):
+            return
+        yield found
+        found = resolve_pointer(root, found.get("$ref"))
+
+
+LLAMACPP = Engine(
+    _BEYOND_GRAMMARS | _OF_NAMES | _LEFT_OVER,
+    (_plain_pattern, _anchored, _strings, _integers, _arrays, _objects, _alone, _merged),
+)
+SGLANG = Engine(_BEYOND_GRAMMARS)
+TGI = Engine(_BEYOND_GRAMMARS | _OF_NAMES | _LEFT_OVER | _BOUNDS)
+FIREWORKS = Engine(
+    _BEYOND_GRAMMARS | _OF_NAMES | _BOUNDS | {"unevaluatedItems", "additionalItems", "prefixItems"}, (_plain_pattern,)
+)

@@ -1,0 +1,263 @@
+"""Walks JSON Schemas: where they hold schemas, what references lead to, and what evaluating them may cost.
+
+Keywords: the core and applicators of JSON Schema 2020-12, and what drafts 4 to 2019-09 had in their place. A path is
+`$` for the root and then keywords, names and positions, as in `$.properties.a.anyOf[1]`; it is for people.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import unquote
+
+from providers.constraints.cost_limits import MAX_CHAIN, MAX_SCHEMAS, MAX_SPREAD, Budget, OverBudget
+from providers.constraints.regex_parse import MalformedPattern, PatternReader
+from providers.json_types import JsonObject, JsonValue
+
+Place = tuple[str, JsonObject]
+"""A schema's path, and the schema."""
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+DEFINITIONS = ("$defs", "definitions")
+
+_BY_NAME = frozenset({"properties", "patternProperties", *DEFINITIONS, "dependentSchemas", "dependencies"})
+_DIRECTLY = frozenset(
+    {"anyOf", "allOf", "oneOf", "not", "if", "then", "else", "prefixItems", "items", "additionalItems", "contains"}
+    | {"additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
+)
+
+_MAX_NAME = 64
+
+
+def subschemas(node: JsonObject, path: str) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the schemas directly below a schema, booleans included, with their paths."""
+    for keyword, value in node.items():
+        if keyword in _BY_NAME and isinstance(value, dict):
+            for name, member in value.items():
+                yield f"{path}.{keyword}.{_short(name)}", member
+        elif keyword in _DIRECTLY and isinstance(value, list):
+            for position, member in enumerate(value):
+                yield f"{path}.{keyword}[{position}]", member
+        elif keyword in _DIRECTLY:
+            yield f"{path}.{keyword}", value
+
+
+def object_subschemas(node: JsonObject, path: str) -> Iterator[Place]:
+    """Yield the schemas directly below a schema that are objects."""
+    for at, member in subschemas(node, path):
+        if isinstance(member, dict):
+            yield at, member
+
+
+def required_names(node: JsonObject) -> set[str]:
+    """Return the property names that a schema lists in `required`."""
+    names = node.get("required")
+    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
+
+
+def walk_schemas(schema: JsonObject) -> Iterator[Place]:
+    """Yield the schema and all below it, in the order in which it is written."""
+    rest: list[Place] = [("$", schema)]
+    while rest:
+        path, node = rest.pop()
+        yield path, node
+        rest.extend(reversed(list(object_subschemas(node, path))))
+
+
+def resolve_pointer(root: JsonObject, reference: JsonValue) -> JsonValue:
+    """Return the target of a reference by JSON Pointer within the schema; None for none, or for a reference of another
+    form."""
+    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+        return None
+    found: JsonValue = root
+    for step in unquote(reference).split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isdecimal() and int(name[:9]) < len(found):
+            found = found[int(name[:9])]
+        else:
+            return None
+    return found
+
+
+class References:
+    """The targets of one schema's references: JSON Pointers, and the names given by `$anchor`, `$dynamicAnchor` and,
+    before draft 2019-09, `$id: "#name"`.
+
+    `$dynamicRef` and `$recursiveRef` lead where a `$ref` with the same text would: a schema without parts that have an
+    `$id` of their own has a single scope. Of a name that is given twice the last place counts.
+    """
+
+    __slots__ = ("_anchors", "places", "repeated", "root")
+
+    def __init__(self, root: JsonObject) -> None:
+        self.root = root
+        self.places = tuple(_written_or_pointed_to(root))
+        """Every schema once: those written where schemas are, and those elsewhere that a JSON Pointer leads to."""
+        self.repeated: str | None = None
+        """The path of the first name that another place has given before."""
+        self._anchors: dict[str, JsonObject] = {}
+        for path, node in self.places:
+            for name in _anchor_names(node):
+                if name in self._anchors and self.repeated is None:
+                    self.repeated = path
+                self._anchors[name] = node
+
+    def target(self, reference: JsonValue) -> JsonValue:
+        """Return the target of a reference; None for none, and for a reference to another document."""
+        if isinstance(reference, str) and (named := self._anchors.get(reference)) is not None:
+            return named
+        return resolve_pointer(self.root, reference)
+
+    def targets(self, node: JsonObject) -> Iterator[tuple[str, JsonValue]]:
+        """Yield the keyword and the target of each reference in a schema."""
+        for keyword in REFERENCES:
+            if keyword in node:
+                yield keyword, self.target(node[keyword])
+
+
+def _anchor_names(node: JsonObject) -> Iterator[str]:
+    """Yield the names that a schema gives itself, as references to them are written."""
+    for keyword in ("$anchor", "$dynamicAnchor"):
+        name = node.get(keyword)
+        if isinstance(name, str):
+            yield f"#{name}"
+    address = node.get("$id")
+    if isinstance(address, str) and address.startswith("#"):
+        yield address
+
+
+def _written_or_pointed_to(root: JsonObject) -> Iterator[Place]:
+    """See `References.places`. Stops after one more than the budget allows, which is enough to see that there are too
+    many."""
+    rest: list[Place] = [("$", root)]
+    seen: set[int] = set()
+    while rest and len(seen) <= MAX_SCHEMAS:
+        path, node = rest.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield path, node
+        for keyword in REFERENCES:
+            if keyword in node and isinstance(target := resolve_pointer(root, node[keyword]), dict):
+                rest.append((f"{path}.{keyword}", target))
+        rest.extend(reversed(list(object_subschemas(node, path))))
+
+
+def schema_problem(schema: JsonObject) -> str | None:
+    """Return what makes a schema unusable to a reader that only has its text, with the path; None when nothing does.
+
+    References must lead to a schema within it: nothing is fetched, and no part has an `$id` of its own that would
+    change the references below it. Patterns must be regular expressions. Its cost must stay within the budget of one
+    constraint. The types of the keywords' values are not checked.
+    """
+    budget = Budget()
+    reader = PatternReader(budget)
+    references = References(schema)
+    if references.repeated is not None:
+        return f"{references.repeated} has a name that another part has"
+    for path, node in references.places:
+        try:
+            budget.count_schema()
+        except OverBudget as error:
+            return f"{path} {error}"
+        problem = _reference_problem(references, path, node) or _pattern_problem(path, node, reader)
+        if problem is not None:
+            return problem
+    if longest_chain(references) > MAX_CHAIN:
+        return f"it applies more than {MAX_CHAIN} schemas in a row to one value"
+    return None
+
+
+def _reference_problem(references: References, path: str, node: JsonObject) -> str | None:
+    address = node.get("$id")
+    if node is not references.root and isinstance(address, str) and not address.startswith("#"):
+        return f"{path}.$id gives a part of the schema an address of its own"
+    for keyword in REFERENCES:
+        reference = node.get(keyword)
+        if not isinstance(reference, str):
+            continue
+        if not reference.startswith("#"):
+            return f"{path}.{keyword} refers to another document"
+        if not isinstance(references.target(reference), dict | bool):
+            return f"{path}.{keyword} leads nowhere within the schema"
+    return None
+
+
+def patterns(path: str, node: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield the regular expressions of one schema, each with its path."""
+    pattern = node.get("pattern")
+    if isinstance(pattern, str):
+        yield f"{path}.pattern", pattern
+    named = node.get("patternProperties")
+    for name in named if isinstance(named, dict) else ():
+        yield f"{path}.patternProperties", name
+
+
+def _pattern_problem(path: str, node: JsonObject, reader: PatternReader) -> str | None:
+    for at, pattern in patterns(path, node):
+        try:
+            reader.parse(pattern)
+        except MalformedPattern as error:
+            return f"{at} {error}"
+    return None
+
+
+# How much a validator may have to do ----------------------------------------------------------------------------------
+
+_SAME_VALUE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
+"""Keywords whose schemas apply to the value itself, and not to a part of it."""
+_DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
+
+
+def count_evaluations(schema: JsonObject) -> int:
+    """Return how many schemas a validator may evaluate for one value, MAX_SPREAD + 1 for any number above it.
+
+    References that double at each step reach billions from a page of text. One that leads back to where it started ends
+    there: validators evaluate each schema once for a value that they are evaluating it for.
+    """
+    return _folded(References(schema), lambda totals: min(1 + sum([total for _, total in totals]), MAX_SPREAD + 1))
+
+
+def longest_chain(references: References) -> int:
+    """Return the length of the longest chain of schemas that apply to one value. One that leads back ends there."""
+    deepest = 0
+
+    def longest(parts: Sequence[tuple[bool, int]]) -> int:
+        nonlocal deepest
+        own = 1 + max((length for same, length in parts if same), default=0)
+        deepest = max(deepest, own)
+        return own
+
+    _folded(references, longest)
+    return deepest
+
+
+def _folded(references: References, combine: Callable[[Sequence[tuple[bool, int]]], int]) -> int:
+    """Combine the figures of a schema's parts, each with whether it applies to the same value, into the schema's own.
+    Definitions count where references lead to them. Linear in the text: each schema is combined once, without
+    recursion."""
+    known: dict[int, int] = {}
+    begun: set[int] = set()
+    rest: list[tuple[JsonObject, list[tuple[bool, JsonObject]] | None]] = [(references.root, None)]
+    while rest:
+        node, parts = rest.pop()
+        if parts is not None:
+            known[id(node)] = combine([(same, known.get(id(part), 1)) for same, part in parts])
+        elif id(node) not in begun:
+            begun.add(id(node))
+            parts = list(_parts(references, node))
+            rest.append((node, parts))
+            rest.extend((part, None) for _, part in parts)
+    return known[id(references.root)]
+
+
+def _parts(references: References, node: JsonObject) -> Iterator[tuple[bool, JsonObject]]:
+    for path, child in object_subschemas(node, ""):
+        if not path.startswith(_DEFINED):
+            yield path[1:].partition(".")[0].partition("[")[0] in _SAME_VALUE, child
+    for _, target in references.targets(node):
+        if isinstance(target, dict):
+            yield True, target

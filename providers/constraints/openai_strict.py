@@ -1,0 +1,99 @@
+"""Checks whether a schema is in OpenAI's strict subset of JSON Schema, which its structured output compiles.
+
+Source: OpenAI "Structured outputs", supported schemas, read in November 2026. The root must be an object and no anyOf;
+every object closed, with all its properties required; no composition besides anyOf; and limits of size.
+"""
+
+from collections.abc import Mapping
+
+from providers.constraints.json_schema import DEFINITIONS, object_subschemas, required_names, walk_schemas
+from providers.json_types import JsonObject, JsonValue
+
+MAX_PROPERTIES = 5000
+MAX_LEVELS = 10
+MAX_ENUM_VALUES = 1000
+MAX_CHARACTERS = 120_000
+"""The most characters of names of properties and definitions, and of enum and const strings, all together."""
+LONG_ENUM = 250
+MAX_LONG_ENUM_CHARACTERS = 15_000
+
+_REFUSED = (
+    "allOf",
+    "not",
+    "dependentRequired",
+    "dependentSchemas",
+    "if",
+    "then",
+    "else",
+    "oneOf",
+    "patternProperties",
+)
+
+
+def strict_problem(schema: JsonObject) -> str | None:
+    """Return why OpenAI's strict mode would refuse a schema, naming the path; None when it would not."""
+    if schema.get("type") != "object" or "anyOf" in schema:
+        return "the root of the schema must have type object and no anyOf"
+    for path, node in walk_schemas(schema):
+        if problem := _node_problem(path, node):
+            return problem
+    return _size_problem(schema) or _depth_problem(schema)
+
+
+def _node_problem(path: str, node: JsonObject) -> str | None:
+    word = next((word for word in _REFUSED if word in node), None)
+    if word is not None:
+        return f"{path}.{word} cannot be enforced"
+    types = node.get("type")
+    if types != "object" and not (isinstance(types, list) and "object" in types) and "properties" not in node:
+        return None
+    if node.get("additionalProperties") is not False:
+        return f"{path} must set additionalProperties to false"
+    required = required_names(node)
+    missing = next((name for name in _mapping(node, "properties") if name not in required), None)
+    return None if missing is None else f"{path}.required must list {missing!r}"
+
+
+def _size_problem(schema: JsonObject) -> str | None:
+    properties = values = characters = 0
+    for path, node in walk_schemas(schema):
+        enum = node.get("enum")
+        listed = enum if isinstance(enum, list) else []
+        own = _characters(listed)
+        if len(listed) > LONG_ENUM and own > MAX_LONG_ENUM_CHARACTERS:
+            return f"{path}.enum lists more than {LONG_ENUM} values of over {MAX_LONG_ENUM_CHARACTERS} characters"
+        properties += len(_mapping(node, "properties"))
+        values += len(listed)
+        names = [name for keyword in ("properties", *DEFINITIONS) for name in _mapping(node, keyword)]
+        characters += own + _characters([*names, node.get("const")])
+        for amount, most, what in (
+            (properties, MAX_PROPERTIES, "properties"),
+            (values, MAX_ENUM_VALUES, "enum values"),
+            (characters, MAX_CHARACTERS, "characters of names and values"),
+        ):
+            if amount > most:
+                return f"{path} brings the schema to more than {most} {what}"
+    return None
+
+
+def _depth_problem(schema: JsonObject) -> str | None:
+    """Check the nesting of objects as they are written: a definition starts anew."""
+    rest: list[tuple[str, JsonObject, int]] = [("$", schema, 1)]
+    while rest:
+        path, node, level = rest.pop()
+        if level > MAX_LEVELS:
+            return f"{path} is more than {MAX_LEVELS} levels deep"
+        starts = tuple(f"{path}.{keyword}." for keyword in DEFINITIONS)
+        for at, child in object_subschemas(node, path):
+            within = 0 if at.startswith(starts) else level
+            rest.append((at, child, within + ("properties" in child)))
+    return None
+
+
+def _mapping(node: JsonObject, keyword: str) -> Mapping[str, JsonValue]:
+    found = node.get(keyword)
+    return found if isinstance(found, dict) else {}
+
+
+def _characters(values: list[JsonValue]) -> int:
+    return sum(len(value) for value in values if isinstance(value, str))

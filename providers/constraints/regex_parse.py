@@ -1,0 +1,390 @@
+"""Parses regular expressions into trees.
+
+A tree describes the texts that match from end to end, which is how every engine reads a guided pattern: anchors at the
+two ends change nothing, nor do laziness and captures. What dialects read differently, or what no grammar can express,
+is kept in its place as `Special`, so that a pattern can be passed on to an engine that knows it.
+
+Sources: the syntax pages of Python 3.11 `re`, ECMAScript 2025 and Rust's `regex` 1.11, read in November 2026; a pattern
+is malformed only where all three refuse it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from providers.constraints.cost_limits import MAX_GROUPS, Budget, OverBudget
+from providers.constraints.regex_chars import (
+    BEYOND_ASCII,
+    OTHER_DIGITS,
+    OTHER_SPACES,
+    Ranges,
+    complement,
+    merge_ranges,
+    ranges_of,
+)
+
+
+class MalformedPattern(ValueError):
+    """A pattern that no dialect accepts; the message continues "the pattern ..."."""
+
+    def __init__(self, reason: str, position: int | None = None) -> None:
+        super().__init__(reason if position is None else f"{reason} at position {position}")
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character out of `ranges`, which every dialect counts in, so that `\\d`, `\\w` and `\\s` are characters of
+    ASCII. `more` holds what only some count in."""
+
+    ranges: Ranges
+    more: Ranges = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """The parts one after the other; none for the empty text."""
+
+    parts: "tuple[Node, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """One of at least two branches."""
+
+    branches: "tuple[Node, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The body `least` times or more, and `most` times at most; None for no limit."""
+
+    body: "Node"
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A construct outside the common subset; `what` reads after "uses"."""
+
+    what: str
+    position: int
+
+
+Node = Chars | Sequence | Alternation | Repeat | Special
+
+EMPTY = Sequence(())
+
+
+class PatternReader:
+    """Parses the patterns of one constraint, all within its budget."""
+
+    __slots__ = ("_brackets", "_budget")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._brackets: _Brackets = {}
+
+    def parse(self, pattern: str) -> Node:
+        """Return the tree of a pattern. Raises MalformedPattern, also for one that is beyond the budget."""
+        try:
+            self._budget.count_pattern(len(pattern))
+            parser = _Parser(pattern, self._budget, self._brackets)
+            tree = parser.alternation(0)
+        except OverBudget as error:
+            raise MalformedPattern(str(error)) from None
+        if not parser.at_end:
+            raise MalformedPattern("has an unbalanced ')'", parser.position)
+        return _without_ends(tree)
+
+
+def parse(pattern: str) -> Node:
+    """Return the tree of a pattern that is a constraint by itself. Raises MalformedPattern."""
+    return PatternReader(Budget()).parse(pattern)
+
+
+def find_unsupported(tree: Node) -> str | None:
+    """Return the first construct that only some dialects know, with its position; None when there is none."""
+    for node in _walk(tree):
+        if isinstance(node, Special):
+            return f"uses {node.what} at position {node.position}"
+    return None
+
+
+def _walk(tree: Node) -> Iterator[Node]:
+    rest = [tree]
+    while rest:
+        node = rest.pop()
+        yield node
+        match node:
+            case Sequence(nodes) | Alternation(nodes):
+                rest.extend(reversed(nodes))
+            case Repeat(body):
+                rest.append(body)
+            case _:
+                pass
+
+
+# Classes ------------------------------------------------------------------------------------------------------------
+
+_LINE_ENDS = ranges_of("\n\r\u2028\u2029")
+_CLASSES: Mapping[str, Chars] = {
+    "d": Chars(((0x30, 0x39),), OTHER_DIGITS),
+    "w": Chars(merge_ranges(((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))), BEYOND_ASCII),
+    "s": Chars(ranges_of(" \t\n\r\f\v"), OTHER_SPACES),
+}
+# Dialects, and their flags, differ on which ends of a line a dot may be.
+_DOT = Chars(complement(_LINE_ENDS), _LINE_ENDS)
+
+
+def _turned(chars: Chars) -> Chars:
+    """Return the negated class: what no dialect counts in, and in `more` what some do."""
+    return Chars(complement((*chars.ranges, *chars.more)), chars.more)
+
+
+# Anchors --------------------------------------------------------------------------------------------------------------
+
+_BEGIN, _END = "the anchor '^' inside a pattern", "the anchor '$' inside a pattern"
+
+
+def _without_ends(tree: Node) -> Node:
+    """Return the tree without the anchors at its two ends."""
+    return _trimmed(_trimmed(tree, _BEGIN, 0), _END, -1)
+
+
+def _trimmed(node: Node, anchor: str, at: int) -> Node:
+    match node:
+        case Special(what) if what == anchor:
+            return EMPTY
+        case Alternation(branches):
+            return Alternation(tuple(_trimmed(branch, anchor, at) for branch in branches))
+        case Sequence(parts):
+            left = list(parts)
+            while left:
+                end = _trimmed(left.pop(at), anchor, at)
+                if end != EMPTY:
+                    left.insert(0 if at == 0 else len(left), end)
+                    break
+            return Sequence(tuple(left))
+        case _:
+            return node
+
+
+# The parser -----------------------------------------------------------------------------------------------------------
+
+_ESCAPES: Mapping[str, Chars | str] = {
+    **_CLASSES,
+    **{name.upper(): _turned(chars) for name, chars in _CLASSES.items()},
+    **{name: Chars(ranges_of(char)) for name, char in zip("ntrfv", "\n\t\r\f\v", strict=True)},
+    **{"A": _BEGIN, "Z": _END, "z": _END},
+    **dict.fromkeys("bB", "a word boundary"),
+    **dict.fromkeys("123456789k", "a back reference"),
+    **dict.fromkeys("pP", "a Unicode property"),
+}
+_ANCHORS: Mapping[str, str] = {"^": _BEGIN, "$": _END}
+# Without a number in front it is a count to some and text to others. Any other brace is text to all who take it.
+_OPEN_COUNT = re.compile(r",\d*\}", re.ASCII)
+_COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}", re.ASCII)
+_HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[xu]\{([0-9A-Fa-f]{1,6})\}")
+_MARKS: Mapping[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_MAX_COUNT = 100_000
+# How a group opens that is more than its parentheses, up to where its expression begins; None for a plain one.
+_OPENINGS: tuple[tuple[re.Pattern[str], str | None], ...] = (
+    (re.compile(r"\?:|\?P?<[A-Za-z_][A-Za-z0-9_]*>"), None),
+    (re.compile(r"\?<?[=!]"), "a look-around"),
+    (re.compile(r"\?>"), "an atomic group"),
+    (re.compile(r"\?P=[^)]*"), "a back reference"),
+    (re.compile(r"\?\([^)]*\)"), "a conditional"),
+    (re.compile(r"\?#[^)]*"), "a comment"),
+    (re.compile(r"\?[^():]*:?"), "inline flags"),
+)
+_SET_OPERATORS = ("&&", "--", "~~")
+
+
+_Brackets = dict[tuple[bool, frozenset[Chars]], Chars]
+"""A cache of merged brackets, by whether they are negated and what is in them: merging hundreds of ranges for each
+`[^\\Da]` of a long pattern would take longer than all the rest."""
+
+
+@lru_cache(maxsize=1024)
+def _literal(char: str) -> Chars:
+    return Chars(ranges_of(char))
+
+
+class _Parser:
+    """A recursive descent over the pattern; `position` is the place that is read next."""
+
+    def __init__(self, pattern: str, budget: Budget, brackets: _Brackets) -> None:
+        self._pattern = pattern
+        self._budget = budget
+        self._brackets = brackets
+        self.position = 0
+
+    @property
+    def at_end(self) -> bool:
+        return self.position >= len(self._pattern)
+
+    def _peek(self) -> str:
+        return self._pattern[self.position : self.position + 1]
+
+    def _take(self, reason: str) -> str:
+        if self.at_end:
+            raise MalformedPattern(reason, self.position)
+        self.position += 1
+        return self._pattern[self.position - 1]
+
+    def _passes(self, expression: re.Pattern[str]) -> re.Match[str] | None:
+        """Return what the expression matches here, and move behind it."""
+        found = expression.match(self._pattern, self.position)
+        if found is not None:
+            self.position = found.end()
+        return found
+
+    def alternation(self, depth: int) -> Node:
+        if depth > MAX_GROUPS:
+            raise MalformedPattern("is nested too deeply", self.position)
+        branches = [self._branch(depth)]
+        while self._peek() == "|":
+            self.position += 1
+            branches.append(self._branch(depth))
+        return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
+
+    def _branch(self, depth: int) -> Node:
+        parts: list[Node] = []
+        while self._peek() not in ("", "|", ")"):
+            start = self.position
+            parts.append(self._repeated(self._atom(depth), start))
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+
+    def _atom(self, depth: int) -> Node:
+        start = self.position
+        char = self._take("ends too early")
+        match char:
+            case "(":
+                return self._group(depth, start)
+            case "[":
+                return self._bracketed()
+            case "\\":
+                return self._escape()
+            case "^" | "$":
+                return Special(_ANCHORS[char], start)
+            case "{" if self._passes(_OPEN_COUNT):
+                return Special("a count without its first number", start)
+            case "*" | "+" | "?":
+                raise MalformedPattern(f"has {char!r} with nothing to repeat", start)
+            case _:
+                return _DOT if char == "." else _literal(char)
+
+    def _repeated(self, atom: Node, start: int) -> Node:
+        """Return the atom with the quantifier behind it, if there is one."""
+        counts = self._quantifier()
+        if counts is None:
+            return atom
+        least, most = counts
+        if most is not None and most < least:
+            raise MalformedPattern("has a repetition whose bounds are the wrong way round", self.position)
+        special: str | None = None
+        behind = self._peek()
+        self.position += behind in ("?", "+")  # laziness changes no full match
+        if behind == "+":
+            special = "a possessive repetition"
+        elif self._quantifier() is not None:
+            special = "a repetition of a repetition"
+        elif max(least, most or 0) > _MAX_COUNT:
+            special = "so large a count"
+        elif isinstance(atom, Special):
+            special = "a repeated anchor" if atom.what in (_BEGIN, _END) else atom.what
+        return Repeat(atom, least, most) if special is None else Special(special, start)
+
+    def _quantifier(self) -> tuple[int, int | None] | None:
+        mark = self._peek()
+        if mark in _MARKS:
+            self.position += 1
+            return _MARKS[mark]
+        found = self._passes(_COUNT) if mark == "{" else None
+        if found is None:
+            return None
+        least = int(found[1])
+        if found[2] is None:
+            return least, least
+        return least, int(found[3]) if found[3] else None
+
+    def _group(self, depth: int, start: int) -> Node:
+        special: str | None = None
+        if self._peek() == "?":
+            special = next(what for opening, what in _OPENINGS if self._passes(opening))
+        inner = self.alternation(depth + 1)
+        if self._peek() != ")":
+            raise MalformedPattern("has an unbalanced '('", start)
+        self.position += 1
+        return inner if special is None else Special(special, start)
+
+    def _escape(self) -> Chars | Special:
+        start = self.position - 1
+        hexadecimal = self._passes(_HEX)
+        if hexadecimal is not None:
+            point = int(next(digits for digits in hexadecimal.groups() if digits), 16)
+            ranges = merge_ranges(((point, point),))
+            return Chars(ranges) if ranges else Special("the number of no character", start)
+        char = self._take("ends with a backslash")
+        found = _ESCAPES.get(char)
+        if found is None:
+            found = f"the escape '\\{char}'" if char.isalnum() else _literal(char)
+        return Special(found, start) if isinstance(found, str) else found
+
+    def _bracketed(self) -> Chars | Special:
+        negated = self._peek() == "^"
+        self.position += negated
+        members = [self._member()]
+        while self._peek() != "]":
+            members.append(self._member())
+        self.position += 1
+        # By identity first: the classes are shared objects, and hashing one reads all its ranges.
+        distinct: dict[int, Chars] = {}
+        for member in members:
+            if isinstance(member, Special):
+                return member
+            distinct[id(member)] = member
+        key = negated, frozenset(distinct.values())
+        found = self._brackets.get(key)
+        if found is None:
+            found = self._brackets[key] = self._merged(*key)
+        return found
+
+    def _merged(self, negated: bool, chars: frozenset[Chars]) -> Chars:
+        self._budget.count_ranges(sum([len(each.ranges) + len(each.more) for each in chars]))
+        ranges = merge_ranges([pair for each in chars for pair in each.ranges])
+        more = merge_ranges([pair for each in chars for pair in each.more])
+        return _turned(Chars(ranges, more)) if negated else Chars(ranges, more)
+
+    def _member(self) -> Chars | Special:
+        """Parse a character, an escape or a range."""
+        start = self.position
+        if self._pattern[start : start + 2] in _SET_OPERATORS:
+            self.position += 1
+            return Special("a set operation in a class", start)
+        first = self._single()
+        following = self._pattern[self.position : self.position + 2]
+        if following[:1] != "-" or following in ("-", "-]", "--"):
+            return first
+        self.position += 1
+        last = self._single()
+        if isinstance(first, Special) or isinstance(last, Special):
+            return first if isinstance(first, Special) else last
+        if first.more or last.more:
+            return Special("a class as an end of a range", start)
+        low, high = first.ranges[0][0], last.ranges[0][0]
+        if high < low:
+            raise MalformedPattern("has a range whose ends are the wrong way round", start)
+        return Chars(merge_ranges(((low, high),)))
+
+    def _single(self) -> Chars | Special:
+        start = self.position
+        char = self._take("has a class without an end")
+        if char == "[":
+            return Special("an unescaped '[' in a class", start)
+        if char != "\\":
+            return _literal(char)
+        escaped = self._escape()
+        return Special("such an escape in a class", start) if isinstance(escaped, Special) else escaped

@@ -1,0 +1,91 @@
+"""Claude on Vertex AI: Anthropic's messages at Google's URLs.
+
+Sources: `anthropic` 2.12.0 `lib/vertex` and its calls to a mock transport; "Claude on Vertex AI" page, November 2026.
+"""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import orjson
+
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.anthropic.dialect import AnthropicDialect, request_body, with_betas
+from providers.dialects.anthropic.errors import classify_answer
+from providers.dialects.anthropic.messages import gives_addresses
+from providers.dialects.anthropic.stream import AnthropicReader, Events
+from providers.dialects.platforms.google_errors import classify_answer as classify_google
+from providers.dialects.platforms.google_errors import error_in, failure_of
+from providers.dialects.platforms.google_events import EventsOrJSON
+from providers.dialects.platforms.vertex_address import resolve_host
+from providers.dialects.shared.read_json import load_json
+from providers.dialects.shared.request_body import build_request
+from providers.dialects.shared.stream_reader import NativeStream
+from providers.failure import Failure, Refusal, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
+from providers.unified_request import Operation, UnifiedRequest
+
+VERSION = "vertex-2023-10-16"
+"""The version sent when the routing table has none; the platform means Anthropic's first version by it. Later ones have
+Anthropic's own dates."""
+
+_FIRST = "2023-06-01"
+_HEADER = "anthropic-version"
+
+
+class AnthropicVertexDialect(AnthropicDialect):
+    """See providers.dialect.Dialect."""
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        headers = with_betas({}, request.extra_headers)
+        version = headers.pop(_HEADER, "") or target.api_version or target.profile.api_version or VERSION
+        version = _FIRST if version == VERSION else version
+        opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
+        draft, names = request_body(request, target, self.capabilities(request, target), version, opening)
+        _refuse_addresses(request, target, draft.body["messages"])
+        return build_request(draft, Operation.CHAT, _url(target, request.stream), headers, names.changed())
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return NativeStream(EventsOrJSON(), _VertexReader(sent))
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return classify_google(status, headers, body) if _google_error(body) else classify_answer(status, headers, body)
+
+
+class _VertexReader(AnthropicReader):
+    """Reader of Anthropic's events, among which Google's front end may put an error of its own form."""
+
+    __slots__ = ()
+
+    def read(self, name: str, payload: bytes) -> Events:
+        """See AnthropicReader."""
+        if not name and (error := _google_error(payload)) is not None:
+            raise UpstreamError(failure_of(error))
+        return super().read(name, payload)
+
+
+def _google_error(data: bytes) -> JsonObject | None:
+    """Return the error of Google's envelope, None for others: Anthropic's errors have a `type`, Google's a status."""
+    if b'"error"' not in data:
+        return None
+    try:
+        value = load_json(data)
+    except orjson.JSONDecodeError:
+        return None
+    error = error_in(value)
+    return error if error is not None and "type" not in error else None
+
+
+def _url(target: Target, stream: bool) -> str:
+    path = target.profile.wires[Operation.CHAT].path.replace("{model}", quote(target.upstream_model, safe="@:"))
+    return f"{resolve_host(target.base_url)}{path}:{'streamRawPredict' if stream else 'rawPredict'}"
+
+
+def _refuse_addresses(request: UnifiedRequest, target: Target, turns: JsonValue) -> None:
+    """Refuse images by URL: the platform does not fetch them."""
+    if gives_addresses([turn for turn in (turns if isinstance(turns, list) else ()) if isinstance(turn, dict)]):
+        name = "images" if "images" in request.params else "messages"
+        raise Refusal(name, f"'{name}' may hold images for {target.name} only as base64 data URIs.")

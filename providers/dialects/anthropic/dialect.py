@@ -1,0 +1,109 @@
+"""Anthropic's Messages API. It has no raw continuation, so a prompt becomes one user message.
+
+Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages" and "API versions" pages, November 2026.
+"""
+
+from collections.abc import Mapping
+
+from providers.capabilities import Capabilities
+from providers.completion import Completion
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.anthropic.answer import decode_message
+from providers.dialects.anthropic.errors import classify_answer
+from providers.dialects.anthropic.fields import ELSEWHERE, FIELDS, FIELDS_WITHOUT_SAMPLING, capabilities
+from providers.dialects.anthropic.messages import Conversation
+from providers.dialects.anthropic.stream import AnthropicReader
+from providers.dialects.anthropic.tools import ToolNames, put_tools
+from providers.dialects.shared.prompt import wrapped_messages
+from providers.dialects.shared.raw_prompt import needed_limit
+from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown
+from providers.dialects.shared.stream_reader import NativeStream
+from providers.dialects.shared.tool_names import offered_names
+from providers.failure import Failure
+from providers.framing.parse_sse import SSEParser
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+
+PATH = "/v1/messages"
+"""Anthropic's own base URLs end before the version, those of compatible vendors often behind it."""
+
+VERSION = "2023-06-01"
+"""The version sent when the routing table has none; every model understands it."""
+
+NO_SAMPLING = "2026-10-21"
+"""From this version on the vendor refuses `temperature`, `top_p` and `top_k` whatever their value."""
+
+_VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
+
+
+class AnthropicDialect:
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return capabilities(request.operation, target.context_window is not None)
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        version = target.api_version or target.profile.api_version or VERSION
+        headers = with_betas({_VERSION_HEADER: version}, request.extra_headers)
+        table = self.capabilities(request, target)
+        opening: JsonObject = {"model": target.upstream_model}
+        draft, names = request_body(request, target, table, headers[_VERSION_HEADER], opening)
+        url = target.base_url.removesuffix("/v1") + PATH
+        return build_request(draft, Operation.CHAT, url, headers, names.changed())
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        return decode_message(sent, body)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return NativeStream(SSEParser(), AnthropicReader(sent))
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return classify_answer(status, headers, body)
+
+
+def with_betas(own: Mapping[str, str], given: Mapping[str, str] | None) -> dict[str, str]:
+    """Return our headers overlaid with the client's; two lists of betas are joined."""
+    headers = dict(own)
+    for name, value in (given or {}).items():
+        lower = name.lower()
+        headers[lower] = f"{headers[lower]},{value}" if lower == _BETA_HEADER and lower in headers else value
+    return headers
+
+
+def request_body(
+    request: UnifiedRequest, target: Target, table: Capabilities, version: str, opening: JsonObject
+) -> tuple[RequestBody, ToolNames]:
+    """Return the body of a call, begun by the members of `opening`, as a `version` of the API takes it, and the names
+    of its tools. Raises Refusal."""
+    draft = RequestBody(request, target, table, opening)
+    put_unknown(draft)
+    draft.body["max_tokens"] = needed_limit(draft)
+    names = ToolNames(offered_names(request.params))
+    _put_prompt(draft, names)
+    put_tools(draft.body, request.params, names)
+    put_fields(draft, FIELDS if version < NO_SAMPLING else FIELDS_WITHOUT_SAMPLING, ELSEWHERE)
+    if request.stream:
+        draft.body["stream"] = True
+    return draft, names
+
+
+def _put_prompt(draft: RequestBody, names: ToolNames) -> None:
+    prompt = draft.request.prompt
+    if isinstance(prompt, ChatPrompt):
+        conversation = Conversation(names, "messages")
+        conversation.read(prompt.messages)
+    else:
+        draft.emulated.extend(("prompt", "images") if "images" in draft.params else ("prompt",))
+        conversation = Conversation(names, "images" if "images" in draft.params else "prompt")
+        conversation.read(wrapped_messages(draft.target, draft.table, draft.request))
+    if conversation.folded:
+        draft.emulated.append("messages")
+    if system := conversation.system:
+        draft.body["system"] = system
+    draft.body["messages"] = [*conversation.turns]

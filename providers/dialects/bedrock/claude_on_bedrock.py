@@ -1,0 +1,138 @@
+"""Claude on Bedrock's InvokeModel: Anthropic's own body and events, with the service's address, frames and errors.
+
+The Anthropic dialect translates the messages.
+
+Sources: botocore 1.44.5 service model `bedrock-runtime`; `anthropic` 2.12.0 `lib/bedrock`; "Anthropic Claude Messages
+API" page of the service, November 2026.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from providers.capabilities import Capabilities
+from providers.completion import Chunk, Completion, StreamEvent
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.anthropic.answer import decode_message
+from providers.dialects.anthropic.dialect import AnthropicDialect, request_body, with_betas
+from providers.dialects.anthropic.messages import gives_addresses
+from providers.dialects.anthropic.stream import AnthropicReader
+from providers.dialects.bedrock.converse import model_path
+from providers.dialects.bedrock.invoke import invoke_action, invoke_headers
+from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_payload
+from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
+from providers.dialects.platforms.aws_events import EventFrames
+from providers.dialects.shared.request_body import build_request
+from providers.dialects.shared.stream_reader import cut, event_object
+from providers.failure import Failure, Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
+from providers.unified_request import Operation, UnifiedRequest
+
+VERSION = "bedrock-2023-05-31"
+"""The version sent where the table names none; later versions on this service are Anthropic's own dates."""
+
+_FIRST = "2023-06-01"
+_VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
+_ANTHROPIC = AnthropicDialect()
+_GUARDED = GUARDED.encode()
+
+
+class BedrockAnthropicDialect:
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return _ANTHROPIC.capabilities(request, target)
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        given = target.api_version or target.profile.api_version or VERSION
+        headers = with_betas({_VERSION_HEADER: given}, request.extra_headers)
+        version, betas = headers.pop(_VERSION_HEADER), headers.pop(_BETA_HEADER, "")
+        version = _FIRST if version == VERSION else version
+        opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
+        if betas:
+            opening["anthropic_beta"] = [beta.strip() for beta in betas.split(",") if beta.strip()]
+        draft, names = request_body(request, target, self.capabilities(request, target), version, opening)
+        # The path says whether the answer is a stream.
+        draft.body.pop("stream", None)
+        if draft.body.pop("service_tier", None) == "standard_only":
+            headers.setdefault("x-amzn-bedrock-service-tier", "default")
+        _refuse_addresses(target, draft.body["messages"])
+        url = target.base_url + model_path(target, invoke_action(request.stream))
+        sent = build_request(draft, Operation.CHAT, url, headers, names.changed())
+        return replace(sent, headers=invoke_headers(sent, request.stream))
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        completion = decode_message(sent, body)
+        if not _guarded(body):
+            return completion
+        choices = (
+            replace(choice, finish_reason="content_filter", native_finish_reason=INTERVENED)
+            for choice in completion.choices
+        )
+        return replace(completion, choices=tuple(choices))
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return BedrockAnthropicStream(sent)
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return classify_answer(BEDROCK, status, headers, body)
+
+
+class BedrockAnthropicStream:
+    """See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_frames", "_guarded", "_inner")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self._frames = EventFrames(BEDROCK)
+        self._inner = AnthropicReader(sent)
+        self._guarded = False
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._inner.complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        if self.complete:
+            return
+        for name, payload in self._frames.feed(data):
+            if name == "chunk" and (event := chunk_payload(payload)):
+                yield from self._events(event)
+                if self._inner.complete:
+                    return
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        if not self.complete:
+            raise cut()
+        yield from ()
+
+    def _events(self, payload: bytes) -> Iterable[StreamEvent]:
+        self._guarded = self._guarded or _guarded(payload)
+        events = self._inner.read("", payload)
+        return map(_intervened, events) if self._guarded else events
+
+
+def _refuse_addresses(target: Target, turns: JsonValue) -> None:
+    if gives_addresses([turn for turn in (turns if isinstance(turns, list) else ()) if isinstance(turn, dict)]):
+        message = f"'messages' has an image by its address; {target.name} takes images as base64 data URIs only."
+        raise Refusal("messages", message)
+
+
+def _guarded(event: bytes) -> bool:
+    """Return whether a guardrail has replaced the answer."""
+    return _GUARDED in event and event_object(event).get(GUARDED) == "INTERVENED"
+
+
+def _intervened(event: StreamEvent) -> StreamEvent:
+    """Return the event, with the guardrail as its finish reason if it ends the answer."""
+    if isinstance(event, Chunk) and event.finish_reason is not None:
+        return replace(event, finish_reason="content_filter", native_finish_reason=INTERVENED)
+    return event

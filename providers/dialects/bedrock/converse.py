@@ -1,0 +1,90 @@
+"""Amazon Bedrock's Converse and ConverseStream.
+
+They take conversations only, so a prompt becomes one message of the user. Requests are signed elsewhere.
+
+Sources: botocore 1.44.5 service model `bedrock-runtime` 2023-09-30.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import quote
+
+from providers.capabilities import Capabilities
+from providers.completion import Completion
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.bedrock.converse_answer import decode_converse
+from providers.dialects.bedrock.converse_fields import ELSEWHERE, capabilities, writers
+from providers.dialects.bedrock.converse_messages import BedrockConversation, without_calls
+from providers.dialects.bedrock.converse_stream import ConverseReader
+from providers.dialects.bedrock.converse_tools import BedrockToolNames, put_tools
+from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
+from providers.dialects.platforms.aws_events import EventFrames
+from providers.dialects.shared.operations import build_messages, check_operation
+from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
+from providers.dialects.shared.stream_reader import NativeStream
+from providers.dialects.shared.tool_names import offered_names
+from providers.failure import Failure
+from providers.profile import Profile
+from providers.target import Target
+from providers.unified_request import Operation, UnifiedRequest
+
+_PROTECTED = ("messages", "system")
+
+
+class BedrockDialect:
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return capabilities(_profile(target), check_operation(request, target), target.context_window is not None)
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        draft = RequestBody(request, target, self.capabilities(request, target), {})
+        put_unknown(draft)
+        names = BedrockToolNames(offered_names(request.params))
+        conversation = _conversation(draft, names)
+        draft.body["messages"] = [*conversation.turns]
+        if conversation.system:
+            draft.body["system"] = [*conversation.system]
+        if not put_tools(draft, names) and conversation.calls:
+            draft.emulated.append("messages")
+            draft.body["messages"] = [*without_calls(conversation.turns)]
+        put_fields(draft, writers(_profile(target)), ELSEWHERE)
+        action = "converse-stream" if request.stream else "converse"
+        return finish_request(draft, Operation.CHAT, model_path(target, action), _PROTECTED, names.changed())
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        return decode_converse(sent, body)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return NativeStream(EventFrames(BEDROCK), ConverseReader(sent))
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return classify_answer(BEDROCK, status, headers, body)
+
+
+def model_path(target: Target, action: str) -> str:
+    """Return the path of a call; the model's id is escaped whole, as the signature requires."""
+    return f"/model/{quote(target.upstream_model, safe='')}/{action}"
+
+
+def _profile(target: Target) -> Profile:
+    return _profile_of(target.profile, target.upstream_model, target.model)
+
+
+@lru_cache(maxsize=4096)
+def _profile_of(profile: Profile, *names: str) -> Profile:
+    return profile.for_model(*names)
+
+
+def _conversation(draft: RequestBody, names: BedrockToolNames) -> BedrockConversation:
+    messages, field = build_messages(draft)
+    conversation = BedrockConversation(names, field)
+    conversation.read(messages)
+    if conversation.folded:
+        draft.emulated.append("messages")
+    return conversation

@@ -1,0 +1,272 @@
+"""Writers of the unified fields for Bedrock's Converse, and its capabilities; models differ by their profile.
+
+Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `ConverseRequest`; "Get validated JSON results from
+models" page, November 2026.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+
+import orjson
+
+from providers.capabilities import (
+    APPENDED,
+    FEATURES,
+    IN_MESSAGE,
+    NATIVE,
+    ONE_CHAT,
+    REFUSED,
+    SCANNED,
+    UNSCORED,
+    Capabilities,
+    Cell,
+    compiled,
+    counted_first,
+    emulated,
+    refused,
+)
+from providers.constraints.constraint_styles import (
+    BY_ENUM,
+    SCHEMA_NAME,
+    SCHEMA_ONLY,
+    ConstraintStyle,
+    Encoding,
+    choice_schema,
+)
+from providers.dialects.anthropic.schema import enforceable_schema
+from providers.dialects.shared.field_writers import check_images, keep_stop
+from providers.dialects.shared.operations import ECHO_CELLS
+from providers.dialects.shared.request_body import (
+    FieldWriter,
+    RequestBody,
+    bounded,
+    check_limited_window,
+    constraint_writer,
+    listed,
+    unless_neutral,
+    window_cells,
+)
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile, Wire
+from providers.request_fields import STOP_STRING, WINDOW
+from providers.unified_request import MAX_STOPS, Operation
+
+ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
+
+_INFERENCE = "inferenceConfig"
+_OWN = "additionalModelRequestFields"
+_CLAUDES_EFFORT = "outputConfig.effort"
+
+
+# Numbers ------------------------------------------------------------------------------------------------------------
+
+
+def _number(name: str, path: str, profile: Profile) -> FieldWriter:
+    put = bounded(name, path, *profile.bounds.get(name, (None, None)))
+    return unless_neutral(name, put) if profile.drops_neutral else put
+
+
+def _temperature(put: FieldWriter) -> FieldWriter:
+    def write(draft: RequestBody, value: object) -> None:
+        beside = "top_p" in draft.params or "thinking" in draft.params
+        if not (beside and "temperature" in draft.request.injected):
+            # A default of the surface gives way: some models refuse it beside `top_p` or `thinking`.
+            put(draft, value)
+
+    return write
+
+
+# Stops --------------------------------------------------------------------------------------------------------------
+
+
+def _stop(tells: bool) -> FieldWriter:
+    put = listed(f"{_INFERENCE}.stopSequences")
+
+    def write_and_ask(draft: RequestBody, value: object) -> None:
+        put(draft, value)
+        if value:
+            # The service passes the matched stop string on only if the request names its path.
+            draft.put("additionalModelResponseFieldPaths", ["/stop_sequence"])
+
+    return write_and_ask if tells else put
+
+
+# Constraints --------------------------------------------------------------------------------------------------------
+
+
+def _text_format(schema: JsonObject) -> JsonObject:
+    definition: JsonObject = {"schema": orjson.dumps(schema).decode(), "name": SCHEMA_NAME}
+    return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": definition}}}}
+
+
+_SCHEMA_NAMES = "outputConfig.textFormat.structure.jsonSchema"
+_write_constraint = constraint_writer(
+    ConstraintStyle(
+        Encoding(NATIVE, lambda guided: _text_format(enforceable_schema(guided.schema))),
+        SCHEMA_ONLY,
+        Encoding(BY_ENUM, lambda guided: _text_format(choice_schema(guided.choices)), unwrap=True),
+        SCHEMA_ONLY,
+    )
+)
+
+
+def _response_format(draft: RequestBody, value: object) -> None:
+    """Write the format with the client's name and description of its schema."""
+    _write_constraint(draft, value)
+    named = draft.params.get("response_format", {}).get("json_schema")
+    labels = named if isinstance(named, dict) and "outputConfig" in draft.body else {}
+    for name in ("name", "description"):
+        if (label := labels.get(name)) is not None:
+            draft.put(f"{_SCHEMA_NAMES}.{name}", label)
+
+
+# The call -----------------------------------------------------------------------------------------------------------
+
+MOST_PAIRS = 16
+_LOGGABLE = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}")
+_PERSONAL = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
+
+
+def _is_word(text: JsonValue) -> bool:
+    return isinstance(text, str) and _LOGGABLE.fullmatch(text) is not None
+
+
+def _put_pairs(draft: RequestBody, name: str, pairs: Mapping[str, JsonValue]) -> None:
+    """Add metadata that the service logs with the call. Raises Refusal for too many pairs."""
+    held = draft.body.get("requestMetadata")
+    whole: JsonObject = {**(held if isinstance(held, dict) else {}), **pairs}
+    if isinstance(held, dict) and not held.keys().isdisjoint(pairs):
+        message = f"On {draft.target.name} 'user' goes into the metadata, which may not have a member 'user' besides."
+        raise Refusal(name, message, "conflicting_parameters")
+    if len(whole) > MOST_PAIRS:
+        raise draft.invalid(name, f"may hold at most {MOST_PAIRS} pairs, 'user' included,")
+    draft.body["requestMetadata"] = whole
+
+
+def _metadata(draft: RequestBody, value: object) -> None:
+    pairs = dict(value) if isinstance(value, dict) else {}
+    if "" in pairs or not all(_is_word(text) for pair in pairs.items() for text in pair):
+        raise draft.invalid("metadata", "may hold only letters, digits, blanks and : _ @ $ # = / + , . -")
+    _put_pairs(draft, "metadata", pairs)
+
+
+def _user(draft: RequestBody, value: object) -> None:
+    """Write `user` into the logged metadata, as a digest where it is a mail address or a telephone number."""
+    user = str(value)
+    if _PERSONAL.fullmatch(user.strip()) or not _is_word(user):
+        user = hashlib.sha256(user.encode()).hexdigest()
+    _put_pairs(draft, "user", {"user": user})
+
+
+_TIERS = frozenset({"default", "priority", "flex", "reserved"})
+
+
+def _service_tier(draft: RequestBody, value: object) -> None:
+    if value in _TIERS:
+        draft.put("serviceTier.type", value)
+    elif value != "auto":
+        raise draft.unsupported("service_tier", f"it has the tiers {', '.join(sorted(_TIERS))}")
+
+
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
+
+
+def _effort(path: str) -> FieldWriter:
+    def write(draft: RequestBody, value: object) -> None:
+        if value is False or value == "none":
+            if "thinking" not in draft.params:
+                draft.put(f"{_OWN}.thinking", {"type": "disabled"})
+        elif value in _EFFORTS:
+            draft.put(path, value)
+        else:
+            raise draft.invalid("reasoning_effort", f"must be 'none' or one of {', '.join(_EFFORTS)}")
+
+    return write
+
+
+# The table ----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def writers(profile: Profile) -> Mapping[str, FieldWriter]:
+    """Return a writer for each field that a model takes. Cached by the profile, which lives as long as the process.
+
+    The profile's `rename` has the paths of a model's own settings.
+    """
+    wire = profile.wires[Operation.CHAT]
+    known: dict[str, FieldWriter] = {
+        "max_tokens": bounded("max_tokens", f"{_INFERENCE}.maxTokens", 1, None),
+        "temperature": _temperature(_number("temperature", f"{_INFERENCE}.temperature", profile)),
+        "top_p": _number("top_p", f"{_INFERENCE}.topP", profile),
+        "stop": _stop(STOP_STRING in wire.accepts),
+        STOP_STRING: keep_stop,
+        "metadata": unless_neutral("metadata", _metadata),
+        "user": _user,
+        "service_tier": _service_tier,
+        "images": unless_neutral("images", check_images),
+        "guided": _write_constraint,
+        "response_format": _response_format,
+    }
+    for name, path in wire.rename.items():
+        own = _effort(path) if path == _CLAUDES_EFFORT else _number(name, path, profile)
+        known[name] = unless_neutral(name, own)
+    return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in wire.accepts}}
+
+
+_UNHELD = refused("this model cannot be held to a constraint")
+_CELLS: Mapping[str, Cell] = {
+    **ONE_CHAT,
+    "best_of": UNSCORED,
+    "stop.blank": SCANNED,
+    "response_format.json_object": refused("it has no JSON mode without a schema"),
+    "response_format.grammar": SCHEMA_ONLY.cell,
+    "guided_regex": SCHEMA_ONLY.cell,
+    "guided_grammar": SCHEMA_ONLY.cell,
+    "tool_choice.none": emulated("no tool is offered"),
+}
+
+
+@lru_cache(maxsize=1024)
+def capabilities(profile: Profile, operation: Operation, counted: bool) -> Capabilities:
+    """Return the capabilities for clients of an operation; `counted` says that the context window is known."""
+    wire = profile.wires[Operation.CHAT]
+    cells = compiled(writers(profile).keys() | (ELSEWHERE & wire.accepts), _CELLS)
+    cells.update(_model_cells(profile, wire))
+    cells.update(window_cells(wire, counted))
+    cells.update(ECHO_CELLS[operation])
+    return Capabilities(
+        cells,
+        most_stops=profile.stop_most if "stop" in wire.accepts else 0,
+        blank_stops=False,
+        counts=counted_first(cells),
+        watched=frozenset({"n", "best_of", "echo", "stop"}),
+    )
+
+
+def _model_cells(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
+    stops = "stop" in wire.accepts
+    yield "images", IN_MESSAGE if "images" in wire.accepts else REFUSED
+    yield "stop", NATIVE if stops else SCANNED
+    yield "stop.many", NATIVE if stops and profile.stop_most >= MAX_STOPS else SCANNED
+    yield STOP_STRING, APPENDED if STOP_STRING in wire.accepts else SCANNED
+    held = profile.structured != "none"
+    yield "guided_json", NATIVE if held else _UNHELD
+    yield "response_format.json_schema", NATIVE if held else _UNHELD
+    yield "guided_choice", BY_ENUM if held else _UNHELD
+    if "parallel_tool_calls" not in wire.accepts and "tools" in wire.accepts:
+        yield "parallel_tool_calls", refused("this model cannot be kept to one call")
+    yield from _tool_choice_cells(profile.tool_choices) if "tools" in wire.accepts else _NO_TOOL_CELLS
+
+
+_NO_TOOLS = refused("this model calls no tools")
+_NO_TOOL_CELLS = [(name, _NO_TOOLS) for name, feature in FEATURES.items() if feature.field in ELSEWHERE]
+
+
+def _tool_choice_cells(known: Collection[str]) -> Iterator[tuple[str, Cell]]:
+    only = refused(f"this model takes only {', '.join(sorted(known))}")
+    by_offer = emulated("no other tool is offered") if "required" in known else only
+    yield "tool_choice.required", NATIVE if "required" in known else only
+    yield "tool_choice.named", NATIVE if "named" in known else by_offer

@@ -1,0 +1,135 @@
+"""Bedrock's InvokeModel for models that continue a raw prompt, each with its maker's own body.
+
+Conversations go to Converse, which applies the model's template.
+
+Sources: as `bedrock_families`; botocore 1.44.5 service model `bedrock-runtime`, operations `InvokeModel` and
+`InvokeModelWithResponseStream`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, lru_cache
+
+from providers.capabilities import NATIVE, SCANNED, UNSCORED, Capabilities, Cell, compiled, refused
+from providers.completion import Completion
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.bedrock.converse import model_path
+from providers.dialects.bedrock.invoke_answer import InvokeStream, decode_stream, decode_whole
+from providers.dialects.bedrock.invoke_models import InvokeFamily, family_of
+from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
+from providers.dialects.shared.prompt import native_prompt
+from providers.dialects.shared.raw_prompt import ONE_RAW_PROMPT
+from providers.dialects.shared.request_body import (
+    REFUSES_OVERFLOW,
+    FieldWriter,
+    RequestBody,
+    bounded,
+    check_limited_window,
+    finish_request,
+    listed,
+    put_fields,
+    put_unknown,
+    raw_only,
+    unless_neutral,
+)
+from providers.failure import Failure, Refusal
+from providers.request_fields import STOP_STRING, WINDOW
+from providers.target import Target
+from providers.unified_request import MAX_STOPS, ChatPrompt, Operation, UnifiedRequest
+
+_PROTECTED = ("num_generations", "stream")
+
+
+class BedrockInvokeDialect:
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return raw_only(request, target, _capabilities(_family(target)))
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        table, family = self.capabilities(request, target), _family(target)
+        draft = RequestBody(request, target, table, {})
+        put_unknown(draft)
+        if isinstance(request.prompt, ChatPrompt):
+            raise TypeError("a conversation is no prompt")
+        prompt = native_prompt(target, table, request.prompt)
+        if not prompt:
+            raise Refusal("prompt", f"{target.name} does not take an empty prompt.", "invalid_value")
+        draft.body = {family.prompt: prompt, **family.body}
+        put_fields(draft, _writers(family))
+        streamed = request.stream or family.streams_only
+        path = model_path(target, invoke_action(streamed))
+        sent = finish_request(draft, Operation.COMPLETIONS, path, (family.prompt, *_PROTECTED))
+        return replace(sent, headers=invoke_headers(sent, streamed))
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        family = _family(sent.target)
+        return (decode_stream if family.streams_only else decode_whole)(family, body)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return InvokeStream(_family(sent.target))
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return classify_answer(BEDROCK, status, headers, body)
+
+
+_WHOLE = {"accept": "application/json"}
+_STREAMED = {"x-amzn-bedrock-accept": "application/json"}
+
+
+def invoke_action(streamed: bool) -> str:
+    """Return the last part of the path."""
+    return "invoke-with-response-stream" if streamed else "invoke"
+
+
+def invoke_headers(sent: UpstreamRequest, streamed: bool) -> Mapping[str, str]:
+    """Return the call's own headers, with the type of the model's answer, which in a stream is that of the frames."""
+    own = {name.lower(): value for name, value in sent.headers.items()}
+    return {**(_STREAMED if streamed else _WHOLE), **own}
+
+
+def _family(target: Target) -> InvokeFamily:
+    family = _family_of(target.upstream_model, target.model)
+    if family is None:
+        because = "its name is of no model that takes raw prompts; the profile 'bedrock' asks the others by chat"
+        raise Refusal("prompt", f"'prompt' is not supported by {target.name}: {because}.")
+    return family
+
+
+@lru_cache(maxsize=4096)
+def _family_of(*names: str) -> InvokeFamily | None:
+    return family_of(*names)
+
+
+@cache
+def _writers(family: InvokeFamily) -> Mapping[str, FieldWriter]:
+    """Return a writer for each field that the maker's models take."""
+    known: dict[str, FieldWriter] = {WINDOW: check_limited_window}
+    for name, setting in family.settings.items():
+        put = bounded(name, setting.path, setting.low, setting.high)
+        known[name] = unless_neutral(name, put) if name == "top_k" else put
+    return known if family.stops is None else {**known, "stop": listed(family.stops)}
+
+
+_ONE_PROMPT: Mapping[str, Cell] = {
+    **ONE_RAW_PROMPT,
+    "messages": refused("it takes raw prompts only; the profile 'bedrock' takes conversations"),
+    "best_of": UNSCORED,
+    STOP_STRING: SCANNED,
+    **REFUSES_OVERFLOW,
+    "unknown": refused("the vendor refuses fields it does not know"),
+}
+
+
+@cache
+def _capabilities(family: InvokeFamily) -> Capabilities:
+    own = NATIVE if family.stops else SCANNED
+    stops = {"stop": own, "stop.blank": own, "stop.many": own if family.most_stops >= MAX_STOPS else SCANNED}
+    cells = compiled(_writers(family), {**_ONE_PROMPT, **stops})
+    watched = frozenset({"n", "best_of", "echo", "stop"})
+    return Capabilities(cells, most_stops=family.most_stops, watched=watched)

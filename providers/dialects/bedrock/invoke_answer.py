@@ -1,0 +1,177 @@
+"""Answers of the text models on Bedrock's InvokeModel, whole and streamed, to the common completion shape.
+
+A stream is complete when a chunk has a stop reason and either the service's own counts followed it or the body ended.
+
+Sources: as `bedrock_families`; botocore 1.44.5 service model `bedrock-runtime`, shape `ResponseStream`; "Supported
+foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
+"""
+
+from binascii import a2b_base64
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, Usage
+from providers.dialects.bedrock.invoke_models import InvokeFamily
+from providers.dialects.platforms.aws_errors import BEDROCK
+from providers.dialects.platforms.aws_events import EventFrames
+from providers.dialects.shared.finish_reasons import vendor_finish_reason
+from providers.dialects.shared.read_json import json_object, malformed
+from providers.dialects.shared.stream_reader import cut, event_object
+from providers.emulation.collect_stream import Gatherer
+from providers.json_types import JsonObject, JsonValue
+
+METRICS = "amazon-bedrock-invocationMetrics"
+GUARDED = "amazon-bedrock-guardrailAction"
+"""The member that is `INTERVENED` where a guardrail has replaced the answer."""
+
+INTERVENED = "guardrail_intervened"
+
+_REASONS: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "finish": "stop",
+    "complete": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filtered": "content_filter",
+    "error_toxic": "content_filter",
+    INTERVENED: "content_filter",
+}
+_PLAIN = frozenset({"stop", "finish", "complete", "length", "max_tokens"})
+
+
+class _AnswerPart(NamedTuple):
+    """The members of an answer or of a chunk, None where they are missing."""
+
+    text: str | None
+    reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+def _read(family: InvokeFamily, body: JsonObject) -> _AnswerPart:
+    holder = body
+    listed = body.get(family.choices) if family.choices else None
+    if isinstance(listed, list) and listed and isinstance(listed[0], dict):
+        holder = listed[0]
+    text, reason = holder.get(family.text), holder.get(family.reason)
+    if body.get(GUARDED) == "INTERVENED":
+        reason = INTERVENED
+    return _AnswerPart(
+        text if isinstance(text, str) else None,
+        reason if isinstance(reason, str) else None,
+        _count(body.get(family.prompt_tokens)),
+        _generated(family, holder, body),
+    )
+
+
+def _generated(family: InvokeFamily, holder: JsonObject, body: JsonObject) -> int | None:
+    for name in family.completion_tokens:
+        if (count := _count(holder.get(name, body.get(name)))) is not None:
+            return count
+    return None
+
+
+def _count(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _finish(reason: str) -> tuple[str, str | None]:
+    """Return the common finish reason, and the maker's own where it says more.
+
+    An unknown reason is passed on. Raises UpstreamError for one that means failure.
+    """
+    name = reason.lower()
+    return _REASONS.get(name) or vendor_finish_reason(reason), None if name in _PLAIN else reason
+
+
+def _usage(prompt: int | None, completion: int | None) -> Usage | None:
+    return None if prompt is None or completion is None else Usage(prompt, completion)
+
+
+def decode_whole(family: InvokeFamily, body: bytes) -> Completion:
+    """Decode a whole 2xx body. Raises UpstreamError."""
+    piece = _read(family, json_object(body))
+    if piece.text is None or piece.reason is None:
+        raise malformed("has no text or does not say why it ended")
+    finish, native = _finish(piece.reason)
+    return Completion((Choice(0, piece.text, finish, native),), _usage(piece.prompt_tokens, piece.completion_tokens))
+
+
+def decode_stream(family: InvokeFamily, body: bytes) -> Completion:
+    """Decode a whole 2xx body that is a stream. Raises UpstreamError."""
+    stream, gatherer = InvokeStream(family), Gatherer(1)
+    for event in (*stream.feed(body), *stream.finish()):
+        gatherer.add(event)
+    return gatherer.completion()
+
+
+def chunk_payload(payload: bytes) -> bytes:
+    """Return the model's own bytes in a `chunk` event. Raises UpstreamError."""
+    encoded = event_object(payload).get("bytes")
+    try:
+        return a2b_base64(encoded, strict_mode=True) if isinstance(encoded, str) else b""
+    except ValueError:
+        raise malformed("holds a piece that is not base64") from None
+
+
+class InvokeStream:
+    """See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_complete", "_completion", "_family", "_frames", "_prompt", "_reason")
+
+    def __init__(self, family: InvokeFamily) -> None:
+        self._complete = False
+        self._family = family
+        self._frames = EventFrames(BEDROCK)
+        self._prompt: int | None = None
+        self._completion: int | None = None
+        self._reason: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        if self.complete:
+            return
+        for name, payload in self._frames.feed(data):
+            if name == "chunk" and (piece := chunk_payload(payload)):
+                yield from self._chunk(event_object(piece))
+                if self._complete:
+                    return
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        if not self.complete:
+            if self._reason is None or self._frames.unfinished:
+                raise cut()
+            yield from self._end(self._reason)
+
+    def _chunk(self, event: JsonObject) -> Iterator[StreamEvent]:
+        piece = _read(self._family, event)
+        if piece.text:
+            yield Chunk(text=piece.text)
+        if self._reason != INTERVENED:
+            self._reason = piece.reason or self._reason
+        self._counted(piece.prompt_tokens, piece.completion_tokens)
+        metrics = event.get(METRICS)
+        if isinstance(metrics, dict) and metrics:
+            self._counted(_count(metrics.get("inputTokenCount")), _count(metrics.get("outputTokenCount")))
+            if self._reason is not None:
+                yield from self._end(self._reason)
+
+    def _counted(self, prompt: int | None, completion: int | None) -> None:
+        """Keep the counts, which are cumulative; those of the prompt come once."""
+        self._prompt = self._prompt if prompt is None else prompt
+        self._completion = self._completion if completion is None else completion
+
+    def _end(self, reason: str) -> Iterator[StreamEvent]:
+        """Yield the finish, which is held back until now: a stream that breaks must not look finished."""
+        finish, native = _finish(reason)
+        self._complete = True
+        yield Chunk(finish_reason=finish, native_finish_reason=native)
+        usage = _usage(self._prompt, self._completion)
+        if usage is not None:
+            yield usage

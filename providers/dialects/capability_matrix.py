@@ -1,0 +1,92 @@
+"""The capability matrix: what happens to every feature on each vendor, for the models and endpoints that differ."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from providers.capabilities import FEATURES, Cell, Feature, Support, refused
+from providers.dialects.registry import DIALECTS
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+from providers.profile import Profile
+from providers.target import Target, Timeouts
+from providers.unified_request import SHORTEST_PROMPTS, Operation, Params, UnifiedRequest
+from providers.vendor_credential import Credential
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixEntry:
+    """The cells of the features that clients of an endpoint can use, with one model of a vendor."""
+
+    profile: str
+    model: str
+    operation: Operation
+    cells: Mapping[str, Cell]
+
+    @property
+    def closed(self) -> str:
+        """The reason why the model has no such endpoint, so that every feature is refused; empty when it has."""
+        found = set(self.cells.values())
+        cell = next(iter(found))
+        return cell.how if cell.refused and len(found) == 1 else ""
+
+
+def matrix_entries(profiles: Iterable[Profile], context_window: int | None = None) -> Iterator[MatrixEntry]:
+    """Yield an entry for each operation of each example model. `context_window` is the window in tokens that the
+    routing table gives, None for none."""
+    for profile in profiles:
+        for model in profile.examples:
+            target = _target(profile, model, context_window)
+            for operation in Operation:
+                features = [feature for feature in FEATURES.values() if operation in feature.operations]
+                cells = {feature.name: _cell(feature, operation, target) for feature in features}
+                yield MatrixEntry(profile.name, model, operation, cells)
+
+
+def count_cells(entries: Iterable[MatrixEntry]) -> Mapping[Support, int]:
+    """Return the number of cells of each kind."""
+    kinds = [cell.support for entry in entries for cell in entry.cells.values()]
+    return {support: kinds.count(support) for support in Support}
+
+
+def summarize(entries: Iterable[MatrixEntry]) -> str:
+    """Return the sizes in words: `3 cells: 1 native, 1 emulated, 1 refused`."""
+    counts = count_cells(entries)
+    return f"{sum(counts.values())} cells: {', '.join(f'{count} {support}' for support, count in counts.items())}"
+
+
+def _target(profile: Profile, model: str, context_window: int | None) -> Target:
+    return Target(
+        vendor=profile.name,
+        model=model,
+        deployment="default",
+        upstream_model=model,
+        profile=profile,
+        dialect=DIALECTS[profile.dialect],
+        base_url="",
+        credential=Credential(),
+        timeouts=Timeouts(connect=1, first_event=1, idle=1, total=1),
+        context_window=context_window,
+    )
+
+
+def _cell(feature: Feature, operation: Operation, target: Target) -> Cell:
+    request = UnifiedRequest(operation, target.model, SHORTEST_PROMPTS[operation], _LEADING.get(feature.field, {}))
+    try:
+        return target.dialect.capabilities(request, target)[feature.name]
+    except Refusal as refusal:
+        return refused(_reason(refusal, target))
+
+
+def _reason(refusal: Refusal, target: Target) -> str:
+    """Return the part of a refusal that does not repeat field and deployment, where it has one."""
+    return refusal.message.rpartition(f"{target.name}: ")[2].removesuffix(".")
+
+
+_TOOLS: list[JsonObject] = [{"type": "function", "function": {"name": "a"}}]
+_LEADING: Mapping[str, Params] = {
+    "tools": {"tools": _TOOLS},
+    "tool_choice": {"tools": _TOOLS},
+    "parallel_tool_calls": {"tools": _TOOLS},
+    "suffix": {"suffix": "a"},
+}
+"""Params with which a request goes to another endpoint of the vendor than without them."""

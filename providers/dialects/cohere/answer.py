@@ -1,0 +1,126 @@
+"""Whole answers of Cohere's v2 chat to the common completion shape, and what streams share with them.
+
+Sources: `cohere` 7.3.1 types `V2ChatResponse`, `Usage`, `LogprobItem`, `ChatFinishReason`.
+"""
+
+from collections.abc import Mapping
+
+import orjson
+
+from providers.completion import Choice, Completion, ContentLogprobs, FinishReason, TokenLogprob, ToolCall, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.finish_reasons import read_finish_reason
+from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
+from providers.dialects.shared.read_logprobs import logprob
+from providers.failure import Failure, FailureKind, UpstreamError, vet
+from providers.json_types import JsonObject, JsonValue
+
+_PLAIN: Mapping[str, FinishReason] = {
+    "COMPLETE": "stop",
+    "STOP_SEQUENCE": "stop",
+    "MAX_TOKENS": "length",
+    "TOOL_CALL": "tool_calls",
+}
+_SHOWN: Mapping[str, FinishReason] = {"ERROR_TOXIC": "content_filter", "ERROR_LIMIT": "length"}
+_BROKEN: Mapping[str, FailureKind] = {"ERROR": FailureKind.SERVER, "TIMEOUT": FailureKind.TIMEOUT}
+
+
+def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode a whole 2xx body. Raises UpstreamError."""
+    answer = json_object(body)
+    message, usage = answer.get("message"), usage_of(answer.get("usage"))
+    finish, native = finish_reason(answer.get("finish_reason"), answer.get("error"))
+    if not isinstance(message, dict):
+        raise malformed("has no message")
+    content = message.get("content")
+    parts: list[JsonValue] = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    text = _joined(parts, "text")
+    plan = message.get("tool_plan")
+    reasoning = _joined(parts, "thinking") + (plan if isinstance(plan, str) else "")
+    choice = Choice(
+        index=0,
+        text=unwrap_answer(text) if sent.unwrap_choice and finish == "stop" else text,
+        finish_reason=finish,
+        native_finish_reason=native,
+        logprobs=logprobs_of(answer.get("logprobs")),
+        reasoning=reasoning or None,
+        tool_calls=_calls(sent, message.get("tool_calls"), answer.get("id")),
+        matched_stop=matched_stop(sent, answer.get("finish_reason")),
+    )
+    return Completion((choice,), usage)
+
+
+def _joined(parts: list[JsonValue], kind: str) -> str:
+    """Return the text of all parts of a kind; the text is complete without parts of unknown kinds."""
+    texts = [part.get(kind) for part in parts if isinstance(part, dict) and part.get("type") == kind]
+    return "".join([text for text in texts if isinstance(text, str)])
+
+
+def _calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue) -> tuple[ToolCall, ...]:
+    calls = raw if isinstance(raw, list) else []
+    return tuple([call_of(sent, call, call_id(answer, 0, number)) for number, call in enumerate(calls)])
+
+
+def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCall:
+    """Return a call under the client's name for its function; `fallback_id` is its id if it has none.
+
+    Raises UpstreamError.
+    """
+    function = call.get("function") if isinstance(call, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
+        raise malformed("has a tool call without a function's name")
+    identity, arguments = call.get("id"), arguments_text(function.get("arguments"))
+    own = identity if isinstance(identity, str) and identity else fallback_id
+    return ToolCall(own, sent.tool_names.get(name, name), arguments)
+
+
+def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str | None]:
+    """Return the finish reason as `read_finish_reason` does."""
+    if not isinstance(reason, str):
+        raise malformed("has no finish reason")
+    if reason in _BROKEN:
+        message = vet(error) if isinstance(error, str) else ""
+        raise UpstreamError(Failure(_BROKEN[reason], message or "The upstream broke the answer off with an error."))
+    return read_finish_reason(reason, _PLAIN, _SHOWN)
+
+
+def matched_stop(sent: UpstreamRequest, reason: JsonValue) -> str | None:
+    """Return the stop string that ended the text if only one was sent: the vendor does not say which one matched."""
+    if reason != "STOP_SEQUENCE":
+        return None
+    stops = orjson.loads(sent.body).get("stop_sequences")
+    return str(stops[0]) if isinstance(stops, list) and len(stops) == 1 else None
+
+
+def usage_of(raw: JsonValue) -> Usage | None:
+    """Return the counts, which are floats on the wire; None without counts.
+
+    The billed counts leave out the vendor's own preamble, so they are not used.
+    """
+    tokens = raw.get("tokens") if isinstance(raw, dict) else None
+    if not isinstance(raw, dict) or not isinstance(tokens, dict):
+        return None
+    prompt, completion = _count(tokens, "input_tokens"), _count(tokens, "output_tokens")
+    if prompt is None or completion is None:
+        return None
+    cached = _count(raw, "cached_tokens")
+    return Usage(prompt, completion, None if cached is None else {"cached_tokens": cached})
+
+
+def _count(holder: JsonObject, name: str) -> int | None:
+    value = holder.get(name)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+
+
+def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
+    """Return the log probabilities; the one text of an entry with several tokens goes to its first token."""
+    entries = raw if isinstance(raw, list) else []
+    found = tuple([token for entry in entries if isinstance(entry, dict) for token in _tokens(entry)])
+    return ContentLogprobs(found) if found else None
+
+
+def _tokens(entry: JsonObject) -> list[TokenLogprob]:
+    text, numbers = entry.get("text"), entry.get("logprobs")
+    tokens = [TokenLogprob("", logprob(number)) for number in numbers] if isinstance(numbers, list) else []
+    return [TokenLogprob(text if isinstance(text, str) else "", tokens[0].logprob), *tokens[1:]] if tokens else []

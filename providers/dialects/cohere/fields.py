@@ -1,0 +1,187 @@
+"""Writers of the unified fields for Cohere's v2 chat, and its capabilities.
+
+Sources: `cohere` 7.3.1 `ClientV2.chat` and `ResponseFormatV2`; "Structured outputs" page, November 2026.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from providers.capabilities import (
+    FAN_OUT,
+    NATIVE,
+    ONE_CHAT,
+    RANKED,
+    SCANNED,
+    Capabilities,
+    Cell,
+    compiled,
+    emulated,
+    refused,
+)
+from providers.constraints.constraint_styles import (
+    BY_ENUM,
+    SCHEMA_ONLY,
+    ConstraintStyle,
+    Encoding,
+    choice_schema,
+    field_of,
+)
+from providers.constraints.engine_gaps import Engine
+from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_images
+from providers.dialects.shared.operations import ECHO_CELLS
+from providers.dialects.shared.request_body import (
+    REFUSES_OVERFLOW,
+    FieldWriter,
+    RequestBody,
+    bounded,
+    check_limited_window,
+    constraint_writer,
+    listed,
+    own_constraint_cells,
+    plain,
+    unless_neutral,
+)
+from providers.json_types import JsonObject
+from providers.request_fields import STOP_STRING, WINDOW
+from providers.unified_request import LogprobsWanted, Operation
+
+MOST_STOPS = 5
+
+LEAST_P, MOST_P = 0.01, 0.99
+"""The vendor's bounds of `p`. Its default is 0.75, so a `top_p` of 1 is sent as the upper bound."""
+
+
+# Schemas ------------------------------------------------------------------------------------------------------------
+
+_HARD_PATTERN = re.compile(r"[\^$]|\(\?[=!<]")
+_FORMATS = frozenset({"date-time", "uuid", "date", "time"})
+
+
+def _patterns(root: JsonObject, node: JsonObject) -> str | None:
+    pattern, form = node.get("pattern"), node.get("format")
+    if isinstance(pattern, str) and _HARD_PATTERN.search(pattern):
+        return ".pattern uses what is not supported (anchors or look-around)"
+    if isinstance(form, str) and form not in _FORMATS:
+        return f".format '{form}' is not supported"
+    return None
+
+
+def _objects(root: JsonObject, node: JsonObject) -> str | None:
+    if node is root and node.get("type") != "object":
+        return " must have the type 'object'"
+    if "properties" in node and not node.get("required"):
+        return " must require at least one property"
+    return None
+
+
+SCHEMAS = Engine(
+    frozenset({"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"})
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
+    | {"minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "prefixItems"}
+    | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
+    | {"unevaluatedProperties", "unevaluatedItems", "additionalItems"},
+    (_objects, _patterns),
+)
+"""Schema keywords that the vendor does not support; they are refused instead of being weakened."""
+
+
+def _json_format(schema: JsonObject) -> JsonObject:
+    return {"response_format": {"type": "json_object", "json_schema": schema}}
+
+
+_STYLE = ConstraintStyle(
+    Encoding(NATIVE, lambda guided: _json_format(guided.schema)),
+    SCHEMA_ONLY,
+    Encoding(BY_ENUM, lambda guided: _json_format(choice_schema(guided.choices)), unwrap=True),
+    SCHEMA_ONLY,
+    json_mode={"response_format": {"type": "json_object"}},
+    engine=SCHEMAS,
+)
+_write_constraint = constraint_writer(_STYLE)
+
+
+def _constraint(draft: RequestBody, value: object) -> None:
+    _write_constraint(draft, value)
+    if "response_format" in draft.body and draft.params.get("tools"):
+        raise draft.unsupported(field_of(value), "it holds no answer to a format while it has tools")
+
+
+# Fields -------------------------------------------------------------------------------------------------------------
+
+
+def _top_p(draft: RequestBody, value: object) -> None:
+    if isinstance(value, int | float):
+        draft.put("p", min(max(value, LEAST_P), MOST_P))
+
+
+def _logprobs(draft: RequestBody, value: object) -> None:
+    if isinstance(value, LogprobsWanted) and value.top:
+        raise draft.invalid("logprobs", "lists at most 0 tokens beside the sampled one")
+    draft.body["logprobs"] = True
+
+
+def _reasoning_effort(draft: RequestBody, value: object) -> None:
+    if value is not False and value != "none":
+        raise draft.unsupported("reasoning_effort", draft.table["reasoning_effort"].how)
+    draft.body.setdefault("thinking", {"type": "disabled"})
+
+
+_OF_THINKING = frozenset({"type", "budget_tokens", "token_budget"})
+
+
+def _thinking(draft: RequestBody, value: object) -> None:
+    wanted = value if isinstance(value, dict) else {}
+    budget = wanted.get("budget_tokens", wanted.get("token_budget"))
+    if wanted.get("type") not in ("enabled", "disabled") or not wanted.keys() <= _OF_THINKING:
+        raise draft.invalid("thinking", "must have the type 'enabled' or 'disabled', and beside it a budget only")
+    draft.put("thinking.type", wanted["type"])
+    if budget is not None:
+        draft.put("thinking.token_budget", budget)
+
+
+FIELDS: Mapping[str, FieldWriter] = {
+    "max_tokens": bounded("max_tokens", "max_tokens", 1, None),
+    "temperature": plain("temperature"),
+    "top_p": _top_p,
+    "top_k": unless_neutral("top_k", bounded("top_k", "k", 1, 500)),
+    "stop": listed("stop_sequences"),
+    "seed": bounded("seed", "seed", 0, None),
+    "frequency_penalty": bounded("frequency_penalty", "frequency_penalty", 0, 1),
+    "presence_penalty": bounded("presence_penalty", "presence_penalty", 0, 1),
+    "logprobs": _logprobs,
+    "guided": _constraint,
+    "response_format": _constraint,
+    "reasoning_effort": _reasoning_effort,
+    "thinking": _thinking,
+    "images": unless_neutral("images", check_images),
+    WINDOW: check_limited_window,
+}
+"""Writers of the fields besides tools; other fields are refused unless neutral."""
+
+ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
+
+_CELLS: Mapping[str, Cell] = {
+    **ONE_CHAT,
+    "n": FAN_OUT,
+    "best_of": RANKED,
+    "stop.blank": NATIVE,
+    "stop.many": SCANNED,
+    STOP_STRING: SCANNED,
+    **own_constraint_cells(_STYLE),
+    "tool_choice.none": NATIVE,
+    "tool_choice.required": NATIVE,
+    "tool_choice.named": emulated("that tool alone is offered, and one must be called"),
+    "parallel_tool_calls": refused("it cannot be kept to one call"),
+    "reasoning_effort": refused("it has a budget instead of words: ask by 'thinking', or 'none' for no reasoning"),
+    **REFUSES_OVERFLOW,
+}
+_WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING})
+
+
+@cache
+def capabilities(operation: Operation, verifies: bool) -> Capabilities:
+    """Return the capabilities for clients of an operation; `verifies` as in the profile."""
+    cells = compiled(FIELDS.keys() | {"tools"}, _CELLS)
+    cells.update(ECHO_CELLS[operation])
+    return Capabilities(cells, most_stops=MOST_STOPS, verifies=verifies, watched=_WATCHED | CHECKED_FIELDS[verifies])

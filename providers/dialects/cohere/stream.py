@@ -1,0 +1,118 @@
+"""Cohere's event stream to chunks of the common shape. A stream is complete with `message-end`.
+
+Sources: `cohere` 7.3.1 type `V2ChatStreamResponse`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from providers.completion import Chunk, StreamEvent, ToolCallDelta
+from providers.dialect import UpstreamRequest
+from providers.dialects.cohere.answer import call_of, finish_reason, logprobs_of, matched_stop, usage_of
+from providers.dialects.shared.errors import failure_in_body
+from providers.dialects.shared.read_json import call_id, is_json, unwrap_answer
+from providers.dialects.shared.stream_reader import NOTHING, event_object
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject, JsonValue
+
+Events = Iterable[StreamEvent]
+
+
+class CohereReader:
+    """See providers.dialects.shared.stream_reader.Reader."""
+
+    __slots__ = ("_answer", "_calls", "_held", "_sent", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._answer: JsonValue = None
+        self._calls: dict[int, int] = {}
+        self._held: list[str] = []
+
+    def read(self, name: str, payload: bytes) -> Events:
+        """See Reader. Unknown events are ignored, even if they are no JSON."""
+        if name and name not in _EVENTS and not is_json(payload):
+            return NOTHING
+        event = event_object(payload)
+        kind = event.get("type", name)
+        handle = _EVENTS.get(kind) if isinstance(kind, str) else None
+        if handle is not None:
+            return handle(self, event)
+        if "type" not in event and isinstance(event.get("message"), str):
+            # The envelope of an HTTP error inside a stream.
+            raise UpstreamError(failure_in_body(self._sent.target.profile, event))
+        return NOTHING
+
+    def _message_start(self, event: JsonObject) -> Events:
+        self._answer = event.get("id")
+        return NOTHING
+
+    def _content(self, event: JsonObject) -> Events:
+        """Read the begin or a delta of a content part; thinking has a key of its own."""
+        content = _message(event).get("content")
+        holder = content if isinstance(content, dict) else {}
+        text, thought = holder.get("text"), holder.get("thinking")
+        entry = event.get("logprobs")
+        logprobs = logprobs_of([entry] if isinstance(entry, dict) else entry)
+        shown = text if isinstance(text, str) else ""
+        if self._sent.unwrap_choice:
+            self._held.append(shown)
+            shown = ""
+        reasoning = thought if isinstance(thought, str) and thought else None
+        if not (shown or reasoning or logprobs):
+            return NOTHING
+        return (Chunk(text=shown, reasoning=reasoning, logprobs=logprobs),)
+
+    def _plan(self, event: JsonObject) -> Events:
+        plan = _message(event).get("tool_plan")
+        return (Chunk(reasoning=plan),) if isinstance(plan, str) and plan else NOTHING
+
+    def _call_start(self, event: JsonObject) -> Events:
+        """Begin a call. The vendor's indices may have gaps; those of the common shape have none."""
+        number = len(self._calls)
+        call = call_of(self._sent, _message(event).get("tool_calls"), call_id(self._answer, 0, number))
+        index = event.get("index")
+        self._calls[index if isinstance(index, int) else number] = number
+        return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, call.arguments),)),)
+
+    def _call_delta(self, event: JsonObject) -> Events:
+        index = event.get("index")
+        number = self._calls.get(index) if isinstance(index, int) else None
+        match _message(event).get("tool_calls"):
+            case {"function": {"arguments": str(piece)}} if piece and number is not None:
+                return (Chunk(tool_calls=(ToolCallDelta(number, arguments=piece),)),)
+            case _:
+                return NOTHING
+
+    def _message_end(self, event: JsonObject) -> Events:
+        delta = _delta(event)
+        finish, native = finish_reason(delta.get("finish_reason"), delta.get("error"))
+        text = "".join(self._held)
+        if self._sent.unwrap_choice and finish == "stop":
+            text = unwrap_answer(text)
+        usage = usage_of(delta.get("usage"))
+        self.complete = True
+        matched = matched_stop(self._sent, delta.get("finish_reason"))
+        end = Chunk(text=text, finish_reason=finish, native_finish_reason=native, matched_stop=matched)
+        return (end,) if usage is None else (end, usage)
+
+
+def _delta(event: JsonObject) -> JsonObject:
+    delta = event.get("delta")
+    return delta if isinstance(delta, dict) else {}
+
+
+def _message(event: JsonObject) -> JsonObject:
+    message = _delta(event).get("message")
+    return message if isinstance(message, dict) else {}
+
+
+_EVENTS: Mapping[str, Callable[[CohereReader, JsonObject], Events]] = {
+    "message-start": CohereReader._message_start,
+    "content-start": CohereReader._content,
+    "content-delta": CohereReader._content,
+    "tool-plan-delta": CohereReader._plan,
+    "tool-call-start": CohereReader._call_start,
+    "tool-call-delta": CohereReader._call_delta,
+    "message-end": CohereReader._message_end,
+}

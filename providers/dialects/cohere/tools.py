@@ -1,0 +1,72 @@
+"""Tools of a request to Cohere's v2 chat: definitions, the tool choice, and names that the vendor takes.
+
+Sources: `cohere` 7.3.1 types `ToolV2`, `V2ChatRequestToolChoice`; "Structured outputs" and "Tool use" pages, November
+2026. Names are kept to what the vendor documented for its first API (letters, digits, underscores), since the second
+says nothing about them.
+"""
+
+import re
+from collections.abc import Mapping
+
+from providers.dialects.shared.request_body import RequestBody
+from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
+from providers.dialects.shared.tool_names import FittedNames, chosen_name, offered_names
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Params
+
+
+class CohereToolNames(FittedNames):
+    """Names of one request's functions that Cohere takes."""
+
+    __slots__ = ()
+
+    fits = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+    foreign = re.compile(r"[^a-zA-Z0-9_]")
+    lead = "_"
+
+
+def offered_functions(params: Params) -> Mapping[str, JsonObject]:
+    """Return the request's functions by name. Raises Refusal for another kind of tool and for a name given twice."""
+    names = offered_names(params)
+    functions = [function for tool in params.get("tools", ()) if isinstance(function := tool["function"], dict)]
+    return dict(zip(names, functions, strict=True))
+
+
+def put_tools(draft: RequestBody, functions: Mapping[str, JsonObject], names: CohereToolNames) -> None:
+    """Add `tools`, `tool_choice` and `strict_tools`. Raises Refusal."""
+    if not offers_tools(draft.params):
+        return
+    if draft.params.get("parallel_tool_calls") is False:
+        raise draft.unsupported("parallel_tool_calls", draft.table["parallel_tool_calls"].how)
+    chosen, native_choice = _choice(draft, draft.params.get("tool_choice"), functions)
+    definitions: list[JsonValue] = [_definition(function, names) for function in chosen.values()]
+    draft.body["tools"] = definitions
+    if native_choice is not None:
+        draft.body["tool_choice"] = native_choice
+    if any(function.get("strict") for function in chosen.values()):
+        draft.body["strict_tools"] = True
+
+
+def _choice(
+    draft: RequestBody, choice: str | JsonObject | None, functions: Mapping[str, JsonObject]
+) -> tuple[Mapping[str, JsonObject], str | None]:
+    """Return the functions to offer and the native choice, None for the vendor's default."""
+    if choice is None or isinstance(choice, str):
+        return functions, {"required": "REQUIRED", "none": "NONE"}.get(choice or "auto")
+    name = chosen_name(choice, functions)
+    draft.emulated.append("tool_choice")
+    return {name: functions[name]}, "REQUIRED"
+
+
+def _definition(function: JsonObject, names: CohereToolNames) -> JsonObject:
+    name = str(function["name"])
+    parameters = read_parameters(function)
+    if function.get("strict") and not parameters.get("required"):
+        raise Refusal("tools", f"The parameters of '{name}' must require one to be enforced as 'strict' asks.")
+    whole: JsonObject = {"type": "object", **parameters}
+    whole.setdefault("properties", {})
+    definition: JsonObject = {"name": names[name], "parameters": whole}
+    if function.get("description"):
+        definition["description"] = function["description"]
+    return {"type": "function", "function": definition}

@@ -1,0 +1,98 @@
+"""Gemini's `generateContent`, on the Gemini API and on Vertex AI.
+
+It continues no raw text, so a prompt becomes one turn of the user.
+
+Sources: `google-genai` 3.4.0 and its calls to a mock transport; API reference, November 2026.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from providers.capabilities import Capabilities
+from providers.completion import Completion
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.gemini.answer import decode_answer
+from providers.dialects.gemini.fields import CONFIG, ELSEWHERE, capabilities, fields_of, profile_for, profile_of
+from providers.dialects.gemini.messages import GeminiConversation
+from providers.dialects.gemini.model_path import is_modern, model_path
+from providers.dialects.gemini.stream import GeminiStream
+from providers.dialects.gemini.tools import GeminiToolNames, put_tools
+from providers.dialects.platforms.google_errors import classify_answer
+from providers.dialects.platforms.vertex_address import resolve_host
+from providers.dialects.shared.operations import build_messages, check_operation
+from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
+from providers.dialects.shared.tool_names import offered_names
+from providers.failure import Failure
+from providers.target import Target
+from providers.unified_request import Operation, UnifiedRequest
+
+_PROTECTED = ("model", "contents", f"{CONFIG}.candidateCount", f"{CONFIG}.candidate_count", "generation_config")
+"""`generation_config` is another spelling of a member that every call has, and the vendor refuses both at once."""
+
+_RESOLUTIONS = ("MEDIA_RESOLUTION_HIGH", "MEDIA_RESOLUTION_LOW")
+
+
+class GeminiDialect:
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return capabilities(
+            profile_for(target.profile, target.upstream_model, target.model), check_operation(request, target)
+        )
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        draft = RequestBody(request, target, self.capabilities(request, target), {})
+        put_unknown(draft)
+        names = GeminiToolNames(offered_names(request.params))
+        _put_prompt(draft, names)
+        put_tools(draft.body, request.params, names)
+        put_fields(draft, fields_of(profile_of(draft)), ELSEWHERE)
+        sent = finish_request(draft, Operation.CHAT, "", _PROTECTED, names.changed())
+        return replace(
+            sent,
+            url=_url(target, profile_of(draft).wires[Operation.CHAT].path, request.stream),
+            headers=_headers(request),
+        )
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        return decode_answer(sent, body)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return GeminiStream(sent)
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return classify_answer(status, headers, body)
+
+
+def _put_prompt(draft: RequestBody, names: GeminiToolNames) -> None:
+    messages, field = build_messages(draft)
+    conversation = GeminiConversation(names, field, is_modern(draft.target))
+    conversation.read(messages)
+    if conversation.folded:
+        draft.emulated.append("messages")
+    if conversation.system:
+        draft.body["systemInstruction"] = {"parts": conversation.system}
+    draft.body["contents"] = conversation.contents
+    # One setting applies to all images, so it is the highest resolution that any of them needs.
+    resolution = next((one for one in _RESOLUTIONS if one in conversation.resolutions), None)
+    if resolution is not None:
+        draft.put(f"{CONFIG}.mediaResolution", resolution)
+
+
+def _url(target: Target, path: str, stream: bool) -> str:
+    action = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    return f"{resolve_host(target.base_url)}{model_path(path, target.upstream_model)}:{action}"
+
+
+def _headers(request: UnifiedRequest) -> Mapping[str, str]:
+    """Return the client's headers, with the seconds that a whole answer may take; streams have no such limit."""
+    headers = dict(request.extra_headers or {})
+    if request.timeout is not None and not request.stream:
+        headers = {"x-server-timeout": str(math.ceil(request.timeout)), **headers}
+    return headers

@@ -1,0 +1,36 @@
+"""The path and the generation of a Gemini model.
+
+Sources: "Thinking", "Thought signatures", "Function calling" and "Structured output" pages, November 2026.
+"""
+
+import re
+from urllib.parse import quote
+
+from providers.target import Target
+
+_GENERATION = re.compile(r"(?:^|[/_-])gemini-(\d+)")
+
+_OF_ITS_OWN = re.compile(r"(?:tunedModels|endpoints)/[^/]+")
+
+
+def model_path(path: str, model: str) -> str:
+    """Return the path of a model, given the path of the vendor's own models.
+
+    Names of tuned models and of endpoints begin with their own collection.
+    """
+    model = model.removeprefix("models/")
+    if _OF_ITS_OWN.fullmatch(model):
+        return "/" + quote(model, safe="/@:")
+    return path.replace("{model}", quote(model, safe="@:"))
+
+
+def is_modern(target: Target) -> bool:
+    """Return whether the model is of generation 3 or later.
+
+    Those take a thinking level instead of a budget, need ids and signatures of their calls back, and can answer in JSON
+    beside tools. Names without a generation (`gemini-flash-latest`, tuned models) count as the newest.
+    """
+    for name in (target.upstream_model, target.model):
+        if found := _GENERATION.search(name):
+            return int(found[1]) >= 3
+    return True

@@ -1,0 +1,143 @@
+"""Answers of llama.cpp's own endpoints, whole and streamed, to the common completion shape.
+
+Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tried in November 2026: several prompts
+are answered with a list, a stream of several begins with `null` and counts each of them, and none has a `[DONE]`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.errors import failure_in_body, is_error
+from providers.dialects.shared.finish_reasons import read_finish_reason
+from providers.dialects.shared.read_json import index_of, malformed, parse_answer
+from providers.dialects.shared.read_logprobs import logprobs_of
+from providers.dialects.shared.stream_reader import NOTHING, event_object
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.request_fields import STOP_STRING
+
+
+def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode a whole 2xx body. Raises UpstreamError."""
+    answer = parse_answer(body)
+    results: list[JsonObject] = []
+    for result in answer if isinstance(answer, list) else [answer]:
+        if not isinstance(result, dict):
+            raise malformed("is not a JSON object")
+        if is_error(result):
+            raise UpstreamError(failure_in_body(sent.target.profile, result))
+        results.append(result)
+    choices = [_choice(sent, result, position) for position, result in enumerate(results)]
+    if len({choice.index for choice in choices}) < len(choices):
+        raise malformed("has two choices with one index")
+    return Completion(tuple(sorted(choices, key=lambda choice: choice.index)), _usage(results))
+
+
+def _choice(sent: UpstreamRequest, result: JsonObject, position: int) -> Choice:
+    text = result.get("content")
+    if not isinstance(text, str):
+        raise malformed("has no content")
+    end = _end(sent, result)
+    return Choice(
+        index=index_of(result, position),
+        text=text + end.text,
+        finish_reason=end.finish_reason or "stop",
+        native_finish_reason=end.native_finish_reason,
+        logprobs=logprobs_of({"content": result.get("completion_probabilities")}, ""),
+        matched_stop=end.matched_stop,
+    )
+
+
+_FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
+_NO_TOKENS = "none"
+"""The reason of an answer to a call for no tokens, for which the engine's own OpenAI endpoints say `length`."""
+
+
+def _end(sent: UpstreamRequest, result: JsonObject) -> Chunk:
+    """Return the finish of a result; the text is the stop string, where the client wants it. Raises UpstreamError.
+
+    An unknown reason is passed on.
+    """
+    kind, word = result.get("stop_type"), result.get("stopping_word")
+    if not isinstance(kind, str):
+        raise malformed("does not say why it ended")
+    matched = word if kind == "word" and isinstance(word, str) and word else None
+    finish, native = ("length", kind) if kind == _NO_TOKENS else read_finish_reason(kind, _FINISH)
+    return Chunk(
+        text=matched if matched is not None and STOP_STRING in sent.emulated else "",
+        finish_reason=finish,
+        native_finish_reason=native,
+        matched_stop=matched,
+    )
+
+
+def _usage(results: Sequence[JsonObject]) -> Usage | None:
+    """Return the sum of the counts of all results, each of one prompt; None if one result has no counts."""
+    prompt = completion = cached = 0
+    has_cached = False
+    for result in results:
+        evaluated, predicted = result.get("tokens_evaluated"), result.get("tokens_predicted")
+        if not isinstance(evaluated, int) or not isinstance(predicted, int):
+            return None
+        prompt += evaluated
+        completion += predicted
+        timings = result.get("timings")
+        reused = timings.get("cache_n") if isinstance(timings, dict) else None
+        if isinstance(reused, int):
+            has_cached = True
+            cached += reused
+    return Usage(prompt, completion, {"cached_tokens": cached} if has_cached else None)
+
+
+class LlamaReader:
+    """See providers.dialects.shared.stream_reader.Reader. The stream is complete with the last prompt's answer."""
+
+    __slots__ = ("_ends", "_expected", "_sent", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._expected = _prompts(sent)
+        self._ends: dict[int, JsonObject] = {}
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
+        if payload == b"null":
+            return NOTHING
+        result = event_object(payload)
+        if is_error(result):
+            raise UpstreamError(failure_in_body(self._sent.target.profile, result))
+        index, text = index_of(result, 0), result.get("content")
+        if not 0 <= index < self._expected:
+            raise malformed("has a choice that was not asked for")
+        if index in self._ends:
+            return NOTHING
+        text = text if isinstance(text, str) else ""
+        logprobs = logprobs_of({"content": result.get("completion_probabilities")}, text)
+        if result.get("stop") is not True:
+            return (Chunk(index, text, logprobs=logprobs),) if text or logprobs else NOTHING
+        end = _end(self._sent, result)
+        self._ends[index] = result
+        chunk = Chunk(
+            index,
+            text + end.text,
+            end.finish_reason,
+            end.native_finish_reason,
+            logprobs=logprobs,
+            matched_stop=end.matched_stop,
+        )
+        self.complete = len(self._ends) == self._expected
+        usage = _usage(list(self._ends.values())) if self.complete else None
+        return (chunk,) if usage is None else (chunk, usage)
+
+
+def _prompts(sent: UpstreamRequest) -> int:
+    """Return the number of a call's prompts, each of which has an answer."""
+    if b'"prompt":[' not in sent.body:
+        return 1
+    prompt: JsonValue = orjson.loads(sent.body).get("prompt")
+    listed = isinstance(prompt, list) and bool(prompt) and isinstance(prompt[0], str | list)
+    return len(prompt) if isinstance(prompt, list) and listed else 1

@@ -1,0 +1,167 @@
+"""Answers of Ollama's own endpoints, whole and in lines, to the common completion shape.
+
+Sources: Ollama `api/types.go` (`GenerateResponse`, `ChatResponse`, `Metrics`, `Logprob`), `docs/api.md`; November 2026.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import orjson
+
+from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, ToolCall, ToolCallDelta, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.errors import failure_in_body, is_error
+from providers.dialects.shared.finish_reasons import read_finish_reason
+from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
+from providers.dialects.shared.read_logprobs import logprobs_of
+from providers.dialects.shared.stream_reader import NOTHING, event_object
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject
+
+_PLAIN: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
+_SHOWN: Mapping[str, FinishReason] = {"load": "stop", "unload": "stop"}
+"""Reasons of answers to an empty prompt, which only loads or unloads a model; clients see them."""
+
+
+def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode a whole 2xx body. Raises UpstreamError."""
+    answer = json_object(body)
+    check_error(sent, answer)
+    if answer.get("done") is not True:
+        raise malformed("is not done")
+    message = _message(answer)
+    calls = _calls(sent, message, answer, 0)
+    finish, native = _finish(answer, bool(calls))
+    text = _text(message)
+    logprobs = logprobs_of({"content": answer.get("logprobs")}, "")
+    if text and logprobs is None and wants_logprobs(sent):
+        raise _missing_logprobs()
+    choice = Choice(
+        index=0,
+        text=unwrap_answer(text) if sent.unwrap_choice and finish == "stop" else text,
+        finish_reason=finish,
+        native_finish_reason=native,
+        logprobs=logprobs,
+        reasoning=_reasoning(message),
+        tool_calls=calls,
+    )
+    return Completion((choice,), _usage(answer))
+
+
+class OllamaReader:
+    """See providers.dialects.shared.stream_reader.Reader."""
+
+    __slots__ = ("_calls", "_held", "_scored", "_sent", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._calls = 0
+        self._held: list[str] = []
+        self._scored = wants_logprobs(sent)
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader: one line."""
+        line = event_object(payload)
+        check_error(self._sent, line)
+        message = _message(line)
+        text, done = _text(message), line.get("done") is True
+        calls = _calls(self._sent, message, line, self._calls)
+        logprobs = logprobs_of({"content": line.get("logprobs")}, "")
+        if text and self._scored and logprobs is None:
+            raise _missing_logprobs()
+        deltas = [
+            ToolCallDelta(self._calls + position, call.id, call.name, call.arguments)
+            for position, call in enumerate(calls)
+        ]
+        self._calls += len(calls)
+        if self._sent.unwrap_choice:
+            self._held.append(text)
+            text = ""
+        finish, native = _finish(line, self._calls > 0) if done else (None, None)
+        if done and self._sent.unwrap_choice:
+            text = "".join(self._held)
+            text = unwrap_answer(text) if finish == "stop" else text
+        thought = _reasoning(message)
+        if not (text or done or thought or deltas or logprobs):
+            return NOTHING
+        self.complete = done
+        chunk = Chunk(
+            text=text,
+            finish_reason=finish,
+            native_finish_reason=native,
+            logprobs=logprobs,
+            reasoning=thought,
+            tool_calls=tuple(deltas),
+        )
+        usage = _usage(line) if done else None
+        return (chunk,) if usage is None else (chunk, usage)
+
+
+def check_error(sent: UpstreamRequest, line: JsonObject) -> None:
+    """Raise UpstreamError for a line that is an error; the status is 200 by then."""
+    if is_error(line):
+        raise UpstreamError(failure_in_body(sent.target.profile, line))
+
+
+def wants_logprobs(sent: UpstreamRequest) -> bool:
+    """Return whether the call requests log probabilities, which servers before late 2025 silently ignore."""
+    if b'"logprobs":true' not in sent.body:
+        return False
+    body = orjson.loads(sent.body)
+    return isinstance(body, dict) and body.get("logprobs") is True
+
+
+def _missing_logprobs() -> UpstreamError:
+    return malformed("lacks the log probabilities that were asked for; this server may be too old for them")
+
+
+def _message(line: JsonObject) -> JsonObject:
+    """Return the object with text and calls: a chat's message, or the line itself."""
+    message = line.get("message")
+    return message if isinstance(message, dict) else line
+
+
+def _text(message: JsonObject) -> str:
+    text = message.get("content", message.get("response"))
+    return text if isinstance(text, str) else ""
+
+
+def _reasoning(message: JsonObject) -> str | None:
+    thought = message.get("thinking")
+    return thought if isinstance(thought, str) and thought else None
+
+
+def _finish(line: JsonObject, called: bool) -> tuple[str, str | None]:
+    """Return the common finish reason, and the engine's own where it says more; older builds give none.
+
+    Raises UpstreamError for a reason that means failure.
+    """
+    reason = line.get("done_reason") or "stop"
+    if not isinstance(reason, str):
+        raise malformed("has a finish reason that is not a word")
+    finish, native = read_finish_reason(reason, _PLAIN, _SHOWN)
+    return "tool_calls" if called and finish == "stop" and native is None else finish, native
+
+
+def _calls(sent: UpstreamRequest, message: JsonObject, line: JsonObject, first: int) -> tuple[ToolCall, ...]:
+    """Return the calls, which are always complete; only newer builds give them ids."""
+    raw = message.get("tool_calls")
+    calls: list[ToolCall] = []
+    for number, call in enumerate(raw if isinstance(raw, list) else [], first):
+        function = call.get("function") if isinstance(call, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
+            raise malformed("has a tool call without a function's name")
+        identity = call.get("id")
+        own = identity if isinstance(identity, str) and identity else call_id(line.get("created_at"), 0, number)
+        calls.append(ToolCall(own, sent.tool_names.get(name, name), arguments_text(function.get("arguments"))))
+    return tuple(calls)
+
+
+def _usage(line: JsonObject) -> Usage | None:
+    """Return the counts of the last line. A count of 0 is left out there; older builds do not count a cached prompt,
+    and then there is no usage."""
+    prompt, completion = line.get("prompt_eval_count"), line.get("eval_count", 0)
+    if not isinstance(prompt, int) or not isinstance(completion, int):
+        return None
+    return Usage(prompt, completion)

@@ -1,0 +1,73 @@
+"""Ollama's own API: raw prompts to `/api/generate`, chats to `/api/chat`.
+
+By default the engine drops turns and shifts the window of prompts that are too long; every call switches both off.
+
+Sources: Ollama `api/types.go`, `server/routes.go`, `docs/api.md`; `ollama` 0.6.3; November 2026.
+"""
+
+from collections.abc import Callable, Mapping
+
+from providers.capabilities import Capabilities
+from providers.completion import Completion
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.ollama.answer import OllamaReader, decode_answer
+from providers.dialects.ollama.fields import ELSEWHERE, FIELDS, capabilities
+from providers.dialects.ollama.messages import OllamaConversation, put_tools
+from providers.dialects.shared.errors import OpenAIErrors
+from providers.dialects.shared.operations import build_messages, choose_operation
+from providers.dialects.shared.prompt import native_prompt
+from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
+from providers.dialects.shared.stream_reader import NativeStream
+from providers.framing.parse_ndjson import NDJSONParser
+from providers.target import Target
+from providers.unified_request import Operation, UnifiedRequest
+
+_PATHS: Mapping[Operation, str] = {Operation.COMPLETIONS: "/api/generate", Operation.CHAT: "/api/chat"}
+_PROTECTED = ("model", "stream", "prompt", "suffix", "messages", "raw")
+
+
+class OllamaDialect(OpenAIErrors):
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        counted = target.context_window is not None
+        return capabilities(request.operation, choose_operation(request, target), counted, target.profile.verifies)
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        operation = choose_operation(request, target)
+        draft = RequestBody(request, target, self.capabilities(request, target), {"model": target.upstream_model})
+        put_unknown(draft)
+        _PUT_PROMPT[operation](draft)
+        put_tools(draft)
+        put_fields(draft, FIELDS, ELSEWHERE)
+        # Without the member the answer is a stream.
+        draft.body["stream"] = request.stream
+        draft.body["truncate"] = draft.body["shift"] = False
+        return finish_request(draft, operation, _PATHS[operation], _PROTECTED)
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        return decode_answer(sent, body)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return NativeStream(NDJSONParser(), OllamaReader(sent))
+
+
+def _put_raw(draft: RequestBody) -> None:
+    draft.body["prompt"] = native_prompt(draft.target, draft.table, draft.request.prompt)
+    if not draft.params.get("suffix"):
+        draft.body["raw"] = True
+
+
+def _put_messages(draft: RequestBody) -> None:
+    messages, field = build_messages(draft)
+    draft.body["messages"] = OllamaConversation(field).read(messages)
+
+
+_PUT_PROMPT: Mapping[Operation, Callable[[RequestBody], None]] = {
+    Operation.COMPLETIONS: _put_raw,
+    Operation.CHAT: _put_messages,
+}

@@ -1,0 +1,114 @@
+"""Whole answers of the OpenAI family, completions and chat, in the common completion shape."""
+
+from providers.completion import Choice, Completion, ToolCall
+from providers.dialect import UpstreamRequest
+from providers.dialects.openai.read import (
+    content_of,
+    finish_reason,
+    lift_members,
+    matched_stop,
+    message_of,
+    reasoning_of,
+    usage_of,
+)
+from providers.dialects.shared.errors import failure_in_body, is_error
+from providers.dialects.shared.read_json import arguments_text, call_id, index_of, json_object, malformed, unwrap_answer
+from providers.dialects.shared.read_logprobs import logprobs_of
+from providers.dialects.shared.thought_signatures import pack_call_id
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject, JsonValue
+
+MAX_CHOICES = 2**16
+"""Choices of one answer at most: each takes more memory than its text."""
+
+
+def decode_body(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode a 2xx body. Raises UpstreamError when it holds an error or makes no sense."""
+    return decode_object(sent, json_object(body))
+
+
+def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
+    """Decode a parsed body as `decode_body` does."""
+    profile = sent.target.profile
+    body = lift_members(profile, body)
+    if is_error(body):
+        raise UpstreamError(failure_in_body(profile, body))
+    raw = body.get("choices")
+    if not isinstance(raw, list) or not raw:
+        raise malformed("has no choices")
+    if len(raw) > MAX_CHOICES:
+        raise malformed("has more choices than any request asks for")
+    choices = [_choice(sent, body.get("id"), entry, position) for position, entry in enumerate(raw)]
+    if len({choice.index for choice in choices}) < len(choices):
+        raise malformed("has two choices with one index")
+    choices.sort(key=lambda choice: choice.index)
+    fingerprint, tier = body.get("system_fingerprint"), body.get("service_tier")
+    return Completion(
+        tuple(choices),
+        usage_of(body),
+        fingerprint if isinstance(fingerprint, str) else None,
+        tier if isinstance(tier, str) else None,
+    )
+
+
+def _choice(sent: UpstreamRequest, answer: JsonValue, raw: JsonValue, position: int) -> Choice:
+    if not isinstance(raw, dict):
+        raise malformed("has a choice that is not an object")
+    message = message_of(raw)
+    refusal = message.get("refusal")
+    index = index_of(raw, position)
+    calls = _tool_calls(sent, message.get("tool_calls"), answer, index)
+    reason, native = finish_reason(raw.get("finish_reason"), bool(calls))
+    if reason is None:
+        raise malformed("has a choice without a finish reason")
+    if message is raw and "text" not in raw and reason != "content_filter":
+        raise malformed("has a choice without a message")
+    text = content_of(raw, message)
+    if sent.unwrap_choice and reason == "stop" and not refusal:
+        text = unwrap_answer(text)
+    return Choice(
+        index=index,
+        text=text or (refusal if isinstance(refusal, str) else ""),
+        finish_reason=reason,
+        native_finish_reason=native,
+        logprobs=logprobs_of(raw.get("logprobs"), text),
+        refusal=refusal if isinstance(refusal, str) else None,
+        reasoning=reasoning_of(message),
+        tool_calls=calls,
+        matched_stop=matched_stop(raw),
+        signature=signature_of(sent, message),
+    )
+
+
+def _tool_calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue, choice: int) -> tuple[ToolCall, ...]:
+    if not isinstance(raw, list):
+        return ()
+    return tuple([_tool_call(sent, entry, call_id(answer, choice, number)) for number, entry in enumerate(raw)])
+
+
+def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCall:
+    function = entry.get("function") if isinstance(entry, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(entry, dict) or not isinstance(function, dict) or not isinstance(name, str):
+        raise malformed("has a tool call without a function's name")
+    identity = entry.get("id")
+    return ToolCall(
+        shown_id(sent, entry, identity if isinstance(identity, str) and identity else made_id),
+        sent.tool_names.get(name, name),
+        arguments_text(function.get("arguments")),
+    )
+
+
+def shown_id(sent: UpstreamRequest, entry: JsonObject, identity: str) -> str:
+    """Return a call's id for the client, which carries the call's thought signature."""
+    return pack_call_id(identity, signature_of(sent, entry))
+
+
+def signature_of(sent: UpstreamRequest, holder: JsonObject) -> str | None:
+    """Return the thought signature of a text or a call, where the profile's hook `signed_calls` returns signatures."""
+    extra = holder.get("extra_content")
+    if extra is None or "signed_calls" not in sent.target.profile.hooks:
+        return None
+    google = extra.get("google") if isinstance(extra, dict) else None
+    signature = google.get("thought_signature") if isinstance(google, dict) else None
+    return signature if isinstance(signature, str) and signature else None

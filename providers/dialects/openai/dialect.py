@@ -1,0 +1,160 @@
+"""The OpenAI family's wire format: completions and chat completions, as each vendor's profile has them.
+
+Differences between vendors are in their profiles.
+
+Sources: OpenAI OpenAPI 2.3.0; the profiles name theirs.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote
+
+from providers.capabilities import Capabilities
+from providers.completion import Completion
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.openai.answer import decode_body
+from providers.dialects.openai.capabilities import capabilities
+from providers.dialects.openai.fields import writers
+from providers.dialects.openai.messages import vendor_messages
+from providers.dialects.openai.stream import OpenAIStream, decode_stream, is_stream
+from providers.dialects.shared.errors import OpenAIErrors
+from providers.dialects.shared.prompt import native_prompt, wrapped_messages
+from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown, unsupported
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+from providers.profile import Profile
+from providers.request_fields import PROTECTED_PARAMS, is_neutral
+from providers.target import Target
+from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+
+
+class OpenAIDialect(OpenAIErrors):
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        operation = _operation(request, target)
+        profile = _for_target(target).profile
+        return capabilities(profile, request.operation, operation, _counted(profile, target))
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        operation = _operation(request, target)
+        profile = _for_target(target).profile
+        table = capabilities(profile, request.operation, operation, _counted(profile, target))
+        body: JsonObject = {"model": target.upstream_model, **profile.body}
+        draft = RequestBody(request, target, table, body)
+        _PUT_PROMPT[operation](draft, profile)
+        put_fields(draft, writers(profile, operation))
+        if request.stream or profile.streams_only:
+            draft.body["stream"] = True
+            if profile.asks_usage:
+                # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
+                draft.body["stream_options"] = {"include_usage": True}
+        if request.unknown:
+            put_unknown(draft, PROTECTED_PARAMS)
+        if request.extra_params:
+            _check_extra(request.extra_params)
+        return build_request(draft, operation, _url(target, profile, operation), request.extra_headers or {}, {})
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect. Some models only stream, and some servers stream without being told to."""
+        streamed = _for_target(sent.target).profile.streams_only or is_stream(body)
+        return (decode_stream if streamed else decode_body)(sent, body)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return OpenAIStream(sent)
+
+
+class _ForModel(NamedTuple):
+    """A profile as it holds for one model, whether that takes raw prompts, and whether it chats."""
+
+    profile: Profile
+    raw: bool
+    chats: bool
+
+
+def _for_target(target: Target) -> _ForModel:
+    return _for_model(target.profile, target.api_version, target.upstream_model, target.model)
+
+
+@lru_cache(maxsize=4096)
+def _for_model(whole: Profile, version: str | None, *names: str) -> _ForModel:
+    profile = whole.for_version(version or whole.api_version)
+    return _ForModel(profile.for_model(*names), profile.takes_raw_prompts(*names), profile.chats(*names))
+
+
+def _counted(profile: Profile, target: Target) -> bool:
+    return target.context_window is not None or profile.tokenizer is not None
+
+
+def _operation(request: UnifiedRequest, target: Target) -> Operation:
+    """Return the upstream operation of a request. Raises Refusal where the model has none for it."""
+    profile, raw, chats = _for_target(target)
+    if target.completions is not None:
+        raw, chats = target.completions, Operation.CHAT in profile.wires
+    return _UPSTREAM[request.operation](request, target, profile, raw, chats)
+
+
+def _of_chat(request: UnifiedRequest, target: Target, profile: Profile, raw: bool, chats: bool) -> Operation:
+    if not chats:
+        raise unsupported(target, "messages", "the model takes raw prompts only; use a completions endpoint")
+    return Operation.CHAT
+
+
+def _of_prompt(request: UnifiedRequest, target: Target, profile: Profile, raw: bool, chats: bool) -> Operation:
+    """A prompt is sent to completions where the model takes raw prompts, else as a chat."""
+    raw = raw or (profile.raw_prompts == "suffix" and "suffix" in request.params)
+    if raw and Operation.COMPLETIONS in profile.wires and not request.params.get("tools"):
+        return Operation.COMPLETIONS
+    if not chats:
+        raise unsupported(target, "tools", "the model takes raw prompts only")
+    return Operation.CHAT
+
+
+_UPSTREAM: Mapping[Operation, Callable[[UnifiedRequest, Target, Profile, bool, bool], Operation]] = {
+    Operation.CHAT: _of_chat,
+    Operation.COMPLETIONS: _of_prompt,
+}
+"""Choice of the upstream operation, by the client's."""
+
+
+def _url(target: Target, profile: Profile, operation: Operation) -> str:
+    url = target.base_url
+    if profile.model_in == "path":
+        url += f"/openai/deployments/{quote(target.upstream_model, safe='')}"
+    url += profile.wires[operation].path
+    version = target.api_version or profile.api_version
+    return url if version is None else f"{url}?api-version={quote(version, safe='')}"
+
+
+def _put_raw_prompt(draft: RequestBody, profile: Profile) -> None:
+    draft.body["prompt"] = native_prompt(draft.target, draft.table, draft.request.prompt)
+
+
+def _put_messages(draft: RequestBody, profile: Profile) -> None:
+    prompt, params = draft.request.prompt, draft.params
+    if isinstance(prompt, ChatPrompt):
+        if not is_neutral("images", params.get("images", ())):
+            raise draft.unsupported("images", "on chat they belong into the messages")
+        draft.body["messages"] = vendor_messages(draft.target, profile, prompt)
+    else:
+        draft.body["messages"] = wrapped_messages(draft.target, draft.table, draft.request)
+        draft.emulated.append("prompt")
+        if "images" in params:
+            draft.emulated.append("images")
+
+
+_PUT_PROMPT: Mapping[Operation, Callable[[RequestBody, Profile], None]] = {
+    Operation.CHAT: _put_messages,
+    Operation.COMPLETIONS: _put_raw_prompt,
+}
+"""Writers of the prompt by the upstream operation."""
+
+
+def _check_extra(extra: Iterable[str]) -> None:
+    if protected := PROTECTED_PARAMS.intersection(extra):
+        name = min(protected)
+        raise Refusal("inference_extra_params", f"'inference_extra_params' may not set '{name}'.", "invalid_value")

@@ -1,0 +1,164 @@
+"""Parts of the OpenAI family's answers that whole bodies and stream frames share.
+
+What is missing stays missing, what makes no sense raises UpstreamError(MALFORMED).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from providers.completion import FinishReason, Usage
+from providers.dialects.shared.finish_reasons import finish_error, vendor_finish_reason
+from providers.dialects.shared.read_json import malformed, text_of
+from providers.failure import FailureKind
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
+
+_FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "stop_token": "stop",
+    "end_turn": "stop",
+    "repetition": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "tool_calls": "tool_calls",
+    "tool_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+}
+_NO_RESOURCE = "insufficient_system_resource"
+"""DeepSeek's finish reason for an answer that it had no capacity to finish."""
+
+
+def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[str | None, str | None]:
+    """Return the unified finish reason, and the vendor's own where it is more precise; None twice before the end.
+
+    An unknown reason is returned as it is. An empty one ends an answer only after tool calls. Raises UpstreamError for
+    a reason that means failure.
+    """
+    if raw is None or (raw == "" and not tool_calls):
+        return None, None
+    if not isinstance(raw, str):
+        raise malformed("has a finish reason that is not a word")
+    if raw == _NO_RESOURCE:
+        raise finish_error(raw, FailureKind.OVERLOADED)
+    reason = _FINISH.get(raw.lower() or "stop")
+    if reason is None:
+        return vendor_finish_reason(raw), raw
+    if reason == "stop" and tool_calls:
+        return "tool_calls", None
+    return reason, None if raw == reason else raw
+
+
+def message_of(choice: JsonObject) -> JsonObject:
+    """Return the holder of a choice's text and calls: its delta, its message, or the choice of a text completion."""
+    for name in ("delta", "message"):
+        holder = choice.get(name)
+        if isinstance(holder, dict):
+            return holder
+    return choice
+
+
+def content_of(choice: JsonObject, message: JsonObject) -> str:
+    """Return a choice's text; `message` is its `message_of`."""
+    return text_of(message.get("content")) or text_of(choice.get("text"))
+
+
+def only_text_of(choice: JsonObject) -> str:
+    """Return the text of a streamed choice that holds nothing else, as nearly all do; empty for the others."""
+    delta = choice.get("delta")
+    holder, name = (choice, "text") if delta is None else (delta, "content")
+    if choice.get("finish_reason") is not None or choice.get("logprobs") is not None or not isinstance(holder, dict):
+        return ""
+    text = holder.get(name)
+    return text if isinstance(text, str) and (len(holder) == 1 or holder is choice) else ""
+
+
+def reasoning_of(message: JsonObject) -> str | None:
+    """Return the reasoning, under either of its names or in parts of the content: Mistral's `thinking`, Databricks'
+    `summary`."""
+    value = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(value, str) and value:
+        return value
+    content = message.get("content")
+    if not isinstance(content, list):
+        return None
+    return "".join([_thought(part) for part in content if isinstance(part, dict)]) or None
+
+
+def _thought(part: JsonObject) -> str:
+    summary = part.get("summary")
+    if not isinstance(summary, list):
+        return text_of(part.get("thinking"))
+    texts = [each.get("text") for each in summary if isinstance(each, dict)]
+    return "".join([text for text in texts if isinstance(text, str)])
+
+
+def lift_members(profile: Profile, body: JsonObject) -> JsonObject:
+    """Return an answer with its `usage` and `error` at the top, from the places that the profile names for them."""
+    if profile.own_member in body and isinstance(own := body[profile.own_member], dict):
+        return {**body, **{name: own[name] for name in ("usage", "error") if own.get(name) and not body.get(name)}}
+    choices = body.get("choices")
+    if profile.usage_in_choices and isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        usage = choices[0].get("usage")
+        return body if usage is None or body.get("usage") is not None else {**body, "usage": usage}
+    return body
+
+
+def usage_of(body: JsonObject) -> Usage | None:
+    """Return the usage of an answer, None where there is none: zeros, which Ollama sends with every chunk, are none.
+
+    Completion tokens include those of reasoning.
+    """
+    raw = body.get("usage")
+    return _usage(raw) if isinstance(raw, dict) else None
+
+
+def _usage(raw: JsonObject) -> Usage | None:
+    prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
+    total = _count(raw, "total_tokens")
+    if prompt is None or not (prompt or completion or total):
+        return None
+    if completion is None:
+        completion = max(0, (total or prompt) - prompt)
+    prompt_details = _details(raw, ("prompt_tokens_details", "prompt_token_details"))
+    cached = _count(raw, "prompt_cache_hit_tokens")
+    if cached is None:
+        cached = _count(raw, "cached_tokens")
+    if cached is not None:
+        prompt_details.setdefault("cached_tokens", cached)
+    completion_details = _details(raw, ("completion_tokens_details",))
+    reasoning = _count(raw, "reasoning_tokens")
+    if reasoning is not None:
+        completion_details.setdefault("reasoning_tokens", reasoning)
+    if total == prompt + completion + completion_details.get("reasoning_tokens", 0):
+        # xAI counts reasoning tokens in the total alone.
+        completion = total - prompt
+    return Usage(prompt, completion, prompt_details or None, completion_details or None)
+
+
+def _count(raw: JsonObject, name: str) -> int | None:
+    value = raw.get(name)
+    return value if type(value) is int and value >= 0 else None
+
+
+def _details(raw: JsonObject, names: Sequence[str]) -> dict[str, int]:
+    for name in names:
+        members = raw.get(name)
+        if isinstance(members, dict):
+            return {key: count for key, count in members.items() if type(count) is int and count >= 0}
+    return {}
+
+
+def matched_stop(choice: JsonObject) -> str | int | None:
+    """Return the stop string or token id that ended the text, as vLLM and SGLang report it."""
+    for name in ("stop_reason", "matched_stop"):
+        value = choice.get(name)
+        if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+    return None

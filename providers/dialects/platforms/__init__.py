@@ -1,0 +1,1 @@
+"""What the dialects of one cloud share: AWS's errors, frames and signatures, Google's errors, frames and addresses."""

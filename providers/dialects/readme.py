@@ -1,0 +1,73 @@
+"""Writes the capability matrix into `providers/README.md`, between its marks: `python -m providers.dialects.readme`."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from providers.capabilities import FEATURES, Support
+from providers.dialects.capability_matrix import MatrixEntry, matrix_entries, summarize
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Operation
+
+README: Final = Path(__file__).parents[1] / "README.md"
+BEGIN: Final = "<!-- matrix: written by `python -m providers.dialects.readme` -->"
+END: Final = "<!-- end of matrix -->"
+
+_HEADINGS: Final = {Operation.COMPLETIONS: "Completions", Operation.CHAT: "Chat completions"}
+
+
+def reference() -> str:
+    """Return the matrix as Markdown, a table for each endpoint that clients call."""
+    matrix = list(matrix_entries(load_profiles().values()))
+    tables = [
+        _section(operation, [entry for entry in matrix if entry.operation is operation]) for operation in Operation
+    ]
+    return "\n".join([f"{summarize(matrix)}.", *tables])
+
+
+def updated(readme: str) -> str:
+    """Return the README with the matrix between its marks. Raises ValueError when a mark is missing."""
+    before, found_begin, rest = readme.partition(BEGIN)
+    _, found_end, after = rest.partition(END)
+    if not (found_begin and found_end):
+        raise ValueError("the README has lost a mark of the matrix")
+    return f"{before}{BEGIN}\n{reference()}\n{END}{after}"
+
+
+def _section(operation: Operation, matrix: Sequence[MatrixEntry]) -> str:
+    """Return a table for one operation; models without such an endpoint are named before it and left out of it."""
+    opened = [entry for entry in matrix if not entry.closed]
+    names = [name for name, feature in FEATURES.items() if operation in feature.operations]
+    lines = [_line(["feature", *Support]), _line(["---"] * (len(Support) + 1))]
+    lines += [_line([f"`{name}`", *_places(name, opened)]) for name in names]
+    without = ", ".join(_listed([entry for entry in matrix if entry.closed], matrix))
+    note = [f"Not with {without}: everything is refused there.\n"] if without else []
+    return "\n".join([f"\n### {_HEADINGS[operation]}\n", *note, *lines])
+
+
+def _places(feature: str, matrix: Sequence[MatrixEntry]) -> list[str]:
+    """Return the vendors of a feature by kind of cell; the kind with the most vendors is called `the others`."""
+    found = [
+        _listed([entry for entry in matrix if entry.cells[feature].support is support], matrix) for support in Support
+    ]
+    most = max(range(len(found)), key=lambda place: len(found[place]))
+    others = "the others" if sum(map(bool, found)) > 1 else "everywhere"
+    return [others if place == most else ", ".join(names) for place, names in enumerate(found)]
+
+
+def _listed(chosen: Sequence[MatrixEntry], matrix: Sequence[MatrixEntry]) -> list[str]:
+    """Return the vendors of the chosen entries, with model names where only some of a vendor's models are chosen."""
+    names: list[str] = []
+    for profile in dict.fromkeys(entry.profile for entry in chosen):
+        models = [entry.model for entry in chosen if entry.profile == profile]
+        whole = len(models) == sum(entry.profile == profile for entry in matrix)
+        names.append(profile if whole else f"{profile} ({', '.join(models)})")
+    return names
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")

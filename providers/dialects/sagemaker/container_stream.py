@@ -1,0 +1,53 @@
+"""A container's own stream out of SageMaker's frames, which may cut it anywhere, also within a character.
+
+Sources: botocore 1.44.5 service model `sagemaker-runtime` (`ResponseStream`: `PayloadPart`, `ModelStreamError`,
+`InternalStreamFailure`).
+"""
+
+from collections.abc import Iterator
+
+from providers.completion import StreamEvent
+from providers.dialect import StreamDecoder
+from providers.dialects.platforms.aws_errors import SAGEMAKER
+from providers.dialects.platforms.aws_events import EventFrames
+from providers.dialects.shared.stream_reader import cut
+
+_PART = "PayloadPart"
+
+
+def container_bytes(body: bytes) -> bytes:
+    """Return everything that the container wrote. Raises UpstreamError."""
+    frames = EventFrames(SAGEMAKER)
+    whole = b"".join([payload for name, payload in frames.feed(body) if name == _PART])
+    if frames.unfinished:
+        raise cut()
+    return whole
+
+
+class FramedStream:
+    """A container's decoder behind the frames. See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_frames", "_inner")
+
+    def __init__(self, inner: StreamDecoder) -> None:
+        self._inner = inner
+        self._frames = EventFrames(SAGEMAKER)
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._inner.complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        for name, payload in self._frames.feed(data):
+            if name == _PART:
+                yield from self._inner.feed(payload)
+                if self._inner.complete:
+                    return
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        if self._frames.unfinished and not self._inner.complete:
+            raise cut()
+        return self._inner.finish()

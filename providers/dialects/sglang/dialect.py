@@ -1,0 +1,50 @@
+"""SGLang's own `/generate`.
+
+It has no chat: the profile `sglang` uses the server's OpenAI route, which applies the model's template.
+
+Sources: `sglang` 0.5.23 `api/v1/api_types.py`, `srt/entrypoints/http_server.py`.
+"""
+
+from providers.capabilities import Capabilities
+from providers.completion import Completion
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.sglang.answer import SglangReader, decode_answer
+from providers.dialects.sglang.fields import FIELDS, capabilities
+from providers.dialects.shared.errors import OpenAIErrors
+from providers.dialects.shared.prompt import native_prompt
+from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
+from providers.dialects.shared.stream_reader import NativeStream
+from providers.framing.parse_sse import SSEParser
+from providers.target import Target
+from providers.unified_request import Operation, TokenPrompt, UnifiedRequest
+
+_PROTECTED = ("text", "input_ids", "input_embeds", "stream", "model", "sampling_params.n", "logprob_start_len")
+
+
+class SglangDialect(OpenAIErrors):
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return raw_only(request, target, capabilities("logprobs" in request.params, target.profile.verifies))
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        draft = RequestBody(request, target, self.capabilities(request, target), {})
+        put_unknown(draft)
+        member = "input_ids" if isinstance(request.prompt, TokenPrompt) else "text"
+        draft.body[member] = native_prompt(target, draft.table, request.prompt)
+        # The engine's default is 128 tokens.
+        draft.put("sampling_params.max_new_tokens", None)
+        put_fields(draft, FIELDS)
+        if request.stream:
+            draft.body["stream"] = True
+        return finish_request(draft, Operation.COMPLETIONS, "/generate", _PROTECTED)
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        return decode_answer(sent, body)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return NativeStream(SSEParser(), SglangReader(sent))

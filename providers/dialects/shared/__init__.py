@@ -1,0 +1,1 @@
+"""What several dialects share: bodies, conversations, streams, errors, prompts."""

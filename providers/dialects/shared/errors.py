@@ -1,0 +1,299 @@
+"""Errors of the OpenAI family, whatever envelope they come in, and what the readers of all vendors' errors share.
+
+The vendor's profile decides first by code or message, then the codes that mean the same everywhere, then a message
+about sizes, and the status last.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import orjson
+
+from providers.context_overflow import Overflow, read_overflow
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.read_json import load_json
+from providers.failure import OUR_WORDS, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text, vet
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
+from providers.read_retry_after import read_rate_limit_wait, read_retry_after
+
+_STATUSES: Mapping[int, FailureKind] = {
+    **STATUS_KINDS,
+    400: FailureKind.INVALID_REQUEST,
+    405: FailureKind.NOT_FOUND,
+    410: FailureKind.NOT_FOUND,
+    413: FailureKind.INVALID_REQUEST,
+    422: FailureKind.INVALID_REQUEST,
+    # A dependency of the engine failed: TGI and Bedrock send it for a generation that broke.
+    424: FailureKind.SERVER,
+    # The server will not process early data and wants the request again (RFC 8470).
+    425: FailureKind.OVERLOADED,
+    498: FailureKind.OVERLOADED,
+    499: FailureKind.SERVER,
+    524: FailureKind.TIMEOUT,
+    529: FailureKind.OVERLOADED,
+}
+_CODES: Mapping[str, FailureKind] = {
+    "context_length_exceeded": FailureKind.CONTEXT_LENGTH,
+    "exceed_context_size_error": FailureKind.CONTEXT_LENGTH,
+    "insufficient_quota": FailureKind.QUOTA,
+    "billing_hard_limit_reached": FailureKind.QUOTA,
+    "content_filter": FailureKind.CONTENT_FILTER,
+    "content_policy_violation": FailureKind.CONTENT_FILTER,
+    "invalid_api_key": FailureKind.AUTH,
+    "model_not_found": FailureKind.NOT_FOUND,
+    "rate_limit_exceeded": FailureKind.RATE_LIMITED,
+    "overloaded_error": FailureKind.OVERLOADED,
+}
+_SIZE_STATUSES = frozenset({None, 400, 403, 413, 422})
+"""Statuses under which a message about sizes is believed. Together sends 403 for it; None is an error inside a 200."""
+_SHOWN_CODE = frozenset({FailureKind.INVALID_REQUEST, FailureKind.CONTEXT_LENGTH})
+_MACHINE_WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
+"""The form of a code or a field's name; anything else is text that must not reach a client."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The content of an error envelope.
+
+    `words` are all machine-readable words in it, `evidence` is a text that is not for the client, `overflow` what the
+    texts say of sizes, `members` the error object itself; `empty` says that there was no body.
+    """
+
+    message: str
+    code: str | None = None
+    param: str | None = None
+    status: int | None = None
+    words: tuple[str, ...] = ()
+    evidence: str = ""
+    overflow: Overflow | None = None
+    members: JsonObject = field(default_factory=dict)
+    empty: bool = False
+
+
+# For every vendor ---------------------------------------------------------------------------------------------------
+
+TextRule = tuple[FailureKind | None, re.Pattern[str], FailureKind]
+"""The kind so far (None for any), a pattern that the message contains, and the kind that it then is."""
+
+
+def refine_kind(rules: Iterable[TextRule], kind: FailureKind, message: str) -> FailureKind:
+    """Return the kind by the first rule that matches, else `kind`."""
+    return next((meant for of, pattern, meant in rules if of in (None, kind) and pattern.search(message)), kind)
+
+
+def parse_error(body: bytes) -> JsonValue:
+    """Return the JSON value of an error body, None where it has none: front ends answer in HTML."""
+    try:
+        value: JsonValue = load_json(body)
+    except orjson.JSONDecodeError:
+        return None
+    return value
+
+
+def parse_error_object(body: bytes) -> JsonObject:
+    """Return the JSON object of an error body, an empty one where it has none."""
+    value = parse_error(body)
+    return value if isinstance(value, dict) else {}
+
+
+def read_sizes(kind: FailureKind, message: str, members: JsonObject) -> tuple[FailureKind, Overflow | None]:
+    """Return the kind, and what the message of an invalid request or the error's `members` say of sizes."""
+    overflow = read_overflow(message, members) if kind is FailureKind.INVALID_REQUEST else None
+    if overflow is None or overflow.of_answer:
+        return kind, overflow
+    return FailureKind.CONTEXT_LENGTH, overflow
+
+
+def size_field(overflow: Overflow | None) -> str | None:
+    """Return the unified field whose size was wrong."""
+    if overflow is None:
+        return None
+    return "max_tokens" if overflow.of_answer else "prompt"
+
+
+def client_message(kind: FailureKind, message: str, status: int | None) -> str:
+    """Return the message for the client. Without a status, the error came inside a 2xx answer."""
+    unsaid = "reported an error" if status is None else f"answered with status {status}"
+    return OUR_WORDS.get(kind) or vet(message) or f"The upstream {unsaid}."
+
+
+# The OpenAI family --------------------------------------------------------------------------------------------------
+
+
+def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+    """Return what an answer outside 2xx means; `headers` has lower-case names."""
+    value = parse_error(body)
+    return _failure(profile, status, headers, _facts(value[0] if isinstance(value, list) and value else value, body))
+
+
+class OpenAIErrors:
+    """The part of a dialect that reads errors as the OpenAI family sends them."""
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return classify(sent.target.profile, status, headers, body)
+
+
+def failure_in_body(profile: Profile, body: JsonObject) -> Failure:
+    """Return what an error object inside a 200 or a stream means; its own status, if any, is used instead of HTTP's."""
+    facts = _facts(body, b"")
+    return _failure(profile, facts.status, {}, facts)
+
+
+def is_error(body: JsonObject) -> bool:
+    """Return whether the JSON object of a 200 is an error."""
+    if body.get("error") or body.get("object") == "error":
+        return True
+    return not body.get("choices") and (bool(body.get("error_code")) or body.get("success") is False)
+
+
+def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], facts: _Facts) -> Failure:
+    kind = _kind(profile, status, facts)
+    limited = kind in (FailureKind.RATE_LIMITED, FailureKind.OVERLOADED)
+    wait = read_rate_limit_wait(headers, facts.message, facts.members) if limited else read_retry_after(headers)
+    overflow = _overflow(kind, facts)
+    param = "max_tokens" if overflow is not None and overflow.of_answer else _machine_word(facts.param)
+    return Failure(
+        kind,
+        OUR_WORDS.get(kind) or vet(facts.message).strip() or _default_message(kind, status),
+        status,
+        _machine_word(facts.code) if kind in _SHOWN_CODE else None,
+        param if kind is FailureKind.INVALID_REQUEST else None,
+        wait,
+        overflow,
+    )
+
+
+def _overflow(kind: FailureKind, facts: _Facts) -> Overflow | None:
+    """Return what the texts say of sizes, as far as it fits the kind."""
+    if kind is FailureKind.CONTEXT_LENGTH:
+        return facts.overflow or Overflow()
+    of_answer = facts.overflow is not None and facts.overflow.of_answer
+    return facts.overflow if of_answer and kind is FailureKind.INVALID_REQUEST else None
+
+
+def _default_message(kind: FailureKind, status: int | None) -> str:
+    where = "an error" if status is None else f"status {status}"
+    return f"The upstream answered with {where} ({kind.value.replace('_', ' ')})."
+
+
+def _machine_word(text: str | None) -> str | None:
+    return text if text is not None and _MACHINE_WORD.fullmatch(text) else None
+
+
+def _facts(parsed: JsonValue, body: bytes) -> _Facts:
+    if not isinstance(parsed, dict):
+        text = body[:500].decode("utf-8", "replace")
+        text = "" if "<" in text[:100] else text
+        return _Facts(text, overflow=read_overflow(text, {}), empty=not body.strip())
+    inner = _error_in(parsed)
+    holder = inner if isinstance(inner, dict) else parsed
+    raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
+    # OpenRouter has its error type in the metadata, beside a code that is a status.
+    named: tuple[JsonValue, ...] = (
+        _member(metadata, "error_type"),
+        raw_code,
+        holder.get("type"),
+        holder.get("error_type"),
+        holder.get("error_code"),
+        holder.get("status"),
+    )
+    named += tuple(_member(detail, "reason") for detail in _listed(holder.get("details")))
+    statuses = (raw_code, holder.get("status_code"), parsed.get("status_code"))
+    # Cloudflare numbers its errors.
+    words = [str(word) for word in named if isinstance(word, str | int) and not isinstance(word, bool)]
+    raw = _member(metadata, "raw")
+    message, evidence = message_text(_text(parsed, inner)), message_text(raw)
+    return _Facts(
+        message,
+        raw_code if isinstance(raw_code, str) else None,
+        param if isinstance(param, str) else None,
+        next((number for number in statuses if isinstance(number, int) and 400 <= number < 600), None),
+        tuple(words),
+        evidence,
+        read_overflow(f"{message} {evidence}", holder),
+        holder,
+    )
+
+
+def _error_in(parsed: JsonObject) -> JsonValue:
+    """Return the error itself: an object, or its text."""
+    detail = parsed.get("detail")
+    if isinstance(detail, dict) and detail.get("error"):
+        return detail["error"]
+    errors = parsed.get("errors")
+    if isinstance(errors, list) and errors and not parsed.get("error"):
+        return errors[0]
+    return parsed.get("error")
+
+
+def _text(parsed: JsonObject, inner: JsonValue) -> str:
+    """Return the message, from the most specific of the places where vendors put it."""
+    places: list[JsonValue] = [inner.get("message") if isinstance(inner, dict) else inner, parsed.get("message")]
+    detail = parsed.get("detail")
+    if isinstance(detail, list):
+        places.append("; ".join(_detail(entry) for entry in detail[:5]))
+    places.append(detail)
+    # Apigee in front of Fireworks, and Scale's LLM Engine.
+    for holder, name in ((parsed.get("fault"), "faultstring"), (_member(inner, "content"), "error")):
+        places.append(_member(holder, name))
+    return next((place for place in places if isinstance(place, str) and place), "")
+
+
+def _listed(value: JsonValue) -> list[JsonValue]:
+    return value[:16] if isinstance(value, list) else []
+
+
+def _member(holder: JsonValue, name: str) -> JsonValue:
+    return holder.get(name) if isinstance(holder, dict) else None
+
+
+def _detail(entry: JsonValue) -> str:
+    if not isinstance(entry, dict):
+        return str(entry)
+    loc = entry.get("loc")
+    where = ".".join(str(step) for step in loc) if isinstance(loc, list) else ""
+    return f"{where}: {entry.get('msg', '')}" if where else str(entry.get("msg", ""))
+
+
+def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:
+    for kind in _kinds_by_sign(profile, status, facts):
+        if kind is not None:
+            return kind
+    return kind_of_status(status, {})
+
+
+def _kinds_by_sign(profile: Profile, status: int | None, facts: _Facts) -> Iterable[FailureKind | None]:
+    """Yield the kind by each sign, the most reliable first; None where a sign says nothing."""
+    text, overflow = f"{facts.message} {facts.evidence}".strip(), facts.overflow
+    common = _by_word(_CODES, facts.words)
+    yield _by_word(profile.error_codes, facts.words)
+    yield next((kind for pattern, kind in profile.error_patterns if pattern.search(text)), None)
+    if _exceeds_rate_alone(status, common, facts.message):
+        yield FailureKind.TOO_LARGE
+    if facts.empty and status is not None:
+        yield profile.silent_statuses.get(status)
+    if status == 429:
+        # A 429 is never about the request itself; only a spent account differs from a rate.
+        yield common if common is FailureKind.QUOTA else profile.error_statuses.get(429, FailureKind.RATE_LIMITED)
+    yield common
+    if overflow is not None and status in _SIZE_STATUSES:
+        yield FailureKind.INVALID_REQUEST if overflow.of_answer else FailureKind.CONTEXT_LENGTH
+    if status is not None:
+        yield profile.error_statuses.get(status)
+        yield _STATUSES.get(status)
+
+
+def _exceeds_rate_alone(status: int | None, common: FailureKind | None, message: str) -> bool:
+    """Return whether one request wants more than a minute's tokens: Groq's 413, or a 429 with OpenAI's text for it.
+
+    A text quoted from a request can only prevent a cooldown here, not cause one.
+    """
+    limited = common is FailureKind.RATE_LIMITED
+    return (limited and status == 413) or (status == 429 and message.startswith("Request too large for "))
+
+
+def _by_word(table: Mapping[str, FailureKind], words: Iterable[str]) -> FailureKind | None:
+    return next((table[word] for word in words if word in table), None)

@@ -1,0 +1,54 @@
+"""Choice of the vendor's operation that a request goes to, and prompts that are sent as chats."""
+
+from collections.abc import Mapping, Sequence
+
+from providers.capabilities import PREFIXED, REFUSED, Cell
+from providers.dialects.shared.prompt import wrapped_messages
+from providers.dialects.shared.request_body import RequestBody
+from providers.failure import Refusal
+from providers.json_types import JsonValue
+from providers.target import Target
+from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+
+ECHO_CELLS: Mapping[Operation, Mapping[str, Cell]] = {
+    Operation.COMPLETIONS: {"echo": PREFIXED},
+    Operation.CHAT: {"echo": REFUSED, "echo.logprobs": REFUSED},
+}
+"""Cells of `echo` by the client's operation, on APIs without an echo of their own."""
+
+# By whether prompts go as chats: the vendor's operation for each of the client's.
+_OUTGOING: Mapping[bool, Mapping[Operation, Operation]] = {
+    True: {Operation.COMPLETIONS: Operation.CHAT, Operation.CHAT: Operation.CHAT},
+    False: {Operation.COMPLETIONS: Operation.COMPLETIONS, Operation.CHAT: Operation.CHAT},
+}
+
+
+def check_operation(request: UnifiedRequest, target: Target) -> Operation:
+    """Return the request's operation. Raises Refusal, by its name, for any but a raw prompt and a chat."""
+    if request.operation not in _OUTGOING[False]:
+        name = str(request.operation)
+        raise Refusal(name, f"'{name}' is not supported by {target.name}.")
+    return request.operation
+
+
+def choose_operation(request: UnifiedRequest, target: Target) -> Operation:
+    """Return the operation that a request goes out as, on an API with raw prompts and chats.
+
+    A prompt goes out as a chat if the routing table says that the model only chats, or if the request has tools. Raises
+    Refusal for other operations.
+    """
+    outgoing = _OUTGOING[target.completions is False or bool(request.params.get("tools"))]
+    return outgoing[check_operation(request, target)]
+
+
+def build_messages(draft: RequestBody) -> tuple[Sequence[JsonValue], str]:
+    """Return the messages of a chat in OpenAI's shape, and the client's field that they come from.
+
+    A prompt and its images become one message of the user. Raises Refusal for a prompt that cannot be sent as a chat.
+    """
+    prompt = draft.request.prompt
+    if isinstance(prompt, ChatPrompt):
+        return prompt.messages, "messages"
+    images = "images" in draft.params
+    draft.emulated.extend(("prompt", "images") if images else ("prompt",))
+    return wrapped_messages(draft.target, draft.table, draft.request), "images" if images else "prompt"

@@ -1,0 +1,148 @@
+"""Parsing of vendors' JSON within bounds of memory and depth, and the small readings that all dialects share."""
+
+from hashlib import blake2b
+
+import orjson
+
+from providers.constraints.constraint_styles import unwrap_choice
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+
+MAX_HELD_BYTES = 320 * 2**20
+"""Bytes that the values of one JSON text may take. 30 MB of log probabilities, twenty for each token, stay below it."""
+
+_HELD_BY = ((b"{", 200), (b"[", 72), (b",", 64))
+"""Bytes that each of these means in memory: an object with one member, an empty list, a short string."""
+
+_SMALL = MAX_HELD_BYTES // max(held for _, held in _HELD_BY)
+"""Bytes of the longest text that cannot exceed MAX_HELD_BYTES."""
+
+_PARSER = 13
+"""Bytes that orjson 3.11 allocates per byte of text before it parses; it crashes when the allocation fails. Nearly all
+of them stay untouched."""
+
+_MOST_OPEN = 200
+"""Brackets below which a text needs no check of its depth: fewer levels than any recursion here fails at."""
+
+
+def malformed(what: str) -> UpstreamError:
+    """Return the error for an answer that makes no sense; `what` is our text and quotes nothing of the vendor's."""
+    return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's answer {what}."))
+
+
+def values_held(data: bytes) -> int:
+    """Estimate the bytes of memory that the values of a JSON text take. Raises UpstreamError above MAX_HELD_BYTES."""
+    held = sum([data.count(mark) * each for mark, each in _HELD_BY])
+    if held > MAX_HELD_BYTES:
+        raise malformed("has more members than are read")
+    return held
+
+
+def load_json(data: bytes) -> JsonValue:
+    """Parse a JSON text into a value that orjson can write again.
+
+    Raises `orjson.JSONDecodeError`, MemoryError, and UpstreamError for a text whose values would take far more memory
+    than the text (32 MB of empty objects take 800). orjson reads 1,024 levels and writes 254; a value between the two
+    would end in a RecursionError elsewhere.
+    """
+    if len(data) > _SMALL:
+        # Raises MemoryError where there is no room; the pages stay untouched.
+        bytes(_PARSER * len(data) + values_held(data))
+    value: JsonValue = orjson.loads(data)
+    if len(data) > 2 * _MOST_OPEN and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
+        try:
+            orjson.dumps(value)
+        except orjson.JSONEncodeError:
+            raise orjson.JSONDecodeError("nested too deeply", "", 0) from None
+    return value
+
+
+def parse_json(data: bytes) -> JsonValue:
+    """Parse as `load_json` does, with U+FFFD for invalid UTF-8: engines that cut a text between tokens may cut a
+    character."""
+    try:
+        return load_json(data)
+    except orjson.JSONDecodeError:
+        text = data.decode("utf-8", "replace")
+        if "\ufffd" not in text:
+            raise
+    return load_json(text.encode())
+
+
+def parse_answer(data: bytes, problem: str = "is not valid JSON") -> JsonValue:
+    """Parse as `parse_json` does. Raises UpstreamError(MALFORMED) with the problem."""
+    try:
+        return parse_json(data)
+    except orjson.JSONDecodeError:
+        raise malformed(problem) from None
+
+
+def is_json(data: bytes) -> bool:
+    """Return whether the bytes are a whole JSON text."""
+    try:
+        parse_json(data)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def json_object(data: bytes) -> JsonObject:
+    """Parse a JSON object, or a list that begins with one. Raises UpstreamError(MALFORMED).
+
+    Blank lines before it are a vendor's keep-alive.
+    """
+    value = parse_answer(data.strip())
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        value = value[0]
+    if not isinstance(value, dict):
+        raise malformed("is not a JSON object")
+    return value
+
+
+def arguments_text(raw: JsonValue) -> str:
+    """Return a call's arguments as JSON text; some vendors send the value itself."""
+    if isinstance(raw, str):
+        return raw
+    return "" if raw is None else orjson.dumps(raw).decode()
+
+
+def call_id(answer: JsonValue, choice: int, number: int) -> str:
+    """Return an id for a call whose vendor gave none, derived from the answer's id: it must be unique in a
+    conversation."""
+    return "call_" + blake2b(f"{answer}/{choice}/{number}".encode(errors="replace"), digest_size=12).hexdigest()
+
+
+def unwrap_answer(text: str) -> str:
+    """Return the choice inside the JSON object that was generated in its place. Raises UpstreamError(MALFORMED)."""
+    try:
+        return unwrap_choice(text)
+    except ValueError:
+        raise malformed("does not hold the choice that was asked for") from None
+
+
+def index_of(choice: JsonObject, position: int) -> int:
+    """Return a choice's index, or its position where the vendor leaves the index out."""
+    value = choice.get("index")
+    return value if isinstance(value, int) and not isinstance(value, bool) else position
+
+
+def text_of(content: JsonValue) -> str:
+    """Return the text of a message's content: a string, or a list's text parts joined. Raises UpstreamError for another
+    form."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(map(_part, content))
+    if content is None:
+        return ""
+    raise malformed("has a message whose content is neither text nor a list")
+
+
+def _part(part: JsonValue) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        raise malformed("has a part of a message that is neither text nor an object")
+    kind = part.get("type")
+    text = part.get(kind) if kind in ("text", "refusal") else None
+    return text if isinstance(text, str) else ""

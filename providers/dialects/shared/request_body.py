@@ -1,0 +1,319 @@
+"""The body of an upstream request in the making, writers of its fields, and the finished request, for all dialects."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import orjson
+
+from providers.capabilities import COUNTED, NATIVE, RESENT, Capabilities, Cell, feature_of, refused
+from providers.constraints.constraint_styles import (
+    FORMAT_KINDS,
+    ConstraintStyle,
+    Unenforceable,
+    constraint_cells,
+    constraint_members,
+    field_of,
+    schema_in,
+)
+from providers.dialect import UpstreamRequest
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue, merged
+from providers.profile import AtWindow, Profile, Wire
+from providers.request_fields import PROMPT_FIELDS, WINDOW, is_neutral
+from providers.target import Target
+from providers.unified_request import Guided, Operation, Params, UnifiedRequest
+
+
+@dataclass(slots=True)
+class RequestBody:
+    """The body of one upstream request while it is written, and what decoding the answer needs.
+
+    `emulated` names the request's fields that the gateway has a part in, `unwrap` says that the answer is a JSON object
+    holding one choice.
+    """
+
+    request: UnifiedRequest
+    target: Target
+    table: Capabilities
+    body: JsonObject
+    emulated: list[str] = field(default_factory=list)
+    unwrap: bool = False
+
+    @property
+    def params(self) -> Params:
+        """The request's fields."""
+        return self.request.params
+
+    def put(self, path: str, value: object) -> None:
+        """Set a member; a dot in the path leads into a nested object."""
+        *outer, last = path.split(".")
+        holder = self.body
+        for step in outer:
+            inner = holder.get(step)
+            # Copied on the way: a profile's own members belong to every request.
+            holder[step] = inner = {**inner} if isinstance(inner, dict) else {}
+            holder = inner
+        holder[last] = cast(JsonValue, value)  # Params holds JSON under the fields that are written as they are
+
+    def unsupported(self, name: str, reason: str = "") -> Refusal:
+        """Return the refusal of a field."""
+        return unsupported(self.target, name, reason)
+
+    def invalid(self, name: str, rule: str) -> Refusal:
+        """Return the refusal of a value."""
+        return Refusal(name, f"'{name}' {rule} on {self.target.name}.", "invalid_value")
+
+
+FieldWriter = Callable[[RequestBody, object], None]
+"""Writes one field's value into the body. Raises Refusal before it has written anything."""
+
+
+def unsupported(target: Target, name: str, reason: str = "") -> Refusal:
+    """Return the refusal of a field, under the client's name for it."""
+    because = f": {reason}" if reason else ""
+    return Refusal(name, f"'{name}' is not supported by {target.name}{because}.")
+
+
+def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere: Collection[str] = ()) -> None:
+    """Write every field of the request except those that are written `elsewhere`.
+
+    Raises Refusal for the first one that the vendor cannot honour, unless the surface filled it in as its own default:
+    such a field is left out.
+    """
+    for name, value in draft.params.items():
+        if name in elsewhere:
+            continue
+        try:
+            put = fields.get(name)
+            if put is not None:
+                put(draft, value)
+            elif not is_neutral(name, value):
+                raise not_native(draft, name, value)
+        except Refusal:
+            if name not in draft.request.injected:
+                raise
+    if draft.unwrap and "logprobs" in draft.params:
+        raise draft.unsupported("logprobs", "the choice is made inside an object whose tokens are not the text's")
+
+
+def not_native(draft: RequestBody, name: str, value: object) -> Refusal:
+    """Return the refusal of a field that the vendor does not honour; emulated fields have left the request before."""
+    feature = feature_of(name, value)
+    return draft.unsupported(feature.partition(".")[0], draft.table[feature].how)
+
+
+def plain(path: str) -> FieldWriter:
+    """Write the value unchanged; a dot in the path leads into a nested object."""
+    if "." in path:
+        return lambda draft, value: draft.put(path, value)
+
+    def write(draft: RequestBody, value: object) -> None:
+        draft.body[path] = cast(JsonValue, value)
+
+    return write
+
+
+def unless_neutral(name: str, put: FieldWriter) -> FieldWriter:
+    """Leave out a value that asks for nothing."""
+
+    def write(draft: RequestBody, value: object) -> None:
+        if not is_neutral(name, value):
+            put(draft, value)
+
+    return write
+
+
+def bounded(name: str, path: str, low: float | None, high: float | None) -> FieldWriter:
+    """Write a number between two inclusive bounds, and leave out one outside that asks for nothing."""
+    return within(name, low, high, plain(path))
+
+
+def within(name: str, low: float | None, high: float | None, put: FieldWriter) -> FieldWriter:
+    """Write a value that is no number or lies between two inclusive bounds, and leave out one outside that asks for
+    nothing."""
+    least = "" if low is None else f"at least {low:g}"
+    most = "" if high is None else f"at most {high:g}"
+    limits = f"{low:g}" if low is not None and low == high else " and ".join(limit for limit in (least, most) if limit)
+
+    def write(draft: RequestBody, value: object) -> None:
+        outside = isinstance(value, int | float) and (
+            (low is not None and value < low) or (high is not None and value > high)
+        )
+        if not outside:
+            put(draft, value)
+        elif not is_neutral(name, value):
+            raise draft.invalid(name, f"must be {limits}")
+
+    return write
+
+
+def listed(path: str) -> FieldWriter:
+    """Write a list of strings, unless it is empty."""
+
+    def write(draft: RequestBody, value: object) -> None:
+        if isinstance(value, tuple) and value:
+            draft.put(path, list(value))
+
+    return write
+
+
+def check_window(draft: RequestBody, value: object) -> None:
+    """Refuse a behaviour at the window's end that the capability table refuses; write nothing."""
+    if (cell := draft.table[feature_of(WINDOW, value)]).refused:
+        raise draft.unsupported(WINDOW, cell.how)
+
+
+def check_limited_window(draft: RequestBody, value: object) -> None:
+    """Check as `check_window` does where the answer has a limit; without one only the prompt can be too long, which is
+    an error under either behaviour."""
+    if "max_tokens" in draft.params:
+        check_window(draft, value)
+
+
+# Constraints --------------------------------------------------------------------------------------------------------
+
+
+def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) -> None:
+    """Write `guided` or `response_format` in a style. Raises Refusal for what the style cannot enforce."""
+    name = field_of(value)
+    try:
+        made = constraint_members(style, value)
+    except Unenforceable as reason:
+        raise draft.unsupported(name, reason.reason) from None
+    # Members of one holder may come from several fields (NIM's nvext).
+    draft.body = merged(draft.body, made.members)
+    draft.unwrap = draft.unwrap or made.unwrap
+    if made.emulated:
+        draft.emulated.append(name)
+
+
+def constraint_writer(style: ConstraintStyle) -> FieldWriter:
+    """Return a writer of `guided` or `response_format` that refuses with the reason in the capability table first."""
+
+    def write(draft: RequestBody, value: object) -> None:
+        name = field_of(value)
+        cell = NATIVE
+        match value:
+            case Guided():
+                cell = draft.table[name]
+            case {"type": "json_schema"} if schema_in(value) is None:
+                raise draft.invalid(name, "needs a schema in 'json_schema'")
+            case {"type": kind} if kind in FORMAT_KINDS:
+                cell = draft.table[feature_of(name, value)]
+        if cell.refused and cell.how:
+            raise draft.unsupported(name, cell.how)
+        put_constraint(draft, style, value)
+
+    return write
+
+
+def own_constraint_cells(style: ConstraintStyle) -> Mapping[str, Cell]:
+    """Return the cells of a style's constraints for an API without structural tags."""
+    return {name: cell for name, cell in constraint_cells(style).items() if name != "response_format.structural_tag"}
+
+
+# Capabilities -------------------------------------------------------------------------------------------------------
+
+_UNKNOWN_WINDOW = "set 'context_window' in the table, so that the gateway can"
+
+
+def unknown_cell(profile: Profile) -> Cell:
+    """Return the cell of fields that the unified request does not know."""
+    return NATIVE if profile.forwards_unknown else refused("the vendor refuses fields it does not know")
+
+
+REFUSES_OVERFLOW: Mapping[str, Cell] = {f"{WINDOW}.truncate": RESENT, f"{WINDOW}.error": NATIVE}
+"""Cells of both behaviours at the window's end, where the vendor refuses what does not fit."""
+
+ENDS_ANSWER = refused(f"it ends the answer where the window ends instead of refusing; {_UNKNOWN_WINDOW} refuse")
+
+
+def window_cells(wire: Wire, counted: bool) -> Iterator[tuple[str, Cell]]:
+    """Yield the cells of both behaviours at the window's end, from what the vendor does by itself.
+
+    Where that is the other behaviour the prompt must be `counted` before it is sent.
+    """
+    shortens = refused(f"it shortens the answer by itself instead of refusing; {_UNKNOWN_WINDOW} refuse")
+    cuts = refused(f"it cuts the prompt by itself instead; {_UNKNOWN_WINDOW} hold prompts against it")
+    by_habit: dict[AtWindow, tuple[Cell, Cell]] = {
+        "native": (NATIVE, NATIVE),
+        "never": (NATIVE, NATIVE),
+        "errors": (RESENT, NATIVE),
+        "clamps": (NATIVE, COUNTED if counted else shortens),
+        "cuts": (COUNTED, COUNTED) if counted else (cuts, cuts),
+    }
+    yield f"{WINDOW}.truncate", by_habit[wire.context][0]
+    yield f"{WINDOW}.error", by_habit[wire.context][1]
+
+
+def raw_only(request: UnifiedRequest, target: Target, table: Capabilities) -> Capabilities:
+    """Return the table of an endpoint that takes prompts and no chats. Raises Refusal for a chat."""
+    name = PROMPT_FIELDS[request.operation]
+    if (cell := table[name]).refused:
+        raise unsupported(target, name, cell.how)
+    return table
+
+
+# The finished request -----------------------------------------------------------------------------------------------
+
+
+def put_unknown(draft: RequestBody, reserved: Collection[str] = ()) -> None:
+    """Write the fields that the unified request does not know. Raises Refusal where the vendor takes none, and for one
+    whose name is `reserved` or in the body already."""
+    for name, value in (draft.request.unknown or {}).items():
+        if (cell := draft.table["unknown"]).refused:
+            raise draft.unsupported(name, cell.how)
+        if name in draft.body or name in reserved:
+            message = f"'{name}' goes to {draft.target.name} for another field of the request already."
+            raise Refusal(name, message, "conflicting_parameters")
+        draft.body[name] = value
+
+
+def finish_request(
+    draft: RequestBody,
+    operation: Operation,
+    path: str,
+    protected: Collection[str],
+    tool_names: Mapping[str, str] | None = None,
+) -> UpstreamRequest:
+    """Return the request to `path` of the target, with the client's extra members on top. Raises Refusal for an extra
+    member at one of the `protected` paths: the model, the prompt, the number of answers and the like."""
+    if extra := draft.request.extra_params:
+        for path_to in protected:
+            if _holds(extra, path_to):
+                message = f"'inference_extra_params' may not set '{path_to}' on {draft.target.name}."
+                raise Refusal("inference_extra_params", message, "invalid_value")
+    headers = draft.request.extra_headers or {}
+    return build_request(draft, operation, draft.target.base_url + path, headers, tool_names or {})
+
+
+def build_request(
+    draft: RequestBody,
+    operation: Operation,
+    url: str,
+    headers: Mapping[str, str],
+    tool_names: Mapping[str, str],
+) -> UpstreamRequest:
+    """Return the request to `url`, with the client's extra members on top."""
+    extra = draft.request.extra_params
+    return UpstreamRequest(
+        target=draft.target,
+        operation=operation,
+        url=url,
+        body=orjson.dumps(merged(draft.body, dict(extra)) if extra else draft.body),
+        stream=draft.request.stream,
+        headers=headers,
+        emulated=tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
+        tool_names=tool_names,
+        unwrap_choice=draft.unwrap,
+    )
+
+
+def _holds(extra: Mapping[str, JsonValue], path: str) -> bool:
+    found: object = extra
+    for step in path.split("."):
+        if not isinstance(found, Mapping) or step not in found:
+            return False
+        found = found[step]
+    return True

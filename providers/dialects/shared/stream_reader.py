@@ -1,0 +1,94 @@
+"""Stream decoding from a framing's events to a dialect's reader. A stream is complete only when its reader says so."""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import orjson
+
+from providers.completion import StreamEvent
+from providers.dialects.shared.read_json import malformed, parse_json
+from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
+from providers.framing.parse_sse import EventTooLarge
+from providers.json_types import JsonObject
+
+NOTHING: tuple[StreamEvent, ...] = ()
+
+
+class Frames(Protocol):
+    """A framing of events, such as `providers.framing.parse_sse.SSEParser` and
+    `providers.framing.parse_ndjson.NDJSONParser`."""
+
+    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
+        """Yield name and payload of the events that the piece completes. Raises EventTooLarge."""
+
+    def finish(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the events that the end of the body completes."""
+
+
+class Reader(Protocol):
+    """Translator of one stream's events into events of the common shape."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the vendor has declared the answer finished."""
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """Translate one event. Raises UpstreamError."""
+
+
+class NativeStream:
+    """See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_frames", "_reader")
+
+    def __init__(self, frames: Frames, reader: Reader) -> None:
+        self._frames = frames
+        self._reader = reader
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._reader.complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        if self._reader.complete:
+            return
+        reader = self._reader
+        try:
+            for name, payload in self._frames.feed(data):
+                yield from reader.read(name, payload)
+                if reader.complete:
+                    return
+        except EventTooLarge as error:
+            raise malformed(f"holds {error}") from None
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        reader = self._reader
+        if not reader.complete:
+            try:
+                for name, payload in self._frames.finish():
+                    yield from reader.read(name, payload)
+            except UpstreamError as error:
+                # An event that the end cut in two is no JSON: the answer was cut off.
+                if error.failure.kind is not FailureKind.MALFORMED:
+                    raise
+        if not reader.complete:
+            raise cut()
+
+
+def cut() -> UpstreamError:
+    """Return the error for a stream that ended before its answer did."""
+    return UpstreamError(Failure(FailureKind.TRUNCATED, ENDED_EARLY, ours=True))
+
+
+def event_object(payload: bytes) -> JsonObject:
+    """Parse an event's JSON object. Raises UpstreamError(MALFORMED)."""
+    try:
+        event = parse_json(payload)
+    except orjson.JSONDecodeError:
+        raise malformed("holds an event that is not JSON") from None
+    if not isinstance(event, dict):
+        raise malformed("holds an event that is not a JSON object")
+    return event

@@ -1,0 +1,127 @@
+"""Names of functions as a vendor's pattern allows them, and the functions that a request offers."""
+
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import ClassVar
+
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+from providers.unified_request import Params
+
+
+class DistinctNames:
+    """Makes names unique: a taken name is followed by `mark` and the least free number from 2 on.
+
+    `taken` are names in use elsewhere, `most` the maximal number of characters of a name (None for any). The time for
+    any sequence of names is linear in their total length.
+    """
+
+    __slots__ = ("_mark", "_most", "_next", "_taken")
+
+    def __init__(self, taken: Iterable[str] = (), most: int | None = None, mark: str = "_") -> None:
+        self._taken = set(taken)
+        self._most = most
+        self._mark = mark
+        # The next number by stem and number of digits, since a longer suffix may leave a shorter stem.
+        self._next: dict[tuple[str, int], int] = {}
+
+    def add(self, base: str) -> str:
+        """Return the name, with a number and shortened to fit where it is taken."""
+        name, digits = base, 1
+        while name in self._taken:
+            stem = base if self._most is None else base[: self._most - len(self._mark) - digits]
+            number = self._next.get((stem, digits), max(2, 10 ** (digits - 1)))
+            if number == 10**digits:
+                digits += 1
+                continue
+            self._next[stem, digits] = number + 1
+            name = f"{stem}{self._mark}{number}"
+        self._taken.add(name)
+        return name
+
+
+class FittedNames:
+    """The names of one request's functions on the vendor's wire. `history` lists those that only the conversation uses.
+
+    A vendor's subclass sets the pattern that `fits`, the `foreign` characters to replace, and `most`, the maximal
+    length (None for any); `lead` is put before a name whose first character is not allowed.
+    """
+
+    __slots__ = ("_distinct", "_wire", "history")
+
+    fits: ClassVar[re.Pattern[str]]
+    foreign: ClassVar[re.Pattern[str]]
+    most: ClassVar[int | None] = None
+    lead: ClassVar[str] = ""
+
+    def __init__(self, offered: Iterable[str]) -> None:
+        names = list(offered)
+        # Names that fit are registered first, so that only a name that does not fit is ever changed.
+        self._wire = {name: name for name in names if self.fits.fullmatch(name)}
+        self._distinct = DistinctNames(self._wire, self.most)
+        self.history: list[str] = []
+        for name in names:
+            self._fit(name)
+
+    def __getitem__(self, name: str) -> str:
+        """Return the wire name of an offered tool."""
+        return self._wire[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._wire
+
+    def used(self, name: str) -> str:
+        """Return the wire name of a tool that the conversation has called."""
+        if name not in self._wire:
+            self.history.append(self._fit(name))
+        return self._wire[name]
+
+    def changed(self) -> Mapping[str, str]:
+        """Return the client's names by wire name, where they differ."""
+        return {wire: name for name, wire in self._wire.items() if wire != name}
+
+    def _fit(self, name: str) -> str:
+        if name in self._wire:
+            return self._wire[name]
+        base = self.foreign.sub("_", name)[: self.most] or "_"
+        if not self.fits.fullmatch(base):
+            base = (self.lead + base)[: self.most]
+        fitting = self._wire[name] = self._distinct.add(base)
+        return fitting
+
+
+def offered_names(params: Params) -> list[str]:
+    """Return the names of the request's functions. Raises Refusal for another kind of tool and for a repeated name."""
+    names: dict[str, None] = {}
+    for tool in params.get("tools", ()):
+        function = tool.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if tool.get("type") != "function" or not isinstance(name, str):
+            raise Refusal("tools", "Only tools of type 'function' can be translated.")
+        if name in names:
+            raise Refusal("tools", f"'tools' lists the function '{name}' twice.", "invalid_value")
+        names[name] = None
+    return list(names)
+
+
+def native_choice(
+    choice: str | JsonObject | None,
+    words: Mapping[str, JsonObject | None],
+    names: FittedNames,
+    named: Callable[[str], JsonObject],
+) -> JsonObject | None:
+    """Return the vendor's form of a `tool_choice`, None for its default: one of `words`, or `named` of a name."""
+    if choice is None or isinstance(choice, str):
+        return words[choice or "auto"]
+    return named(names[chosen_name(choice, names)])
+
+
+def chosen_name(choice: JsonObject, offered: Container[str]) -> str:
+    """Return the function that a `tool_choice` names. Raises Refusal for another kind and for one not offered."""
+    function = choice.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
+    if choice.get("type") != "function" or not isinstance(name, str):
+        raise Refusal("tool_choice", "Only a choice of type 'function' can be translated.")
+    if name not in offered:
+        raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
+    return name

@@ -1,0 +1,1 @@
+"""Triton's generate extension for TensorRT-LLM models."""

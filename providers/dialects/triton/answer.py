@@ -1,0 +1,111 @@
+"""Answers of Triton's generate extension, whole and streamed, to the common completion shape.
+
+Answers have no finish reason, and streams no last event: a body that ends after a complete event is complete.
+
+Sources: triton-inference-server/server `docs/protocol/extension_generate.md`; NVIDIA/TensorRT-LLM
+`tensorrt_llm_bls/config.pbtxt` and `model_instance_state.cc`: each response of a stream counts its own tokens only,
+and the text includes the stop word. November 2026.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from providers.completion import Chunk, Completion, StreamEvent, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.errors import failure_in_body, is_error
+from providers.dialects.shared.raw_prompt import guess_finish
+from providers.dialects.shared.read_json import json_object, malformed
+from providers.dialects.shared.stream_reader import NOTHING, event_object
+from providers.emulation.collect_stream import Gatherer
+from providers.emulation.stop_strings import StopScanner
+from providers.failure import UpstreamError
+from providers.framing.parse_sse import SSEParser
+from providers.json_types import JsonObject, JsonValue
+from providers.request_fields import STOP_STRING
+
+
+def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode a whole 2xx body. Raises UpstreamError."""
+    reader, gatherer = TritonReader(sent), Gatherer(1)
+    for events in (reader.response(json_object(body)), reader.ending()):
+        for event in events:
+            gatherer.add(event)
+    return gatherer.completion()
+
+
+_END = "\n"
+"""The name of the event for the body's end, which no event of a stream can have."""
+
+
+class UntilEnd:
+    """Server-sent events, and one for the end of the body. See providers.dialects.shared.stream_reader.Frames."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self) -> None:
+        self._events = SSEParser()
+
+    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
+        """See Frames."""
+        return self._events.feed(piece)
+
+    def finish(self) -> Iterator[tuple[str, bytes]]:
+        """See Frames."""
+        yield from self._events.finish()
+        yield _END, b""
+
+
+class TritonReader:
+    """See providers.dialects.shared.stream_reader.Reader."""
+
+    __slots__ = ("_began", "_generated", "_limit", "_prompt", "_scanner", "_target", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        body = orjson.loads(sent.body)
+        stops = tuple(body.get("stop_words", ()))
+        self.complete = self._began = False
+        self._limit: int = body["max_tokens"]
+        self._target = sent.target
+        self._scanner = StopScanner(stops, STOP_STRING in sent.emulated) if stops else None
+        self._prompt: int | None = None
+        self._generated: int | None = None
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
+        if name != _END:
+            return self.response(event_object(payload))
+        self.complete = self._began
+        return self.ending() if self._began else NOTHING
+
+    def response(self, answer: JsonObject) -> Iterable[StreamEvent]:
+        """Return the events of one response. Raises UpstreamError."""
+        if is_error(answer):
+            raise UpstreamError(failure_in_body(self._target.profile, answer))
+        text = _single(answer.get("text_output"))
+        if not isinstance(text, str):
+            raise malformed("has no text")
+        self._began = True
+        prompt, generated = _single(answer.get("num_input_tokens")), _single(answer.get("num_output_tokens"))
+        if isinstance(prompt, int):
+            self._prompt = prompt
+        if isinstance(generated, int):
+            self._generated = generated + (self._generated or 0)
+        return self._scanned(Chunk(text=text)) if text else NOTHING
+
+    def ending(self) -> Iterator[StreamEvent]:
+        """Yield the finish and the counts. The engine lowers the limit to the room in the context window."""
+        finish = guess_finish(self._target, self._limit, self._prompt, self._generated)
+        yield from self._scanned(Chunk(finish_reason=finish))
+        if self._prompt is not None and self._generated is not None:
+            yield Usage(self._prompt, self._generated)
+
+    def _scanned(self, chunk: Chunk) -> Iterator[StreamEvent]:
+        return iter((chunk,)) if self._scanner is None else iter(self._scanner.feed(chunk))
+
+
+def _single(value: JsonValue) -> JsonValue:
+    """Return the element of an output tensor, which may be in lists of one."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value

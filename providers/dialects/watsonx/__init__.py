@@ -1,0 +1,1 @@
+"""watsonx.ai: text generation and chat."""

@@ -1,0 +1,200 @@
+"""Answers of watsonx.ai to raw prompts and to chats, and its errors.
+
+Sources: IBM Cloud API reference "watsonx.ai" (`TextGenResponse`, `TextGenResult`, `TextGenTokenInfo`, `ApiErrors`);
+ibm-watsonx-ai 1.8.1 `fm_model_inference.py`: streams have errors as events of the name `error`. November 2026.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import orjson
+
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    FinishReason,
+    StreamEvent,
+    TokenLogprob,
+    Usage,
+)
+from providers.dialect import UpstreamRequest
+from providers.dialects.openai.stream import OpenAIStream
+from providers.dialects.shared import errors as openai_errors
+from providers.dialects.shared.errors import failure_in_body, parse_error
+from providers.dialects.shared.finish_reasons import read_finish_reason
+from providers.dialects.shared.read_json import is_json, json_object, malformed
+from providers.dialects.shared.read_logprobs import logprob, objects_in
+from providers.dialects.shared.stream_reader import NOTHING, event_object
+from providers.failure import Failure, UpstreamError
+from providers.framing.parse_sse import EventTooLarge, SSEParser
+from providers.json_types import JsonObject
+from providers.profile import Profile
+
+_GOING_ON = "not_finished"
+_FINISH: Mapping[str, FinishReason] = {
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "token_limit": "length",
+}
+_SHOWN: Mapping[str, FinishReason] = {"time_limit": "length", "moderation": "content_filter"}
+"""Reasons that say more than the common ones."""
+
+
+def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+    """Return what an answer outside 2xx means; `headers` has lower-case names."""
+    answer = parse_error(body)
+    if isinstance(answer, dict):
+        body = orjson.dumps(_first_error(answer))
+    return openai_errors.classify(profile, status, headers, body)
+
+
+def _first_error(answer: JsonObject) -> JsonObject:
+    """Return the answer with the first of its `errors` as `error`, where the OpenAI family has it."""
+    errors = answer.get("errors")
+    return {**answer, "error": errors[0]} if isinstance(errors, list) and errors else answer
+
+
+def _raise_error(sent: UpstreamRequest, name: str, answer: JsonObject) -> None:
+    if name == "error" or answer.get("errors"):
+        raise UpstreamError(failure_in_body(sent.target.profile, _first_error(answer)))
+
+
+# Raw prompts --------------------------------------------------------------------------------------------------------
+
+
+def decode_text(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode a whole 2xx body. Raises UpstreamError."""
+    answer = json_object(body)
+    _raise_error(sent, "", answer)
+    result = _result(answer)
+    finish, native = _finish(result)
+    if finish is None:
+        raise malformed("has an answer that is not finished")
+    prompt, generated = _counts(result)
+    logprobs = _logprobs(result) if _wants_logprobs(sent) else None
+    choice = Choice(0, _text(result), finish, native, logprobs)
+    return Completion((choice,), None if prompt is None or generated is None else Usage(prompt, generated))
+
+
+class WatsonxReader:
+    """See providers.dialects.shared.stream_reader.Reader."""
+
+    __slots__ = ("_generated", "_prompt", "_scored", "_sent", "complete")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self._sent = sent
+        self._scored = _wants_logprobs(sent)
+        self._prompt: int | None = None
+        self._generated: int | None = None
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader. The prompt's count is in one event and 0 in the others; the answer's count grows."""
+        answer = event_object(payload)
+        _raise_error(self._sent, name, answer)
+        if not answer.get("results"):
+            return NOTHING
+        result = _result(answer)
+        prompt, generated = _counts(result)
+        self._prompt = prompt if self._prompt is None else max(self._prompt, prompt or 0)
+        self._generated = generated if self._generated is None else max(self._generated, generated or 0)
+        text, logprobs = _text(result), _logprobs(result) if self._scored else None
+        finish, native = _finish(result)
+        if finish is None:
+            return (Chunk(text=text, logprobs=logprobs),) if text or logprobs else NOTHING
+        self.complete = True
+        chunk = Chunk(0, text, finish, native, logprobs)
+        if self._prompt is None or self._generated is None:
+            return (chunk,)
+        return chunk, Usage(self._prompt, self._generated)
+
+
+def _result(answer: JsonObject) -> JsonObject:
+    results = answer.get("results")
+    if not isinstance(results, list) or not results or not isinstance(results[0], dict):
+        raise malformed("has no results")
+    return results[0]
+
+
+def _text(result: JsonObject) -> str:
+    text = result.get("generated_text")
+    if not isinstance(text, str):
+        raise malformed("has no text")
+    return text
+
+
+def _counts(result: JsonObject) -> tuple[int | None, int | None]:
+    prompt, generated = result.get("input_token_count"), result.get("generated_token_count")
+    return prompt if isinstance(prompt, int) else None, generated if isinstance(generated, int) else None
+
+
+def _finish(result: JsonObject) -> tuple[str | None, str | None]:
+    """Return the common finish reason, and the vendor's own where it says more; None while the text goes on.
+
+    Raises UpstreamError for a reason that means failure.
+    """
+    stop_reason = result.get("stop_reason")
+    reason = stop_reason.lower() if isinstance(stop_reason, str) else _GOING_ON
+    return (None, None) if reason == _GOING_ON else read_finish_reason(reason, _FINISH, _SHOWN)
+
+
+def _wants_logprobs(sent: UpstreamRequest) -> bool:
+    """Return whether the call requests log probabilities. Searches the whole body, so call it once per answer."""
+    return b'"token_logprobs":true' in sent.body
+
+
+def _logprobs(result: JsonObject) -> ContentLogprobs | None:
+    tokens = objects_in(result.get("generated_tokens"))
+    return ContentLogprobs(tuple([_scored(token) for token in tokens])) if tokens else None
+
+
+def _scored(token: JsonObject) -> TokenLogprob:
+    tops = tuple([_one(top) for top in objects_in(token.get("top_tokens"))])
+    one = _one(token)
+    return TokenLogprob(one.token, one.logprob, None, tops)
+
+
+def _one(token: JsonObject) -> TokenLogprob:
+    return TokenLogprob(str(token.get("text", "")), logprob(token.get("logprob")))
+
+
+# Chats --------------------------------------------------------------------------------------------------------------
+
+
+class WatsonxChatStream:
+    """Decodes OpenAI's chunks in named events. See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_events", "_inner", "_sent")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self._sent = sent
+        self._events = SSEParser()
+        self._inner = OpenAIStream(sent)
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._inner.complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        try:
+            for name, payload in self._events.feed(data):
+                yield from self._event(name, payload)
+        except EventTooLarge as error:
+            raise malformed(f"holds {error}") from None
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        for name, payload in self._events.finish():
+            # The last event is no JSON where the body was cut within it.
+            if is_json(payload):
+                yield from self._event(name, payload)
+        yield from self._inner.finish()
+
+    def _event(self, name: str, payload: bytes) -> Iterator[StreamEvent]:
+        if name == "error" or b'"errors"' in payload:
+            _raise_error(self._sent, name, event_object(payload))
+        return self._inner.read(payload)

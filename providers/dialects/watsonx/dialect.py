@@ -1,0 +1,135 @@
+"""IBM watsonx.ai: raw prompts and chats, each on an endpoint of its own.
+
+The base URL ends in what its calls belong to: `/projects/ID`, `/spaces/ID`, or `/deployments/ID` for a model that the
+account deployed itself, whose space the service knows.
+
+Sources: as `watsonx_fields`; ibm-watsonx-ai 1.8.1 `href_definitions`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+from urllib.parse import quote
+
+from providers.capabilities import Capabilities
+from providers.completion import Completion
+from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.openai.answer import decode_body
+from providers.dialects.openai.messages import vendor_messages
+from providers.dialects.shared.operations import build_messages, choose_operation
+from providers.dialects.shared.raw_prompt import prompt_text
+from providers.dialects.shared.request_body import FieldWriter, RequestBody, finish_request, put_fields, put_unknown
+from providers.dialects.shared.stream_reader import NativeStream
+from providers.dialects.watsonx.answer import WatsonxChatStream, WatsonxReader, classify, decode_text
+from providers.dialects.watsonx.fields import CHAT_FIELDS, TEXT_FIELDS, capabilities
+from providers.failure import Failure
+from providers.framing.parse_sse import SSEParser
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+
+_OWNER = re.compile(r"(?P<origin>.*)/(?P<kind>projects|spaces|deployments)/(?P<id>[^/]+)")
+_MEMBERS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"}
+_PROTECTED = ("model_id", "project_id", "space_id", "input", "messages", "n", "stream")
+
+
+class WatsonxDialect:
+    """See providers.dialect.Dialect."""
+
+    def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
+        """See Dialect."""
+        return capabilities(request.operation, choose_operation(request, target), target.profile.verifies)
+
+    def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
+        """See Dialect."""
+        operation, owner = choose_operation(request, target), _owner(target)
+        draft = RequestBody(request, target, self.capabilities(request, target), {})
+        put_unknown(draft)
+        draft.body = {**owner.members}
+        endpoint = _ENDPOINTS[operation]
+        endpoint.put_prompt(draft)
+        put_fields(draft, endpoint.fields, endpoint.elsewhere)
+        sent = finish_request(draft, operation, "", _PROTECTED)
+        return replace(sent, url=_url(sent, owner))
+
+    def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
+        """See Dialect."""
+        return _ENDPOINTS[sent.operation].decode(sent, body)
+
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        """See Dialect."""
+        return _ENDPOINTS[sent.operation].stream(sent)
+
+    def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """See Dialect."""
+        return classify(sent.target.profile, status, headers, body)
+
+
+class _Owner(NamedTuple):
+    """The address before the endpoint's path, and the members that name the model and its project or space."""
+
+    root: str
+    members: JsonObject
+
+
+def _owner(target: Target) -> _Owner:
+    model: JsonObject = {"model_id": target.upstream_model}
+    found = _OWNER.fullmatch(target.base_url)
+    if found is None:
+        # The service itself refuses calls that need a project or a space.
+        return _Owner(f"{target.base_url}/ml/v1", model)
+    if found["kind"] == "deployments":
+        return _Owner(f"{found['origin']}/ml/v1/deployments/{found['id']}", {})
+    return _Owner(f"{found['origin']}/ml/v1", {**model, _MEMBERS[found["kind"]]: found["id"]})
+
+
+def _url(sent: UpstreamRequest, owner: _Owner) -> str:
+    version = quote(sent.target.api_version or sent.target.profile.api_version or "", safe="")
+    return f"{owner.root}/text/{_ENDPOINTS[sent.operation].path}{'_stream' if sent.stream else ''}?version={version}"
+
+
+def _put_messages(draft: RequestBody) -> None:
+    prompt = draft.request.prompt
+    if isinstance(prompt, ChatPrompt):
+        draft.body["messages"] = vendor_messages(draft.target, draft.target.profile, prompt)
+    else:
+        draft.body["messages"] = [*build_messages(draft)[0]]
+
+
+def _put_text(draft: RequestBody) -> None:
+    draft.body["input"] = prompt_text(draft)
+    # Without a limit the server's default of 20 tokens would apply.
+    limit = draft.params.get("max_tokens", draft.target.max_output_tokens)
+    if limit is None:
+        return
+    if limit < 1:
+        raise draft.invalid("max_tokens", "must be at least 1")
+    draft.put("parameters.max_new_tokens", limit)
+
+
+def _text_stream(sent: UpstreamRequest) -> StreamDecoder:
+    return NativeStream(SSEParser(), WatsonxReader(sent))
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """The last part of an operation's path, and how its calls are written and their answers read.
+
+    `elsewhere` are the fields that `put_prompt` writes.
+    """
+
+    path: str
+    put_prompt: Callable[[RequestBody], None]
+    fields: Mapping[str, FieldWriter]
+    elsewhere: frozenset[str]
+    decode: Callable[[UpstreamRequest, bytes], Completion]
+    stream: Callable[[UpstreamRequest], StreamDecoder]
+
+
+_ENDPOINTS: Mapping[Operation, _Endpoint] = {
+    Operation.COMPLETIONS: _Endpoint(
+        "generation", _put_text, TEXT_FIELDS, frozenset({"max_tokens"}), decode_text, _text_stream
+    ),
+    Operation.CHAT: _Endpoint("chat", _put_messages, CHAT_FIELDS, frozenset(), decode_body, WatsonxChatStream),
+}

@@ -1,0 +1,189 @@
+"""Writers of the unified fields for watsonx.ai, and its capabilities.
+
+Raw prompts have nested `parameters`; chats are close to OpenAI's.
+
+Sources: ibm-watsonx-ai 1.8.1 `TextGenParameters`, `ReturnOptionProperties`, `TextChatParameters`; IBM Cloud API
+reference "watsonx.ai", text generation and chat. November 2026.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+from providers.capabilities import NATIVE, ONE_CHAT, RANKED, SCANNED, Capabilities, Cell, compiled, refused
+from providers.constraints.constraint_styles import SCHEMA_FORMAT, STYLES
+from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_images, check_logprobs, sampled
+from providers.dialects.shared.operations import ECHO_CELLS
+from providers.dialects.shared.raw_prompt import IGNORED, ONE_RAW_PROMPT
+from providers.dialects.shared.request_body import (
+    REFUSES_OVERFLOW,
+    FieldWriter,
+    RequestBody,
+    bounded,
+    check_limited_window,
+    constraint_writer,
+    listed,
+    own_constraint_cells,
+    plain,
+    unless_neutral,
+)
+from providers.request_fields import STOP_STRING, WINDOW, is_neutral
+from providers.unified_request import Operation
+
+_P = "parameters."
+
+MOST_STOPS: Mapping[Operation, int] = {Operation.COMPLETIONS: 6, Operation.CHAT: 4}
+_MOST_LOGPROBS: Mapping[Operation, int] = {Operation.COMPLETIONS: 5, Operation.CHAT: 20}
+
+
+# Raw prompts --------------------------------------------------------------------------------------------------------
+
+
+def _sampled(put: FieldWriter) -> FieldWriter:
+    return sampled(put, f"{_P}decoding_method", "sample")
+
+
+def _temperature(draft: RequestBody, value: object) -> None:
+    if not value:
+        draft.put(f"{_P}decoding_method", "greedy")
+    else:
+        _sampled(bounded("temperature", f"{_P}temperature", 0, 2))(draft, value)
+
+
+def _stop(draft: RequestBody, value: object) -> None:
+    listed(f"{_P}stop_sequences")(draft, value)
+    if value:
+        # The vendor's default is true.
+        draft.put(f"{_P}include_stop_sequence", bool(draft.params.get(STOP_STRING)))
+
+
+def _nothing(draft: RequestBody, value: object) -> None:
+    """Write nothing: `_stop` writes this field."""
+
+
+def _returned(draft: RequestBody, value: object) -> None:
+    wanted = check_logprobs(draft, value, _MOST_LOGPROBS[Operation.COMPLETIONS])
+    options = {"generated_tokens": True, "token_logprobs": True}
+    draft.put(f"{_P}return_options", {**options, "top_n_tokens": wanted.top} if wanted.top else options)
+
+
+TEXT_FIELDS: Mapping[str, FieldWriter] = {
+    "temperature": _temperature,
+    "top_p": unless_neutral("top_p", _sampled(above_zero("top_p", f"{_P}top_p", 1))),
+    "top_k": unless_neutral("top_k", _sampled(bounded("top_k", f"{_P}top_k", 1, 100))),
+    "seed": _sampled(bounded("seed", f"{_P}random_seed", 1, None)),
+    "repetition_penalty": unless_neutral(
+        "repetition_penalty", bounded("repetition_penalty", f"{_P}repetition_penalty", 1, 2)
+    ),
+    "stop": _stop,
+    STOP_STRING: _nothing,
+    "logprobs": _returned,
+    WINDOW: check_limited_window,
+}
+"""Writers of the fields of a raw prompt besides the limit; other fields are refused unless neutral."""
+
+_FREE = refused("it holds no raw prompt to a constraint; ask by chat")
+_TEXT_CELLS: Mapping[str, Cell] = {
+    **ONE_RAW_PROMPT,
+    "best_of": RANKED,
+    "stop.blank": NATIVE,
+    "stop.many": SCANNED,
+    **dict.fromkeys(("guided_json", "guided_regex", "guided_choice", "guided_grammar"), _FREE),
+    **{f"response_format.{kind}": _FREE for kind in ("json_object", "json_schema", "grammar")},
+    "images": refused("it takes images in a chat only"),
+    **REFUSES_OVERFLOW,
+    "unknown": IGNORED,
+}
+
+# Chats --------------------------------------------------------------------------------------------------------------
+
+
+def _logprobs(draft: RequestBody, value: object) -> None:
+    wanted = check_logprobs(draft, value, _MOST_LOGPROBS[Operation.CHAT])
+    draft.put("logprobs", True)
+    if wanted.top:
+        draft.put("top_logprobs", wanted.top)
+
+
+_GUIDED = STYLES["guided"][Operation.CHAT]
+_FORMATS = replace(
+    _GUIDED, json=SCHEMA_FORMAT, passes=frozenset(), json_mode={"response_format": {"type": "json_object"}}
+)
+
+
+def _tools(draft: RequestBody, value: object) -> None:
+    if isinstance(value, list) and value:
+        draft.put("tools", list(value))
+
+
+def _tool_choice(draft: RequestBody, value: object) -> None:
+    """Write the choice, whose named form has a member of its own."""
+    if is_neutral("tool_choice", value) and not draft.params.get("tools"):
+        return
+    draft.put("tool_choice_option" if isinstance(value, str) else "tool_choice", value)
+
+
+def _effort(draft: RequestBody, value: object) -> None:
+    if value not in ("low", "medium", "high"):
+        raise draft.invalid("reasoning_effort", "must be 'low', 'medium' or 'high'")
+    draft.put("reasoning_effort", value)
+
+
+CHAT_FIELDS: Mapping[str, FieldWriter] = {
+    "max_tokens": bounded("max_tokens", "max_tokens", 1, None),
+    "temperature": bounded("temperature", "temperature", 0, 2),
+    "top_p": plain("top_p"),
+    "n": plain("n"),
+    "seed": plain("seed"),
+    "presence_penalty": plain("presence_penalty"),
+    "frequency_penalty": plain("frequency_penalty"),
+    "repetition_penalty": plain("repetition_penalty"),
+    "logit_bias": unless_neutral("logit_bias", plain("logit_bias")),
+    "stop": listed("stop"),
+    "logprobs": _logprobs,
+    "guided": constraint_writer(_GUIDED),
+    "response_format": constraint_writer(_FORMATS),
+    "tools": _tools,
+    "tool_choice": _tool_choice,
+    "reasoning_effort": _effort,
+    "images": unless_neutral("images", check_images),
+    WINDOW: check_limited_window,
+}
+"""Writers of the fields of a chat; other fields are refused unless neutral."""
+
+_CHAT_CELLS: Mapping[str, Cell] = {
+    **ONE_CHAT,
+    "n": NATIVE,
+    "best_of": RANKED,
+    "stop.blank": NATIVE,
+    "stop.many": SCANNED,
+    STOP_STRING: SCANNED,
+    **own_constraint_cells(_FORMATS),
+    "tool_choice.none": NATIVE,
+    "tool_choice.required": NATIVE,
+    "tool_choice.named": NATIVE,
+    "parallel_tool_calls": refused("it cannot be kept to one call"),
+    **REFUSES_OVERFLOW,
+    "unknown": IGNORED,
+}
+
+
+_COMPILED: Mapping[Operation, Mapping[str, Cell]] = {
+    Operation.COMPLETIONS: compiled([*TEXT_FIELDS, "max_tokens"], _TEXT_CELLS),
+    Operation.CHAT: compiled(CHAT_FIELDS, _CHAT_CELLS),
+}
+_WATCHED: Mapping[Operation, frozenset[str]] = {
+    Operation.COMPLETIONS: frozenset({"n", "best_of", "echo", "stop"}),
+    Operation.CHAT: frozenset({"best_of", "echo", "stop", STOP_STRING}),
+}
+
+
+@cache
+def capabilities(operation: Operation, outgoing: Operation, verifies: bool) -> Capabilities:
+    """Return the capabilities for clients of an operation whose calls go out as `outgoing`.
+
+    `verifies` is as in the profile.
+    """
+    cells = {**_COMPILED[outgoing], **ECHO_CELLS[operation]}
+    watched = _WATCHED[outgoing] | CHECKED_FIELDS[verifies]
+    return Capabilities(cells, most_stops=MOST_STOPS[outgoing], verifies=verifies, watched=watched)

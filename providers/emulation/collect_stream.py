@@ -1,0 +1,137 @@
+"""Collects a stream into a whole answer, and turns a whole answer into a stream."""
+
+from collections.abc import Iterator
+
+from providers.completion import Choice, Chunk, Completion, Logprobs, StreamEvent, ToolCall, ToolCallDelta, Usage
+from providers.emulation.logprob_slices import join_logprobs
+
+
+def to_chunks(completion: Completion) -> Iterator[StreamEvent]:
+    """Yield one chunk per choice, each with its finish reason, then the usage."""
+    for choice in completion.choices:
+        yield Chunk(
+            index=choice.index,
+            text=choice.text,
+            finish_reason=choice.finish_reason,
+            native_finish_reason=choice.native_finish_reason,
+            logprobs=choice.logprobs,
+            refusal=choice.refusal,
+            reasoning=choice.reasoning,
+            tool_calls=tuple(
+                [
+                    ToolCallDelta(number, call.id, call.name, call.arguments)
+                    for number, call in enumerate(choice.tool_calls)
+                ]
+            ),
+            matched_stop=choice.matched_stop,
+            system_fingerprint=completion.system_fingerprint,
+            signature=choice.signature,
+            service_tier=completion.service_tier,
+        )
+    if completion.usage is not None:
+        yield completion.usage
+
+
+class Gatherer:
+    """Collects the stream of a call for `expected` choices into a completion."""
+
+    __slots__ = ("_choices", "_expected", "_fingerprint", "_tier", "_usage")
+
+    def __init__(self, expected: int) -> None:
+        self._expected = expected
+        self._choices: dict[int, _Growing] = {}
+        self._usage: Usage | None = None
+        self._fingerprint: str | None = None
+        self._tier: str | None = None
+
+    def add(self, event: StreamEvent) -> None:
+        """Add the next event."""
+        if isinstance(event, Usage):
+            self._usage = event
+            return
+        growing = self._choices.get(event.index)
+        if growing is None:
+            growing = self._choices[event.index] = _Growing()
+        growing.add(event)
+        if event.system_fingerprint is not None:
+            self._fingerprint = event.system_fingerprint
+        if event.service_tier is not None:
+            self._tier = event.service_tier
+
+    def completion(self) -> Completion:
+        """Return the completion. Raises ValueError naming a choice that never finished, or that was not requested."""
+        if surplus := sorted(index for index in self._choices if not 0 <= index < self._expected):
+            raise ValueError(f"choice {surplus[0]} was not asked for, {self._expected} were")
+        choices = [self._choices.get(index, _Growing()).choice(index) for index in range(self._expected)]
+        return Completion(tuple(choices), self._usage, self._fingerprint, self._tier)
+
+
+class _Growing:
+    """One unfinished choice. A refusal that is repeated as the text is told apart from a text beside a refusal."""
+
+    __slots__ = ("_calls", "_last", "_logprobs", "_reasoning", "_refusal", "_said", "_signature", "_texts")
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._said: list[str] = []
+        self._refusal: list[str] = []
+        self._reasoning: list[str] = []
+        self._logprobs: list[Logprobs] = []
+        self._calls: dict[int, _GrowingCall] = {}
+        self._last = Chunk()
+        self._signature: str | None = None
+
+    def add(self, chunk: Chunk) -> None:
+        """Add a chunk."""
+        (self._said if chunk.text == chunk.refusal else self._texts).append(chunk.text)
+        if chunk.refusal is not None:
+            self._refusal.append(chunk.refusal)
+        if chunk.reasoning is not None:
+            self._reasoning.append(chunk.reasoning)
+        if chunk.logprobs is not None:
+            self._logprobs.append(chunk.logprobs)
+        for delta in chunk.tool_calls:
+            self._calls.setdefault(delta.index, _GrowingCall()).add(delta)
+        if chunk.signature is not None:
+            self._signature = chunk.signature
+        if chunk.finish_reason is not None:
+            self._last = chunk
+
+    def choice(self, index: int) -> Choice:
+        """Return the choice. Raises ValueError when it never finished."""
+        finish_reason = self._last.finish_reason
+        if finish_reason is None:
+            raise ValueError(f"choice {index} never finished")
+        return Choice(
+            index=index,
+            text="".join(self._texts) or "".join(self._said),
+            finish_reason=finish_reason,
+            native_finish_reason=self._last.native_finish_reason,
+            logprobs=join_logprobs(self._logprobs),
+            refusal="".join(self._refusal) if self._refusal else None,
+            reasoning="".join(self._reasoning) if self._reasoning else None,
+            tool_calls=tuple([self._calls[number].whole(index, number) for number in sorted(self._calls)]),
+            matched_stop=self._last.matched_stop,
+            signature=self._signature,
+        )
+
+
+class _GrowingCall:
+    __slots__ = ("_arguments", "_id", "_name")
+
+    def __init__(self) -> None:
+        self._id: str | None = None
+        self._name: str | None = None
+        self._arguments: list[str] = []
+
+    def add(self, delta: ToolCallDelta) -> None:
+        """Add a piece; the first one has the id and the name."""
+        self._id = delta.id if self._id is None else self._id
+        self._name = delta.name if self._name is None else self._name
+        self._arguments.append(delta.arguments)
+
+    def whole(self, choice: int, number: int) -> ToolCall:
+        """Return the call. Raises ValueError when it has no function name."""
+        if self._id is None or self._name is None:
+            raise ValueError(f"tool call {number} of choice {choice} has no id or no name")
+        return ToolCall(self._id, self._name, "".join(self._arguments))

@@ -1,0 +1,139 @@
+"""Post-processing of answers: emulates stops, ranking and echo for vendors that lack them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from providers.completion import Choice, Chunk, Completion, StreamEvent
+from providers.dialect import StreamDecoder
+from providers.emulation.best_of import rank, strip_logprobs
+from providers.emulation.check_answer import AnswerCheck
+from providers.emulation.echo import EchoPrefix
+from providers.emulation.estimate_missing_usage import estimate_usage
+from providers.emulation.stop_strings import StopScanner
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.unified_request import UnifiedRequest
+
+
+@dataclass(frozen=True, slots=True)
+class PostProcessing:
+    """What remains to be done to a vendor's answer.
+
+    `stops` are looked for in the text, which ends before them, or with `keep` after them. `echo` holds the prompts'
+    texts, to be put before the text of their choices; empty for none. `check` is made on each text before that. Of
+    `candidates` choices per prompt the best `n` are kept, and with `drop_logprobs` only the ranking needed the log
+    probabilities.
+    """
+
+    stops: tuple[str, ...] = ()
+    keep: bool = False
+    echo: tuple[str, ...] = ()
+    check: AnswerCheck | None = None
+    n: int = 1
+    candidates: int = 1
+    drop_logprobs: bool = False
+
+    def ranked(self, completion: Completion, prompts: int) -> Completion:
+        """Return the completion with the best candidates. Raises UpstreamError when some came without log
+        probabilities."""
+        if self.candidates > self.n:
+            try:
+                completion = rank(completion, self.n, prompts, self.candidates)
+            except ValueError:
+                message = "The upstream's answer lacks the log probabilities to choose by."
+                raise UpstreamError(Failure(FailureKind.MALFORMED, message)) from None
+        return strip_logprobs(completion) if self.drop_logprobs else completion
+
+
+class StopScanningDecoder:
+    """A decoder that ends choices at the stops that the gateway looks for. See providers.dialect.StreamDecoder.
+
+    It is complete as soon as each of the `count` choices has ended, whatever the vendor goes on to generate; `cut`
+    holds the choices that the vendor is still generating.
+    """
+
+    __slots__ = ("_count", "_ended", "_finishing", "_inner", "_scanners", "cut")
+
+    def __init__(self, inner: StreamDecoder, finishing: PostProcessing, count: int) -> None:
+        self._inner = inner
+        self._finishing = finishing
+        self._count = count
+        self._scanners: dict[int, StopScanner] = {}
+        self._ended: set[int] = set()
+        self.cut: set[int] = set()
+
+    @property
+    def complete(self) -> bool:
+        """See StreamDecoder."""
+        return self._inner.complete or self._over
+
+    @property
+    def _over(self) -> bool:
+        return bool(self.cut) and len(self._ended) == self._count
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        return self._filtered(self._inner.feed(data))
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        return self._filtered(self._inner.finish())
+
+    def _filtered(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        try:
+            yield from self._searched(events)
+        except UpstreamError:
+            # Once every choice has ended, an error changes nothing.
+            if not self._over:
+                raise
+
+    def _searched(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        for event in events:
+            if not isinstance(event, Chunk):
+                yield event
+                continue
+            index = event.index
+            scanner = self._scanners.get(index)
+            if scanner is None:
+                scanner = self._scanners[index] = StopScanner(self._finishing.stops, self._finishing.keep)
+            for chunk in scanner.feed(event):
+                yield chunk
+                if chunk.finish_reason is not None:
+                    self._ended.add(index)
+            if event.finish_reason is not None:
+                self.cut.discard(index)
+            elif index in self._ended:
+                self.cut.add(index)
+
+
+class PostProcessor:
+    """Puts the echoed prompts before the choices of one answer. Choices have their final indices here."""
+
+    __slots__ = ("_finishing", "_prefixes")
+
+    def __init__(self, finishing: PostProcessing) -> None:
+        self._finishing = finishing
+        self._prefixes: dict[int, EchoPrefix] = {}
+
+    def feed(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Return the chunks for the client in place of one chunk."""
+        finishing = self._finishing
+        if not finishing.echo:
+            return iter((chunk,))
+        prefix = self._prefixes.get(chunk.index)
+        if prefix is None:
+            prefix = self._prefixes[chunk.index] = EchoPrefix(finishing.echo[chunk.index // finishing.n])
+        return prefix.feed(chunk)
+
+    def whole(self, completion: Completion) -> Completion:
+        """Return the completion for the client."""
+        return replace(completion, choices=tuple([self._choice(choice) for choice in completion.choices]))
+
+    def _choice(self, choice: Choice) -> Choice:
+        (chunk,) = self.feed(Chunk(choice.index, choice.text, choice.finish_reason, refusal=choice.refusal))
+        return replace(choice, text=chunk.text)
+
+
+def echo_only(request: UnifiedRequest) -> Completion:
+    """Return the answer to a request that only echoes its prompts: an empty text per choice, its usage estimated."""
+    choices = tuple([Choice(index, "", "length") for index in range(request.choices)])
+    return Completion(choices, estimate_usage(request, 0))

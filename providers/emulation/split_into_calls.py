@@ -1,0 +1,386 @@
+"""Plans the upstream calls of a request: one where the target can take it whole, several where it cannot."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final, cast
+
+from providers.capabilities import SCANNED, Capabilities, feature_of
+from providers.client_extras.engine_members import check_members
+from providers.client_extras.extra_headers import check_headers
+from providers.client_extras.media_addresses import check_media
+from providers.constraints.constraint_styles import Unenforceable
+from providers.context_overflow import fits, most_prompt_tokens
+from providers.dialect import UpstreamRequest
+from providers.emulation.check_answer import AnswerCheck, required_check
+from providers.emulation.merge_choices import CallShare
+from providers.emulation.post_processing import PostProcessing
+from providers.emulation.prefer_streaming import prefer_stream
+from providers.failure import Refusal
+from providers.operator_permits import NO_MEDIA, Media
+from providers.request_fields import NEVER_DROPPED, STOP_STRING, WINDOW, is_neutral
+from providers.target import OnUnsupported, Target
+from providers.unified_request import (
+    ContextBehavior,
+    LogprobsWanted,
+    Params,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+    one_prompt,
+)
+
+MAX_CALLS = 256
+"""The most calls that one request may become."""
+
+MAX_CHOICES = 8192
+"""The most choices of one request, prompts times `n`. An answer of a hundred thousand takes a second to decode."""
+
+MAX_BYTES = 128 * 2**20
+"""The most bytes that several calls of one request may send together: four times the largest body that a client can
+send."""
+
+MAX_ECHO = 32 * 2**20
+"""The most characters of prompts that the gateway repeats before all choices of one answer together."""
+
+MAX_NAMED = 64
+"""The most dropped fields that are named one by one, since a header has to hold the names, and the most that are
+dropped one at a time, since each of them costs another encoding."""
+
+MAX_SEED = 2**63 - 1
+
+_UNMIXED: Final = (
+    "a prompt's log probabilities cannot go with a 'stop', 'best_of' or constraint that the gateway sees to"
+)
+
+_BAD: Final = "invalid_value"
+
+
+_PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+
+_NOT_BY_CELL = NEVER_DROPPED | {"guided", WINDOW}
+"""Fields that more than the table's cell decides on, or that are dropped under another name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One upstream call, as a unified request and on the wire, and its share of the answer's choices."""
+
+    request: UnifiedRequest
+    sent: UpstreamRequest
+    part: CallShare
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallPlan:
+    """The calls of a request on one target.
+
+    `request` is what the target will honour, without the dropped fields. Without any calls the answer is the prompts
+    alone. `counted` says that the prompts must be counted and compared with the window before they are sent.
+    """
+
+    target: Target
+    request: UnifiedRequest
+    calls: tuple[PlannedCall, ...]
+    emulated: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+    finishing: PostProcessing | None = None
+    counted: bool = False
+
+    @property
+    def check(self) -> AnswerCheck | None:
+        """The check of the answer's texts."""
+        return None if self.finishing is None else self.finishing.check
+
+
+def unsupported_field(target: Target, name: str, why: str) -> Refusal:
+    """Return the refusal of a field that the target cannot honour; `why` is a clause without its full stop."""
+    return Refusal(name, f"'{name}' is not supported by {target.name}: {why}.")
+
+
+def plan_calls(
+    request: UnifiedRequest,
+    target: Target,
+    on_unsupported: OnUnsupported = "error",
+    behavior: ContextBehavior | None = None,
+    media: Media = NO_MEDIA,
+) -> CallPlan:
+    """Plan the calls of a request. Raises Refusal when the target cannot honour it or may not be sent what it holds.
+
+    `behavior` replaces a `context_length_exceeded_behavior` that the client did not send; `media` is what the team may
+    send.
+    """
+    overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
+    check_media(request, target, media)
+    if request.prompts > 1 and request.choices > MAX_CHOICES:
+        name = "n" if request.prompts <= MAX_CHOICES else "prompt"
+        raise Refusal(name, f"This request asks for {request.choices} choices; at most {MAX_CHOICES} can be.", _BAD)
+    if behavior is not None and WINDOW in request.injected:
+        request = replace(request, params={**request.params, WINDOW: behavior})
+    dropped: list[str] = []
+    plan = _plan(request, target) if on_unsupported == "error" else _plan_dropping(request, target, dropped)
+    if overruled:
+        dropped.append("inference_extra_headers")
+    return replace(plan, dropped=tuple(dropped)) if dropped else plan
+
+
+def _plan_dropping(request: UnifiedRequest, target: Target, dropped: list[str]) -> CallPlan:
+    """Plan the calls without the fields that the target refuses, except those that are never dropped."""
+    for _ in range(MAX_NAMED):
+        try:
+            return _plan(request, target)
+        except Refusal as refusal:
+            if not _droppable(refusal, request):
+                raise
+            names = _find_refused(refusal.param, request, target)
+            dropped += _displayed(names, MAX_NAMED - len(dropped))
+            request = _drop(request, names)
+    return _plan(request, target)
+
+
+def _find_refused(name: str, request: UnifiedRequest, target: Target) -> Collection[str]:
+    """Return a refused field and the others that the table refuses as well, since each pass costs as much as the whole
+    request."""
+    table, unknown = target.dialect.capabilities(request, target), request.unknown or {}
+    if name in unknown and table["unknown"].refused:
+        return dict.fromkeys(each for each in unknown if each not in NEVER_DROPPED)
+    alike = {
+        each: None
+        for each, value in request.params.items()
+        if each not in _NOT_BY_CELL | request.injected
+        and not is_neutral(each, value)
+        and table[feature_of(each, value)].refused
+    }
+    return alike if name in alike else {name: None}
+
+
+def _displayed(names: Collection[str], most: int) -> list[str]:
+    """Return the names for a header and a log line; `unknown` replaces those that are no plain words, and all that are
+    too many."""
+    shown = [name if _PLAIN_NAME.fullmatch(name) else "unknown" for name in islice(names, max(0, most))]
+    return shown if len(shown) == len(names) else [*shown, "unknown"]
+
+
+def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:
+    name = refusal.param
+    known = name in request.params or name in (request.unknown or ())
+    return refusal.code == "unsupported_parameter" and known and name not in NEVER_DROPPED
+
+
+def _drop(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
+    params = {key: value for key, value in request.params.items() if key not in names}
+    unknown = {key: value for key, value in (request.unknown or {}).items() if key not in names}
+    return replace(request, params=cast(Params, params), unknown=unknown or None)
+
+
+def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
+    if target.is_engine:
+        check_members(request, target)
+    table = target.dialect.capabilities(request, target)
+    counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
+    if request.prompts == 1 and not _needs_gateway(request.params, table):
+        sent = prefer_stream(request, target)
+        call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.choices))
+        return CallPlan(target, request, (call,), call.sent.emulated, counted=counted)
+    return replace(_Planner(request, target, table).plan(), counted=counted)
+
+
+def _needs_gateway(params: Params, table: Capabilities) -> bool:
+    if table.watched.isdisjoint(params):
+        return False
+    # Most requests with stops have one, which nearly every vendor takes.
+    stops, used = params.get("stop", ()), table.watched.intersection(params)
+    return used != {"stop"} or bool(params.get(STOP_STRING)) or _own_stops(stops, table) != stops
+
+
+def _own_stops(stops: tuple[str, ...], table: Capabilities) -> tuple[str, ...]:
+    """Return the stops that the vendor looks for itself."""
+    own = stops if table.blank_stops else tuple(stop for stop in stops if stop.strip())
+    return own[: table.most_stops]
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Plans a request in which the gateway has a part. `params` are what is left for the vendor, `emulated` the fields
+    that the gateway took over."""
+
+    request: UnifiedRequest
+    target: Target
+    table: Capabilities
+    params: Params = field(default_factory=Params)
+    emulated: list[str] = field(default_factory=list)
+
+    def plan(self) -> CallPlan:
+        request = self.request
+        self.params = cast(Params, dict(request.params))
+        finishing = PostProcessing(n=request.params.get("n", 1))
+        # The later steps depend on what the earlier ones take over.
+        for step in (self._plan_check, self._plan_stops, self._plan_ranking, self._plan_echo):
+            finishing = step(finishing)
+        calls: tuple[PlannedCall, ...] = ()
+        if not (finishing.echo and request.params.get("max_tokens") == 0):
+            stream = bool(finishing.stops) or prefer_stream(request, self.target).stream
+            calls = tuple(self._make_calls(finishing.candidates, stream=stream))
+        for call in calls[:1]:
+            self.emulated.extend(call.sent.emulated)
+        whole = len(calls) == 1 and finishing == PostProcessing(n=finishing.n, candidates=finishing.n)
+        emulated = tuple(dict.fromkeys(self.emulated))
+        return CallPlan(self.target, request, calls, emulated, finishing=None if whole else finishing)
+
+    def _refuse(self, name: str, why: str) -> Refusal:
+        return unsupported_field(self.target, name, why)
+
+    def _plan_ranking(self, finishing: PostProcessing) -> PostProcessing:
+        best, cell = self.params.get("best_of", 0), self.table["best_of"]
+        # A vendor's own ranking cannot be streamed, which looking for stops requires.
+        if best <= finishing.n or cell.refused or (cell.native and not finishing.stops):
+            return replace(finishing, candidates=finishing.n)
+        del self.params["best_of"]
+        self.emulated.append("best_of")
+        self.params["n"] = best
+        only_for_ranking = "logprobs" not in self.params
+        if only_for_ranking:
+            self.params["logprobs"] = LogprobsWanted(0, "legacy")
+        return replace(finishing, candidates=best, drop_logprobs=only_for_ranking)
+
+    def _plan_echo(self, finishing: PostProcessing) -> PostProcessing:
+        cell, prompt = self.table["echo"], self.request.prompt
+        if not self.params.get("echo") or cell.refused:
+            return finishing
+        # The vendor's own echo would be searched, ranked and checked with the text.
+        if cell.native and finishing == PostProcessing(n=finishing.n, candidates=finishing.n):
+            return finishing
+        if "logprobs" in self.request.params:
+            scored = self.table["echo.logprobs"]
+            raise self._refuse("echo", scored.how or _UNMIXED)
+        if not isinstance(prompt, TextPrompt):
+            form = "a prompt in token ids" if isinstance(prompt, TokenPrompt) else "a conversation"
+            raise self._refuse("echo", f"the text of {form} is not known to the gateway")
+        self._check_echo(prompt, finishing.n)
+        del self.params["echo"]
+        self.emulated.append("echo")
+        return replace(finishing, echo=prompt.texts)
+
+    def _check_echo(self, prompt: TextPrompt, n: int) -> None:
+        """Raise Refusal for prompts that are too long to be repeated in one answer."""
+        if sum(map(len, prompt.texts)) * n > MAX_ECHO:
+            message = f"'echo' can repeat at most {MAX_ECHO} characters before all choices together."
+            raise Refusal("echo", message, "invalid_value")
+
+    def _plan_stops(self, finishing: PostProcessing) -> PostProcessing:
+        stops = self.params.get("stop", ())
+        keep = bool(self.params.get(STOP_STRING))
+        own = _own_stops(stops, self.table)
+        if finishing.check is not None:
+            # Most vendors do not say whether a stop has cut the text, which then need not keep to its constraint.
+            own = ()
+        if keep and self.table[STOP_STRING] == SCANNED:
+            del self.params[STOP_STRING]
+            own = ()
+            if stops:
+                self.emulated.append(STOP_STRING)
+        if own == stops:
+            return finishing
+        self.emulated.append("stop")
+        self.params["stop"] = own
+        if not own:
+            del self.params["stop"]
+        return replace(finishing, stops=tuple(stop for stop in stops if stop not in own), keep=keep)
+
+    def _plan_check(self, finishing: PostProcessing) -> PostProcessing:
+        if not self.table.verifies:
+            return finishing
+        try:
+            check = required_check(self.params)
+        except Unenforceable as reason:
+            guided = self.params.get("guided")
+            raise self._refuse("response_format" if guided is None else guided.field, reason.reason) from None
+        return finishing if check is None else replace(finishing, check=check)
+
+    def _make_calls(self, candidates: int, *, stream: bool) -> Iterator[PlannedCall]:
+        request = replace(self.request, params=self.params, stream=stream)
+        parts = self._shares(candidates)
+        if len(parts) == 1:
+            yield PlannedCall(request, self._encode(request), parts[0])
+            return
+        made: PlannedCall | None = None
+        size = 0
+        for part in parts:
+            if made is None or part.prompt != made.part.prompt or "seed" in self.params:
+                own = self._sub_request(request, part)
+                made = PlannedCall(own, self._encode(own), part)
+            else:
+                # Candidates of one prompt differ by their seed alone.
+                made = replace(made, part=part)
+            size += len(made.sent.body)
+            if size > MAX_BYTES:
+                message = f"The {len(parts)} calls of {self.target.name} that this request would become are too large: "
+                raise Refusal(
+                    self._multiplying_field(candidates), f"{message}together {MAX_BYTES} bytes at most.", _BAD
+                )
+            yield made
+
+    def _multiplying_field(self, candidates: int) -> str:
+        """Return the field for which a request becomes several calls."""
+        if candidates > 1:
+            return "best_of" if candidates > self.request.params.get("n", 1) else "n"
+        return "prompt"
+
+    def _encode(self, request: UnifiedRequest) -> UpstreamRequest:
+        try:
+            return self.target.dialect.encode(request, self.target)
+        except Refusal as refusal:
+            if refusal.param == "logprobs" and "logprobs" not in self.request.params:
+                raise self._refuse("best_of", "there are no log probabilities to choose by") from None
+            raise
+
+    def _shares(self, candidates: int) -> list[CallShare]:
+        prompts = self.request.prompts
+        each = candidates > 1 and not self.table["n"].native
+        if not each and not (prompts > 1 and self._one_by_one()):
+            return [CallShare(0, 0, prompts * candidates)]
+        self._check_count(prompts * candidates if each else prompts, candidates)
+        if prompts > 1:
+            self.emulated.append("prompt")
+        if not each:
+            return [CallShare(prompt, 0, candidates) for prompt in range(prompts)]
+        if self.request.params.get("n", 1) > 1:
+            self.emulated.append("n")
+        return [CallShare(prompt, number, 1) for prompt in range(prompts) for number in range(candidates)]
+
+    def _check_count(self, calls: int, candidates: int) -> None:
+        """Raise Refusal for more calls than one request may become."""
+        if calls > MAX_CALLS:
+            name = "prompt" if self.request.prompts > MAX_CALLS else self._multiplying_field(candidates)
+            raise too_many_calls(name, calls, self.target)
+
+    def _one_by_one(self) -> bool:
+        """Return whether each prompt needs a call of its own: because a call takes only one, or because each may need a
+        limit of its own."""
+        batch = "prompt.token_batch" if isinstance(self.request.prompt, TokenPrompt) else "prompt.batch"
+        cell = self.table[batch]
+        if cell.refused:
+            raise Refusal("prompt", f"Several prompts are not supported by {self.target.name}: {cell.how}.")
+        if cell.emulated or self.params.get(WINDOW) != "truncate" or self.table[f"{WINDOW}.truncate"].native:
+            return cell.emulated
+        limit = self.params.get("max_tokens")
+        most = most_prompt_tokens(self.request.prompt, self.params)
+        return limit is not None and not fits(most, limit, self.target.context_window)
+
+    def _sub_request(self, request: UnifiedRequest, part: CallShare) -> UnifiedRequest:
+        params = cast(Params, dict(self.params))
+        if part.count == 1:
+            params.pop("n", None)
+        if "seed" in params and part.first:
+            # Candidates of one seed would all be equal.
+            params["seed"] = (params["seed"] + part.first) % (MAX_SEED + 1)
+        if "images" in params and not is_neutral("images", params["images"]):
+            params["images"] = (params["images"][part.prompt],)
+        return replace(request, prompt=one_prompt(request.prompt, part.prompt), params=params)
+
+
+def too_many_calls(param: str, calls: int, target: Target) -> Refusal:
+    """Return the refusal of a request that would become more than MAX_CALLS calls because of a parameter."""
+    message = f"This request would become {calls} calls of {target.name}; at most {MAX_CALLS} can be."
+    return Refusal(param, message, _BAD)

@@ -1,0 +1,270 @@
+"""Finds stop strings in an answer, for vendors that were not sent them.
+
+A text ends at the stop that begins first, and of those at the shortest: it would have ended an engine that checks after
+each token. Text that may be the beginning of a stop is held back until that is decided. A stop lies in one run of text:
+it does not reach across a tool call, a refusal or reasoning, which are not searched.
+"""
+
+import sys
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+
+from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, Logprobs
+from providers.emulation.logprob_slices import join_logprobs, slice_logprobs, spell
+from providers.emulation.logprobs import Offsets
+
+_EVERY = sys.maxsize
+
+_MUCH = 4
+"""How many times longer than a stop a text must be to be searched from its beginning once more."""
+
+
+class StopScanner:
+    """Ends one choice at the first of `stops`, before it, or after it with `keep`.
+
+    On a hit the finish reason is `stop` and `matched_stop` the string; the log probabilities of tokens that begin
+    before the cut are kept, so the last one may reach beyond it. A refusal or tool calls in the same chunk come after
+    the text and are dropped. Log probabilities are held back with their text, and none is expected later than its text.
+    Raises ValueError for an empty stop.
+    """
+
+    __slots__ = ("_end", "_fingerprint", "_firsts", "_held", "_keep", "_searches", "_tokens", "done")
+
+    def __init__(self, stops: tuple[str, ...], keep: bool) -> None:
+        self._searches = [_Search(stop) for stop in stops]
+        self._firsts = frozenset([stop[0] for stop in stops])
+        self._keep = keep
+        self._tokens = _Tokens()
+        self._held = _Held()
+        self._end = 0
+        self._fingerprint: str | None = None
+        self.done = False
+        """A stop was found, and the rest of the choice is of no use."""
+
+    def feed(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Yield the chunk as far as its text is decided; nothing while all of it is held back, nor after a hit."""
+        if self.done:
+            return
+        # Nearly every chunk: nothing waits, and no stop begins here.
+        clear = not self._held.size and not self._tokens.waiting
+        if clear and chunk.logprobs is None and self._firsts.isdisjoint(chunk.text):
+            self._end += len(chunk.text)
+            yield chunk
+            return
+        refused = bool(chunk.text) and chunk.text == chunk.refusal
+        foreign = refused or (not chunk.text and bool(chunk.reasoning or chunk.tool_calls))
+        if not clear and (foreign or chunk.reasoning):
+            for piece in self._close(Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint)):
+                yield piece
+                if piece.finish_reason is not None:
+                    return
+        if foreign:
+            self._end += len(chunk.text)
+            yield chunk
+        else:
+            yield from self._scan(chunk)
+
+    def _scan(self, chunk: Chunk) -> Iterator[Chunk]:
+        if chunk.logprobs is not None:
+            self._tokens.add(chunk.logprobs, chunk.text, self._end)
+        for search in self._searches:
+            search.read(chunk.text, self._end)
+        self._end += len(chunk.text)
+        self._held.add(chunk.text)
+        if chunk.finish_reason is not None or chunk.tool_calls:
+            return self._close(chunk)
+        safe = self._end - max([search.depth for search in self._searches], default=0)
+        return self._settle(chunk, safe, safe)
+
+    def _close(self, chunk: Chunk) -> Iterator[Chunk]:
+        """End the run of text with this chunk: a stop that has begun will not be completed."""
+        for search in self._searches:
+            search.depth = 0
+        return self._settle(chunk, self._end, _EVERY)
+
+    def _settle(self, chunk: Chunk, safe: int, tokens_end: int) -> Iterator[Chunk]:
+        """Return the chunk with the text before `safe`, where a stop may have begun, and the tokens before
+        `tokens_end`."""
+        # Stops that were found at one place begin with each other, so the least of them is the shortest.
+        found = min([(search.found, search.stop) for search in self._searches if search.found >= 0], default=None)
+        begin = self._end - self._held.size
+        fingerprint, self._fingerprint = chunk.system_fingerprint or self._fingerprint, None
+        if found is not None and found[0] <= safe:
+            self.done = True
+            cut = found[0] + (len(found[1]) if self._keep else 0)
+            yield Chunk(
+                chunk.index,
+                self._held.take(cut - begin),
+                "stop",
+                logprobs=self._tokens.take(cut),
+                reasoning=chunk.reasoning,
+                matched_stop=found[1],
+                system_fingerprint=fingerprint,
+            )
+            return
+        text = self._held.take(safe - begin)
+        logprobs = self._tokens.take(tokens_end)
+        if text == chunk.text and logprobs is chunk.logprobs and fingerprint == chunk.system_fingerprint:
+            yield chunk
+        elif text or logprobs or chunk.finish_reason or chunk.reasoning or chunk.refusal or chunk.tool_calls:
+            yield replace(chunk, text=text, logprobs=logprobs, system_fingerprint=fingerprint)
+        elif chunk.signature is not None:
+            yield Chunk(chunk.index, system_fingerprint=fingerprint, signature=chunk.signature)
+        else:
+            self._fingerprint = fingerprint
+
+
+class _Held:
+    """The end of a text that is held back, in pieces, since a stop may be as long as a request and arrive character by
+    character. `size` is its length."""
+
+    __slots__ = ("_pieces", "_start", "size")
+
+    def __init__(self) -> None:
+        self._pieces: deque[str] = deque()
+        self._start = 0
+        self.size = 0
+
+    def add(self, text: str) -> None:
+        """Append a piece."""
+        if text:
+            self._pieces.append(text)
+            self.size += len(text)
+
+    def take(self, count: int) -> str:
+        """Remove and return the first `count` characters."""
+        taken: list[str] = []
+        left = min(count, self.size)
+        self.size -= left
+        while left:
+            piece, start = self._pieces[0], self._start
+            end = start + left
+            taken.append(piece[start:end])
+            left -= len(taken[-1])
+            if end < len(piece):
+                self._start = end
+            else:
+                self._pieces.popleft()
+                self._start = 0
+        return "".join(taken)
+
+
+class _Search:
+    """The search for one stop: the text ends with `depth` of its characters; it was `found` at a position, or -1.
+
+    Knuth, Morris and Pratt's search, so that no text and no stop makes it slow. Their table is made as far as the text
+    has matched, since a client may send a stop of any length. Within a text that is much longer than the stop Python's
+    own search finds it a hundred times faster.
+    """
+
+    __slots__ = ("_borders", "depth", "found", "stop")
+
+    def __init__(self, stop: str) -> None:
+        if not stop:
+            raise ValueError("a stop must not be empty")
+        self.stop = stop
+        self.depth = 0
+        self.found = -1
+        self._borders = [0]
+
+    def read(self, text: str, begin: int) -> None:
+        """Search the next text, which begins at the position `begin`, unless the stop was found already."""
+        if self.found >= 0:
+            return
+        if self.depth and len(text) >= _MUCH * len(self.stop):
+            # The characters that have matched are the end of what came before.
+            text, begin = self.stop[: self.depth] + text, begin - self.depth
+            self.depth = 0
+        place = self._follow(text, 0) if self.depth else 0
+        if self.depth == len(self.stop):
+            self._hit(begin + place - self.depth)
+        elif not self.depth and (at := text.find(self.stop, place)) >= 0:
+            self._hit(begin + at)
+        elif not self.depth:
+            # Only an end that is shorter than the stop can be its beginning.
+            place = text.find(self.stop[0], max(place, len(text) - len(self.stop) + 1))
+            while place >= 0 and not self.depth:
+                place = text.find(self.stop[0], self._follow(text, place))
+
+    def _hit(self, place: int) -> None:
+        self.found = place
+        self.depth = 0
+
+    def _follow(self, text: str, place: int) -> int:
+        """Compare from `place` until all of the stop has matched, or nothing, or the text is over; return that
+        position."""
+        stop, depth = self.stop, self.depth
+        while place < len(text):
+            char = text[place]
+            place += 1
+            while depth and stop[depth] != char:
+                depth = self._border(depth)
+            depth += stop[depth] == char
+            if not depth or depth == len(stop):
+                break
+        self.depth = depth
+        return place
+
+    def _border(self, depth: int) -> int:
+        """Return the length of the longest prefix of the stop that also ends its first `depth` characters."""
+        borders, stop = self._borders, self.stop
+        while len(borders) < depth:
+            char, length = stop[len(borders)], borders[-1]
+            while length and stop[length] != char:
+                length = borders[length - 1]
+            borders.append(length + (stop[length] == char))
+        return borders[depth - 1]
+
+
+class _Tokens:
+    """The tokens of one choice that wait for their text.
+
+    A token's position is where the one before ends; between the entries of arrays it is the vendor's own distance. The
+    first begins before the text where the vendor lists tokens that the text lacks: reasoning, or a leading space.
+    `_taken` tokens of the first piece no longer wait.
+    """
+
+    __slots__ = ("_offsets", "_shift", "_taken", "waiting")
+
+    def __init__(self) -> None:
+        self._offsets: Offsets | None = None
+        self._shift: int | None = None
+        self.waiting: deque[tuple[tuple[int, ...], Logprobs]] = deque()
+        self._taken = 0
+
+    def add(self, logprobs: Logprobs, text: str, place: int) -> None:
+        """Add tokens that came with a text beginning at `place`."""
+        if self._offsets is None:
+            self._offsets = Offsets(place - max(spell(logprobs).find(text), 0))
+        if isinstance(logprobs, ContentLogprobs):
+            begins = self._offsets.of_tokens(logprobs.content)
+        else:
+            begins = self._as_given(logprobs, self._offsets.of_texts(logprobs.tokens))
+        self.waiting.append((begins, logprobs))
+
+    def _as_given(self, logprobs: LegacyLogprobs, begins: tuple[int, ...]) -> tuple[int, ...]:
+        if not logprobs.text_offset:
+            return begins
+        if self._shift is None:
+            self._shift = begins[0] - logprobs.text_offset[0]
+        shift = self._shift
+        return tuple([offset + shift for offset in logprobs.text_offset])
+
+    def take(self, end: int) -> Logprobs | None:
+        """Remove and return the tokens that begin before `end`."""
+        taken: list[Logprobs] = []
+        while self.waiting:
+            begins, logprobs = self.waiting[0]
+            first = self._taken
+            count = bisect_left(begins, end, first)
+            if count < len(begins):
+                if count > first:
+                    taken.append(slice_logprobs(logprobs, first, count))
+                    self._taken = count
+                break
+            taken.append(slice_logprobs(logprobs, first) if first else logprobs)
+            self._taken = 0
+            self.waiting.popleft()
+        return join_logprobs(taken)

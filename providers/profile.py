@@ -1,0 +1,196 @@
+"""A vendor's profile: which dialect it speaks and where it departs from it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from providers.failure import FailureKind
+from providers.json_types import JsonValue
+from providers.unified_request import Operation
+
+LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
+PromptForm = Literal["text", "texts", "tokens", "token_lists"]
+ToolChoice = Literal["auto", "none", "required", "named"]
+AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
+AuthStyle = Literal["bearer", "header", "none"]
+CredentialKind = Literal["aws", "google", "entra"]
+TokenizerStyle = Literal[
+    "vllm",
+    "sglang",
+    "llamacpp",
+    "anthropic",
+    "anthropic_vertex",
+    "bedrock",
+    "bedrock_anthropic",
+    "gemini",
+    "tgi",
+    "vertex",
+]
+HookName = Literal[
+    "alternating_roles",
+    "forty_character_call_ids",
+    "inline_images",
+    "joined_text",
+    "named_tool_results",
+    "names_of_users_only",
+    "nine_character_call_ids",
+    "no_empty_text",
+    "reasoning_on_calls",
+    "signed_calls",
+    "split_tool_results",
+    "text_tool_results",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """How a key is sent: `bearer` (`Authorization: Bearer KEY`), `header` (`NAME: KEY`) or not at all (`none`).
+
+    `fallback` is the kind of credentials for deployments that have neither a key nor credentials of their own.
+    `service` is the vendor's service name in AWS signatures, `scope` the scope of an access token. `exchange` is the
+    endpoint where a key is exchanged for access tokens, for vendors that do not take the key itself.
+    """
+
+    style: AuthStyle = "bearer"
+    header: str = "Authorization"
+    required: bool = True
+    fallback: CredentialKind | None = None
+    service: str | None = None
+    scope: str | None = None
+    exchange: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Logprobs:
+    """How log probabilities are requested, and the most alternatives of a whole answer and of a stream.
+
+    `bool` is chat's `logprobs: true` with `top_logprobs`, `listed` the same where at least one must be listed; `int` is
+    the completion API's count, `positive` a count whose 0 means none at all; `either` takes `bool` and `int`.
+    """
+
+    mode: LogprobsMode
+    most: int
+    stream_most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """One operation of a vendor: its path, the unified fields that it honours and their names there.
+
+    `context` says what the vendor does when prompt and limit exceed the window: it obeys the unified field (`native`),
+    refuses (`errors`), shortens the answer (`clamps`), cuts the prompt (`cuts`), or has no window (`never`).
+    """
+
+    path: str
+    accepts: frozenset[str]
+    rename: Mapping[str, str]
+    max_tokens_field: str
+    logprobs: Logprobs
+    context: AtWindow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """What is known of one vendor.
+
+    `engine` marks a server that operators run themselves, `fetches_from_text` one that fetches the images which a
+    prompt names in Markdown.
+
+    `raw_prompts` says which models take a prompt as it is: all (`native`), none (`chat`), none but to fill in the
+    middle (`suffix`), or those whose names match a pattern, which then do not chat. Prompts for other models are
+    wrapped into a chat. `examples` are model names, one for each case that the profile tells apart. `structured`
+    names a style of `providers.constraints.constraint_styles`; `verifies` says that the engine may ignore a
+    constraint, so that the answer is checked. `tokenizer` is how the engine counts a prompt, None where it does not.
+    `developer_role` and `content_parts` say whether messages may have that role, and content in parts;
+    `reasoning_member` is the member in which a message of the model carries its reasoning back; `hooks` name further
+    changes to messages. `words` are the vendor's values for values of the client's, by field. `streams_only` says
+    that whole answers are read from streams too, `exact_streams` that they may be: a stream holds all that a whole
+    answer does, usage included. With `line_frames` an event ends with its line. `body` holds members of every
+    request; with `drops_neutral` neutral values are not sent. `top_k_off` is the value that turns `top_k` off, None
+    where it must be left out. `own_member` is a member of answers in which the vendor puts `usage` and `error`;
+    `usage_in_choices` says that the first choice of an answer may hold its usage.
+
+    The `error_*` members map the vendor's codes, statuses and messages to failure kinds where the common reading would
+    be wrong; `silent_statuses` do so for answers without a message, and a text that `error_text` matches is an error.
+    `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
+    API, oldest first.
+    """
+
+    name: str
+    dialect: str
+    base_url: str | None
+    auth: Auth
+    engine: bool
+    fetches_from_text: bool
+    wires: Mapping[Operation, Wire]
+    raw_prompts: Literal["native", "chat", "suffix"] | re.Pattern[str]
+    model_in: Literal["body", "path"]
+    api_version: str | None
+    forwards_unknown: bool
+    words: Mapping[str, Mapping[str, str]]
+    bounds: Mapping[str, tuple[float | None, float | None]]
+    stop_most: int
+    top_k_off: int | None
+    tool_choices: frozenset[ToolChoice]
+    echo_logprobs: bool
+    strict_tools: bool
+    structured: str
+    verifies: bool
+    tokenizer: TokenizerStyle | None
+    examples: tuple[str, ...]
+    asks_usage: bool
+    prompt_forms: frozenset[PromptForm]
+    developer_role: bool
+    reasoning_member: str | None
+    own_member: str | None
+    usage_in_choices: bool
+    content_parts: bool
+    hooks: tuple[HookName, ...]
+    streams_only: bool
+    exact_streams: bool
+    line_frames: bool
+    drops_neutral: bool
+    body: Mapping[str, JsonValue]
+    error_codes: Mapping[str, FailureKind]
+    error_statuses: Mapping[int, FailureKind]
+    error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
+    silent_statuses: Mapping[int, FailureKind]
+    error_text: re.Pattern[str] | None
+    overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
+    versions: tuple[tuple[str, "Profile"], ...] = ()
+
+    @property
+    def key_required(self) -> bool:
+        """Whether a deployment cannot work without a key."""
+        return self.auth.required and self.auth.style != "none"
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """The names in braces in the base URL, which the operator must fill in."""
+        return tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", self.base_url or "")))
+
+    def for_version(self, version: str | None) -> "Profile":
+        """Return the profile for a version of the vendor's API; a version that is no date is the newest."""
+        known = version or ""
+        return next((profile for date, profile in self.versions if "" < known < date), self)
+
+    def for_model(self, *names: str) -> "Profile":
+        """Return the profile for a model, by any of its names: deployments on Azure have names of their own."""
+        for pattern, profile in self.overrides:
+            if any(pattern.search(name) for name in names):
+                return profile
+        return self
+
+    def takes_raw_prompts(self, *names: str) -> bool:
+        """Return whether the completion endpoint of the model with these names takes any prompt as it is."""
+        pattern = self.raw_prompts
+        if isinstance(pattern, str):
+            return pattern == "native"
+        return any(pattern.search(name) for name in names)
+
+    def chats(self, *names: str) -> bool:
+        """Return whether the model with these names has a chat endpoint."""
+        if Operation.CHAT not in self.wires:
+            return False
+        return isinstance(self.raw_prompts, str) or not self.takes_raw_prompts(*names)

@@ -1,0 +1,1 @@
+"""The vendors: one profile each in `profiles.yaml`, its schema and its loader."""

@@ -1,0 +1,224 @@
+"""Loads the profiles of vendors from profiles.yaml."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Literal
+
+import yaml
+from pydantic import ValidationError
+
+from providers.constraints.constraint_styles import STYLES
+from providers.failure import AGAINST_ALL, FailureKind
+from providers.json_types import JsonObject, JsonValue, merged
+from providers.profile import Auth, Logprobs, Profile, Wire
+from providers.profiles.profile_schema import ProfileEntry, scoped_fields, scoped_names
+from providers.unified_request import Operation, Params
+
+
+class ProfileError(ValueError):
+    """A profile in the packaged file is wrong; the message names profile and knob."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FamilyDefaults:
+    """What every OpenAI-compatible server is taken to do on an operation unless its profile says otherwise."""
+
+    path: str
+    accepts: frozenset[str]
+    most_logprobs: int
+
+
+_EVERYWHERE = frozenset(
+    {"max_tokens", "temperature", "top_p", "n", "stop", "presence_penalty", "frequency_penalty", "seed", "user"}
+    | {"logprobs", "logit_bias"}
+)
+_OF_CHAT = frozenset({"tools", "tool_choice", "parallel_tool_calls", "response_format", "guided", "images"})
+_FAMILY: Mapping[Operation, _FamilyDefaults] = {
+    Operation.CHAT: _FamilyDefaults("/chat/completions", _EVERYWHERE | _OF_CHAT, 20),
+    Operation.COMPLETIONS: _FamilyDefaults("/completions", _EVERYWHERE | {"echo"}, 5),
+}
+
+_FIELDS = frozenset(Params.__annotations__)
+
+_CASES = ("models", "before")
+"""Knobs that hold changes to the profile for some models or API versions."""
+
+_FALLBACK_NEEDS = {"aws": "service", "entra": "scope"}
+"""The knob that a kind of fallback credentials requires."""
+
+
+@cache
+def load_profiles() -> Mapping[str, Profile]:
+    """Return the packaged profiles by name."""
+    text = files("providers.profiles").joinpath("profiles.yaml").read_text(encoding="utf-8")
+    return parse_profiles(text)
+
+
+def parse_profiles(text: str) -> Mapping[str, Profile]:
+    """Return the profiles in a YAML text; `extends` deep-merges another entry. Raises ProfileError."""
+    entries = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
+    if not isinstance(entries, dict):
+        raise ProfileError("the table of profiles must be a map of rows")
+    return MappingProxyType({name: _profile(name, _inherited(name, entries, ())) for name in entries})
+
+
+def _inherited(name: str, entries: JsonObject, below: tuple[str, ...]) -> JsonObject:
+    """Return an entry merged over those that it extends; `below` are the entries that extend it."""
+    entry = entries.get(name)
+    if not isinstance(entry, dict):
+        raise ProfileError(f"{name}: no such row, or not a map")
+    if name in below:
+        raise ProfileError(f"{name}: extends itself")
+    parent = entry.get("extends")
+    own = {key: value for key, value in entry.items() if key != "extends"}
+    if parent is None:
+        return own
+    if not isinstance(parent, str):
+        raise ProfileError(f"{name}.extends: must be a row's name")
+    return merged(_inherited(parent, entries, (*below, name)), own)
+
+
+def _profile(name: str, written: JsonObject, place: str = "") -> Profile:
+    entry = _validated(place or name, written)
+    return _built(name, entry, tuple(_by_model(name, written, entry)), tuple(_by_version(name, written, entry)))
+
+
+def _by_model(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[tuple[re.Pattern[str], Profile]]:
+    for index, case in enumerate(entry.models):
+        where = f"{name}.models.{index}"
+        pattern = _pattern(f"{where}.match", case.get("match"))
+        changes = {key: value for key, value in case.items() if key != "match"}
+        yield pattern, _profile(name, _overlaid(where, written, changes, ()), where)
+
+
+def _by_version(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[tuple[str, Profile]]:
+    """Yield dates and profiles, oldest first. What changed at a date also holds before every earlier date."""
+    for date in sorted(entry.before):
+        where, older = f"{name}.before.{date}", written
+        for later in sorted(entry.before, reverse=True):
+            older = _overlaid(where, older, entry.before[later], ("models",)) if later >= date else older
+        yield date, _profile(name, older, where)
+
+
+def _overlaid(where: str, written: JsonObject, changes: JsonObject, kept: Sequence[str]) -> JsonObject:
+    """Return an entry with changes merged over it, without the cases that are not `kept`."""
+    if nested := [knob for knob in _CASES if knob in changes]:
+        raise ProfileError(f"{where}.{nested[0]}: may not stand here")
+    return merged({key: value for key, value in written.items() if key not in _CASES or key in kept}, changes)
+
+
+def _validated(place: str, written: JsonObject) -> ProfileEntry:
+    try:
+        entry = ProfileEntry.model_validate(written)
+    except ValidationError as error:
+        where = ".".join(str(step) for step in error.errors()[0]["loc"])
+        raise ProfileError(f"{place}.{where}: {error.errors()[0]['msg']}") from None
+    for knob, names in entry.fields().items():
+        if unknown := sorted(set(names) - _FIELDS):
+            raise ProfileError(f"{place}.{knob}: no unified field is called {unknown[0]!r}")
+    if (needed := _FALLBACK_NEEDS.get(entry.auth.fallback or "")) and getattr(entry.auth, needed) is None:
+        raise ProfileError(f"{place}.auth.{needed}: is needed by the fallback {entry.auth.fallback!r}")
+    if entry.structured not in STYLES:
+        raise ProfileError(f"{place}.structured: no style is called {entry.structured!r}")
+    return entry
+
+
+def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[tuple[re.Pattern[str], FailureKind]]:
+    """Compile the patterns of messages. One whose kind opens the circuit breaker must match the whole message, since
+    vendors quote what clients sent."""
+    for text, kind in patterns.items():
+        compiled = _pattern(f"{name}.errors.patterns", text, re.IGNORECASE)
+        if kind in AGAINST_ALL and not (text.startswith("^") and text.endswith("$")):
+            raise ProfileError(f"{name}.errors.patterns: {text} must match the whole message to mean {kind.value}")
+        yield compiled, kind
+
+
+def _pattern(place: str, text: JsonValue, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    if not isinstance(text, str):
+        raise ProfileError(f"{place}: must be a pattern")
+    try:
+        return re.compile(text, flags)
+    except re.error as error:
+        raise ProfileError(f"{place}: is not a pattern: {error}") from None
+
+
+def _raw_prompts(name: str, text: str) -> Literal["native", "chat", "suffix"] | re.Pattern[str]:
+    match text:
+        case "native" | "chat" | "suffix":
+            return text
+        case _:
+            return _pattern(f"{name}.raw_prompts", text)
+
+
+def _built(
+    name: str,
+    entry: ProfileEntry,
+    overrides: tuple[tuple[re.Pattern[str], Profile], ...],
+    versions: tuple[tuple[str, Profile], ...],
+) -> Profile:
+    text = entry.errors.text
+    return Profile(
+        name=name,
+        dialect=entry.dialect,
+        base_url=entry.base_url,
+        auth=Auth(**entry.auth.model_dump()),
+        engine=entry.engine,
+        fetches_from_text=entry.fetches_from_text,
+        wires=MappingProxyType({op: wire for op in Operation if (wire := _wire(entry, op)) is not None}),
+        raw_prompts=_raw_prompts(name, entry.raw_prompts),
+        model_in=entry.model_in,
+        api_version=entry.api_version,
+        forwards_unknown=entry.unknown_fields == "forward",
+        words=MappingProxyType(dict(entry.words)),
+        bounds=MappingProxyType(dict(entry.bounds)),
+        stop_most=entry.stop_most,
+        top_k_off=entry.top_k_off,
+        tool_choices=frozenset(entry.tool_choices),
+        echo_logprobs=entry.echo_logprobs,
+        strict_tools=entry.strict_tools,
+        structured=entry.structured,
+        verifies=entry.verify,
+        tokenizer=entry.tokenizer,
+        examples=tuple(entry.examples),
+        asks_usage=entry.usage == "ask",
+        prompt_forms=frozenset(entry.prompt_forms),
+        developer_role=entry.developer_role,
+        reasoning_member=entry.reasoning_member,
+        own_member=entry.own_member,
+        usage_in_choices=entry.usage_in_choices,
+        content_parts=entry.content_parts,
+        hooks=tuple(entry.hooks),
+        streams_only=entry.streams_only,
+        exact_streams=entry.exact_streams,
+        line_frames=entry.frames == "lines",
+        drops_neutral=entry.neutral == "drop",
+        body=MappingProxyType(dict(entry.body)),
+        error_codes=MappingProxyType(dict(entry.errors.codes)),
+        error_statuses=MappingProxyType(dict(entry.errors.statuses)),
+        error_patterns=tuple(_error_patterns(name, entry.errors.patterns)),
+        silent_statuses=MappingProxyType(dict(entry.errors.silent)),
+        error_text=None if text is None else _pattern(f"{name}.errors.text", text),
+        overrides=overrides,
+        versions=versions,
+    )
+
+
+def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:
+    family = _FAMILY[operation]
+    path = entry.paths.get(operation, family.path)
+    if path is None:
+        return None
+    accepts = family.accepts.union(scoped_fields(entry.accepts, operation))
+    most = entry.logprobs.most.get(operation, family.most_logprobs)
+    return Wire(
+        path=path,
+        accepts=accepts.difference(scoped_fields(entry.refuses, operation)),
+        rename=MappingProxyType(scoped_names(entry.rename, operation)),
+        max_tokens_field=entry.max_tokens_field.get(operation, "max_tokens"),
+        logprobs=Logprobs(entry.logprobs.mode(operation), most, entry.logprobs.stream_most.get(operation, most)),
+        context=entry.context.get(operation, "errors"),
+    )

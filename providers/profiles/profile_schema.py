@@ -1,0 +1,138 @@
+"""The entries of profiles.yaml as written: which knobs there are and what values each takes."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic import JsonValue as AnyJson
+
+from providers.failure import FailureKind
+from providers.profile import (
+    AtWindow,
+    AuthStyle,
+    CredentialKind,
+    HookName,
+    LogprobsMode,
+    PromptForm,
+    TokenizerStyle,
+    ToolChoice,
+)
+from providers.unified_request import Operation
+
+# YAML has strings and lists for enumerations and pairs.
+Kind = Annotated[FailureKind, Field(strict=False)]
+Bounds = Annotated[tuple[float | None, float | None], Field(strict=False)]
+OperationName = Annotated[Operation, Field(strict=False)]
+Scope = Literal["all"] | OperationName
+"""Where a list of fields or of renamings holds."""
+Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+class StrictModel(BaseModel):
+    """A map in which an unknown knob is an error, and whose values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class AuthEntry(StrictModel):
+    """How the key is sent, and where credentials come from without one. See providers.profile.Auth."""
+
+    style: AuthStyle = "bearer"
+    header: str = "Authorization"
+    required: bool = True
+    fallback: CredentialKind | None = None
+    service: str | None = None
+    scope: str | None = None
+    exchange: str | None = None
+
+
+class LogprobsEntry(StrictModel):
+    """How log probabilities are requested, and the most alternatives, whole and streamed."""
+
+    chat: LogprobsMode = "bool"
+    completions: LogprobsMode = "int"
+    most: dict[OperationName, int] = {}
+    stream_most: dict[OperationName, int] = {}
+
+    def mode(self, operation: Operation) -> LogprobsMode:
+        """Return the mode of an operation."""
+        return {Operation.CHAT: self.chat, Operation.COMPLETIONS: self.completions}[operation]
+
+
+class ErrorsEntry(StrictModel):
+    """Failure kinds by the vendor's error code, by status, by a pattern of the message and, in `silent`, by the status
+    of an answer without a message. `text` is a pattern of texts that are errors."""
+
+    codes: dict[str, Kind] = {}
+    statuses: dict[int, Kind] = {}
+    patterns: dict[str, Kind] = {}
+    silent: dict[int, Kind] = {}
+    text: str | None = None
+
+
+class ProfileEntry(StrictModel):
+    """One vendor, inherited knobs included; an item of `models` or `before` may hold the same knobs."""
+
+    dialect: str = "openai"
+    base_url: str | None = None
+    auth: AuthEntry = AuthEntry()
+    engine: bool = False
+    fetches_from_text: bool = False
+    paths: dict[OperationName, str | None] = {}
+    raw_prompts: str = "native"
+    model_in: Literal["body", "path"] = "body"
+    api_version: str | None = None
+    unknown_fields: Literal["forward", "refuse"] = "refuse"
+    accepts: dict[Scope, list[str]] = {}
+    refuses: dict[Scope, list[str]] = {}
+    rename: dict[Scope, dict[str, str]] = {}
+    max_tokens_field: dict[OperationName, str] = {}
+    words: dict[str, dict[str, str]] = {}
+    bounds: dict[str, Bounds] = {}
+    stop_most: int = 4
+    top_k_off: int | None = None
+    tool_choices: list[ToolChoice] = ["auto", "none", "required", "named"]
+    logprobs: LogprobsEntry = LogprobsEntry()
+    echo_logprobs: bool = True
+    strict_tools: bool = True
+    structured: str = "openai"
+    verify: bool = False
+    tokenizer: TokenizerStyle | None = None
+    examples: list[str] = ["model"]
+    usage: Literal["ask", "always"] = "ask"
+    prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]
+    developer_role: bool = False
+    reasoning_member: str | None = None
+    own_member: str | None = None
+    usage_in_choices: bool = False
+    content_parts: bool = True
+    hooks: list[HookName] = []
+    streams_only: bool = False
+    exact_streams: bool = False
+    frames: Literal["events", "lines"] = "events"
+    neutral: Literal["send", "drop"] = "send"
+    body: dict[str, AnyJson] = {}
+    context: dict[OperationName, AtWindow] = {}
+    errors: ErrorsEntry = ErrorsEntry()
+    models: list[dict[str, AnyJson]] = []
+    before: dict[Date, dict[str, AnyJson]] = {}
+
+    def fields(self) -> dict[str, list[str]]:
+        """Return the unified fields that the entry names, by the knob that names them."""
+        return {
+            **{f"accepts.{operation}": scoped_fields(self.accepts, operation) for operation in Operation},
+            **{f"refuses.{operation}": scoped_fields(self.refuses, operation) for operation in Operation},
+            **{f"rename.{operation}": list(scoped_names(self.rename, operation)) for operation in Operation},
+            "words": list(self.words),
+            "bounds": list(self.bounds),
+        }
+
+
+def scoped_fields(lists: Mapping[Scope, list[str]], operation: Operation) -> list[str]:
+    """Return the fields that hold for an operation: those of all and its own."""
+    return [*lists.get("all", ()), *lists.get(operation, ())]
+
+
+def scoped_names(maps: Mapping[Scope, dict[str, str]], operation: Operation) -> dict[str, str]:
+    """Return the vendor's names that hold for an operation, by unified field; its own win over those of all."""
+    return {**maps.get("all", {}), **maps.get(operation, {})}

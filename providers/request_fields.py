@@ -1,0 +1,152 @@
+"""The fields of the unified request, each with what every part of the gateway needs to know of it.
+
+`providers.unified_request.Params` types their values and `proxy.surfaces.request.field_rules` checks them; tests hold
+both to this table.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from providers.unified_request import ContextBehavior, Operation
+
+STOP_STRING: Final = "include_stop_str_in_output"
+WINDOW: Final = "context_length_exceeded_behavior"
+
+_BOTH = (Operation.COMPLETIONS, Operation.CHAT)
+_COMPLETIONS = (Operation.COMPLETIONS,)
+_CHAT = (Operation.CHAT,)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestField:
+    """One field.
+
+    `aliases` are other spellings that clients use for it. `uses` tells apart the uses of the field that vendors treat
+    differently; the empty string is the field as such. `operations` are those whose clients can send it. `neutral`
+    returns whether a value requests nothing. A `binding` field is never dropped, since the answer would be wrong
+    without it. The gateway acts on a `by_gateway` field itself, whatever the vendor. `inference_extra_params` may not
+    set a `protected` field. A field that `keeps_form` changes what is generated, but not which parts an answer has.
+    """
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ("",)
+    operations: tuple[Operation, ...] = _BOTH
+    neutral: Callable[[object], bool] | None = None
+    binding: bool = False
+    by_gateway: bool = False
+    protected: bool = False
+    keeps_form: bool = False
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The name for each use: the field's own, or `name.use`."""
+        return tuple(f"{self.name}.{use}" if use else self.name for use in self.uses)
+
+
+def _equals(*values: object) -> Callable[[object], bool]:
+    return lambda value: value in values
+
+
+def _empty(value: object) -> bool:
+    return not value
+
+
+def _no_images(value: object) -> bool:
+    return isinstance(value, tuple) and not any(value)
+
+
+_F = RequestField
+REQUEST_FIELDS = (
+    _F("model", uses=(), binding=True, protected=True),
+    _F(
+        "prompt",
+        uses=("", "batch", "tokens", "token_batch"),
+        operations=_COMPLETIONS,
+        binding=True,
+        protected=True,
+    ),
+    _F("messages", operations=_CHAT, binding=True, protected=True),
+    _F("max_tokens", aliases=("max_completion_tokens", "max_new_tokens"), binding=True, keeps_form=True),
+    _F("temperature", keeps_form=True),
+    _F("top_p", neutral=_equals(1), keeps_form=True),
+    _F("top_k", neutral=_equals(-1, 0), keeps_form=True),
+    _F("min_p", neutral=_equals(0), keeps_form=True),
+    _F("typical_p", neutral=_equals(1), keeps_form=True),
+    _F("repetition_penalty", neutral=_equals(1), keeps_form=True),
+    _F("presence_penalty", neutral=_equals(0), keeps_form=True),
+    _F("frequency_penalty", neutral=_equals(0), keeps_form=True),
+    _F("mirostat_lr"),
+    _F("mirostat_target"),
+    _F("ignore_eos", neutral=_equals(False)),
+    _F("n", neutral=_equals(1), binding=True, protected=True),
+    _F("best_of", neutral=_equals(0, 1), binding=True),
+    _F("stop", aliases=("stop_sequences",), uses=("", "many", "blank"), neutral=_empty, binding=True, keeps_form=True),
+    _F(STOP_STRING, neutral=_equals(False)),
+    _F("logprobs", aliases=("top_logprobs", "return_token_log_probs"), binding=True),
+    _F("echo", uses=("", "logprobs"), neutral=_equals(False), binding=True),
+    _F("echo_last", neutral=_equals(0)),
+    _F("suffix", neutral=_empty),
+    _F("logit_bias", neutral=_empty, keeps_form=True),
+    _F("seed", keeps_form=True),
+    _F("user", keeps_form=True),
+    _F("images", operations=_COMPLETIONS, neutral=_no_images, binding=True),
+    _F(
+        "response_format",
+        uses=("json_object", "json_schema", "grammar", "structural_tag"),
+        neutral=_equals({"type": "text"}),
+        binding=True,
+    ),
+    _F("guided_json", binding=True),
+    _F("guided_regex", binding=True),
+    _F("guided_choice", binding=True),
+    _F("guided_grammar", binding=True),
+    _F("tools", neutral=_empty, binding=True),
+    _F("tool_choice", uses=("none", "required", "named"), neutral=_equals("none"), binding=True),
+    _F("parallel_tool_calls", neutral=_equals(True)),
+    _F("audio"),
+    _F("modalities", neutral=_equals(["text"])),
+    _F("prediction"),
+    _F("prompt_cache_key", keeps_form=True),
+    _F("prompt_cache_isolation_key"),
+    _F("metadata", neutral=_empty, keeps_form=True),
+    _F("service_tier"),
+    _F("reasoning_effort", keeps_form=True),
+    _F("reasoning_history"),
+    _F("thinking", keeps_form=True),
+    _F("raw_output", neutral=_equals(False)),
+    _F("return_token_ids", neutral=_equals(False)),
+    _F("perf_metrics_in_response", neutral=_equals(False)),
+    _F("speculation"),
+    _F(WINDOW, uses=get_args(ContextBehavior), keeps_form=True),
+    _F("stream", by_gateway=True, protected=True),
+    _F("stream_options", by_gateway=True, protected=True),
+    _F("inference_timeout", by_gateway=True),
+    _F("inference_extra_params", by_gateway=True, binding=True),
+    _F("inference_extra_headers", by_gateway=True, binding=True),
+)
+"""Every field, in the order in which they are documented."""
+
+PROMPT_FIELDS: Mapping[Operation, str] = {Operation.CHAT: "messages", Operation.COMPLETIONS: "prompt"}
+"""The field that holds the prompt of each operation."""
+
+NEVER_DROPPED = frozenset(each.name for each in REQUEST_FIELDS if each.binding)
+"""The fields that `on_unsupported: drop` does not reach."""
+
+PROTECTED_PARAMS = frozenset(each.name for each in REQUEST_FIELDS if each.protected)
+"""The fields that `inference_extra_params` may not set."""
+
+KEEP_FORM = frozenset(each.name for each in REQUEST_FIELDS if each.keeps_form)
+"""The fields that change what is generated, but not which parts an answer has."""
+
+_NEUTRAL = {each.name: each.neutral for each in REQUEST_FIELDS if each.neutral is not None}
+
+
+def is_neutral(field: str, value: object) -> bool:
+    """Return whether `value` requests nothing, so that a deployment without the field honours it by doing nothing.
+
+    LangChain and vLLM's benchmark always send neutral values; refusing them would break both.
+    """
+    test = _NEUTRAL.get(field)
+    return test is not None and test(value)

@@ -1,1 +1,0 @@
-"""The inside of the mock vendor: an OpenAI-compatible server made of values. `providers.mock` is its only door."""

@@ -1,0 +1,139 @@
+"""A target: a deployment of the routing table, ready to be called, with the settings that hold for its calls."""
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from providers.operator_permits import NO_PERMITS, Permits
+from providers.price import Price
+from providers.profile import Profile
+from providers.unified_request import ContextBehavior
+from providers.vendor_credential import Authorities, Credential
+
+if TYPE_CHECKING:
+    from providers.dialect import Dialect
+
+OnUnsupported = Literal["error", "drop"]
+"""What happens to a field that a deployment cannot honour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Deadlines of one attempt, in seconds.
+
+    `connect` is for the connection, `first_event` for the first content of a stream, `idle` for the gap between two
+    pieces of a body, `total` for the whole request. A stream that has begun may stay without content for `progress` and
+    last for `stream`. `answer` is for the head of an answer that is not streamed (None = as long as `total` allows).
+    `written` names the deadlines that the operator set.
+    """
+
+    connect: float
+    first_event: float
+    idle: float
+    total: float
+    progress: float = math.inf
+    stream: float = math.inf
+    answer: float | None = None
+    written: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RetryBudget:
+    """The budget of repeated attempts of one model string: a `share` of its requests plus `per_second`, and the `least`
+    capacity of the bucket; None = built in."""
+
+    share: float | None = None
+    per_second: float | None = None
+    least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How failed attempts are repeated.
+
+    `attempts` is the most that one request gets. `safety` says what may be repeated after a failure here: all that may
+    succeed (`safe`), only what cannot have been generated (`strict`), or nothing (`off`). `same_deployment` is how
+    often an attempt is repeated here before another deployment is chosen. `budget` holds for requests whose first
+    attempt is here.
+    """
+
+    attempts: int
+    safety: Literal["safe", "strict", "off"]
+    same_deployment: int = 0
+    budget: RetryBudget = RetryBudget()
+
+
+ONE_ATTEMPT = Retries(1, "safe")
+"""The retries of a target that no table configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreaker:
+    """When the circuit breaker of a deployment opens: after so many consecutive `failures`, for `cooldown` seconds the
+    first time and at most `longest_cooldown` while it goes on failing; None = built in."""
+
+    failures: int | None = None
+    cooldown: float | None = None
+    longest_cooldown: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A deployment ready to be called.
+
+    `vendor`, `model` and `deployment` are the names in the routing table, `upstream_model` the name that is sent to the
+    vendor. `base_url` has every placeholder filled in and no trailing slash; `table_key` is the key of `models` that
+    the target comes from (`vendor/*` for a wildcard). `completions` overrides whether the profile says that this model
+    takes raw prompts (None = as the profile says). `on_unsupported` says what happens to a field that the deployment
+    cannot honour, `context_behavior` which `context_length_exceeded_behavior` holds for clients that send none (None =
+    the surface's); a team's settings override both. `authorities` are trusted for the vendor's certificate (None = the
+    system's). `permits` is what clients may send to it, `concurrent` how many requests it may have in flight (None = no
+    such limit). `stream_upstream` says whether an answer that the client wants whole may be requested as a stream.
+    """
+
+    vendor: str
+    model: str
+    deployment: str
+    upstream_model: str
+    profile: Profile
+    dialect: "Dialect"
+    base_url: str
+    credential: Credential
+    timeouts: Timeouts
+    weight: int = 1
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    api_version: str | None = None
+    completions: bool | None = None
+    allow_private: bool = False
+    table_key: str = ""
+    on_unsupported: OnUnsupported = "error"
+    context_behavior: ContextBehavior | None = None
+    price: Price | None = None
+    retries: Retries = ONE_ATTEMPT
+    circuit_breaker: CircuitBreaker = CircuitBreaker()
+    authorities: Authorities | None = None
+    permits: Permits = NO_PERMITS
+    stream_upstream: Literal["auto", "off"] = "off"
+    concurrent: int | None = None
+    label: str = field(init=False)
+    """Its label in metrics, `table_key/deployment`; no client can add a value to it."""
+    identity: tuple[str, str, str] = field(init=False)
+    """What identifies the deployment across reloads: label, base URL and, for a wildcard, the model, since one model
+    that is overloaded says nothing of the vendor's others."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", f"{self.table_key}/{self.deployment}")
+        model = self.model if self.table_key.endswith("/*") else ""
+        object.__setattr__(self, "identity", (self.label, self.base_url, model))
+
+    @property
+    def name(self) -> str:
+        """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
+        return f"{self.vendor}/{self.model}/{self.deployment}"
+
+    @property
+    def is_engine(self) -> bool:
+        """Whether the server runs in the operator's own network, where it would act on hosts, paths or code that a
+        client names."""
+        return self.profile.engine or self.allow_private

@@ -1,0 +1,222 @@
+"""The unified request: what every surface parses into and every dialect encodes from.
+
+Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.3.0 `CreateCompletionRequest`,
+`scale-gp` 0.1.0a58, `fireworks-ai` 1.2.28, VMware Private AI Services 9.1.1), read in November 2026.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypedDict
+
+from providers.json_types import JsonObject, JsonValue
+
+
+class Operation(StrEnum):
+    """The kinds of generation; the value is the key of a profile's `paths`."""
+
+    COMPLETIONS = "completions"
+    CHAT = "chat"
+
+
+@dataclass(frozen=True, slots=True)
+class TextPrompt:
+    """One or more prompts as text; choices are ordered by prompt. `listed` says that they came as a list, which means
+    the same for one alone."""
+
+    texts: tuple[str, ...]
+    listed: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrompt:
+    """One or more prompts as token ids of the model's own tokenizer; `listed` as in TextPrompt."""
+
+    sequences: tuple[tuple[int, ...], ...]
+    listed: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """A conversation in OpenAI's chat shape; each message is a JSON object with a `role`."""
+
+    messages: tuple[JsonObject, ...]
+
+
+Prompt = TextPrompt | TokenPrompt | ChatPrompt
+
+GuidedKind = Literal["json", "regex", "choice", "grammar"]
+ContextBehavior = Literal["truncate", "error"]
+
+
+SHORTEST_PROMPTS: Mapping[Operation, Prompt] = {
+    Operation.COMPLETIONS: TextPrompt(("a",)),
+    Operation.CHAT: ChatPrompt(({"role": "user", "content": "a"},)),
+}
+"""A prompt of each operation, for requests that only ask what a deployment takes."""
+
+
+def one_prompt(prompt: Prompt, number: int) -> Prompt:
+    """Return the prompt at an index as a prompt of its own."""
+    match prompt:
+        case TextPrompt(texts):
+            return TextPrompt((texts[number],))
+        case TokenPrompt(sequences):
+            return TokenPrompt((sequences[number],))
+        case ChatPrompt():
+            return prompt
+
+
+@dataclass(frozen=True, slots=True)
+class LogprobsWanted:
+    """A request for log probabilities.
+
+    `top` is how many alternatives to list per position (0 = the sampled token only); `shape` is the form that the
+    client's spelling implies: four arrays (`legacy`) or a `content` list (`content`).
+    """
+
+    top: int
+    shape: Literal["legacy", "content"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guided:
+    """One constraint on the generated text: the `guided_*` field that is left after aliases are resolved.
+
+    `value` is a JSON Schema object for `json`, a list of at least one string for `choice`, a string for the others.
+    """
+
+    kind: GuidedKind
+    value: JsonObject | tuple[str, ...] | str
+
+    @property
+    def field(self) -> str:
+        """The unified field's name, for errors and headers."""
+        return f"guided_{self.kind}"
+
+    @property
+    def schema(self) -> JsonObject:
+        """The schema of a `json`. Raises TypeError for the other kinds."""
+        if not isinstance(self.value, dict):
+            raise TypeError(f"{self.field} carries no schema")
+        return self.value
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The strings of a `choice`. Raises TypeError for the other kinds."""
+        if not isinstance(self.value, tuple):
+            raise TypeError(f"{self.field} carries no choices")
+        return self.value
+
+    @property
+    def value_text(self) -> str:
+        """The text of a `regex` or `grammar`. Raises TypeError for the other kinds."""
+        if not isinstance(self.value, str):
+            raise TypeError(f"{self.field} carries no text")
+        return self.value
+
+
+class Params(TypedDict, total=False):
+    """The fields besides model, prompt and stream; a key is present only when the client or the surface set it.
+
+    Values are validated and canonical: aliases are resolved, a single stop is a tuple of one. Read-only: the same
+    object serves every attempt, so a dialect copies what it changes.
+    """
+
+    max_tokens: int
+    temperature: float
+    top_p: float
+    top_k: int  # -1 and 0 mean off
+    min_p: float
+    typical_p: float
+    repetition_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
+    mirostat_lr: float
+    mirostat_target: float
+    ignore_eos: bool
+    n: int
+    best_of: int
+    stop: tuple[str, ...]
+    include_stop_str_in_output: bool
+    logprobs: LogprobsWanted
+    echo: bool
+    echo_last: int
+    suffix: str
+    logit_bias: dict[str, float]
+    seed: int
+    user: str
+    images: tuple[tuple[str, ...], ...]  # per prompt, data URIs
+    response_format: JsonObject
+    guided: Guided
+    tools: list[JsonObject]
+    tool_choice: str | JsonObject
+    parallel_tool_calls: bool
+    audio: JsonObject
+    modalities: list[str]
+    prediction: JsonObject
+    prompt_cache_key: str
+    prompt_cache_isolation_key: str
+    metadata: JsonObject
+    service_tier: str
+    reasoning_effort: str | int | bool
+    reasoning_history: str
+    thinking: JsonObject
+    raw_output: bool
+    return_token_ids: bool
+    perf_metrics_in_response: bool
+    speculation: JsonValue
+    context_length_exceeded_behavior: ContextBehavior
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """The client's options of a stream."""
+
+    include_usage: bool = False
+    include_obfuscation: bool = False
+    continuous_usage_stats: bool = False
+
+
+NO_STREAM_OPTIONS = StreamOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class UnifiedRequest:
+    """One client request, parsed once.
+
+    `model` is the client's string unchanged; `injected` names the params that the surface filled in as its own
+    defaults, which a dialect may leave out where the model would reject them. `unknown` holds the fields outside the
+    union. `timeout` is `inference_timeout` in seconds. `extra_params` and `extra_headers` are the client's
+    `inference_extra_params` and `inference_extra_headers`, checked for protected names.
+    """
+
+    operation: Operation
+    model: str
+    prompt: Prompt
+    params: Params
+    stream: bool = False
+    stream_options: StreamOptions = NO_STREAM_OPTIONS
+    injected: frozenset[str] = frozenset()
+    unknown: Mapping[str, JsonValue] | None = None
+    timeout: float | None = None
+    extra_params: Mapping[str, JsonValue] | None = None
+    extra_headers: Mapping[str, str] | None = None
+
+    @property
+    def prompts(self) -> int:
+        """The number of prompts; a conversation counts as one."""
+        prompt = self.prompt
+        if isinstance(prompt, TextPrompt):
+            return len(prompt.texts)
+        return len(prompt.sequences) if isinstance(prompt, TokenPrompt) else 1
+
+    @property
+    def choices(self) -> int:
+        """The number of choices that the answer must have: prompts times n."""
+        return self.prompts * self.params.get("n", 1)
+
+
+MAX_STOPS = 32
+"""The most stop strings of a request. The four APIs document 4 and their clients send 10 (Continue); the gateway looks
+for those that a vendor does not take."""

@@ -1,0 +1,92 @@
+"""Owners of background tasks: every task of the gateway ends with the block or the object that started it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
+
+Work = Coroutine[None, None, None]
+
+
+@asynccontextmanager
+async def background(works: Iterable[Callable[[], Work]]) -> AsyncIterator[None]:
+    """Run services of the process beside the block and cancel them when it ends. A service that raises cancels the
+    block, and its exception leaves it in an ExceptionGroup."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work()) for work in works]
+        yield
+        for task in tasks:
+            task.cancel()
+
+
+class Tasks:
+    """Context manager for tasks that serve its block: on leaving, those that still run are cancelled and awaited.
+
+    Unlike in a TaskGroup, a task that raises leaves the block and the other tasks running.
+    """
+
+    __slots__ = ("_tasks",)
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[Any]] = []  # of any result: here they are only cancelled
+
+    def start(self, work: Coroutine[object, object, None]) -> None:
+        """Run `work` beside the block."""
+        self._tasks.append(asyncio.create_task(work))
+
+    async def all(self, works: Iterable[Coroutine[object, object, T]]) -> list[T]:
+        """Run all `works` concurrently and return their results in order; the first exception is raised at once."""
+        tasks = [asyncio.create_task(work) for work in works]
+        self._tasks.extend(tasks)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in tasks:
+            if task in done and not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+        return [task.result() for task in tasks]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class SharedTask:
+    """A task that many callers may wait for and of which one run is under way at a time. A cancelled caller leaves it
+    running; its owner has to call `aclose`."""
+
+    __slots__ = ("_task", "_work")
+
+    def __init__(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        self._work = work
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """True while a run is under way."""
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        """Start a run unless one is under way."""
+        if not self.running:
+            self._task = asyncio.create_task(self._work())
+
+    async def run(self) -> None:
+        """Wait for the end of the run under way, or of a new one. Raises what the run raises."""
+        self.start()
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def aclose(self) -> None:
+        """Cancel the run under way and wait for its end."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)

@@ -1,0 +1,290 @@
+"""The commands of `dragoman` and their arguments.
+
+Each command is a function of `proxy.commands`, imported when it runs, so that `dragoman version` does not wait for an
+HTTP server to load.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from config.problem import ConfigError
+from proxy.cli.terminal import at_terminal, require_output
+
+if TYPE_CHECKING:
+    from proxy.process.load_table import LogForm, Source
+
+MOST_WORKERS = 256
+"""The same as for `server.workers` of the table, whose import takes longer than `dragoman version` may."""
+
+SURFACE_NAMES = ("openai", "scale", "fireworks", "pais")
+
+Runner = Callable[[argparse.Namespace], int]
+"""Runs one command and returns its exit status."""
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _demo(args: argparse.Namespace) -> int:
+    from proxy.cli.demo_command import demo, demo_once
+
+    return demo_once(args.port) if args.once else demo(args.port)
+
+
+def _source(args: argparse.Namespace) -> "Source":
+    from proxy.cli.chosen_table import chosen_table
+    from proxy.process.load_table import Source
+
+    chosen = chosen_table(args.config, getattr(args, "table", None), os.environ, Path())
+    return Source(chosen.path, os.environ, found=chosen.found)
+
+
+def _reported_source(args: argparse.Namespace) -> "Source":
+    from proxy.cli.chosen_table import report_unnamed_table
+
+    source = _source(args)
+    report_unnamed_table(source)
+    return source
+
+
+def serve(args: argparse.Namespace) -> int:
+    from proxy.cli.chosen_table import report_unnamed_table
+    from proxy.cli.serve_command import ServeOptions, serve
+
+    form: LogForm = "text" if at_terminal(sys.stdout, sys.stderr) else "json"
+    source = replace(_source(args), insecure_open=args.insecure_open, host=args.host, port=args.port, log=form)
+    try:
+        return serve(source, ServeOptions(args.admin_port, args.workers))
+    except ConfigError:
+        report_unnamed_table(source)
+        raise
+
+
+def _check(args: argparse.Namespace) -> int:
+    from proxy.cli.check_command import FORMS, check
+    from proxy.cli.chosen_table import report_checked_table
+
+    source = _source(args)
+    report_checked_table(source, sys.stdout if args.output == "text" else sys.stderr)
+    return check(source, "error" if args.strict else "warning", FORMS[args.output])
+
+
+def _routes(args: argparse.Namespace) -> int:
+    from proxy.cli.routes_command import routes
+
+    return routes(_reported_source(args), args.team)
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from proxy.cli.explain_command import FORMS, ExplainOptions, explain
+
+    options = ExplainOptions(args.request, args.team, args.surface, args.path)
+    return explain(_reported_source(args), options, FORMS[args.output])
+
+
+def _key_new(args: argparse.Namespace) -> int:
+    from proxy.cli.key_command import key_new
+
+    return key_new()
+
+
+def _schema(args: argparse.Namespace) -> int:
+    from proxy.cli.schema_command import schema
+
+    return schema()
+
+
+def _vendors(args: argparse.Namespace) -> int:
+    from proxy.cli.vendors_command import vendors_json, vendors_text
+
+    return vendors_json(args.name) if args.json else vendors_text(args.name)
+
+
+def _prices_import(args: argparse.Namespace) -> int:
+    from proxy.cli.prices_command import import_to_file, import_to_output, write_new, write_over
+
+    source = _reported_source(args)
+    if args.output is None:
+        return import_to_output(source)
+    return import_to_file(source, args.output, write_over if args.force else write_new)
+
+
+def _version(args: argparse.Namespace) -> int:
+    from proxy.cli.version_command import version_json, version_text
+
+    return version_json() if args.json else version_text()
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands; the parsed `run` is the Runner of the command."""
+    parser = argparse.ArgumentParser(
+        prog="dragoman",
+        description="One endpoint, one request language and one completion shape for any model vendor.",
+        epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 the answer is no (with the reason), "
+        "2 wrong usage.",
+    )
+    parser.add_argument("--version", action=_Version, help="print the version and end")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for add in _ADDERS:
+        add(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Does what the command `version` does: argparse's own action needs the version when the parser is made."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object) -> None:
+        require_output()
+        parser.exit(_version(argparse.Namespace(json=False)))
+
+
+def _command(
+    commands: Commands, name: str, run: Runner | None, summary: str, examples: Sequence[str]
+) -> argparse.ArgumentParser:
+    """Add a command whose help ends in examples; one without `run` has subcommands."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog="\n".join(["examples:", *(f"  dragoman {example}" for example in examples)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _table_option(parser: argparse.ArgumentParser) -> None:
+    otherwise = "that of DRAGOMAN_CONFIG, else table.yaml in this folder, else the embedded one"
+    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help=f"the routing table; without it {otherwise}")
+
+
+def _table_arguments(parser: argparse.ArgumentParser) -> None:
+    _table_option(parser)
+    parser.add_argument("table", nargs="?", type=Path, metavar="FILE", help="the same without -c")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535")
+    return int(text)
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers: 1 to {MOST_WORKERS}")
+    return int(text)
+
+
+def _add_demo(commands: Commands) -> None:
+    summary = "start the gateway on its embedded table, send it one request and keep serving: no key, no network"
+    parser = _command(commands, "demo", _demo, summary, ["demo", "demo --once", "demo --port 9000"])
+    parser.add_argument("--once", action="store_true", help="exit after the request: 0 when it succeeded, else 1")
+    parser.add_argument("--port", type=_port, help="listen on this port instead of 8080 or a free one")
+
+
+def _add_serve(commands: Commands) -> None:
+    examples = ["serve", "serve table.yaml", "serve -c table.yaml --host 0.0.0.0 --port 8000 --workers 4"]
+    parser = _command(commands, "serve", serve, "run the gateway", examples)
+    _table_arguments(parser)
+    parser.add_argument("--host", help="listen here instead of the table's server.host")
+    parser.add_argument("--port", type=_port, help="instead of the table's server.port; 0 takes a free one")
+    parser.add_argument("--admin-port", type=_port, help="instead of the table's server.admin.port; 0 takes a free one")
+    parser.add_argument(
+        "--workers", type=_workers, metavar="N", help="processes that serve, instead of the table's server.workers"
+    )
+    parser.add_argument(
+        "--insecure-open", action="store_true", help="listen beyond loopback although the table has no teams"
+    )
+
+
+def _add_check(commands: Commands) -> None:
+    summary = "say everything that is wrong with a table, a line each: FILE:LINE:COL path: message"
+    examples = ["check table.yaml", "check -c table.yaml --strict", "check -c table.yaml --output github"]
+    parser = _command(commands, "check", _check, summary, examples)
+    _table_arguments(parser)
+    parser.add_argument("--strict", action="store_true", help="count warnings as errors")
+    parser.add_argument("--output", choices=("text", "json", "github"), default="text", help="form of the output")
+
+
+def _add_routes(commands: Commands) -> None:
+    summary = "show what every name of a table resolves to"
+    parser = _command(
+        commands, "routes", _routes, summary, ["routes -c table.yaml", "routes -c table.yaml --team search"]
+    )
+    _table_arguments(parser)
+    parser.add_argument("--team", help="only what this team may ask for, as it may ask for it")
+
+
+def _add_explain(commands: Commands) -> None:
+    summary = "show what would be sent upstream for a request, and why, and send nothing"
+    examples = [
+        "explain request.json -c table.yaml --team search",
+        "explain request.json -c table.yaml --path /v4/beta/completions",
+        "explain - --output json < request.json",
+    ]
+    parser = _command(commands, "explain", _explain, summary, examples)
+    parser.add_argument("request", metavar="REQUEST.json|-", help="the body a client would send; - for standard input")
+    _table_option(parser)
+    parser.add_argument("--team", help="ask as this team; without it every name may be asked for")
+    parser.add_argument("--surface", choices=SURFACE_NAMES, help="the API the client speaks; openai unless named")
+    parser.add_argument(
+        "--path", help="the path the client calls, which also names the surface; guessed from the body without it"
+    )
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the output")
+
+
+def _add_key(commands: Commands) -> None:
+    parser = _command(commands, "key", None, "make keys for teams", ["key new"])
+    inner = parser.add_subparsers(metavar="COMMAND", required=True)
+    _command(inner, "new", _key_new, "print a fresh key, once, and its line for the table", ["key new"])
+
+
+def _add_schema(commands: Commands) -> None:
+    examples = ["schema > schema.json"]
+    _command(commands, "schema", _schema, "print the JSON Schema of a table, which editors understand", examples)
+
+
+def _add_vendors(commands: Commands) -> None:
+    summary = "show the vendors known, and which fields each honours, has emulated, or refuses"
+    examples = ["vendors", "vendors anthropic", "vendors --json"]
+    parser = _command(commands, "vendors", _vendors, summary, examples)
+    parser.add_argument("name", nargs="?", help="a profile's name: every field, with the means or the reason")
+    parser.add_argument("--json", action="store_true", help="everything as a JSON object")
+
+
+def _add_prices(commands: Commands) -> None:
+    examples = ["prices import -c table.yaml", "prices import -c table.yaml -o prices.yaml"]
+    parser = _command(commands, "prices", None, "find out what models cost", examples)
+    inner = parser.add_subparsers(metavar="COMMAND", required=True)
+    summary = "write the windows and prices of a table's models into a file to review and include (extra: prices)"
+    parser = _command(inner, "import", _prices_import, summary, examples)
+    _table_arguments(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file; without it standard output")
+    parser.add_argument("--force", action="store_true", help="write over a file that is there already")
+
+
+def _add_version(commands: Commands) -> None:
+    parser = _command(commands, "version", _version, "print the version", ["version", "version --json"])
+    parser.add_argument("--json", action="store_true", help="as a JSON object, with the Python and the system")
+
+
+_ADDERS: Sequence[Callable[[Commands], None]] = (
+    _add_demo,
+    _add_serve,
+    _add_check,
+    _add_routes,
+    _add_explain,
+    _add_key,
+    _add_schema,
+    _add_vendors,
+    _add_prices,
+    _add_version,
+)
+"""In the order of the help."""

@@ -1,0 +1,112 @@
+"""`dragoman check`: print everything that is wrong with a table, a line each."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from config.problem import Problem
+from proxy.cli.terminal import FAILED, Ink, paint
+from proxy.process.load_table import LoadedTable, Source, TableRefused
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One problem and whether it makes the table unusable."""
+
+    problem: Problem
+    severity: Severity
+
+
+Form = Callable[[Sequence[Finding], str | None], Iterator[str]]
+"""Makes lines of output of the findings and, for a table that can be served, a summary."""
+
+
+def check(source: Source, warnings_are: Severity, form: Form) -> int:
+    """Load the table, build everything that serving it needs, print the findings and return 0 when it can be served.
+
+    No vendor is called: credentials are only checked for being there.
+    """
+    try:
+        table = source.load_to_serve()
+    except TableRefused as error:
+        findings = [Finding(problem, "error") for problem in error.problems]
+        findings += [Finding(problem, warnings_are) for problem in error.warnings]
+        summary = None
+    else:
+        findings = [Finding(problem, warnings_are) for problem in table.warnings]
+        summary = None if findings and warnings_are == "error" else summarise(table)
+    for line in form(sorted(findings), summary):
+        print(line)
+    return FAILED if summary is None else 0
+
+
+def summarise(table: LoadedTable) -> str:
+    """Return in one line how many vendors, models and so on a table has."""
+    config = table.loaded.config
+    counts = {
+        "vendor": len(config.vendors),
+        "model": len(config.models),
+        "deployment": sum(1 for _ in table.snapshot.targets()),
+        "route": len(config.routes),
+        "team": len(config.teams),
+    }
+    return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
+
+
+def text_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:
+    """Yield `FILE:LINE:COL path: message`, the form that editors and terminals turn into links."""
+    for finding in findings:
+        problem = finding.problem
+        if finding.severity == "warning":
+            problem = replace(problem, message=f"{paint('warning', Ink.YELLOW)}: {problem.message}")
+        yield str(problem)
+    if summary is not None:
+        yield f"{paint('ok', Ink.GREEN)}: {summary}"
+
+
+def json_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:
+    """Yield one JSON list of objects; empty without findings."""
+    yield json.dumps(
+        [
+            {
+                "severity": finding.severity,
+                "file": finding.problem.file,
+                "line": finding.problem.line,
+                "column": finding.problem.column,
+                "path": finding.problem.path,
+                "message": finding.problem.message,
+            }
+            for finding in findings
+        ],
+        indent=2,
+    )
+
+
+def github_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:
+    """Yield workflow commands, which GitHub Actions shows beside the lines of a change.
+
+    The runner decodes `%`, CR and LF in the message, and `:` and `,` too in a property (GitHub's page on workflow
+    commands, November 2026).
+    """
+    for finding in findings:
+        problem = finding.problem
+        place = f"file={_property(problem.file)},line={problem.line},col={problem.column}"
+        message = f"{problem.path}: {problem.message}" if problem.path else problem.message
+        yield f"::{finding.severity} {place}::{_data(message)}"
+    if summary is not None:
+        yield f"ok: {summary}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+FORMS: Mapping[str, Form] = {"text": text_lines, "json": json_lines, "github": github_lines}
+"""By the name that `--output` takes."""

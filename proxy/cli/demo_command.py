@@ -1,0 +1,167 @@
+"""`dragoman demo`: run the gateway on its embedded table and show one streamed completion that it serves over HTTP."""
+
+import asyncio
+import http.client
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from typing import Any
+from urllib.parse import urlsplit
+
+from proxy.cli.serve_command import cannot_listen, require_sound_http
+from proxy.cli.terminal import FAILED, Ink, paint
+from proxy.process.assemble_app import Addresses, WholeGateway, running
+from proxy.process.load_table import Source
+from proxy.process.shutdown import Shutdown, drain, run_unless
+from proxy.telemetry.log_writer import unbuffered
+from proxy.version import VERSION
+
+PATH = "/v1/completions"
+REQUEST = {
+    "model": "mock/echo+typed",
+    "prompt": "One endpoint, one request language, one completion shape, any vendor.",
+    "max_tokens": 64,
+    "stream": True,
+}
+EXAMPLE = {"model": "mock/echo", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
+
+SILENCE = 30.0
+"""Seconds without a byte after which the demo's own request has failed."""
+
+PATIENCE = 5.0
+"""Seconds that requests in flight have left after Ctrl-C."""
+
+
+class SmokeFailed(Exception):
+    """The demo's own request failed; the text says what came instead of the end of its stream."""
+
+
+def demo(port: int | None) -> int:
+    """Send one request to the gateway, then serve until Ctrl-C."""
+    return asyncio.run(_serving(port))
+
+
+def demo_once(port: int | None) -> int:
+    """Send one request to the gateway and return 0 when its answer was complete."""
+    return asyncio.run(_single(port))
+
+
+async def _serving(port: int | None) -> int:
+    async with _gateway(port) as app:
+        shutdown = Shutdown()
+        shutdown.listen()
+        status = await _smoke(app)
+        if status == 0:
+            _introduce(app)
+            await shutdown.requested.wait()
+            await run_unless(drain(app.front, 0.0, PATIENCE), shutdown.urgent)
+    return status
+
+
+async def _single(port: int | None) -> int:
+    async with _gateway(port) as app:
+        return await _smoke(app)
+
+
+@asynccontextmanager
+async def _gateway(port: int | None) -> AsyncIterator[WholeGateway]:
+    """Run the gateway on the embedded table. Raises CommandError where it cannot or must not listen."""
+    require_sound_http()
+    source = Source(None, os.environ, log="text")
+    table = source.load()
+    server = table.loaded.config.server
+    chosen = _free(server.host, server.port) if port is None else port
+    admin = server.admin
+    listen = Addresses(server.host, chosen, admin.host, _free(admin.host, admin.port))
+    async with AsyncExitStack() as stack:
+        try:
+            app = await stack.enter_async_context(running(source, table, listen, unbuffered(sys.stderr)))
+        except OSError as error:
+            raise cannot_listen(listen, error) from None
+        if port is None and chosen != server.port:
+            print(f"Port {server.port} is taken, so this one is free: {urlsplit(app.url).port}")
+        yield app
+
+
+def _free(host: str, port: int) -> int:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return 0
+    return port
+
+
+async def _smoke(app: WholeGateway) -> int:
+    print(paint(f"Dragoman {VERSION} on {app.url}: embedded table, no key, no network", Ink.BOLD))
+    print(paint(f"\nPOST {PATH} {json.dumps(REQUEST)}", Ink.DIM))
+    try:
+        await asyncio.to_thread(_show, app.url)
+    except SmokeFailed as error:
+        print(f"\ndragoman: the gateway did not answer its own request: {error}", file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def _show(url: str) -> None:
+    for text in stream(url):
+        print(text, end="", flush=True)
+    print()
+
+
+def stream(url: str) -> Iterator[str]:
+    """Yield the texts of the demo's answer. Raises SmokeFailed unless its stream is complete."""
+    try:
+        yield from _received(url)
+    except (OSError, http.client.HTTPException) as error:
+        raise SmokeFailed(str(error)) from None
+
+
+def _received(url: str) -> Iterator[str]:
+    address = urlsplit(url)
+    with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=SILENCE)) as connection:
+        connection.request("POST", PATH, json.dumps(REQUEST), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        if response.status != 200:
+            raise SmokeFailed(f"HTTP {response.status} {response.read(2000).decode('utf-8', 'replace')}")
+        finished = False
+        for line in response:
+            data = line.removeprefix(b"data: ").strip()
+            if data == b"[DONE]" and finished:
+                return
+            for choice in _choices(json.loads(data)) if data.startswith(b"{") else ():
+                finished = finished or choice["finish_reason"] is not None
+                yield choice["text"]
+    raise SmokeFailed("the stream broke off")
+
+
+def _choices(event: dict[str, Any]) -> list[dict[str, Any]]:  # Any: JSON from the wire
+    if "error" in event:
+        raise SmokeFailed(f"the stream broke off: {event['error']['message']}")
+    choices: list[dict[str, Any]] = event["choices"]
+    return choices
+
+
+def _introduce(app: WholeGateway) -> None:
+    print(
+        f"""
+Point a client at it:
+  {paint(f"export OPENAI_BASE_URL={app.url}/v1 OPENAI_API_KEY=any", Ink.BOLD)}
+
+Or ask by hand:
+  {paint(curl(app.url), Ink.BOLD)}
+
+Status and metrics: {app.admin_url}/status {app.admin_url}/metrics
+Ctrl-C stops it. Its log:""",
+        flush=True,
+    )
+
+
+def curl(url: str) -> str:
+    """Return a command for any shell that streams a chat completion from the gateway at `url`."""
+    body = json.dumps(EXAMPLE)
+    return f"curl -sN {url}/v1/chat/completions -H 'content-type: application/json' -d '{body}'"

@@ -1,0 +1,179 @@
+"""`dragoman explain`: print what would be sent for a request, as text or JSON. `proxy.gateway.dry_run` finds it out."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from providers.dialect import UpstreamRequest
+from providers.emulation.split_into_calls import CallPlan
+from providers.failure import FailureKind, Refusal
+from proxy.cli.as_team import find_team
+from proxy.cli.terminal import FAILED, USAGE, CommandError, Ink, paint
+from proxy.gateway.dry_run import (
+    DEFAULT_SURFACE,
+    Explanation,
+    NotGenerating,
+    Trial,
+    default_path,
+    explained,
+    upstream_headers,
+)
+from proxy.process.load_table import Source
+
+Form = Callable[[Explanation], Iterator[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    """Options of the command line: the file of the body (`-` for standard input), the team, and the surface. `path`
+    also determines the surface; without it the body determines the path."""
+
+    body: str
+    team: str | None
+    surface: str | None
+    path: str | None
+
+
+def explain(source: Source, options: ExplainOptions, form: Form) -> int:
+    """Print the explanation of one request; return 1 when the client would get an error."""
+    snapshot = source.load().snapshot
+    team = find_team(snapshot, options.team)
+    body = _read(options.body)
+    path = options.path or default_path(options.surface or DEFAULT_SURFACE, body)
+    try:
+        explanation = explained(snapshot, team, path, body)
+    except NotGenerating as error:
+        raise CommandError(str(error), USAGE) from None
+    if options.surface not in (None, explanation.surface):
+        raise CommandError(f"the path {path} belongs to the surface {explanation.surface}", USAGE)
+    for line in form(explanation):
+        print(line)
+    return 0 if explanation.error is None else FAILED
+
+
+def _read(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read the request {name}: {error.strerror or error}") from None
+
+
+# Text ---------------------------------------------------------------------------------------------------------------
+
+
+def text_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the explanation as text: the rules that resolve the model, then each target with its calls."""
+    yield paint(f"POST {explanation.path} on the surface {explanation.surface}, as {explanation.team}", Ink.BOLD)
+    if explanation.plan is not None:
+        yield f"{explanation.plan.asked} was found as"
+        yield from (f"  {step.rule}: {step.name}" for step in explanation.plan.steps)
+    if explanation.drawn:
+        yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
+    for number, trial in enumerate(explanation.trials, 1):
+        yield ""
+        yield from _trial_lines(number, trial, explanation.chosen)
+    for kind, trials in explanation.fallbacks.items():
+        yield ""
+        yield paint(f"After {_AFTER.get(kind, kind.value)}, instead of the next of these:", Ink.BOLD)
+        for number, trial in enumerate(trials, 1):
+            yield ""
+            yield from _trial_lines(number, trial, trials[0].outcome)
+    if explanation.error is not None:
+        status, body = explanation.error
+        yield ""
+        yield paint(f"Nothing would be sent. The client gets {status}:", Ink.BOLD)
+        yield _pretty(body)
+    if explanation.logged is not None:
+        yield f"The log says {explanation.logged}: the table has the name, and the team is not told so."
+
+
+_AFTER = {
+    FailureKind.CONTEXT_LENGTH: "a prompt that is too long for its target",
+    FailureKind.CONTENT_FILTER: "a refusal by a target's content filter",
+}
+
+
+def _trial_lines(number: int, trial: Trial, chosen: CallPlan | Refusal | None) -> Iterator[str]:
+    outcome = trial.outcome
+    name = paint(f"{number}. {trial.target.name}", Ink.BOLD)
+    if isinstance(outcome, Refusal):
+        yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
+        return
+    yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it fail or cannot honour the request'}"
+    if not outcome.calls:
+        yield "nothing: the answer is the prompt"
+    for position, call in enumerate(outcome.calls, 1):
+        if position == 1:
+            yield from _call_lines(call.sent)
+        else:
+            yield f"and {position} of {len(outcome.calls)}, to the same address:"
+        yield _pretty(call.sent.body)
+    if outcome.counted:
+        yield "The prompt is held against the context window first; where that cannot be told, the engine counts it."
+    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped}
+    yield from (f"{note}: {', '.join(fields)}" for note, fields in notes.items() if fields)
+
+
+def _call_lines(sent: UpstreamRequest) -> Iterator[str]:
+    yield f"{sent.method} {sent.url}"
+    yield from (f"{field}: {value}" for field, value in upstream_headers(sent).items())
+    yield from (f"tool {theirs} is the client's {ours}" for theirs, ours in sent.tool_names.items())
+    yield ""
+
+
+def _pretty(body: bytes) -> str:
+    return json.dumps(orjson.loads(body), indent=2, ensure_ascii=False)
+
+
+# JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def json_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the explanation as one JSON object."""
+    found = explanation.plan
+    facts: dict[str, object] = {
+        "path": explanation.path,
+        "surface": explanation.surface,
+        "team": explanation.team,
+        "model": None if found is None else found.asked,
+        "steps": [] if found is None else [{"rule": step.rule, "name": step.name} for step in found.steps],
+        "order_drawn": explanation.drawn,
+        "targets": [_trial_facts(trial, explanation.chosen) for trial in explanation.trials],
+        "fallbacks": {
+            kind.value: [_trial_facts(trial, explanation.chosen) for trial in trials]
+            for kind, trials in explanation.fallbacks.items()
+        },
+        "error": None,
+    }
+    if explanation.error is not None:
+        status, body = explanation.error
+        facts["error"] = {"status": status, "body": orjson.loads(body), "logged": explanation.logged}
+    yield json.dumps(facts, indent=2, ensure_ascii=False)
+
+
+def _trial_facts(trial: Trial, chosen: CallPlan | None) -> dict[str, object]:
+    outcome = trial.outcome
+    facts: dict[str, object] = {"deployment": trial.target.name, "chosen": outcome is chosen}
+    if isinstance(outcome, Refusal):
+        return {**facts, "refused": {"code": outcome.code, "param": outcome.param, "message": outcome.message}}
+    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "counted_first": outcome.counted}
+    return {**facts, **notes, "calls": [_call_facts(call.sent) for call in outcome.calls]}
+
+
+def _call_facts(sent: UpstreamRequest) -> dict[str, object]:
+    return {
+        "operation": sent.operation,
+        "method": sent.method,
+        "url": sent.url,
+        "headers": upstream_headers(sent),
+        "body": orjson.loads(sent.body),
+        "tool_names": dict(sent.tool_names),
+    }
+
+
+FORMS: Mapping[str, Form] = {"text": text_lines, "json": json_lines}
+"""By the name that `--output` takes."""

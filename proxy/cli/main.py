@@ -1,0 +1,88 @@
+"""The program `dragoman`: runs a command, maps its end to an exit status, prints a line for an operator's mistake."""
+
+import argparse
+import errno
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from config.problem import ConfigError
+from proxy.cli.arguments import Runner, argument_parser, serve
+from proxy.cli.terminal import FAILED, CommandError, require_output
+
+INTERRUPTED = 130
+"""The exit status that shells report of a program that Ctrl-C ended."""
+
+CLOSED_PIPE = 141
+"""The exit status that shells report of a program whose output was closed, as in `dragoman routes | head`."""
+
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""Errors of an output that cannot be written. Errors of files that a command opens have a file name as well."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0 done, 1 no, 2 wrong usage. Raises SystemExit as argparse does."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    status = FAILED
+    try:
+        status = _run(arguments)
+        _flush()
+    # Each may be wrapped by a task group.
+    except* BrokenPipeError:
+        _forget_output()
+        status = CLOSED_PIPE
+    except* KeyboardInterrupt:
+        status = INTERRUPTED
+    except* OSError as failed:
+        status = _unwritten(failed)
+    return status
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        args = _parsed(arguments)
+        run: Runner = args.run
+        # The gateway runs without an output for its log; every other command is run for its output.
+        if run is not serve:
+            require_output()
+        return run(args)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except CommandError as error:
+        print(f"dragoman: {error}", file=sys.stderr)
+        return error.status
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    try:
+        return argument_parser().parse_args(arguments)
+    except SystemExit:
+        _flush()  # the version, or a help
+        raise
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _unwritten(failed: "ExceptionGroup[OSError]") -> int:
+    """Return the exit status where the output could not be written. Raises any other error again."""
+    error: BaseException = failed
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if not isinstance(error, OSError) or error.errno not in UNWRITABLE or error.filename is not None:
+        raise failed
+    _forget_output()
+    print(f"dragoman: cannot write the output: {error.strerror}", file=sys.stderr)
+    return FAILED
+
+
+def _forget_output() -> None:
+    """Send the interpreter's last flush to the null device, where it cannot fail again."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)

@@ -1,0 +1,171 @@
+"""`dragoman routes`: print what every name of a table resolves to and which settings differ from the built-in ones."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from config import defaults
+from providers.operator_permits import Media, Permits
+from providers.target import CircuitBreaker, RetryBudget, Target
+from proxy.cli.as_team import find_team
+from proxy.cli.terminal import Ink, paint
+from proxy.deployment_health.circuit_breaker_rules import HealthRules
+from proxy.dispatch.retry_rules import RetryRules
+from proxy.process.load_table import Source
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.policies import WEIGHED
+from proxy.routing.resolve_model import allowed, covered, plan
+from proxy.routing.snapshot import FALLBACKS, WILDCARD, Route, Snapshot, Team
+
+Row = tuple[str, ...]
+
+Setting = tuple[str, str | bool | int | None, str | bool | int | None]
+"""A setting's key, its value and the built-in value."""
+
+MODEL_COLUMNS: Row = ("MODEL", "DEPLOYMENT", "POLICY", "WEIGHT", "PROFILE", "UPSTREAM MODEL", "HOST")
+ROUTE_COLUMNS: Row = ("ROUTE", "TEAM", "POLICY", "WEIGHT", "TARGET", "DEPLOYMENTS")
+TEAM_COLUMNS: Row = ("TEAM", "SETTINGS")
+SETTINGS = TEAM_COLUMNS[-1]
+
+NONE = "-"
+
+
+def routes(source: Source, team: str | None) -> int:
+    """Print the table's models and routes, or only what one team may use."""
+    snapshot = source.load().snapshot
+    user = find_team(snapshot, team)
+    teams = tuple(snapshot.teams.values()) if team is None else (user,)
+    shared = {name: each for name, each in snapshot.routes.items() if covered(user, name) and name not in user.routes}
+    print_models([*model_rows(snapshot, user), *wildcard_rows(snapshot, user)])
+    own = [row for each in teams for row in route_rows(snapshot, each, each.routes, each.name)]
+    for heads, rows in (
+        (ROUTE_COLUMNS, [*route_rows(snapshot, user, shared, NONE), *own]),
+        (TEAM_COLUMNS, [(each.name, settings) for each in teams if (settings := team_settings(each)) != NONE]),
+    ):
+        if rows:
+            print()
+            print_columns(heads, rows)
+    return 0
+
+
+def model_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
+    """Yield a row for each deployment that the team may use, by its model's name or only its own, with its settings."""
+    for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
+        whole = allowed(snapshot, team, model.name)
+        policy = model.policy if len(model.targets) > 1 else NONE
+        for target in model.targets:
+            if whole:
+                yield _row(team, model.name, policy, target)
+            elif allowed(snapshot, team, target.name):
+                yield _row(team, target.name, NONE, target)
+
+
+def wildcard_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
+    """Yield rows for the names of the team's allow list that only a `vendor/*` matches."""
+    for name in team.allow:
+        if WILDCARD in name or name in team.routes or name in snapshot.routes:
+            continue
+        targets = plan(snapshot, team, name, "", IDLE).targets
+        if targets[0].table_key.endswith("/" + WILDCARD):
+            yield from (_row(team, name, NONE, target) for target in targets)
+
+
+def _row(team: Team, name: str, policy: str, target: Target) -> Row:
+    weight = str(target.weight) if policy in WEIGHED else NONE
+    host = urlsplit(target.base_url).netloc
+    settings = target_settings(team, target)
+    return (name, target.deployment, policy, weight, target.profile.name, target.upstream_model, host, settings)
+
+
+def target_settings(team: Team, target: Target) -> str:
+    """Return the settings of a deployment for a team's requests that are not the built-in ones."""
+    return _differing(
+        ("on_unsupported", team.on_unsupported or target.on_unsupported, defaults.ON_UNSUPPORTED),
+        ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
+        ("concurrent", target.concurrent, None),
+        ("retries.attempts", target.retries.attempts, defaults.ATTEMPTS),
+        ("retries.safety", target.retries.safety, defaults.RETRY_SAFETY),
+        ("retries.same_deployment", target.retries.same_deployment, defaults.SAME_DEPLOYMENT_RETRIES),
+        *_budget(target.retries.budget),
+        *_circuit_breaker(target.circuit_breaker),
+        *_permitted(target.permits),
+        *_media(team.media.over(target.permits.media)),
+    )
+
+
+def team_settings(team: Team) -> str:
+    """Return the settings of a team that are not the built-in ones."""
+    return _differing(
+        ("on_unsupported", team.on_unsupported, None),
+        ("context_length_exceeded_behavior", team.context_behavior, None),
+        ("inference_extra_params", team.extra_params, True),
+        ("inference_extra_headers", team.extra_headers, True),
+        *_media(team.media),
+    )
+
+
+def _budget(own: RetryBudget) -> Iterator[Setting]:
+    built_in = RetryRules().budget
+    rules = built_in.of(own)
+    yield "retries.budget.share", f"{rules.per_request:g}", f"{built_in.per_request:g}"
+    yield "retries.budget.per_second", f"{rules.per_second:g}", f"{built_in.per_second:g}"
+    yield "retries.budget.least", f"{rules.least:g}", f"{built_in.least:g}"
+
+
+def _circuit_breaker(own: CircuitBreaker) -> Iterator[Setting]:
+    built_in, rules = HealthRules(), HealthRules().of(own)
+    yield "circuit_breaker.failures", rules.failures, built_in.failures
+    yield "circuit_breaker.cooldown", f"{rules.cooldown:g}s", f"{built_in.cooldown:g}s"
+    yield "circuit_breaker.longest_cooldown", f"{rules.longest_cooldown:g}s", f"{built_in.longest_cooldown:g}s"
+
+
+def _permitted(permits: Permits) -> Iterator[Setting]:
+    yield "allow_fields", _listed(permits.fields), _listed(())
+    yield "allow_headers", _listed(permits.headers), _listed(())
+
+
+def _media(media: Media) -> Iterator[Setting]:
+    yield "media.schemes", None if media.schemes is None else _listed(media.schemes), None
+    yield "media.allow_private", media.allow_private or False, False
+
+
+def _listed(names: Collection[str]) -> str:
+    return f"[{', '.join(sorted(names))}]"
+
+
+def _differing(*settings: Setting) -> str:
+    """Format the settings whose value is not the built-in one, as in the table."""
+    return ", ".join(f"{key}: {str(value).lower()}" for key, value, built_in in settings if value != built_in) or NONE
+
+
+def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner: str) -> Iterator[Row]:
+    """Yield a row for each target of the routes and their fallbacks, with the deployments it leads to."""
+    for route in shown.values():
+        for member in route.members:
+            weight = str(member.weight) if route.policy in WEIGHED else NONE
+            yield (route.name, owner, route.policy, weight, member.name, _reached(snapshot, team, member.name))
+        for kind, names in route.fallbacks.items():
+            for name in names:
+                yield (route.name, owner, f"on {FALLBACKS[kind]}", NONE, name, _reached(snapshot, team, name))
+
+
+def _reached(snapshot: Snapshot, team: Team, name: str) -> str:
+    """Return the deployments that a name in a route leads to, to which the allow list does not apply."""
+    anything = replace(team, allow=(WILDCARD,))
+    return ", ".join(target.name for target in plan(snapshot, anything, name, "", IDLE).targets)
+
+
+def print_models(rows: Sequence[Row]) -> None:
+    """Print the rows of models, with the column of settings when a model has some."""
+    if any(row[-1] != NONE for row in rows):
+        print_columns((*MODEL_COLUMNS, SETTINGS), rows)
+    else:
+        print_columns(MODEL_COLUMNS, [row[:-1] for row in rows])
+
+
+def print_columns(heads: Row, rows: Sequence[Row]) -> None:
+    """Print rows under their heads, each column as wide as its widest cell."""
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    for row in (heads, *rows):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        print(paint(line, Ink.BOLD) if row is heads else line)

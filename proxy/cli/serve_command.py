@@ -1,0 +1,61 @@
+"""`dragoman serve`: run the gateway on a table until a signal ends it."""
+
+import asyncio
+from dataclasses import dataclass
+
+from proxy.cli.terminal import CommandError
+from proxy.listener.aiohttp_version import installed_fault
+from proxy.process.assemble_app import Addresses
+from proxy.process.assemble_app import serve as run_gateway
+from proxy.process.load_table import LoadedTable, Source
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Options of the command line that override the table's: the operators' port, and how many processes serve."""
+
+    admin_port: int | None = None
+    workers: int | None = None
+
+
+def serve(source: Source, options: ServeOptions) -> int:
+    """Serve the table until a signal ends it."""
+    require_sound_http()
+    table = source.load_to_serve()
+    listen = addresses(source, table, options)
+    count = table.loaded.config.server.workers if options.workers is None else options.workers
+    try:
+        if count == 1:
+            asyncio.run(run_gateway(source, table, listen))
+        else:
+            from proxy.workers.assemble_supervisor import supervise
+
+            if failure := asyncio.run(supervise(source, table, listen, count)):
+                raise CommandError(failure)
+    except OSError as error:
+        raise cannot_listen(listen, error) from None
+    return 0
+
+
+def require_sound_http() -> None:
+    """Raise CommandError where the installed aiohttp may not serve."""
+    fault = installed_fault()
+    if fault is not None:
+        raise CommandError(fault)
+
+
+def addresses(source: Source, table: LoadedTable, options: ServeOptions) -> Addresses:
+    """Return where to listen: at the command line's host and ports, else at the table's."""
+    server = table.loaded.config.server
+    return Addresses(
+        host=source.host or server.host,
+        port=server.port if source.port is None else source.port,
+        admin_host=server.admin.host,
+        admin_port=server.admin.port if options.admin_port is None else options.admin_port,
+    )
+
+
+def cannot_listen(listen: Addresses, error: OSError) -> CommandError:
+    """Return the error for a listener that could not be opened. asyncio's text names it, a resolver's does not."""
+    places = f"{listen.host}:{listen.port} and {listen.admin_host}:{listen.admin_port}"
+    return CommandError(f"cannot listen on {places}: {error.strerror or error}")

@@ -1,0 +1,115 @@
+"""`dragoman vendors`: print the profiles and what each of them does with each field."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from config.problem import did_you_mean
+from providers.capabilities import FEATURES, Cell
+from providers.dialects.capability_matrix import MatrixEntry, count_cells, matrix_entries, summarize
+from providers.profile import Profile
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Operation
+from proxy.cli.routes_command import NONE, Row, print_columns
+from proxy.cli.terminal import USAGE, CommandError, Ink, paint
+
+COLUMNS: Row = ("PROFILE", "DIALECT", "PROMPTS", "NATIVE", "EMULATED", "REFUSED", "ADDRESS")
+FEATURE_COLUMNS: Row = ("FEATURE", "COMPLETIONS", "CHAT", "HOW, OR WHY NOT")
+
+_PROMPTS: Mapping[object, str] = {
+    "native": "as they are",
+    "chat": "as a chat",
+    "suffix": "as a chat, with a suffix as they are",
+}
+_BY_MODEL = "by model"
+_OWN = "the operator's own"
+
+
+def vendors_text(name: str | None) -> int:
+    """Print a line for each profile or, for one profile, a line for each feature."""
+    if name is None:
+        _print_profiles()
+    else:
+        _print_profile(_named(name))
+    return 0
+
+
+def vendors_json(name: str | None) -> int:
+    """Print a JSON object with the capabilities of every profile, or of one."""
+    profiles = load_profiles().values() if name is None else [_named(name)]
+    print(json.dumps({"vendors": [_facts(profile) for profile in profiles]}, indent=2))
+    return 0
+
+
+def _named(name: str) -> Profile:
+    profile = load_profiles().get(name)
+    if profile is None:
+        raise CommandError(f"no profile is called {name!r}{did_you_mean(name, load_profiles())}", USAGE)
+    return profile
+
+
+def _print_profiles() -> None:
+    profiles = load_profiles().values()
+    print_columns(COLUMNS, [_profile_row(profile) for profile in profiles])
+    print(f"\n{summarize(matrix_entries(profiles))}; `dragoman vendors NAME` shows them.")
+
+
+def _profile_row(profile: Profile) -> Row:
+    counts = map(str, count_cells(matrix_entries([profile])).values())
+    return (profile.name, profile.dialect, _prompts(profile), *counts, profile.base_url or _OWN)
+
+
+def _prompts(profile: Profile) -> str:
+    return _PROMPTS.get(profile.raw_prompts, _BY_MODEL)
+
+
+def _print_profile(profile: Profile) -> None:
+    print(paint(f"{profile.name}: {profile.base_url or _OWN}", Ink.BOLD))
+    print(f"dialect {profile.dialect}, prompts {_prompts(profile)}; {summarize(matrix_entries([profile]))}\n")
+    first, *others = _by_model(profile)
+    if others:
+        print(paint(f"{first[0].model}:", Ink.BOLD))
+    known = list(_feature_rows(first))
+    print_columns(FEATURE_COLUMNS, known)
+    for other in others:
+        print(paint(f"\n{other[0].model}, where it differs from {first[0].model}:", Ink.BOLD))
+        for row in other:
+            if row.closed:
+                print(f"{row.operation} is refused: {row.closed}")
+        print_columns(FEATURE_COLUMNS, [row for row in _feature_rows(other) if row not in known])
+
+
+def _by_model(profile: Profile) -> list[list[MatrixEntry]]:
+    every = list(matrix_entries([profile]))
+    return [[row for row in every if row.model == model] for model in profile.examples]
+
+
+def _feature_rows(of_model: Sequence[MatrixEntry]) -> Iterator[Row]:
+    cells = {row.operation: {} if row.closed else row.cells for row in of_model}
+    for feature in FEATURES:
+        found = {operation: cells[operation].get(feature) for operation in (Operation.COMPLETIONS, Operation.CHAT)}
+        if any(found.values()):
+            yield (feature, *(NONE if cell is None else str(cell.support) for cell in found.values()), _how(found))
+
+
+def _how(found: Mapping[Operation, Cell | None]) -> str:
+    texts = {operation: cell.how for operation, cell in found.items() if cell is not None and cell.how}
+    if len(set(texts.values())) > 1 or (len(texts) == 1 and None not in found.values()):
+        return "; ".join(f"{operation}: {how}" for operation, how in texts.items())
+    return next(iter(texts.values()), "")
+
+
+def _facts(profile: Profile) -> dict[str, object]:
+    return {
+        "name": profile.name,
+        "dialect": profile.dialect,
+        "base_url": profile.base_url,
+        "prompts": _prompts(profile),
+        "sizes": count_cells(matrix_entries([profile])),
+        "models": [
+            {"model": each[0].model, **{row.operation: _cells(row) for row in each}} for each in _by_model(profile)
+        ],
+    }
+
+
+def _cells(row: MatrixEntry) -> dict[str, dict[str, str]]:
+    return {name: {"support": cell.support, "how": cell.how} for name, cell in row.cells.items()}

@@ -1,0 +1,1 @@
+"""What this process knows of each deployment: circuit breaker, concurrency limit, queue, recent failures."""

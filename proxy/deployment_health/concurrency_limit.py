@@ -1,0 +1,145 @@
+"""How many requests at once one deployment takes: unlimited until the operator sets a limit or the deployment says that
+it has too much.
+
+AIMD on refusals: the length of answers determines how long an LLM takes, so a limit that followed latency would take
+long answers for congestion.
+"""
+
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from config import defaults
+from providers.failure import Failure, FailureKind
+
+UNLIMITED: Final = sys.maxsize
+"""More requests than there can be."""
+
+NEVER: Final = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencyRules:
+    """How a deployment's concurrency limit is learned, and how long a request waits for a place.
+
+    When it says that it has too much, the limit becomes `shrink` times what is running, and after that `shrink` times
+    itself: once in `shrink_every` seconds, for requests begun since, and never below `least`. With no more than that
+    running their number is not the cause, and nothing is learned. For each `grow_every` seconds in which requests
+    succeed the limit grows by the share `grow`, and by one at least. It is forgotten `forget` seconds after it was last
+    lowered. A request waits `wait` seconds for a place, unless `queue` times the limit do so already.
+    """
+
+    least: int = 4
+    shrink: float = 0.9
+    shrink_every: float = 1.0
+    grow: float = 0.05
+    grow_every: float = 10.0
+    forget: float = 60.0
+    wait: float = defaults.CONCURRENT_WAIT
+    queue: int = 2
+
+
+def has_too_much(failure: Failure, opened: bool) -> bool:
+    """Return whether a failure says that a deployment has more requests than it can handle: a 429, a 529, a 503 with a
+    retry-after, or the timeout that opened its circuit breaker. Any other 503 may as well mean that it is down."""
+    match failure.kind:
+        case FailureKind.RATE_LIMITED:
+            return True
+        case FailureKind.OVERLOADED:
+            return failure.status != 503 or failure.retry_after is not None
+        case FailureKind.TIMEOUT:
+            return opened and not failure.unsent
+        case _:
+            return False
+
+
+class Limit:
+    """How many requests at once a deployment takes: `bound` is the operator's limit, and a lower one is learned from
+    refusals. Pure: `now` and `began` are seconds of any monotonic clock.
+
+    `only_team` is the team that a learned limit holds for alone, because no other has met its cause.
+    """
+
+    __slots__ = ("_learned", "_lowered", "_moved", "_rules", "_well_at", "_why", "bound", "current", "only_team")
+
+    def __init__(self, rules: ConcurrencyRules, bound: int | None = None) -> None:
+        self._rules = rules
+        self._learned = UNLIMITED
+        self._lowered = self._moved = self._well_at = NEVER
+        self._why = FailureKind.RATE_LIMITED
+        self.only_team: str | None = None
+        self.bind(bound)
+
+    def bind(self, bound: int | None) -> None:
+        """Set the operator's limit; None removes it."""
+        self.bound = bound or UNLIMITED
+        self._set(self._learned)
+
+    def won(self, now: float) -> None:
+        """Note a success."""
+        self._well_at = now
+        if self._learned < UNLIMITED and now - self._moved >= self._rules.grow_every:
+            self._moved = now
+            self._set(self._learned + max(1, int(self._learned * self._rules.grow)))
+
+    def lost(self, why: FailureKind, now: float, began: float, in_flight: int, only_team: str | None = None) -> None:
+        """Note that a request which began at `began` was refused or timed out with `in_flight` running, itself
+        included; `only_team` is its team where no other has met that.
+
+        A timeout counts only if another request succeeded meanwhile: otherwise the deployment may have been down.
+        """
+        rules = self._rules
+        if began < self._lowered or now - self._lowered < rules.shrink_every:
+            return  # answers that come together are one sign
+        if in_flight <= rules.least or (why is FailureKind.TIMEOUT and self._well_at <= began):
+            return
+        self.lapse(now)
+        known = self._learned < UNLIMITED
+        if known and only_team not in (None, self.only_team):
+            return  # the limit in force holds for other teams too
+        self.only_team, self._why = only_team, why
+        self._lowered = self._moved = now
+        self._set(max(rules.least, int((self.current if known else in_flight) * rules.shrink)))
+
+    def lapse(self, now: float) -> None:
+        """Forget the learned limit if it is old enough."""
+        if self._lapsed(now):
+            self.forget()
+
+    def forget(self) -> None:
+        """Forget the learned limit."""
+        self.only_team = None
+        self._set(UNLIMITED)
+
+    def seen(self, now: float) -> tuple[int, str] | None:
+        """Return the limit in force and its origin; None where there is none."""
+        if self._learned < self.bound and not self._lapsed(now):
+            return self._learned, f"learned after {self._why.value} {now - self._lowered:.0f} s ago"
+        return (self.bound, "operator") if self.bound < UNLIMITED else None
+
+    def _lapsed(self, now: float) -> bool:
+        return now - self._lowered >= self._rules.forget
+
+    def _set(self, learned: int) -> None:
+        self._learned = learned
+        self.current = min(self.bound, learned)
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """A deployment with a concurrency limit: the limit, its origin, and how many requests run and wait."""
+
+    limit: int
+    why: str
+    in_flight: int
+    waiting: int
+
+    def beside(self, other: "Limited") -> "Limited":
+        """Return the sum of the same deployment in two processes; the origin is that of the tighter limit."""
+        tighter = min(self, other, key=lambda each: each.limit)
+        ours, theirs = (self.limit, self.in_flight, self.waiting), (other.limit, other.in_flight, other.waiting)
+        limit, in_flight, waiting = map(sum, zip(ours, theirs, strict=True))
+        return Limited(limit, tighter.why, in_flight, waiting)
+
+    def __str__(self) -> str:
+        return f"{self.limit} at once ({self.why}), {self.in_flight} in flight, {self.waiting} waiting"

@@ -1,0 +1,47 @@
+"""The state of each deployment in this process, its circuit breaker and its queue, kept over reloads of the table."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from providers.target import Target
+from proxy.bounded_dict import BoundedDict
+from proxy.deployment_health.breaker_registry import Breakers, Identity, by_identity, keep_only
+from proxy.deployment_health.circuit_breaker_rules import HealthRules
+from proxy.deployment_health.concurrency_limit import ConcurrencyRules, Limited
+from proxy.deployment_health.deployment_queue import DeploymentQueue
+
+
+class Deployments:
+    """The state of every deployment by identity."""
+
+    __slots__ = ("_queues", "_rules", "breakers")
+
+    def __init__(self, health: HealthRules, queues: ConcurrencyRules, draw: Callable[[], float]) -> None:
+        self.breakers = Breakers(health, draw)
+        self._rules = queues
+        self._queues: BoundedDict[Identity, DeploymentQueue] = by_identity()
+
+    def queue(self, target: Target) -> DeploymentQueue:
+        """Return the queue of a target's deployment."""
+        queue = self._queues.get(target.identity)
+        if queue is None:
+            queue = self._queues[target.identity] = DeploymentQueue(self._rules, target.concurrent)
+        return queue
+
+    def limited(self, now: float) -> Iterator[tuple[str, Limited]]:
+        """Yield the label and the limit of each deployment that has one; of an entry for any model the tightest."""
+        tightest: dict[str, Limited] = {}
+        # A copy, because metrics are rendered in another thread.
+        for (label, _, _), queue in list(self._queues.items()):
+            found = queue.limited(now)
+            if found is not None and (label not in tightest or found.limit < tightest[label].limit):
+                tightest[label] = found
+        return iter(tightest.items())
+
+    def keep(self, targets: Iterable[Target]) -> None:
+        """Forget deployments that a new table lacks, and set the others' limits. A running request keeps its place."""
+        wanted = list(targets)
+        self.breakers.keep(wanted)
+        keep_only(self._queues, wanted)
+        limits = {target.identity[:2]: target.concurrent for target in wanted}
+        for identity, queue in self._queues.items():
+            queue.bind(limits[identity[:2]])

@@ -1,0 +1,241 @@
+"""The attempts of one request: which target is called next, and when. The only place that begins another attempt;
+calls repeated within one, for free, are `proxy.upstream.send_call`'s."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState
+from tenacity.asyncio import retry_if_exception
+
+from providers.emulation.split_into_calls import CallPlan
+from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.target import RetryBudget, Target
+from providers.unified_request import UnifiedRequest
+from proxy.deadlines import Deadlines, Phase
+from proxy.deployment_health.breaker_registry import Breakers
+from proxy.deployment_health.circuit_breaker import Breaker
+from proxy.dispatch.attempt_deadline import AttemptLimits, attempt_limits
+from proxy.dispatch.next_deployment import Candidates, prepared_off_loop
+from proxy.dispatch.retry_rules import RetryRules, is_free, least_useful, may_repeat, wait_for_other, wait_for_same
+from proxy.off_loop.request_threads import OffLoop
+from proxy.request_record import RequestRecord
+from proxy.routing.resolve_model import Plan
+from proxy.routing.snapshot import Team
+from proxy.teams.retry_budget import RetryBucket
+from proxy.teams.team_states import TeamStates
+from proxy.telemetry.metrics import Metrics
+
+T = TypeVar("T")
+
+_SHORTENED = frozenset({Phase.TOTAL, Phase.ATTEMPT})
+"""Limits that follow the client's deadline where that is shorter than the operator's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedRequest:
+    """One request and what is needed to answer it. `total` is its deadline in seconds, which `deadlines` enforces;
+    `hurried` says that the client made it shorter than the operator's, `heavy` that the request is large enough to be
+    prepared in a thread."""
+
+    plan: Plan
+    team: Team
+    request: UnifiedRequest
+    record: RequestRecord
+    deadlines: Deadlines
+    total: float
+    hurried: bool = False
+    heavy: bool = False
+
+    def impatient(self, phase: Phase, elapsed: float, target: Target) -> bool:
+        """Return whether an attempt that ended after `elapsed` seconds did so only because of the client's shorter
+        deadline: that says nothing of the deployment."""
+        return self.hurried and phase in _SHORTENED and elapsed < target.timeouts.total
+
+
+class RetryContext(NamedTuple):
+    """What the attempts of all requests share. `now` returns seconds of the event loop, `draw` a number from 0 to 1."""
+
+    now: Callable[[], float]
+    draw: Callable[[], float]
+    breakers: Breakers
+    teams: TeamStates
+    rules: RetryRules
+    metrics: Metrics
+    off_loop: OffLoop
+
+
+@dataclass(slots=True, eq=False)
+class Attempts(Generic[T]):
+    """The first attempt of a request, and those that follow a failure. `make` makes one."""
+
+    context: RetryContext
+    planned: PlannedRequest
+    make: Callable[[CallPlan, AttemptLimits], Awaitable[T]]
+    _candidates: Candidates = field(init=False)
+    _budget: RetryBucket = field(init=False)
+    _own_budget: RetryBudget = field(init=False)
+    _most: int = field(init=False)
+    _next: CallPlan = field(init=False)
+    _failure: Failure = field(init=False)
+    _wait: float = 0.0
+    _paid: int = 0
+    _hopped: bool = False
+    _repeated: bool = False
+    _same: int = 0
+    _fallbacks_used: tuple[FailureKind, ...] = ()
+
+    def __post_init__(self) -> None:
+        planned, off_loop = self.planned, self.context.off_loop
+        # Not a method: this object and its candidates would form a cycle, which waits for the garbage collector.
+        prepare = partial(
+            prepared_off_loop, off_loop, planned.request, planned.team, planned.record.owner, planned.heavy
+        )
+        self._candidates = Candidates(self.context.breakers, planned.team.tenant, prepare)
+
+    async def answer(self) -> T:
+        """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
+        GatewayError where no target can be called."""
+        context, planned = self.context, self.planned
+        now = context.now()
+        self._budget = context.teams.of(planned.team.tenant).retry_budget(planned.plan.label, now)
+        self._budget.requests += 1
+        self._next = await self._candidates.first(planned.plan, now)
+        retries = self._next.target.retries
+        self._most, self._own_budget = retries.attempts, retries.budget
+        try:
+            return await self._attempt()
+        except UpstreamError as error:
+            if not await self._choose_next(error):
+                raise
+        await self._pause(self._wait)
+        # One for each request: its state belongs to a thread, so that two tasks would share it.
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(self._choose_next), wait=self._decided_wait, sleep=self._pause, reraise=True
+        )
+        try:
+            return await retrying(self._next_attempt)
+        except UpstreamError as error:
+            # tenacity's frame holds the error, and the error's traceback that frame: a cycle with the whole request in
+            # it, which waits for the garbage collector. So do the actions that it keeps.
+            raise error.with_traceback(None) from None
+        finally:
+            retrying.iter_state.reset()
+
+    async def _choose_next(self, error: BaseException) -> bool:
+        """Choose the next attempt and the wait before it. Returns False where the error is final."""
+        wait = await self._decide(error.failure) if isinstance(error, UpstreamError) else None
+        self._wait = wait or 0.0
+        return wait is not None
+
+    def _decided_wait(self, state: RetryCallState) -> float:
+        return self._wait
+
+    async def _next_attempt(self) -> T:
+        # Other requests may have waited as well, and one of them is the probe by now.
+        while not self._breaker(self._next.target).admits(now := self.context.now(), self.planned.team.tenant):
+            following = await self._candidates.next(now)
+            if following is None:
+                raise UpstreamError(self._failure)
+            self._next = following
+        return await self._attempt()
+
+    def _attempt(self) -> Awaitable[T]:
+        prepared, planned = self._next, self.planned
+        target = prepared.target
+        another = self._candidates.more and self._paid + 1 < self._most and target.retries.safety == "safe"
+        return self.make(
+            prepared,
+            attempt_limits(target.timeouts, planned.total, planned.deadlines.remaining, another, self.context.rules),
+        )
+
+    async def _pause(self, seconds: float) -> None:
+        self.planned.record.waited += seconds
+        await asyncio.sleep(seconds)
+
+    async def _decide(self, failure: Failure) -> float | None:
+        """Choose the next target, and return the seconds until it is called; None when this failure is final."""
+        context, planned, failed = self.context, self.planned, self._next
+        self._failure = failure
+        free = is_free(failure)
+        self._paid += not free
+        if self._paid >= self._most or not may_repeat(failure, failed.target.retries.safety):
+            return None
+        wait = self._same_before_others(failure, free)
+        if wait is not None:
+            return wait
+        wait = await self._another(failure)
+        if wait is None:
+            wait = self._same_at_last(failure)
+        if wait is None or not self._leaves_enough_time(wait):
+            return None
+        if not free and not self._is_first_hop(failed) and not self._pay():
+            context.metrics.retry_denied(planned.record.model)
+            return None
+        if self._next is not failed:
+            self._same = 0
+            self._hopped = self._hopped or not free
+            context.metrics.fallback(planned.record.model, failure.kind.value)
+        return wait
+
+    def _is_first_hop(self, failed: CallPlan) -> bool:
+        """Return whether this is the first change of target, to one that is healthy: targets are listed for that, so it
+        is free. Where all of them fail, they are no longer healthy."""
+        if self._hopped or self._next is failed:
+            return False
+        return self._breaker(self._next.target).healthy(self.context.now(), self.planned.team.tenant)
+
+    def _pay(self) -> bool:
+        context = self.context
+        return self._budget.spend(context.rules.budget.of(self._own_budget), context.now())
+
+    async def _another(self, failure: Failure) -> float | None:
+        """Choose another target, by the route's fallbacks for this kind of failure."""
+        kind = failure.kind
+        fallbacks = self.planned.plan.fallbacks.get(kind)
+        if fallbacks and kind not in self._fallbacks_used:
+            self._fallbacks_used = (*self._fallbacks_used, kind)
+            self._candidates.turn_to(fallbacks)
+        elif not VERDICTS[kind].try_next:
+            return None
+        context = self.context
+        prepared = await self._candidates.next(context.now())
+        if prepared is None:
+            return None
+        self._next = prepared
+        return wait_for_other(failure, context.rules, context.draw)
+
+    def _leaves_enough_time(self, wait: float) -> bool:
+        """Return whether an attempt after `wait` seconds has enough time left."""
+        planned, usual = self.planned, self._breaker(self._next.target).first_byte
+        return planned.deadlines.remaining - wait >= least_useful(usual, planned.total, self.context.rules)
+
+    def _same_before_others(self, failure: Failure, free: bool) -> float | None:
+        """Choose the same target again before others, as often as `retries.same_deployment` says and the budget allows,
+        where it admits a request at once or has said when. The last attempt goes to another target."""
+        context, target = self.context, self._next.target
+        last = self._candidates.more and self._paid + 1 >= self._most
+        if last or self._same >= target.retries.same_deployment:
+            return None
+        now, breaker = context.now(), self._breaker(target)
+        if failure.retry_after is None and not breaker.admits(now, self.planned.team.tenant):
+            return None
+        wait = wait_for_same(failure, breaker.wait(now), context.rules, context.draw)
+        if wait is None or not self._leaves_enough_time(wait) or not (free or self._pay()):
+            return None
+        self._same += 1
+        return wait
+
+    def _same_at_last(self, failure: Failure) -> float | None:
+        """Choose the same target again where there is no other: once, and of several only one that said when."""
+        context, target = self.context, self._next.target
+        alone = len(self.planned.plan.targets) == 1
+        if self._repeated or self._same or not (alone or failure.kind is FailureKind.RATE_LIMITED):
+            return None
+        self._repeated = True
+        return wait_for_same(failure, self._breaker(target).wait(context.now()), context.rules, context.draw)
+
+    def _breaker(self, target: Target) -> Breaker:
+        return self.context.breakers.of(target)

@@ -1,0 +1,104 @@
+"""The targets of one request that can still be called, each prepared when it is needed. Sends nothing."""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
+from providers.failure import Refusal
+from providers.target import Target
+from providers.unified_request import UnifiedRequest
+from proxy.deployment_health.breaker_registry import Breakers
+from proxy.errors import cooling_down, field_refused, no_healthy_deployment
+from proxy.off_loop.request_threads import OffLoop
+from proxy.routing.resolve_model import Plan
+from proxy.routing.snapshot import Team
+
+
+def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> CallPlan:
+    """Return the calls of one target for a team, whose settings precede the deployment's. Raises Refusal."""
+    on_unsupported = team.on_unsupported or target.on_unsupported
+    behavior = team.context_behavior or target.context_behavior
+    return plan_calls(request, target, on_unsupported, behavior, team.media)
+
+
+Prepare = Callable[[Target], Awaitable[CallPlan]]
+"""Prepares the request for a target. Raises Refusal."""
+
+
+async def prepared_off_loop(
+    off_loop: OffLoop, request: UnifiedRequest, team: Team, owner: str, heavy: bool, target: Target
+) -> CallPlan:
+    """Return the calls of one target, with a check of its answers that has been compiled. Raises Refusal.
+
+    `heavy` requests are prepared in a thread, since they are large.
+    """
+    work = partial(prepared_for, request, target, team)
+    prepared = await off_loop.threads.run(owner, work) if heavy else work()
+    check = prepared.check
+    if check is not None and (problem := await off_loop.checks.problem(check, owner)) is not None:
+        raise unsupported_field(target, check.field, problem)
+    return prepared
+
+
+def _without_traceback(refusal: Refusal) -> Refusal:
+    """Return the refusal without its traceback, which holds the frame that keeps it: a cycle with the whole request in
+    it, which would wait for the garbage collector."""
+    return refusal.with_traceback(None)
+
+
+@dataclass(slots=True, eq=False)
+class Candidates:
+    """The targets of a plan that have not been called. `tenant` is that of `Team.tenant`."""
+
+    _breakers: Breakers
+    _tenant: str
+    _prepare: Prepare
+    _left: deque[Target] = field(default_factory=deque)
+
+    @property
+    def more(self) -> bool:
+        """Whether there may be another."""
+        return bool(self._left)
+
+    async def first(self, plan: Plan, now: float) -> CallPlan:
+        """Return the best target that admits a request and can honour this one. Raises GatewayError without one."""
+        order = self._breakers.arrange(plan.targets, now, self._tenant)
+        self._left.extend(order.ready)
+        first: Refusal | None = None
+        while self._left:
+            try:
+                return await self._prepare(self._left.popleft())
+            except Refusal as refusal:
+                first = first or _without_traceback(refusal)
+        blocked = [target for target in plan.targets if target not in order.ready]
+        for target in blocked:
+            try:
+                await self._prepare(target)
+            except Refusal as refusal:
+                first = first or _without_traceback(refusal)
+            else:
+                wait = order.wait or min(self._breakers.of(each).wait(now) for each in blocked)
+                why = self._breakers.of(target).why
+                raise cooling_down(wait, why) if order.cooling else no_healthy_deployment(wait, why)
+        if first is None:
+            raise RuntimeError(f"the plan for {plan.asked!r} has no targets")
+        raise field_refused(first)
+
+    async def next(self, now: float) -> CallPlan | None:
+        """Return the next target that admits a request now and can honour this one, or None."""
+        while self._left:
+            target = self._left.popleft()
+            if not self._breakers.of(target).admits(now, self._tenant):
+                continue
+            try:
+                return await self._prepare(target)
+            except Refusal:
+                # The client gets the failure that led here.
+                continue
+        return None
+
+    def turn_to(self, targets: Sequence[Target]) -> None:
+        """Continue with these targets instead of those that are left."""
+        self._left = deque(targets)

@@ -1,0 +1,71 @@
+"""Whether another attempt follows a failed one, and after how many seconds. Pure: random numbers are arguments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from providers.failure import VERDICTS, Failure, FailureKind
+from proxy.teams.retry_budget import BudgetRules
+
+_FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY})
+
+_REFUSED = frozenset({FailureKind.RATE_LIMITED, FailureKind.QUOTA})
+
+_THROTTLED = frozenset({FailureKind.RATE_LIMITED, FailureKind.OVERLOADED})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRules:
+    """Times in seconds. Another deployment is called at once or after up to `elsewhere`. The same one is called again
+    once: after its retry-after and a `spread` of it more, unless that is above `longest_asked`, else after up to
+    `first`, or `throttled` where it has too many requests. An attempt gets a `share` of the remaining time while there
+    is another deployment; it needs `useful` seconds, or a `useful_share` of the whole, to be begun."""
+
+    elsewhere: float = 0.05
+    first: float = 0.25
+    throttled: float = 1.0
+    longest_asked: float = 10.0
+    spread: float = 0.1
+    useful: float = 2.0
+    useful_share: float = 0.1
+    share: float = 0.6
+    budget: BudgetRules = field(default_factory=BudgetRules)
+
+
+def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bool:
+    """Return whether the request may be sent again after this failure. Generating twice does no harm but costs:
+    `strict` allows no second payment, `off` no second attempt."""
+    if safety == "strict":
+        return not failure.maybe_executed
+    return safety == "safe"
+
+
+def is_free(failure: Failure) -> bool:
+    """Return whether a failed attempt did not reach the vendor, so that the next one takes nothing from the budget."""
+    return failure.unsent or failure.kind in _FREE
+
+
+def wait_for_other(failure: Failure, rules: RetryRules, draw: Callable[[], float]) -> float:
+    """Return the seconds until another deployment is called: none where this one was not reached or refused the request
+    by its own limits, else a short random wait, so that requests which failed together do not arrive there together."""
+    return 0.0 if is_free(failure) or failure.kind in _REFUSED else draw() * rules.elsewhere
+
+
+def wait_for_same(failure: Failure, away: float, rules: RetryRules, draw: Callable[[], float]) -> float | None:
+    """Return the seconds until the same deployment, which admits no request for `away` seconds, is called again; None
+    where that is no use or takes too long. After a connection that closed without an answer it is no use, since the
+    request may have been executed."""
+    unanswered = failure.kind is FailureKind.SERVER and failure.status is None
+    if unanswered or not VERDICTS[failure.kind].retry_same:
+        return None
+    wait = max(away, failure.retry_after or 0.0)
+    if wait > rules.longest_asked:
+        return None
+    if wait:
+        return wait * (1 + rules.spread * draw())
+    return draw() * (rules.throttled if failure.kind in _THROTTLED else rules.first)
+
+
+def least_useful(usual: float | None, total: float, rules: RetryRules) -> float:
+    """Return the seconds that an attempt needs to be begun: the usual time to the first byte, where that is known."""
+    return min(rules.useful, total * rules.useful_share) if usual is None else usual

@@ -1,0 +1,1 @@
+"""One client request from its first byte to its last."""

@@ -1,0 +1,217 @@
+"""One planned request from its dispatch to the end of its answer, in which a broken stream is visible as broken."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from providers.emulation.split_into_calls import CallPlan
+from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.unified_request import UnifiedRequest
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.single_attempt import Dispatcher
+from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
+from proxy.gateway.relay_to_client import Relay
+from proxy.request_record import RequestRecord, fresh_id
+from proxy.routing.resolve_model import Plan
+from proxy.routing.snapshot import Team
+from proxy.surfaces.surface import AnswerFacts, Renderer, Surface
+from proxy.telemetry.metrics import Metrics
+
+TIMEOUT_HEADER = "x-request-timeout"
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+LAST_WRITE = 5.0
+"""Seconds that writing the error event of a broken stream may take."""
+
+BeginStream = Callable[[Mapping[str, str]], Awaitable[web.StreamResponse]]
+"""Sends the head of a streamed answer with these headers."""
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """One planned request of one client. `begin` sends the head of a streamed answer."""
+
+    dispatcher: Dispatcher
+    metrics: Metrics
+    job: PlannedRequest
+    surface: Surface
+    http: web.BaseRequest
+    begin: BeginStream
+    _renderer: Renderer | None = None
+
+    async def whole(self) -> tuple[bytes, Mapping[str, str]]:
+        """Return the body of the answer and its own headers. Raises GatewayError."""
+        record = self.job.record
+        try:
+            with self.job.deadlines:
+                prepared, completion = await self.dispatcher.whole(self.job)
+        except (UpstreamError, DeadlinePassed) as error:
+            raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
+        record.usage = completion.usage
+        if completion.usage is not None and completion.usage.estimated:
+            record.emulated = (*record.emulated, "usage")
+        return self._make_renderer(prepared).completion(completion), answer_headers(record)
+
+    async def streamed(self) -> web.StreamResponse:
+        """Write the stream to its end, failures included. Raises GatewayError while nothing has been written."""
+        record, deadlines = self.job.record, self.job.deadlines
+        response: web.StreamResponse | None = None
+        try:
+            with deadlines:
+                async with self.dispatcher.streamed(self.job) as (prepared, stream):
+                    timeouts = prepared.target.timeouts
+                    deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
+                    renderer = self._renderer = self._make_renderer(prepared)
+                    record.first_content = self.dispatcher.now()
+                    record.status = 200
+                    response = await self.begin(answer_headers(record))
+                    await Relay(stream, renderer, response.write, deadlines, record, prepared.request).run()
+                    deadlines.pause()
+                    await response.write_eof(renderer.end())
+                    record.finished = self.dispatcher.now()
+                    deadlines.stop()
+                    await stream.finish()
+        except (UpstreamError, DeadlinePassed) as error:
+            await self._end_failed(response, error)
+        except ConnectionError:
+            record_client_gone(record, self.metrics)
+        except asyncio.CancelledError:
+            record_cancelled(record, self.metrics, self.http)
+            raise
+        finally:
+            if response is not None and not record.finished and record.outcome == "ok":
+                # An unexpected exception: the client must not take what it got for a complete answer.
+                self.metrics.abort("gateway", "internal_error", record.model)
+                await self._break(response, internal_error().facts)
+        # Without a response the client left before the head could be written; what is returned is not sent.
+        return response or web.Response(status=499)
+
+    async def _end_failed(self, response: web.StreamResponse | None, error: UpstreamError | DeadlinePassed) -> None:
+        """Report a failure to the client, in the stream where one has begun. Raises GatewayError where none has."""
+        if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
+            record_client_gone(self.job.record, self.metrics)
+            abort_connection(self.http)
+            return
+        failure = record_failure(self.job.record, error)
+        if response is None:
+            # Not kept in a variable: its traceback refers to this frame, a cycle that would keep the upstream's data.
+            raise upstream_failed(failure, len(self.job.record.attempts)) from None
+        self.metrics.abort(*abort_labels(error), self.job.record.model)
+        failed = upstream_failed(failure, len(self.job.record.attempts))
+        await self._break(response, failed.facts)
+
+    async def _break(self, response: web.StreamResponse, facts: ErrorFacts) -> None:
+        """End a committed stream so that it looks broken: an error event, then a body without its end."""
+        self.job.record.code = facts.code
+        try:
+            if self._renderer is not None:
+                async with asyncio.timeout(LAST_WRITE):
+                    await response.write(self._renderer.error(facts))
+        except (ConnectionError, TimeoutError):
+            self.job.record.outcome = "client_gone"
+        finally:
+            if self.http.transport is not None:
+                self.http.transport.close()
+
+    def _make_renderer(self, prepared: CallPlan) -> Renderer:
+        facts = AnswerFacts(fresh_id(), int(time.time()), self.job.plan.served_name(prepared.target))
+        return self.surface.renderer(prepared.request, facts)
+
+
+def make_job(
+    plan: Plan, team: Team, request: UnifiedRequest, headers: Mapping[str, str], record: RequestRecord, *, heavy: bool
+) -> PlannedRequest:
+    """Return a planned request with its deadline: the longest total timeout of its targets, or the client's.
+
+    Raises GatewayError for an `x-request-timeout` that is not a number of seconds.
+    """
+    limit = total = max([target.timeouts.total for target in plan.targets])
+    for wanted in (request.timeout, _timeout_header(headers)):
+        if wanted is not None and wanted < total:
+            total = wanted
+    return PlannedRequest(plan, team, request, record, Deadlines(total), total, hurried=total < limit, heavy=heavy)
+
+
+def _timeout_header(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in which the client wants its answer; a duration, so that clocks may differ."""
+    text = headers.get(TIMEOUT_HEADER)
+    if text is None:
+        return None
+    if not _SECONDS.fullmatch(text) or not float(text):
+        raise invalid_request(
+            (FieldProblem((TIMEOUT_HEADER,), f"'{TIMEOUT_HEADER}' must be a number of seconds, such as 30 or 2.5."),)
+        )
+    return float(text)
+
+
+def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
+    """Record that the client is gone, unless it has the whole answer."""
+    if record.finished or record.outcome == "client_gone":
+        return
+    record.outcome, record.status = "client_gone", 499
+    if record.first_content is not None:
+        metrics.abort("client", "disconnect", record.model)
+
+
+def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequest) -> None:
+    """Record that the request's task was cancelled: because its client is gone, or else because the gateway ends."""
+    if http.transport is None:
+        record_client_gone(record, metrics)
+    elif not record.finished and record.outcome == "ok":
+        failed = upstream_failed(record_failure(record, DeadlinePassed(Phase.DRAIN, 0.0)))
+        record.status, record.code = record.status or failed.facts.status, failed.facts.code
+        if record.first_content is not None:
+            metrics.abort("gateway", "shutdown", record.model)
+
+
+def attempt_headers(record: RequestRecord) -> dict[str, str]:
+    """Return headers with the deployment called last and the number of attempts; none where none was called."""
+    if record.called is None:
+        return {}
+    return {"x-dragoman-deployment": record.called, "x-dragoman-attempts": str(len(record.attempts))}
+
+
+def answer_headers(record: RequestRecord) -> Mapping[str, str]:
+    """Return an answer's own headers: the deployment, and which fields were emulated, dropped or changed."""
+    headers = attempt_headers(record)
+    if record.emulated:
+        headers["x-dragoman-emulated"] = ", ".join(record.emulated)
+    if record.dropped:
+        headers["x-dragoman-dropped"] = ", ".join(record.dropped)
+    if record.max_tokens is not None:
+        headers["x-dragoman-max-tokens"] = str(record.max_tokens)
+    return headers
+
+
+def abort_connection(http: web.BaseRequest) -> None:
+    """Close the connection of a client that does not read, and drop what is buffered for it."""
+    if http.transport is not None:
+        http.transport.abort()
+
+
+def record_failure(record: RequestRecord, error: UpstreamError | DeadlinePassed) -> Failure:
+    """Record how a request failed, and return it as a failure."""
+    committed = record.first_content is not None
+    if isinstance(error, DeadlinePassed) and error.phase is Phase.DRAIN:
+        record.outcome = "truncated" if committed else "error"
+        return Failure(FailureKind.OVERLOADED, error.message)
+    failure = error.failure if isinstance(error, UpstreamError) else Failure(FailureKind.TIMEOUT, error.message)
+    if failure.kind is FailureKind.TIMEOUT:
+        record.outcome = "timeout"
+    elif committed:
+        record.outcome = "truncated"
+    else:
+        record.outcome = "client_error" if VERDICTS[failure.kind].status == 400 else "upstream_error"
+    return failure
+
+
+def abort_labels(error: UpstreamError | DeadlinePassed) -> tuple[str, str]:
+    """Return the labels of `stream_aborts_total`: which side ended a stream early, and why."""
+    if isinstance(error, UpstreamError):
+        return "upstream", error.failure.kind.value
+    return ("gateway", "shutdown") if error.phase is Phase.DRAIN else ("upstream", FailureKind.TIMEOUT.value)

@@ -1,0 +1,159 @@
+"""Dry run of a request: the rules that choose its targets, and the exact call that each would get.
+
+Never sends, waits, reads a clock or draws: equal input gives an equal explanation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+from multidict import CIMultiDict
+
+from providers.constraints.constraint_styles import Unenforceable
+from providers.dialect import UpstreamRequest
+from providers.emulation.check_answer import compile_check
+from providers.emulation.split_into_calls import CallPlan, unsupported_field
+from providers.failure import FailureKind, Refusal
+from providers.request_fields import PROMPT_FIELDS
+from providers.target import Target
+from providers.unified_request import Operation, UnifiedRequest
+from proxy.dispatch.next_deployment import prepared_for
+from proxy.errors import GatewayError, field_refused
+from proxy.gateway.match_path import resolve_path
+from proxy.routing.deployment_load import Idle
+from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.snapshot import Snapshot, Team
+from proxy.surfaces.registry import SURFACES, PathMatch
+from proxy.teams.client_keys import permit_extras
+from proxy.upstream.request_headers import SESSION_HEADERS, call_headers
+
+DEFAULT_SURFACE: Final = "openai"
+
+REQUEST_ID: Final = "(the client's, or a fresh one)"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One target of the plan with the calls it would get, or with the reason why it cannot honour the request."""
+
+    target: Target
+    outcome: CallPlan | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The course of one request.
+
+    `fallbacks` are the targets used after a failure of a kind for which the table has its own list. `drawn` says that
+    the order of the targets varies between requests; this is one possible order. `error` is status and body of the
+    answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
+    is refused before it is planned.
+    """
+
+    path: str
+    surface: str
+    team: str
+    plan: Plan | None
+    drawn: bool
+    trials: tuple[Trial, ...]
+    fallbacks: Mapping[FailureKind, tuple[Trial, ...]]
+    error: tuple[int, bytes] | None
+    logged: str | None = None
+
+    @property
+    def chosen(self) -> CallPlan | None:
+        """The calls of the first target that can honour the request."""
+        ready = (each.outcome for each in self.trials if isinstance(each.outcome, CallPlan))
+        return next(ready, None)
+
+
+@dataclass(slots=True)
+class _ObservedIdle(Idle):
+    """No load; `drawn` is whether a policy has used chance or turns."""
+
+    drawn: bool = field(default=False)
+
+    def draw(self) -> float:
+        """Return the lowest draw."""
+        self.drawn = True
+        return 0.0
+
+    def turn(self, group: str) -> int:
+        """Return the first turn."""
+        self.drawn = True
+        return 0
+
+
+class NotGenerating(ValueError):
+    """A path that generates no completion."""
+
+
+def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:
+    """Explain a POST of `body` to `path` with a key of the team. Raises NotGenerating for another kind of path."""
+    match = resolve_path(path)
+    load = _ObservedIdle()
+    planned: Plan | None = None
+    trials: tuple[Trial, ...] = ()
+    fallbacks: dict[FailureKind, tuple[Trial, ...]] = {}
+    error: tuple[int, bytes] | None = None
+    logged: str | None = None
+    try:
+        request = _parse(snapshot, match, body)
+        permit_extras(team, request)
+        planned = plan(snapshot, team, request.model, match.surface.name, load)
+        trials = tuple(Trial(target, _outcome(request, target, team)) for target in planned.targets)
+        for kind, targets in planned.fallbacks.items():
+            fallbacks[kind] = tuple(Trial(target, _outcome(request, target, team)) for target in targets)
+        _require_one(trials)
+    except GatewayError as problem:
+        error = match.surface.error(problem.facts)
+        logged = problem.logged if problem.logged != problem.facts.code else None
+    drawn = load.drawn and len(trials) > 1
+    return Explanation(path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged)
+
+
+def _parse(snapshot: Snapshot, match: PathMatch, body: bytes) -> UnifiedRequest:
+    operation = match.action("POST")
+    if not isinstance(operation, Operation):
+        raise NotGenerating(f"the path {match.path} generates nothing")
+    return match.surface.parse(operation, body, snapshot.default_models.get(match.surface.name))
+
+
+def _outcome(request: UnifiedRequest, target: Target, team: Team) -> CallPlan | Refusal:
+    try:
+        prepared = prepared_for(request, target, team)
+    except Refusal as refusal:
+        return refusal
+    if prepared.check is not None:
+        try:
+            compile_check(prepared.check)
+        except Unenforceable as error:
+            return unsupported_field(target, prepared.check.field, error.reason)
+    return prepared
+
+
+def _require_one(trials: tuple[Trial, ...]) -> None:
+    """Raise the first refusal if no target can honour the request, as the gateway does."""
+    refusals = [each.outcome for each in trials if isinstance(each.outcome, Refusal)]
+    if len(refusals) == len(trials):
+        raise field_refused(refusals[0])
+
+
+def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
+    """Return the headers of a call with every secret masked, without `Host` and `Content-Length`."""
+    headers = CIMultiDict(SESSION_HEADERS)
+    headers.update(call_headers(sent, sent.target.credential.masked(), REQUEST_ID))
+    return dict(headers)
+
+
+def default_path(surface: str, body: bytes) -> str:
+    """Return the surface's first path for a body of this prompt; that of text completions where it has none."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        value = None
+    fields = value if isinstance(value, dict) else {}
+    wanted = next((operation for operation, name in PROMPT_FIELDS.items() if name in fields), Operation.COMPLETIONS)
+    endpoints = (endpoint for each in SURFACES if each.name == surface for endpoint in each.endpoints)
+    return next(endpoint.path for endpoint in endpoints if endpoint.action == wanted)

@@ -1,0 +1,84 @@
+"""Half-closed connections: tells clients that have sent all and wait for their answer from clients that have left.
+
+Both look the same until the gateway sends data: the system of a client that has left refuses it (RFC 9293, 3.10.7.1).
+So the gateway sends data without meaning: an interim answer, which every HTTP/1.1 client must accept before the final
+one (RFC 9110, 15.2), or a comment in a stream. Does not apply to TLS, where closing one half closes both, and to
+HTTP/1.0, which has no interim answers.
+"""
+
+import asyncio
+import select
+from typing import cast
+
+from aiohttp import HttpVersion11, web
+from aiohttp.http_writer import StreamWriter
+from aiohttp.web_protocol import RequestHandler
+
+REFUSED_WITHIN = 0.05
+"""Seconds from sending to the check whether it was refused; a later refusal is seen at the next look."""
+
+PROBED_AT = frozenset({0, 1, 4, 16})
+"""Looks, a second apart, at which an interim answer is sent. Go's client before 1.23 accepts five of them."""
+
+_INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
+_COMMENT = b"e\r\n: keep-alive\n\n\r\n"
+_REFUSED = select.POLLERR | select.POLLHUP
+
+
+class HalfClosable(RequestHandler):
+    """aiohttp's protocol, which drops clients that half-close their connection, changed to answer those that wait. The
+    connection is closed after the answer."""
+
+    __slots__ = ("_half_closed", "_looks")
+
+    _half_closed: bool
+    _looks: int
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._half_closed = False
+        self._looks = 0
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own returns nothing
+        transport, waiter = self.transport, self._waiter
+        # Whether a request has been read and not answered; its handler may not have started yet.
+        unanswered = self._request_count > 0 if waiter is None else waiter.done()
+        if transport is None or not unanswered or transport.get_extra_info("sslcontext") is not None:
+            return False
+        self._half_closed = True
+        self.close()
+        self._loop.call_soon(self.look_whether_gone, transport)
+        return True
+
+    def look_whether_gone(self, transport: asyncio.Transport) -> None:
+        """Drop the client if it has closed both halves, else probe it. Called at every look."""
+        if self._half_closed and not _drop_if_gone(transport):
+            self._probe(transport)
+            self._looks += 1
+
+    def _probe(self, transport: asyncio.Transport) -> None:
+        http = self._current_request
+        if http is None or http.version < HttpVersion11 or not http.content.is_eof():
+            # It has its answer, does not know interim answers, or ended before its request was complete.
+            transport.close()
+        elif (probe := _probe_for(http)) is not _INTERIM or self._looks in PROBED_AT:
+            transport.write(probe)
+            self._loop.call_later(REFUSED_WITHIN, _drop_if_gone, transport)
+
+
+def _probe_for(http: web.BaseRequest) -> bytes:
+    """Return bytes without meaning at this point of the answer; none within an answer that is no stream."""
+    writer = cast(StreamWriter, http.writer)
+    if not writer.output_size:
+        return _INTERIM
+    return _COMMENT if writer.chunked else b""
+
+
+def _drop_if_gone(transport: asyncio.Transport) -> bool:
+    """Abort the connection if the client's system has refused data. Returns whether the connection is closing."""
+    if not transport.is_closing():
+        poll = select.poll()
+        poll.register(transport.get_extra_info("socket").fileno(), 0)
+        if any(found & _REFUSED for _, found in poll.poll(0)):
+            transport.abort()
+    return transport.is_closing()

@@ -1,0 +1,278 @@
+"""The listeners' HTTP on top of aiohttp: limits on heads and idle clients, early checks, answers to malformed bytes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
+
+from aiohttp import web
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
+
+from proxy.deadlines import CLIENT_STALL
+from proxy.errors import ErrorFacts, GatewayError, bad_http, internal_error
+from proxy.listener.cors_and_host_names import BrowserGuard, Permitted, Preflight, Verdict
+from proxy.listener.half_closed_clients import HalfClosable
+from proxy.listener.head_checks import head_fault
+from proxy.listener.response_headers import BASE_HEADERS, JSON
+from proxy.request_record import fresh_id
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.http_parser import RawRequestMessage
+    from aiohttp.streams import StreamReader
+
+HEAD_WAIT = 10.0
+"""Seconds a request's head may take to arrive, from its first byte on."""
+
+HEAD_LIMIT = 16 * 1024
+"""Bytes of a head that arrives in pieces; a single line may have half of them."""
+
+MAX_FIELDS = 100
+"""Header fields of a request."""
+
+LOOK_EVERY = 1.0
+"""Seconds between two checks of all connections: one timer for a listener instead of one for each request."""
+
+KEEP_ALIVE = 75.0
+"""Seconds an idle client connection is kept; longer than common load balancers' 60 s, so that they close first."""
+
+UNREAD_LIMIT = 64 * 1024
+"""Bytes written but not read by the client, from which on a writer waits."""
+
+LINGER = 2.0
+"""Seconds for which an unread body is read and dropped after its answer."""
+
+Envelope = Callable[[str, ErrorFacts], tuple[int, bytes]]
+"""Makes the status and body of an error for the path that was requested."""
+
+
+class PublicHandler(HalfClosable):
+    """aiohttp's protocol that answers malformed HTTP in an envelope, and ends connections of clients that stop sending
+    a head or reading an answer.
+
+    The stock handler answers in plain text, echoes the offending bytes, names its version, and waits for the rest of a
+    head as long as for the next request.
+    """
+
+    __slots__ = ("_envelope", "_head_bytes", "_head_looks", "_stalled_looks", "_unread")
+
+    def __init__(self, manager: web.Server, envelope: Envelope, **settings: object) -> None:
+        super().__init__(manager, **settings)  # type: ignore[arg-type]  # passed through from the server
+        self._envelope = envelope
+        self._head_bytes = 0
+        self._head_looks = -1
+        self._stalled_looks = 0
+        self._unread = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        # asyncio's own limit for plain connections; its limit under TLS is eight times as high.
+        cast(asyncio.Transport, transport).set_write_buffer_limits(UNREAD_LIMIT)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        transport = self.transport
+        super().connection_lost(exc)
+        # asyncio's transport (3.11 to 3.14) holds a bound method of itself: a cycle that only the collector would free.
+        if transport is not None and hasattr(transport, "_read_ready_cb"):
+            transport._read_ready_cb = None
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        waiter = self._waiter
+        # The first bytes may come before the protocol waits for a request.
+        if self._request_count if waiter is None else waiter.done():
+            self._head_looks = -1
+            if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
+                self._fail_body()
+            return
+        # Bytes came and no request is complete, so they are part of a head.
+        if self._head_looks < 0:
+            self._head_looks = self._head_bytes = 0
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_LIMIT:
+            self._refuse_head(431)
+
+    def _fail_body(self) -> None:
+        # The rest of a body is not valid HTTP; aiohttp does not always raise this where the body is read.
+        current = self._current_request
+        if current is not None and not current.content.is_eof():
+            current.content.set_exception(web.RequestPayloadError())
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no byte has arrived on the connection."""
+        return self._request_count == 0 and self._head_looks < 0
+
+    def ignore_upgrade(self) -> None:
+        """Stay with HTTP/1.1 after an offer to upgrade; bytes after it belong to the other protocol: dropped."""
+        self._upgraded = False
+        self._message_tail = b""
+
+    def look(self, transport: asyncio.Transport) -> None:
+        """End the connection of a client that neither sends nor reads. Called every LOOK_EVERY seconds."""
+        self.look_whether_gone(transport)
+        if self._head_looks >= 0:
+            self._head_looks += 1
+            if self._head_looks > HEAD_WAIT / LOOK_EVERY:
+                self._refuse_head(408)
+        # A stream that is being written may fill the buffer as fast as it is read; its own deadlines apply.
+        if self._current_request is not None and not self._paused:
+            self._stalled_looks = 0
+        elif unread := transport.get_write_buffer_size():
+            self._stalled_looks = self._stalled_looks + 1 if unread >= self._unread else 0
+            self._unread = unread
+            if self._stalled_looks > CLIENT_STALL / LOOK_EVERY:
+                transport.abort()
+        else:
+            self._stalled_looks = self._unread = 0
+
+    def _refuse_head(self, status: int) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            self._head_looks = -1
+            self._messages.append((_ErrInfo(status, TimeoutError(), ""), EMPTY_PAYLOAD))
+            waiter.set_result(None)
+
+    def refusal(self, path: str, error: GatewayError) -> web.Response:
+        """Return an error that closes the connection: other bytes that came on it cannot be trusted."""
+        code, body = self._envelope(path, error.facts)
+        headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": fresh_id(), **error.facts.headers}
+        response = web.Response(status=code, body=body, headers=headers)
+        response.force_close()
+        return response
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if request.writer.output_size > 0:
+            raise ConnectionError("part of the answer has been sent")
+        if status >= 500:
+            self.log_exception("a request failed outside its handler", exc_info=exc)
+            error = internal_error()
+        elif status == 408:
+            error = bad_http(f"The request's head did not arrive within {HEAD_WAIT:g} s.", status)
+        elif status == 431:
+            error = bad_http(f"The request's head is larger than {HEAD_LIMIT} bytes.", status)
+        else:
+            error = bad_http("The request could not be read as HTTP.", status)
+        return self.refusal(path_of(request), error)
+
+
+class Incoming(web.BaseRequest):
+    """A request. `cors` are the headers that let the web page that sent it read the answer."""
+
+    cors: Mapping[str, str] = MappingProxyType({})
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        # aiohttp calls this before it writes the head of an answer.
+        response.headers.update(self.cors)
+
+
+RequestHandling = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+Refuse = Callable[[web.BaseRequest, GatewayError], web.StreamResponse]
+
+
+class PublicServer(web.Server):
+    """Makes a PublicHandler for each connection, and requests whose bodies are limited to `max_body` bytes. The creator
+    shuts it down.
+
+    `envelope` renders refusals before `handler` is called. `guard` judges requests of browsers; without one, all pass.
+    `refuse` answers what the guard refuses; by default the envelope does.
+    """
+
+    def __init__(
+        self,
+        handler: RequestHandling,
+        max_body: int,
+        envelope: Envelope,
+        guard: BrowserGuard | None = None,
+        refuse: Refuse | None = None,
+    ) -> None:
+        super().__init__(
+            self._handle,
+            request_factory=self._request,
+            handler_cancellation=True,
+            keepalive_timeout=KEEP_ALIVE,
+            lingering_time=LINGER,
+            auto_decompress=False,
+            max_headers=MAX_FIELDS,
+            access_log=None,
+        )
+        self._handler = handler
+        self._max_body = max_body
+        self._envelope = envelope
+        self._guard = guard
+        self._refuse = refuse or _refusal_of
+        self._timer = self._loop.call_later(LOOK_EVERY, self._look)
+
+    def __call__(self) -> RequestHandler:
+        return PublicHandler(self, self._envelope, loop=self._loop, **self._kwargs)
+
+    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's own
+        self._timer.cancel()
+        await super().shutdown(timeout)
+
+    def _look(self) -> None:
+        # Armed first, so that checks go on after an exception in one of them.
+        self._timer = self._loop.call_later(LOOK_EVERY, self._look)
+        for handler, transport in list(self._connections.items()):
+            cast(PublicHandler, handler).look(transport)
+
+    def _handle(self, http: web.BaseRequest) -> Awaitable[web.StreamResponse]:
+        # Not a coroutine itself: every request passes here.
+        message = http._message
+        if (fault := head_fault(message)) is not None:
+            return _refused(http, fault)
+        handler = self._handler
+        if self._guard is not None and (verdict := self._guard.judge(message.method, message.headers)) is not None:
+            handler = partial(self._answer_browser, verdict)
+        return self._without_upgrade(handler, http) if message.upgrade else handler(http)
+
+    async def _answer_browser(self, verdict: Verdict, http: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request on which the browser guard has a verdict."""
+        if isinstance(verdict, Permitted):
+            cast(Incoming, http).cors = verdict.headers
+            return await self._handler(http)
+        if isinstance(verdict, Preflight):
+            return web.Response(status=204, headers={**BASE_HEADERS, **verdict.headers})
+        response = self._refuse(http, verdict)
+        # Its body has not been read.
+        response.force_close()
+        return response
+
+    async def _without_upgrade(self, handler: RequestHandling, http: web.BaseRequest) -> web.StreamResponse:
+        """Answer a client that offers to upgrade as if it did not, and close: aiohttp 3.14.5 loses the next request or
+        fails on it when it comes too soon."""
+        response = await handler(http)
+        response.force_close()
+        cast(PublicHandler, http.protocol).ignore_upgrade()
+        return response
+
+    def _request(
+        self,
+        message: "RawRequestMessage",
+        payload: "StreamReader",
+        protocol: RequestHandler,
+        writer: "AbstractStreamWriter",
+        task: "asyncio.Task[None]",
+    ) -> web.BaseRequest:
+        return Incoming(message, payload, protocol, writer, task, self._loop, client_max_size=self._max_body)
+
+
+async def _refused(http: web.BaseRequest, reason: str) -> web.StreamResponse:
+    return _refusal_of(http, bad_http(reason))
+
+
+def _refusal_of(http: web.BaseRequest, error: GatewayError) -> web.StreamResponse:
+    return cast(PublicHandler, http.protocol).refusal(path_of(http), error)
+
+
+def path_of(http: web.BaseRequest) -> str:
+    """Return a request's path, decoded but for `%2F` and `%25`: with the slashes that a rule in front of it sees."""
+    return http.rel_url.path_safe

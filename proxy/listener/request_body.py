@@ -1,0 +1,70 @@
+"""Reads the body of a client's request, within limits of size and time."""
+
+import asyncio
+import re
+from collections.abc import Callable
+
+from aiohttp import HttpVersion11, hdrs, web
+
+from proxy.errors import bad_http, not_json, too_large
+from proxy.listener.response_headers import JSON
+
+BODY_WAIT = 15.0
+"""Seconds a request body may take to arrive, however short it is."""
+
+BODY_PACE = 100_000
+"""Bytes of a body that extend its deadline by a second."""
+
+_JSON_TYPE = re.compile(r"application/(?:[a-z0-9!#$&^_.-]+\+)?json[ \t]*(?:;|$)", re.IGNORECASE)
+
+
+async def read_body(http: web.BaseRequest, on_received: Callable[[int], None]) -> bytes:
+    """Return the request body. `on_received` gets the bytes received so far after each piece and at the end, and may
+    refuse them by raising.
+
+    Raises GatewayError 413 when it is too large, from the declared length where there is one, 408 when it does not
+    arrive in time, and 415 when it is declared as anything but JSON, or is compressed: its length would then not bound
+    the memory it takes. A missing content type is accepted, since raw clients leave it out.
+    """
+    kind = http.headers.get(hdrs.CONTENT_TYPE, JSON)
+    if kind != JSON and not _JSON_TYPE.match(kind):
+        raise not_json(kind)
+    limit = http.client_max_size
+    if (http.content_length or 0) > limit:
+        raise too_large(limit)
+    if http.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
+        raise bad_http("The request body must not be compressed; send it without Content-Encoding.", 415)
+    try:
+        body = await (http.read() if http.content.is_eof() else _read_arriving(http, on_received))
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large(limit) from None
+    except web.RequestPayloadError:
+        raise bad_http("The request body could not be read.") from None
+    on_received(len(body))
+    return body
+
+
+async def _read_arriving(http: web.BaseRequest, on_received: Callable[[int], None]) -> bytes:
+    body = bytearray()
+    started = asyncio.get_running_loop().time()
+    deadline = asyncio.timeout(BODY_WAIT)
+    try:
+        async with deadline:
+            await _send_continue(http)
+            while piece := await http.content.readany():
+                body += piece
+                if len(body) > http.client_max_size:
+                    raise too_large(http.client_max_size)
+                on_received(len(body))
+                deadline.reschedule(started + BODY_WAIT + len(body) / BODY_PACE)
+    except TimeoutError:
+        raise bad_http(f"The request body did not arrive within {BODY_WAIT:g} s and 1 s per 100 kB.", 408) from None
+    return bytes(body)
+
+
+async def _send_continue(http: web.BaseRequest) -> None:
+    """Answer `Expect: 100-continue`: curl sends it from 1 MiB on, and waits a second for the interim answer."""
+    if http.version >= HttpVersion11 and http.headers.get("expect", "").lower() == "100-continue":
+        await http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # aiohttp counts the interim answer as output, but no part of the final answer has been sent yet.
+        http.writer.output_size = 0

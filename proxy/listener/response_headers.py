@@ -1,0 +1,18 @@
+"""The headers that every answer of the gateway has, and those of streamed answers."""
+
+from collections.abc import Mapping
+
+JSON = "application/json"
+BASE_HEADERS: Mapping[str, str] = {
+    "Server": "dragoman",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+}
+STREAM_HEADERS: Mapping[str, str] = {
+    "Server": "dragoman",
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    # nginx delays every event by one without it.
+    "x-accel-buffering": "no",
+    "x-content-type-options": "nosniff",
+}

@@ -1,0 +1,182 @@
+"""Validate answers against constraints in processes of their own, which are ended when one takes too much.
+
+Never compiles a client's schema or pattern in this process. The processes are started when they are needed, at most
+MAX_PROCESSES, and ended when they have been idle for a while; no team has more than one of them at a time.
+"""
+
+import asyncio
+import hashlib
+import logging
+import os
+import signal
+from asyncio.subprocess import DEVNULL
+from collections import OrderedDict
+from typing import Final
+
+from providers.emulation.check_answer import AnswerCheck, compile_check
+from proxy.off_loop.answer_check_process import FAILED, RESPONSE_HEAD, CheckVerdict, check_request, response_head
+from proxy.off_loop.child_process import Child, start_child
+from proxy.off_loop.fair_slots import FairSlots
+
+MAX_PROCESSES: Final = 2
+
+IDLE_SECONDS: Final = 60.0
+"""A process without a request is ended after this time, at the latest after twice as long."""
+
+WALL_SECONDS: Final = 15.0
+"""Wall time of one request. The limit proper is one of CPU time; this one is for a process that gets none."""
+
+KEPT_PROBLEMS: Final = 1024
+"""Constraints for which the result of compiling them is cached."""
+
+
+class TooCostly(Exception):
+    """A check took more CPU time, memory or stack than allowed; the message says which, as far as it is known."""
+
+
+class CheckFailed(Exception):
+    """No process could be started, or it ended for another reason than its limits."""
+
+
+class AnswerChecks:
+    """The checking processes of one gateway process. `aclose` ends them; a check under way then raises TooCostly."""
+
+    def __init__(self) -> None:
+        self._slots = FairSlots(MAX_PROCESSES)
+        self._idle: list[_CheckProcess] = []
+        self._all: set[_CheckProcess] = set()
+        self._problems: OrderedDict[bytes, str | None] = OrderedDict()
+        self._log = logging.getLogger("dragoman")
+
+    async def problem(self, check: AnswerCheck, owner: str) -> str | None:
+        """Return why the constraint cannot be checked, as a clause for the client, or None. Raises CheckFailed.
+
+        `owner` is the team, or the client where there are no teams: owners take turns.
+        """
+        if not check.compiled:
+            return None
+        key = hashlib.blake2b(check.kind.encode() + check.written, digest_size=16).digest()
+        if key not in self._problems:
+            try:
+                verdict, reason = await self._check(check, None, owner)
+            except TooCostly as error:
+                verdict, reason = (
+                    CheckVerdict.UNCHECKABLE,
+                    f"the answer could not be checked, since to compile it {error}",
+                )
+            self._problems[key] = reason if verdict is CheckVerdict.UNCHECKABLE else None
+            if len(self._problems) > KEPT_PROBLEMS:
+                self._problems.popitem(last=False)
+        return self._problems[key]
+
+    async def breach(self, check: AnswerCheck, text: str, owner: str) -> str | None:
+        """Return why a text breaks the constraint, without quoting it, or None. Raises TooCostly and CheckFailed."""
+        if check.brief(text):
+            return compile_check(check)(text)
+        verdict, reason = await self._check(check, text, owner)
+        return None if verdict is CheckVerdict.KEEPS else reason
+
+    async def aclose(self) -> None:
+        """End all processes."""
+        self._idle.clear()
+        await asyncio.gather(*(each.end() for each in tuple(self._all)))
+        self._all.clear()
+
+    async def run(self) -> None:
+        """End idle processes, for ever."""
+        while True:
+            idle = set(self._idle)
+            await asyncio.sleep(IDLE_SECONDS)
+            for process in idle.intersection(self._idle):
+                if not process.used:
+                    self._idle.remove(process)
+                    await self._end(process)
+                process.used = False
+
+    async def _check(self, check: AnswerCheck, text: str | None, owner: str) -> tuple[CheckVerdict, str]:
+        request = check_request(check, text)
+        async with self._slots.taken(owner):
+            process = await self._idle_process()
+            try:
+                answer = await process.check(request)
+            except BaseException:
+                # Also where this task is cancelled: the response still to come would be taken for another's.
+                await asyncio.shield(self._end(process))
+                raise
+            self._idle.append(process)
+            return answer
+
+    async def _idle_process(self) -> "_CheckProcess":
+        """Return a process that waits for a request. Raises CheckFailed."""
+        while self._idle:
+            process = self._idle.pop()
+            if not process.ended:
+                return process
+            await self._end(process)
+        try:
+            process = await _CheckProcess.start()
+        except OSError as error:
+            self._log.error("a process to check answers cannot be started: %s", error.strerror or error)
+            raise CheckFailed("no process to check answers could be started") from None
+        self._all.add(process)
+        return process
+
+    async def _end(self, process: "_CheckProcess") -> None:
+        self._all.discard(process)
+        await process.end()
+
+
+class _CheckProcess:
+    """One process, which takes one request at a time. `used` is set by each, for its owner to find idle processes."""
+
+    def __init__(self, child: Child) -> None:
+        self.used = True
+        self._process, self._reader, self._writer = child
+
+    @classmethod
+    async def start(cls) -> "_CheckProcess":
+        """Start a process. Raises OSError."""
+        return cls(await start_child("proxy.off_loop.answer_check_process", output=DEVNULL, environment=_environment()))
+
+    @property
+    def ended(self) -> bool:
+        """True when it has ended."""
+        return self._reader.at_eof()
+
+    async def check(self, request: bytes) -> tuple[CheckVerdict, str]:
+        """Return the verdict and its reason. Raises TooCostly and CheckFailed."""
+        self.used = True
+        try:
+            async with asyncio.timeout(WALL_SECONDS):
+                self._writer.write(request)
+                await self._writer.drain()
+                verdict, length = response_head(await self._reader.readexactly(RESPONSE_HEAD))
+                return verdict, (await self._reader.readexactly(length)).decode()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise _error_of(await self._process.wait()) from None
+        except TimeoutError:
+            raise TooCostly(f"takes more than {WALL_SECONDS:g} s") from None
+
+    async def end(self) -> None:
+        """End it at once, whatever it is doing."""
+        self._writer.close()
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Return what the interpreter needs of this process's environment, without the secrets in it. Rust makes no
+    backtraces: one made without memory hangs."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "LD_", "DYLD_"))}
+    return {**kept, "RUST_BACKTRACE": "0"}
+
+
+def _error_of(status: int) -> TooCostly | CheckFailed:
+    if status == -signal.SIGPROF:
+        return TooCostly("takes too much time")
+    if status in (-signal.SIGSEGV, -signal.SIGBUS):
+        return TooCostly("nests too deeply")
+    if status in (-signal.SIGABRT, -signal.SIGKILL, FAILED):
+        return TooCostly("takes too much memory")  # Rust aborts, Python raises MemoryError, Linux kills
+    return CheckFailed(f"the process that checks answers ended with status {status}")

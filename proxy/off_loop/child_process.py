@@ -1,0 +1,52 @@
+"""Start a process that runs a module of this program, with a socket pair to speak with it."""
+
+import asyncio
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+"""The folder of this program's packages: another package called proxy may be on the path."""
+
+
+class Child(NamedTuple):
+    """The process, and this end of its socket."""
+
+    process: Process
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+async def start_child(
+    module: str, *descriptors: int, output: int | None = None, environment: Mapping[str, str] | None = None
+) -> Child:
+    """Start a process that calls `main` of the module with this dotted name, with its end of a socket pair and with
+    the `descriptors`, which it inherits. Its standard output and error go to `output`, or where this process's go.
+    Raises OSError."""
+    here, there = socket.socketpair()
+    passed = (there.fileno(), *descriptors)
+    with there:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-c", program(module), str(ROOT), *map(str, passed)),
+                stdin=DEVNULL,
+                stdout=output,
+                stderr=output,
+                # Ctrl-C reaches every process of a terminal's session; this one is ended by its parent.
+                start_new_session=True,
+                env=environment,
+                pass_fds=passed,
+            )
+        except OSError:
+            here.close()
+            raise
+    return Child(process, *await asyncio.open_unix_connection(sock=here))
+
+
+def program(module: str) -> str:
+    """Return the Python code of the process; its arguments are ROOT and the descriptors."""
+    path = "import sys; sys.path.insert(0, sys.argv[1])"
+    return f"{path}; from {module} import main; main(*map(int, sys.argv[2:]))"

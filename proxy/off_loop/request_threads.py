@@ -1,0 +1,60 @@
+"""Work for requests outside the event loop: parsing of long bodies in threads, checks of answers in processes."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Protocol, TypeVar
+
+from providers.emulation.check_answer import AnswerCheck
+from proxy.off_loop.fair_slots import FairSlots
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+"""Threads for requests, apart from the loop's own: DNS and metrics must not wait for a client's schema."""
+
+
+class AnswerChecker(Protocol):
+    """Validates answers against constraints. See `proxy.off_loop.answer_check_pool.AnswerChecks`."""
+
+    async def problem(self, check: AnswerCheck, owner: str) -> str | None:
+        """Return why the constraint cannot be checked, or None."""
+
+    async def breach(self, check: AnswerCheck, text: str, owner: str) -> str | None:
+        """Return why a text breaks the constraint, or None."""
+
+
+class RequestThreads:
+    """Threads for work in Python whose duration depends on the client's request. Owners take turns."""
+
+    def __init__(self) -> None:
+        self._slots = FairSlots(THREADS)
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
+
+    async def run(self, owner: str, work: Callable[[], T]) -> T:
+        """Run `work` in a thread and return its result. `owner` is the team, or the client where there are no teams."""
+        async with self._slots.taken(owner):
+            future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+            try:
+                return await asyncio.shield(future)
+            except asyncio.CancelledError:
+                # A thread cannot be stopped: the slot is taken until it is done.
+                await asyncio.wait((future,))
+                raise
+            finally:
+                # Its exception holds this frame by its traceback, and with it a body of megabytes: a cycle.
+                del future, work
+
+    def close(self) -> None:
+        """Begin no more work. What runs is bounded and ends by itself."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class OffLoop:
+    """The checker and the threads of one gateway process."""
+
+    __slots__ = ("checks", "threads")
+
+    def __init__(self, checks: AnswerChecker) -> None:
+        self.checks = checks
+        self.threads = RequestThreads()

@@ -1,0 +1,1 @@
+"""What is refused for the gateway's own sake: admission limits, memory, event loop lag, queue of starts."""

@@ -1,0 +1,233 @@
+"""Admission control: whether this process takes another request, and fair shares of what it holds among
+owners: teams by name, or clients by address in a table without teams."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Protocol
+
+from proxy.errors import OverloadReason
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionLimits:
+    """Limits at any time: `requests` whose answers have not begun, `streams` whose answers have, and `body_bytes` of
+    both. A stream counts as a request until it begins, so streams may exceed their limit by the requests that
+    were admitted before.
+
+    Only received bytes count. An owner may hold all of `body_bytes` while no other holds any. At the limit, an owner
+    above its fair share, the limit divided by the owners that hold some, gets no more, and one below it does, up to
+    twice the limit in all. Requests whose bodies are still arriving have a limit of their own, as high as `requests`,
+    by the same rule.
+    """
+
+    requests: int = 2000
+    streams: int = 4000
+    body_bytes: int = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ShedRules:
+    """From a loop lag of `lag_from` seconds the share `least` of the requests is refused, rising to `most` at `lag_to`.
+    Above the share `memory_streams` of the memory no new stream begins, above `memory_all` no request."""
+
+    lag_from: float = 0.1
+    lag_to: float = 0.5
+    least: float = 0.1
+    most: float = 0.8
+    memory_streams: float = 0.85
+    memory_all: float = 0.95
+
+    def share(self, lag: float) -> float:
+        """Return the share of new requests that is refused at this lag."""
+        if lag <= self.lag_from:
+            return 0.0
+        return min(
+            self.most, self.least + (self.most - self.least) * (lag - self.lag_from) / (self.lag_to - self.lag_from)
+        )
+
+
+class Lag(Protocol):
+    """How late the event loop runs."""
+
+    @property
+    def steady(self) -> float:
+        """Seconds of lag that has lasted; a single late turn does not count."""
+
+
+class Queue(Protocol):
+    """The admitted requests that wait to start."""
+
+    @property
+    def too_long(self) -> bool:
+        """Whether no other request should join."""
+
+
+class Memory(Protocol):
+    """The use of memory."""
+
+    @property
+    def share(self) -> float:
+        """The share of the memory limit that is in use."""
+
+
+@dataclass(slots=True, eq=False)
+class FairCounts:
+    """The amount that each owner holds of something limited."""
+
+    _limit: int
+    total: int = 0
+    _by_owner: dict[str, int] = field(default_factory=dict)
+
+    def add(self, owner: str, amount: int) -> None:
+        """Add to what an owner holds; `amount` may be negative."""
+        held = self._by_owner.get(owner, 0) + amount
+        if held:
+            self._by_owner[owner] = held
+        else:
+            self._by_owner.pop(owner, None)
+        self.total += amount
+
+    def fits(self, owner: str) -> bool:
+        """Return whether an owner may hold what it does."""
+        if self.total <= self._limit:
+            return True
+        return self.total <= 2 * self._limit and self._by_owner.get(owner, 0) * len(self._by_owner) <= self._limit
+
+
+@dataclass(slots=True, eq=False)
+class Admission:
+    """Counts requests against the limits. Each request that is not refused is begun or expected, and ended once.
+
+    `requests` are those before their commit point whose bodies are complete, `streams` the committed ones, `bodies` the
+    bytes held for all of them, `arriving` the requests whose bodies are incomplete. `sheds` says whether a request has
+    been refused lately. `draw` returns a random number in [0, 1).
+    """
+
+    limits: AdmissionLimits
+    _rules: ShedRules
+    _lag: Lag
+    _queue: Queue
+    _memory: Memory
+    _draw: Callable[[], float]
+    sheds: bool = False
+    requests: int = 0
+    streams: int = 0
+    bodies: FairCounts = field(init=False)
+    arriving: FairCounts = field(init=False)
+    _refused: bool = False
+
+    def __post_init__(self) -> None:
+        self.bodies = FairCounts(self.limits.body_bytes)
+        self.arriving = FairCounts(self.limits.requests)
+
+    def refusal(self) -> OverloadReason | None:
+        """Return why another request is refused, or None. Called before its body is read."""
+        rules = self._rules
+        if self.requests >= self.limits.requests:
+            reason = OverloadReason.REQUESTS
+        elif self._memory.share >= rules.memory_all:
+            reason = OverloadReason.MEMORY
+        elif self._queue.too_long:
+            reason = OverloadReason.QUEUE
+        elif self._lag.steady > rules.lag_from and self._draw() < rules.share(self._lag.steady):
+            reason = OverloadReason.LOOP_LAG
+        else:
+            return None
+        self.sheds = self._refused = True
+        return reason
+
+    def look(self) -> bool:
+        """Set `sheds` to whether a request has been refused since the last call, and return it. Called every second."""
+        self.sheds, self._refused = self._refused, False
+        return self.sheds
+
+    def refuses_streams(self) -> OverloadReason | None:
+        """Return why a request that has been begun may not stream, or None."""
+        if self.streams >= self.limits.streams:
+            return OverloadReason.STREAMS
+        if self._memory.share >= self._rules.memory_streams:
+            return OverloadReason.MEMORY
+        return None
+
+    def begin(self, length: int) -> "Admitted":
+        """Count a request whose body is complete, `length` bytes long."""
+        admitted = Admitted(self)
+        self.requests += 1
+        admitted.stage = Stage.REQUEST
+        admitted.hold_body(length)
+        return admitted
+
+    def expect(self) -> "Admitted":
+        """Count a request whose body is incomplete."""
+        self.arriving.add("", 1)
+        return Admitted(self)
+
+
+class Stage(Enum):
+    """The progress of a request."""
+
+    ARRIVING = auto()
+    REQUEST = auto()
+    STREAM = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Admitted:
+    """An admitted request, counted until `end`."""
+
+    _admission: Admission
+    stage: Stage = Stage.ARRIVING
+    _held: int = 0
+    _owner: str = ""
+
+    def assign(self, owner: str) -> OverloadReason | None:
+        """Count the request for its owner from now on. Returns why it is refused, or None: the owner may have too many
+        requests whose bodies are still arriving."""
+        admission, before, self._owner = self._admission, self._owner, owner
+        if self._held:
+            admission.bodies.add(before, -self._held)
+            admission.bodies.add(owner, self._held)
+        if self.stage is not Stage.ARRIVING:
+            return None
+        admission.arriving.add(before, -1)
+        admission.arriving.add(owner, 1)
+        return None if admission.arriving.fits(owner) else OverloadReason.REQUESTS
+
+    def hold_body(self, length: int) -> bool:
+        """Count the bytes of the body received so far. Returns False where they are too many with those of others."""
+        grown = length - self._held
+        if grown <= 0:
+            return True
+        bodies = self._admission.bodies
+        bodies.add(self._owner, grown)
+        self._held = length
+        return length == bodies.total or bodies.fits(self._owner)
+
+    def complete(self) -> OverloadReason | None:
+        """Count the request as complete. Returns why it is refused, or None."""
+        admission = self._admission
+        if self.stage is not Stage.ARRIVING:
+            return None
+        admission.arriving.add(self._owner, -1)
+        admission.requests += 1
+        self.stage = Stage.REQUEST
+        return OverloadReason.REQUESTS if admission.requests > admission.limits.requests else None
+
+    def commit(self) -> None:
+        """Count it as a stream that has begun."""
+        self.stage = Stage.STREAM
+        self._admission.requests -= 1
+        self._admission.streams += 1
+
+    def end(self) -> None:
+        """Stop counting the request."""
+        admission = self._admission
+        if self._held:
+            admission.bodies.add(self._owner, -self._held)
+        if self.stage is Stage.ARRIVING:
+            admission.arriving.add(self._owner, -1)
+        elif self.stage is Stage.STREAM:
+            admission.streams -= 1
+        else:
+            admission.requests -= 1

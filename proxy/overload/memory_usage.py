@@ -1,0 +1,109 @@
+"""Measures the share of the memory limit of this process's control groups that is in use.
+
+Source: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. File pages that were not used
+lately are subtracted, because the kernel reclaims them before it kills a process: the rest is the working set by which
+kubelet evicts.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+EVERY = 1.0
+"""Seconds between two readings, which take about 50 us each on the event loop."""
+
+NO_LIMIT = 2**60
+"""Bytes; without a limit, version 1 reports 2^63 less a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupFiles:
+    """The names of a control group version's files, and of the line of `memory.stat` with reclaimable bytes."""
+
+    limit: str
+    usage: str
+    reclaimable: str
+
+
+V1 = CgroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+V2 = CgroupFiles("memory.max", "memory.current", "inactive_file")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A control group."""
+
+    folder: Path
+    names: CgroupFiles
+
+    def share(self) -> float:
+        """Return the share of the limit in use, 0.0 without one. Raises OSError or ValueError for unreadable files."""
+        limit = self._text(self.names.limit).strip()
+        if limit == "max" or int(limit) >= NO_LIMIT:
+            return 0.0
+        used = int(self._text(self.names.usage)) - reclaimable(self._text("memory.stat"), self.names.reclaimable)
+        return max(0, used) / max(1, int(limit))
+
+    def _text(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="ascii")
+
+
+def reclaimable(stat: str, name: str) -> int:
+    """Return the bytes on a line of `memory.stat`; 0 without that line."""
+    for line in stat.splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return int(value)
+    return 0
+
+
+def groups(own: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")) -> tuple[Group, ...]:
+    """Return the groups whose limits apply to this process: its own and their parents; none without control groups.
+
+    In a container the path may be the host's, of which only the root is mounted.
+    """
+    try:
+        lines = own.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ()
+    paths = {
+        controllers: path for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") > 1)
+    }
+    version_1 = next((path for controllers, path in paths.items() if "memory" in controllers.split(",")), None)
+    if version_1 is not None:
+        return _with_parents(mount / "memory", version_1, V1)
+    return _with_parents(mount, paths[""], V2) if "" in paths else ()
+
+
+def _with_parents(root: Path, path: str, names: CgroupFiles) -> tuple[Group, ...]:
+    parts = PurePosixPath(path).parts[1:]
+    if ".." in parts:  # the group is outside the mounted hierarchy
+        parts = ()
+    folders = [root.joinpath(*parts[:depth]) for depth in range(len(parts), -1, -1)]
+    return tuple(Group(folder, names) for folder in folders if (folder / names.limit).is_file())
+
+
+class MemoryMeter:
+    """`share` is the largest share of a limit that was in use at the last reading: 0.0 without a limit."""
+
+    __slots__ = ("_groups", "share")
+
+    def __init__(self, groups: tuple[Group, ...]) -> None:
+        self._groups = groups
+        self.share = 0.0
+
+    def read(self) -> None:
+        """Read all groups. One that is gone or malformed counts as without a limit."""
+        shares = [0.0]
+        for group in self._groups:
+            try:
+                shares.append(group.share())
+            except (OSError, ValueError):
+                continue
+        self.share = max(shares)
+
+    async def run(self) -> None:
+        """Read once a second until cancelled."""
+        while True:
+            self.read()
+            await asyncio.sleep(EVERY)

@@ -1,0 +1,74 @@
+"""The 503 answers of an overloaded gateway, prepared once for each surface and reason: refusing must cost little."""
+
+import time
+
+from aiohttp import HttpVersion11, web
+
+from proxy.errors import OverloadReason, overloaded
+from proxy.listener.buffered_response import BufferedResponse, header_lines, response_head
+from proxy.surfaces.surface import Surface
+
+DRAIN_BYTES = 64 * 1024
+"""Bytes of an unread body that are read and dropped so that the connection can be kept."""
+
+_ID_PLACE = "x" * 24
+
+
+class RefusalResponse:
+    """The answer to a surface's requests that are refused for one reason."""
+
+    __slots__ = ("_after_id", "_before_id", "_body", "_headers", "_second", "_status", "reason", "surface")
+
+    def __init__(self, surface: Surface, reason: OverloadReason) -> None:
+        facts = overloaded(reason).facts
+        self._status, self._body = surface.error(facts)
+        self._headers = header_lines(facts.headers)
+        self._second = -1
+        self._before_id = self._after_id = b""
+        self.surface = surface.name
+        self.reason = reason
+
+    def response(self, request_id: str, keep: bool) -> BufferedResponse:
+        """Return the answer for aiohttp, which keeps the connection with `keep`. The id must be fit for a header."""
+        response = BufferedResponse(self._status, self._body, f"x-request-id: {request_id}\r\n{self._headers}")
+        if not keep:
+            response.force_close()
+        return response
+
+    def encode(self, request_id: str) -> bytes:
+        """Return the bytes that `response` sends over HTTP/1.1 on a connection that stays open."""
+        if (second := int(time.time())) != self._second:
+            self._second = second
+            headers = f"x-request-id: {_ID_PLACE}\r\n{self._headers}"
+            text = response_head(HttpVersion11, self._status, headers, len(self._body), keep=True) + self._body
+            self._before_id, _, self._after_id = text.partition(_ID_PLACE.encode())
+        return b"%b%b%b" % (self._before_id, request_id.encode(), self._after_id)
+
+
+class RefusalResponses:
+    """The prepared answers, each made when it is first needed."""
+
+    __slots__ = ("_prepared",)
+
+    def __init__(self) -> None:
+        self._prepared: dict[tuple[str, OverloadReason], RefusalResponse] = {}
+
+    def get(self, surface: Surface, reason: OverloadReason) -> RefusalResponse:
+        """Return the answer of a surface for a reason."""
+        prepared = self._prepared.get((surface.name, reason))
+        if prepared is None:
+            prepared = self._prepared[surface.name, reason] = RefusalResponse(surface, reason)
+        return prepared
+
+
+def may_keep_connection(http: web.BaseRequest) -> bool:
+    """Return whether the connection can serve another request after one whose body was not read.
+
+    The protocol reads and drops what is left of a short body, which costs less than a new connection. After
+    `Expect: 100-continue` either the body or the next request may follow, and nothing tells which.
+    """
+    if not http.keep_alive or http.version < HttpVersion11:
+        return False
+    return http.content.is_eof() or (
+        (http.content_length or DRAIN_BYTES) < DRAIN_BYTES and "expect" not in http.headers
+    )

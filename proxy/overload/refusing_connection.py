@@ -1,0 +1,134 @@
+"""Connections of the public listener, which refuse requests before parsing under overload and count malformed input."""
+
+from typing import cast
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
+
+from proxy.errors import GatewayError
+from proxy.listener.cors_and_host_names import BrowserGuard
+from proxy.listener.http_connection import Envelope, PublicHandler, PublicServer, Refuse, RequestHandling
+from proxy.listener.malformed_requests import MalformedRequests
+from proxy.overload.admission_limits import Admitted
+from proxy.overload.refuse_before_parsing import EarlyRefusal, parsed_alone
+from proxy.surfaces.registry import surface_envelope
+
+
+class EarlyRefusingConnection(PublicHandler):
+    """A connection whose bytes go to EarlyRefusal first while requests are refused, if a request begins with them.
+
+    `_clean_in` is the period of EarlyRefusal in which the parser was last known to hold nothing of another request: no
+    byte had come before, or only a request that came alone.
+    """
+
+    __slots__ = ("_admission", "_admitted", "_clean_in", "_early", "_malformed")
+
+    def __init__(
+        self,
+        server: web.Server,
+        envelope: Envelope,
+        early: EarlyRefusal,
+        malformed: MalformedRequests,
+        **settings: object,
+    ) -> None:
+        super().__init__(server, envelope, **settings)
+        self._early = early
+        self._malformed = malformed
+        self._admission = early.admission
+        self._clean_in = 0
+        self._admitted: Admitted | None = None
+
+    def data_received(self, data: bytes) -> None:
+        # All received bytes pass here, so without overload this must cost next to nothing.
+        if self._admission.sheds and self._handle_early(data):
+            return
+        PublicHandler.data_received(self, data)
+
+    def refusal(self, path: str, error: GatewayError) -> web.Response:
+        response = super().refusal(path, error)
+        self._malformed.count(response.status)
+        return response
+
+    def claim(self) -> Admitted | None:
+        """Return the admission of the latest request if it was admitted before it was parsed."""
+        admitted, self._admitted = self._admitted, None
+        if admitted is not None:
+            self._early.queue.coming -= 1
+        return admitted
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        if (admitted := self.claim()) is not None:
+            admitted.end()
+
+    def _handle_early(self, data: bytes) -> bool:
+        """Return whether these bytes have been answered or given to the parser."""
+        clean_in, self._clean_in = self._clean_in, 0
+        early, transport = self._early, self.transport
+        found = early.read(data)
+        if found is None or transport is None or self._messages:
+            return False
+        if not self._is_idle() or (clean_in != early.period and not self.untouched):
+            PublicHandler.data_received(self, data)
+            self._clean_in = early.period if self._parsed_alone(data) else 0
+            return True
+        self._clean_in = early.period
+        answer = early.refusal(found)
+        if answer is None:
+            self._admitted = early.admit(found)
+            return False
+        transport.write(answer)
+        self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
+        return True
+
+    def _is_idle(self) -> bool:
+        """Return whether nothing is under way or about to close, and the client reads its answers."""
+        waiter = self._waiter
+        waits = self.untouched if waiter is None else not waiter.done()
+        return waits and not (self._paused or self._close or self._force_close)
+
+    def _parsed_alone(self, data: bytes) -> bool:
+        """Return whether the parser has just made one message, of these bytes and none before them."""
+        if len(self._messages) != 1:
+            return False
+        message, _ = self._messages[0]
+        return not isinstance(message, _ErrInfo) and parsed_alone(data, message)
+
+
+def claim_admission(http: web.BaseRequest) -> Admitted | None:
+    """Return the admission of a request that was admitted before it was parsed."""
+    return cast(EarlyRefusingConnection, http.protocol).claim()
+
+
+class EarlyRefusingServer(PublicServer):
+    """A public server of EarlyRefusingConnections. `malformed` counts what they answer without calling the handler."""
+
+    def __init__(
+        self,
+        handler: RequestHandling,
+        max_body: int,
+        early: EarlyRefusal,
+        guard: BrowserGuard,
+        refuse: Refuse,
+        malformed: MalformedRequests,
+    ) -> None:
+        self._early = early
+        self._malformed = malformed
+        super().__init__(handler, max_body, surface_envelope, guard, refuse)
+
+    def __call__(self) -> RequestHandler:
+        return EarlyRefusingConnection(
+            self, self._envelope, self._early, self._malformed, loop=self._loop, **self._kwargs
+        )
+
+    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's own
+        await super().shutdown(timeout)
+        self._report()
+
+    def _look(self) -> None:
+        super()._look()
+        self._report()
+
+    def _report(self) -> None:
+        self._early.look()
+        self._malformed.look()

@@ -1,0 +1,1 @@
+"""The process around the gateway: assembled, reloaded, observed and shut down here."""

@@ -1,0 +1,321 @@
+"""The composition root of one process: makes every long-lived part, in order, and closes them in reverse."""
+
+import asyncio
+import gc
+import logging
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from config.sections.server_section import AdminSection, ServerSection
+from proxy.background_tasks import Work, background
+from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.single_attempt import Dispatcher
+from proxy.gateway.handle_request import Gateway
+from proxy.listener.cors_and_host_names import ADMIN, BrowserGuard
+from proxy.listener.http_connection import PublicServer
+from proxy.listener.malformed_requests import MalformedRequests
+from proxy.listener.tls import Presented, Secured, keep_small_buffers
+from proxy.off_loop.answer_check_pool import AnswerChecks
+from proxy.off_loop.request_threads import OffLoop
+from proxy.overload.admission_limits import Admission, AdmissionLimits, ShedRules
+from proxy.overload.event_loop_lag import LagRules, Lags, LoopLag, Watchdog
+from proxy.overload.memory_usage import MemoryMeter, groups
+from proxy.overload.refuse_before_parsing import EarlyRefusal
+from proxy.overload.refusing_connection import EarlyRefusingServer
+from proxy.overload.start_queue import StartQueue, StartQueueRules
+from proxy.process.admin_endpoints import Admin
+from proxy.process.admin_endpoints import error_body as admin_error_body
+from proxy.process.c_allocator import return_large_buffers
+from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
+from proxy.process.freeze_watchdog import FreezeWatchdog
+from proxy.process.heartbeat import Heartbeat
+from proxy.process.load_table import EMBEDDED, LoadedTable, Source
+from proxy.process.reload import Reloader
+from proxy.process.request_observer import RequestObserver
+from proxy.process.shutdown import AT_ONCE, DRAINING, Shutdown, drain_or_stop
+from proxy.process.status import OneProcess, StatusSource
+from proxy.routing.snapshot import CurrentSnapshot
+from proxy.shared_state.redis_sync import SharedState
+from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
+from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.process_log import set_up
+from proxy.upstream.http_transport import HttpTransport
+from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
+
+BACKLOG = 1024
+"""Connections that the kernel keeps until they are accepted."""
+
+ACCEPTED_AT_ONCE = 32
+"""Connections that are accepted in one turn of the loop. asyncio (3.11 at least) takes as many as the backlog holds,
+which makes requests in flight wait while a crowd arrives."""
+
+YOUNG_OBJECTS = 10_000
+"""Threshold of the garbage collector's youngest generation. At 700, its default, every full collection of what 1,500
+requests in flight hold takes 160 ms, and there is one in each second."""
+
+ADMIN_BODY = 1024
+"""Bytes of a body that the admin listener reads past; it takes none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where to listen. Port 0 lets the system choose."""
+
+    host: str
+    port: int
+    admin_host: str
+    admin_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOutputs:
+    """What a serving process reports of itself: its access log, and the heartbeat of its event loop."""
+
+    log: ByteSink
+    heartbeat: Heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class PublicGateway:
+    """A gateway that takes requests. `url` has the real port, `listener` accepts; `services` have to run beside it."""
+
+    gateway: Gateway
+    dispatcher: Dispatcher
+    admission: Admission
+    transport: HttpTransport
+    live: CurrentSnapshot
+    metrics: Metrics
+    status: OneProcess
+    guard: BrowserGuard
+    public: PublicServer
+    listener: asyncio.Server
+    presented: Presented
+    url: str
+    services: Sequence[Callable[[], Work]]
+
+    @property
+    def secured(self) -> Secured:
+        """The TLS options of its connections, empty without TLS."""
+        return self.presented.secured()
+
+    async def use_table(self, table: LoadedTable) -> None:
+        """Put a table in force for requests that begin from now on."""
+        self.live.swap(table.snapshot)
+        self.dispatcher.keep(table.snapshot)
+        self.presented.exchange(table.tls)
+        server = table.loaded.config.server
+        self.guard.exchange(server.hosts, server.cors.origins)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeGateway:
+    """A public gateway, `front`, with the operator's listener."""
+
+    front: PublicGateway
+    reloader: Reloader
+    admin_url: str
+
+    @property
+    def url(self) -> str:
+        """The URL of the public listener."""
+        return self.front.url
+
+
+async def open_listener(public: PublicServer, host: str, port: int, options: Mapping[str, Any]) -> asyncio.Server:
+    """Begin to accept connections; `options` are passed to the loop's `create_server`. Raises OSError."""
+    listener = await asyncio.get_running_loop().create_server(public, host, port, backlog=ACCEPTED_AT_ONCE, **options)
+    for each in listener.sockets:
+        with socket.socket(fileno=os.dup(each.fileno())) as same:
+            same.listen(BACKLOG)
+    return listener
+
+
+ListenerOpener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
+"""Begins to accept connections for a server, with the given TLS options. Raises OSError."""
+
+
+@asynccontextmanager
+async def public_gateway(
+    table: LoadedTable,
+    since: int,
+    host: str,
+    open_public: ListenerOpener,
+    outputs: ProcessOutputs,
+    rules: DeploymentRules | None = None,
+) -> AsyncIterator[PublicGateway]:
+    """Start the public part of the gateway on `host`. Leaving the block cuts requests in flight; `drain` before that
+    lets them end.
+
+    `since` is the start of the gateway in unix seconds; `rules` replace the built-in ones. Raises OSError when the port
+    is taken.
+    """
+    server = table.loaded.config.server
+    async with AsyncExitStack() as stack:
+        metrics = Metrics()
+        metrics.config(table.snapshot.digest)
+        own = logging.getLogger("dragoman")
+        lines = LineWriter(outputs.log, own.warning)
+        stack.callback(lines.close)
+        observer = RequestObserver(metrics, lines, server.log)
+        transport, loop = HttpTransport(), asyncio.get_running_loop()
+        http = AuthorizedTransport(transport, loop.time)
+        stack.push_async_callback(http.aclose)
+        live = CurrentSnapshot(table.snapshot, since)
+        checks = AnswerChecks()
+        stack.push_async_callback(checks.aclose)
+        off_loop = OffLoop(checks)
+        stack.callback(off_loop.threads.close)
+        dispatcher = Dispatcher(http, metrics, off_loop, rules, secrets=http.secrets)
+        breakers = dispatcher.deployments.breakers
+        shared = None if server.shared is None else SharedState(server.shared, breakers.apply_cooldowns)
+        if shared is not None:
+            breakers.share(shared.cooldowns)
+            metrics.shared(lambda: shared.up)
+        queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
+
+        def ticked(lags: Lags) -> None:
+            outputs.heartbeat.beat()
+            metrics.lag(lags.max)
+            queue.tick(lags.last)
+
+        lag, memory = LoopLag(LagRules(), ticked), MemoryMeter(groups())
+        limits = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
+        admission = Admission(limits, ShedRules(), lag.lags, queue, memory, random.random)
+        gateway = Gateway(live, dispatcher, metrics, observer.finished, admission, queue)
+        gateway.on_begin = outputs.heartbeat.begin
+        presented = Presented(table.tls)
+        guard = BrowserGuard(host, server.hosts, server.cors.origins)
+        early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
+        malformed = MalformedRequests(observer.malformed)
+        public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)
+        listener = await open_public(public, presented.secured())
+        _close_with(stack, public, listener)
+        stack.enter_context(Watchdog(lag, own))
+        outputs.heartbeat.beat()  # requests may come before the first tick
+        status = OneProcess(gateway, dispatcher, live, metrics, lines)
+        url = url_of(scheme_of(server), host, listener)
+        rest = (public, listener, presented, url)
+        services = [lag.run, memory.run, checks.run, *([] if shared is None else [shared.run])]
+        yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest, services)
+
+
+@asynccontextmanager
+async def running(
+    source: Source,
+    table: LoadedTable,
+    listen: Addresses,
+    log: ByteSink,
+    rules: DeploymentRules | None = None,
+    heartbeat: Heartbeat | None = None,
+) -> AsyncIterator[WholeGateway]:
+    """Start `public_gateway` and the operator's listener in this process. Raises OSError when a port is taken."""
+    server = table.loaded.config.server
+    outputs = ProcessOutputs(log, Heartbeat.private() if heartbeat is None else heartbeat)
+
+    def open_public(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
+        return open_listener(public, listen.host, listen.port, secured)
+
+    async with public_gateway(table, int(time.time()), listen.host, open_public, outputs, rules) as front:
+        reloader = Reloader(source, table, front.metrics, front.use_table)
+        services = [*front.services, *reload_services(reloader, server)]
+        async with admin_listener(front.status, reloader, listen, server.admin) as admin_url, background(services):
+            yield WholeGateway(front, reloader, admin_url)
+
+
+@asynccontextmanager
+async def admin_listener(
+    status: StatusSource, reloader: Reloader, listen: Addresses, settings: AdminSection
+) -> AsyncIterator[str]:
+    """Open the operator's listener for the block and yield its URL. Raises OSError when the port is taken."""
+    async with AsyncExitStack() as stack:
+        guard = BrowserGuard(listen.admin_host, settings.hosts, (), ADMIN)
+        admin = PublicServer(Admin(status, reloader, settings.token).handle, ADMIN_BODY, admin_error_body, guard)
+        listener = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
+        _close_with(stack, admin, listener)
+        yield url_of("http", listen.admin_host, listener)
+
+
+def reload_services(reloader: Reloader, server: ServerSection) -> Iterator[Callable[[], Work]]:
+    """Yield the services that reload the table: on request and, unless switched off, when its files change."""
+    yield reloader.run
+    if server.watch:
+        yield reloader.watch
+
+
+def _close_with(stack: AsyncExitStack, server: PublicServer, listener: asyncio.Server) -> None:
+    """Let the stack end first new connections, then new requests on the old ones, then all connections."""
+    stack.push_async_callback(server.shutdown, AT_ONCE)
+    stack.callback(server.pre_shutdown)
+    stack.callback(listener.close)
+
+
+def scheme_of(server: ServerSection) -> str:
+    """Return the URL scheme of the public listener."""
+    return "http" if server.tls is None else "https"
+
+
+def url_of(scheme: str, host: str, listener: asyncio.Server) -> str:
+    """Return the URL of a listener on `host`; a wildcard address can be called from this machine."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}:{listener.sockets[0].getsockname()[1]}"
+
+
+def with_reach(url: str, host: str) -> str:
+    """Return a listener's URL for the log, with a note where it listens on more than one address."""
+    reach = {"0.0.0.0": " (all addresses)", "::": " (all IPv6 addresses)"}.get(host, "")  # noqa: S104 - only compared
+    return url + reach
+
+
+def set_up_process(form: str) -> logging.Logger:
+    """Set up what a process that serves needs: its log, its limits, its allocator and its exception handler."""
+    log = set_up(form)
+    raise_limit()
+    keep_small_buffers()
+    return_large_buffers()
+    asyncio.get_running_loop().set_exception_handler(AcceptFailureLog(log))
+    return log
+
+
+def log_table(log: logging.Logger, source: Source) -> None:
+    """Log which table is served."""
+    if source.path is None:
+        log.warning("%s", EMBEDDED)
+    else:
+        log.info("serving the table %s", source.title)
+
+
+def tune_garbage_collector() -> None:
+    """Look for cycles only among what requests leave. The modules and the table stay: going through them again and
+    again holds every request up for 40 ms."""
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS)
+
+
+async def serve(source: Source, table: LoadedTable, listen: Addresses) -> None:
+    """Serve until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
+    server = table.loaded.config.server
+    log = set_up_process(server.log)
+    log_table(log, source)
+    heartbeat = Heartbeat.private()
+    with FreezeWatchdog(heartbeat, server.stall_limit, server.log):
+        async with running(source, table, listen, unbuffered(sys.stdout), heartbeat=heartbeat) as app:
+            shutdown = Shutdown()
+            shutdown.listen()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, app.reloader.request)
+            for warning in table.warnings:
+                log.warning("%s", warning)
+            urls = with_reach(app.url, listen.host), with_reach(app.admin_url, listen.admin_host)
+            log.info("listening on %s, admin on %s", *urls)
+            tune_garbage_collector()
+            await shutdown.requested.wait()
+            log.info(DRAINING, server.drain_timeout)
+            await drain_or_stop(app.front, server, shutdown)
+    log.info("stopped")

@@ -1,0 +1,62 @@
+"""File descriptors of this process: raise their limit, and log in one line that they have run out.
+
+asyncio stops accepting for a second and tries again by itself; open connections stay served.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import resource
+from collections.abc import Mapping
+from typing import Any
+
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE})
+
+LOGGED_EVERY = 10.0
+"""Seconds between two lines: asyncio (3.11 at least) reports as many failures a second as the backlog has places."""
+
+ACCEPT_RETRY = 2.0
+"""Seconds within which asyncio has tried again to accept. On a listener that was closed meanwhile it finds a bad
+descriptor, as often as it had reported that there was none."""
+
+
+def lacking(error: OSError) -> bool:
+    """Return whether this process, or the system, has no descriptor left."""
+    return error.errno in _EXHAUSTED
+
+
+class AcceptFailureLog:
+    """The event loop's exception handler: logs every LOGGED_EVERY seconds that connections cannot be accepted."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._logged = float("-inf")
+        self._exhausted = float("-inf")
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:  # asyncio's own signature
+        """See loop.set_exception_handler."""
+        error = context.get("exception")
+        now = loop.time()
+        if not isinstance(error, OSError):
+            loop.default_exception_handler(dict(context))
+        elif lacking(error):
+            self._exhausted = now
+            self._complain(error, now)
+        elif error.errno != errno.EBADF or now - self._exhausted > ACCEPT_RETRY:
+            loop.default_exception_handler(dict(context))
+
+    def _complain(self, error: OSError, now: float) -> None:
+        if now - self._logged >= LOGGED_EVERY:
+            self._logged = now
+            self._log.error("no connection can be accepted: %s", os.strerror(error.errno or errno.EMFILE))
+
+
+def raise_limit() -> int:
+    """Raise the soft limit on descriptors to the hard limit and return it.
+
+    A stream takes two descriptors, and shells grant 1024 by default.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most

@@ -1,0 +1,158 @@
+"""Load the routing table from its source and build everything that serving it needs.
+
+Reads files, but opens no connection and calls no vendor.
+"""
+
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from config.checks.expiry import expiry_warnings
+from config.checks.open_listener import exposure_problems, exposure_warnings
+from config.load_config import Examined, Loaded, Sources, examine_embedded, examine_file
+from config.problem import ConfigError, Problem
+from config.reading.table_files import DISK, Store
+from config.sections.server_section import ServerSection
+from proxy.listener.tls import listener_context
+from proxy.process.check_credentials import lacks
+from proxy.process.check_max_tokens import needed_limits
+from proxy.process.check_own_address import doubled_port, self_calls
+from proxy.routing.snapshot import Snapshot, compile_table
+
+LogForm = Literal["json", "text"]
+
+EMBEDDED = (
+    "no table is named (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this folder: this is the embedded "
+    "one, which has only the mock vendor"
+)
+"""The warning about the embedded table."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """A loaded table: what was written, the snapshot compiled from it, warnings, and the listener's TLS."""
+
+    loaded: Loaded
+    snapshot: Snapshot
+    warnings: tuple[Problem, ...]
+    tls: ssl.SSLContext | None = None
+
+
+class TableRefused(ConfigError):
+    """A table that cannot be used. `sources` are the files it was read from, any of which may bring the correction;
+    `warnings` concern what could be read."""
+
+    def __init__(self, problems: Iterable[Problem], sources: Sources, warnings: tuple[Problem, ...] = ()) -> None:
+        super().__init__(problems)
+        self.sources = sources
+        self.warnings = warnings
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the table comes from: a file, or with `path` None the embedded table.
+
+    `host` and `port` are those of the command line, which override the table's. `insecure_open` permits a table without
+    teams beyond loopback. `wall` returns unix seconds, for what expires. `found` says how the file was found where the
+    command line does not name it; `log` is the form of the log where the table has none.
+    """
+
+    path: Path | None
+    env: Mapping[str, str]
+    insecure_open: bool = False
+    host: str | None = None
+    wall: Callable[[], float] = time.time
+    port: int | None = None
+    found: str = ""
+    log: LogForm = "json"
+
+    @property
+    def title(self) -> str:
+        """The table in the operator's words."""
+        if self.path is None:
+            return "the embedded table"
+        return f"{self.path.absolute()}{f' ({self.found})' if self.found else ''}"
+
+    def load_to_serve(self) -> LoadedTable:
+        """Load and build the table, and check what only serving needs: credentials, and that no deployment is this
+        gateway itself. Raises TableRefused with every problem."""
+        examined = self._examined(DISK)
+        table, problems = self._built(examined)
+        if table is None:
+            raise TableRefused(problems, examined.sources)
+        found = lacks(table.loaded, table.snapshot, self.env)
+        problems += _unreported([*found.problems, *self._own_addresses(table, problems)], problems)
+        expiring = expiry_warnings(table.loaded, self.wall())
+        needed = needed_limits(table.loaded, table.snapshot) if not _concerns(problems, "max_output_tokens") else ()
+        exposed = exposure_warnings(table.loaded, self.host, self.insecure_open)
+        warnings = (*table.warnings, *found.warnings, *needed, *expiring, *exposed)
+        if problems:
+            raise TableRefused(problems, examined.sources, tuple(_unreported(warnings, problems)))
+        return replace(table, warnings=warnings)
+
+    def load(self, store: Store = DISK) -> LoadedTable:
+        """Load and build the table, for commands that call no vendor. Raises TableRefused with every problem."""
+        examined = self._examined(store)
+        table, problems = self._built(examined)
+        if table is None or problems:
+            raise TableRefused(problems, examined.sources)
+        return table
+
+    def _examined(self, store: Store) -> Examined:
+        return examine_embedded(self.env) if self.path is None else examine_file(self.path, self.env, store)
+
+    def _built(self, examined: Examined) -> tuple[LoadedTable | None, list[Problem]]:
+        """Return what can be built, to be used only without problems, and the problems; None where nothing can."""
+        if examined.table is None:
+            return None, list(examined.problems)
+        loaded = self._with_log(examined.table)
+        problems = [*examined.problems, *exposure_problems(loaded, self.host, self.insecure_open)]
+        tls = listener_context(loaded)
+        if isinstance(tls, Problem):
+            problems.append(tls)
+        compiled = compile_table(loaded)
+        problems += _unreported(compiled.problems, problems)
+        return LoadedTable(
+            loaded, compiled.snapshot, loaded.warnings, None if isinstance(tls, Problem) else tls
+        ), problems
+
+    def _own_addresses(self, table: LoadedTable, known: Sequence[Problem]) -> tuple[Problem, ...]:
+        """Return the problems of the listeners' addresses, none where one of the addresses has been refused."""
+        if _refused_listeners(table.loaded.config.server, known):
+            return ()
+        return (
+            *self_calls(table.loaded, table.snapshot, self.host, self.port),
+            *doubled_port(table.loaded, self.host, self.port),
+        )
+
+    def _with_log(self, loaded: Loaded) -> Loaded:
+        config = loaded.config
+        if "log" in config.server.model_fields_set:
+            return loaded
+        server = config.server.model_copy(update={"log": self.log})
+        return replace(loaded, config=config.model_copy(update={"server": server}))
+
+
+def _refused_listeners(server: ServerSection, problems: Sequence[Problem]) -> bool:
+    """Return whether a listener's address was written and refused, so that `server` has the default instead."""
+    known = {each.path for each in problems}
+    written = {"server": server, "server.admin": server.admin}
+    refused = (
+        f"{path}.{key}" in known and key not in section.model_fields_set
+        for path, section in written.items()
+        for key in ("host", "port")
+    )
+    return any(refused) or not known.isdisjoint(written)
+
+
+def _concerns(problems: Sequence[Problem], key: str) -> bool:
+    """Return whether a setting of this name was refused, so that the table has the default instead."""
+    return any(each.path.rpartition(".")[2] == key for each in problems)
+
+
+def _unreported(found: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:
+    """Return the problems but those of places at or below which there is an earlier problem."""
+    return [new for new in found if not any(f"{old.path}.".startswith(f"{new.path}.") for old in earlier)]

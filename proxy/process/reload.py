@@ -1,0 +1,101 @@
+"""Reload the table on request and when its files change.
+
+The new table is loaded and built whole before it replaces the old one. A bad one changes nothing, is logged with its
+position and counted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.load_config import Sources, fingerprint
+from config.problem import Problem
+from config.sections.server_section import ServerSection
+from proxy.process.load_table import LoadedTable, Source, TableRefused
+from proxy.telemetry.metrics import Metrics
+
+WATCH_EVERY = 5.0
+"""Seconds between looks at the files; polling sees the symlink swaps of Kubernetes volumes, which file events miss."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadResult:
+    """The digest in force after a reload, and the problems for which the new table was refused."""
+
+    digest: str
+    problems: tuple[Problem, ...] = ()
+
+
+class Reloader:
+    """Reloads the table, one reload at a time, off the event loop. `use_table` puts a table in force."""
+
+    def __init__(
+        self, source: Source, table: LoadedTable, metrics: Metrics, use_table: Callable[[LoadedTable], Awaitable[None]]
+    ) -> None:
+        self._source = source
+        self._table = table
+        self._sources = table.loaded.sources
+        self._metrics = metrics
+        self._use_table = use_table
+        self._lock = asyncio.Lock()
+        self._requested = asyncio.Event()
+        self._log = logging.getLogger("dragoman")
+
+    def request(self) -> None:
+        """Let `run` reload soon; for signal handlers."""
+        self._requested.set()
+
+    async def run(self) -> None:
+        """Reload for ever whenever that is requested."""
+        while True:
+            await self._requested.wait()
+            self._requested.clear()
+            await self.reload()
+
+    async def watch(self) -> None:
+        """Reload for ever when the files of the last table, in force or refused, change."""
+        seen: tuple[Sources, Mapping[Path, str]] | None = None
+        while True:
+            await asyncio.sleep(WATCH_EVERY)
+            now = await asyncio.to_thread(fingerprint, self._sources)
+            async with self._lock:
+                sources = self._sources  # another reload may have replaced them
+                if now != sources.hashes and (sources, now) != seen:
+                    seen = (sources, now)
+                    await self._reload()
+
+    async def reload(self) -> ReloadResult:
+        """Load the table again and put it in force; on any problem the old one stays."""
+        async with self._lock:
+            return await self._reload()
+
+    async def _reload(self) -> ReloadResult:
+        try:
+            table = await asyncio.to_thread(self._source.load_to_serve)
+        except TableRefused as error:
+            self._sources = error.sources
+            self._metrics.reload_failed()
+            for problem in error.problems:
+                self._log.error("reload refused: %s", problem)
+            return ReloadResult(self._table.snapshot.digest, error.problems)
+        if changed := _needs_restart(self._table.loaded.config.server, table.loaded.config.server):
+            self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
+        self._table, self._sources = table, table.loaded.sources
+        await self._use_table(table)
+        self._metrics.reloaded(table.snapshot.digest)
+        self._log.info("table %s in force", table.snapshot.digest[:12])
+        for warning in table.warnings:
+            self._log.warning("%s", warning)
+        return ReloadResult(table.snapshot.digest)
+
+
+def _needs_restart(old: ServerSection, new: ServerSection) -> tuple[str, ...]:
+    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "watch", "log")
+    times = ("drain_grace", "drain_timeout", "stall_limit")
+    changed = [name for name in (*fixed, *times) if getattr(old, name) != getattr(new, name)]
+    # New certificates take effect at once; only whether there is TLS at all is fixed with the listener.
+    if (old.tls is None) != (new.tls is None):
+        changed.append("tls")
+    return tuple(f"server.{name}" for name in changed)

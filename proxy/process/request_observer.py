@@ -1,0 +1,37 @@
+"""Report what became of each request to the metrics and to the access log."""
+
+from collections.abc import Mapping
+
+from proxy.errors import OverloadReason
+from proxy.gateway.handle_request import outcome_of
+from proxy.request_record import RequestRecord
+from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, LINES, MALFORMED_LINES
+from proxy.telemetry.log_writer import LineWriter
+from proxy.telemetry.metrics import Metrics
+
+
+class RequestObserver:
+    """Counts requests and writes their lines of the access log, in the form `json` or `text`."""
+
+    def __init__(self, metrics: Metrics, lines: LineWriter, form: str) -> None:
+        self._metrics = metrics
+        self._lines = lines
+        self._line = LINES[form]
+        self._early_refusal_line = EARLY_REFUSAL_LINES[form]
+        self._malformed_line = MALFORMED_LINES[form]
+
+    def finished(self, record: RequestRecord) -> None:
+        """Report a request that has ended."""
+        self._metrics.observe(record)
+        self._lines.write(self._line(record))
+
+    def refused(self, surface: str, reason: OverloadReason, count: int) -> None:
+        """Report `count` requests that were refused before they were parsed."""
+        self._metrics.shed_before_parsing(surface, reason, count)
+        self._lines.write(self._early_refusal_line(surface, reason, count))
+
+    def malformed(self, counts: Mapping[int, int]) -> None:
+        """Report input that was not HTTP, counted by the status of its answer."""
+        for status, count in counts.items():
+            self._metrics.malformed(status, outcome_of(status), count)
+        self._lines.write(self._malformed_line(counts))

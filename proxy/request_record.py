@@ -1,0 +1,145 @@
+"""The record of one request, filled as its steps finish and emitted once, and the ids of requests.
+
+Never holds a prompt, an answer's text or a key.
+"""
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from providers.completion import Usage
+from providers.price import Price, cost
+
+Outcome = Literal[
+    "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "shed", "error"
+]
+"""`shed` is a request that the gateway refused because of its own load."""
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+def request_id(headers: Mapping[str, str]) -> str:
+    """Return the client's `x-request-id` if it is fit for headers and logs, else a fresh id."""
+    given = headers.get("x-request-id")
+    if given is not None and _REQUEST_ID.fullmatch(given):
+        return given
+    return fresh_id()
+
+
+_bits = random.Random().getrandbits  # noqa: S311 - tells requests apart, guards nothing
+
+
+def fresh_id() -> str:
+    """Return 24 random hex digits. Not from the system's random source, whose system call costs about 5 us."""
+    return f"{_bits(96):024x}"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt at a deployment. `deployment` is its label in the table and in metrics; `name` its name where the
+    table's entry is for any model. `outcome` is `ok` or a failure kind, `cause` why there was no connection; times are
+    seconds of the loop's clock. `maybe_executed` says that the vendor may bill an attempt that failed. `repeats` has
+    the cause of each call of the attempt that was made again."""
+
+    deployment: str
+    started: float
+    finished: float = 0.0
+    outcome: str = "ok"
+    status: int | None = None
+    message: str | None = None
+    maybe_executed: bool = False
+    cause: str | None = None
+    name: str = ""
+    repeats: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """The deployment's name with the model that was called."""
+        return self.name or self.deployment
+
+
+NO_TEAM = "anonymous"
+"""The team of every request where the table has no teams."""
+
+UNKNOWN_TEAM = "unknown"
+"""The team of requests whose key belongs to no team."""
+
+OTHER = "other"
+"""Stands for every label value that is not a name of the table."""
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """One request of a client, all its attempts included. Times are seconds.
+
+    The labels `team`, `surface` and `model` hold names of the table only. For the log, `asked` is the client's model
+    string and `key` the table's name for the key. `called` is the client-visible name of the deployment called last
+    (None before the first call), `price` its price (None = unknown). `usage` is that of the answer, `billed` the sum
+    over several calls where that differs. `max_tokens` is set where the gateway lowered the limit to what the context
+    window leaves. `waited` is time spent waiting for the upstream, `client_waited` for the client to send its body or
+    to read, `first_content` when content began.
+    """
+
+    request_id: str
+    started: float
+    surface: str
+    path: str
+    client: str = ""
+    team: str = UNKNOWN_TEAM
+    key: str = ""
+    asked: str = ""
+    model: str = OTHER
+    stream: bool = False
+    status: int = 0
+    code: str | None = None
+    outcome: Outcome = "ok"
+    attempts: list[Attempt] = field(default_factory=list)
+    called: str | None = None
+    usage: Usage | None = None
+    billed: Usage | None = None
+    price: Price | None = None
+    max_tokens: int | None = None
+    waited: float = 0.0
+    client_waited: float = 0.0
+    first_content: float | None = None
+    finished: float = 0.0
+    chunks: int = 0
+    emulated: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """Whose fair share of common resources it uses: the team, or the client's address where there are no teams."""
+        return self.client if self.team == NO_TEAM else self.team
+
+    @property
+    def deployment(self) -> str | None:
+        """The table's name for the deployment of the last attempt."""
+        return self.attempts[-1].deployment if self.attempts else None
+
+    @property
+    def answered_by(self) -> str | None:
+        """The full name of the deployment of the last attempt, for the log."""
+        return self.attempts[-1].full_name if self.attempts else None
+
+    @property
+    def repeats(self) -> list[str]:
+        """The cause of each call that was made again within an attempt."""
+        return [cause for attempt in self.attempts for cause in attempt.repeats]
+
+    @property
+    def cost(self) -> float | None:
+        """USD; None where the price or the usage is unknown."""
+        return cost(self.price, self.billed or self.usage)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first byte read to the last one written."""
+        return self.finished - self.started
+
+    def repeated(self, cause: str) -> None:
+        """Note that a call of the running attempt is made again."""
+        attempt = self.attempts[-1]
+        attempt.repeats = (*attempt.repeats, cause)

@@ -1,0 +1,168 @@
+"""Builds the target of a deployment from its settings and its vendor's profile."""
+
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Final
+from urllib.parse import urlsplit
+
+from config.addresses import address_fault, reach
+from config.load_config import Loaded
+from config.problem import Path, Problem, did_you_mean, shown
+from config.sections.inheritance import Settings
+from providers.client_extras.extra_headers import covers_own
+from providers.client_extras.hosts_paths_and_code import is_reserved
+from providers.dialects.registry import DIALECTS
+from providers.operator_permits import Media, Permits
+from providers.price import Price
+from providers.profile import Profile
+from providers.profiles.load_profiles import load_profiles
+from providers.target import CircuitBreaker, Retries, RetryBudget, Target, Timeouts
+from providers.vendor_credential import Authorities, Credential
+from proxy.vendor_credentials.sources import Deployment, Missing, source_of
+
+GENERIC: Final = "openai_compatible"
+"""The profile for any server that speaks OpenAI's API."""
+
+
+def make_target(key: str, deployment: str, settings: Settings, loaded: Loaded) -> Target | tuple[Problem, ...]:
+    """Return the target of one deployment of the entry `key`, `vendor/model` or `vendor/*`, or its problems."""
+    vendor, _, model = key.partition("/")
+    report = _Report(loaded, vendor, settings)
+    profile = load_profiles().get(settings.profile)
+    if profile is None:
+        return (unknown_profile(vendor, settings.profile, loaded),)
+    base_url = _base_url(profile, settings, report)
+    credential = _credential(profile, settings, base_url, report)
+    permits = _permits(settings, report)
+    if report.problems:
+        return tuple(report.problems)
+    price, timeouts, breaker = settings.price, settings.timeouts, settings.circuit_breaker
+    retries, budget = settings.retries, settings.retries.budget
+    own_budget = RetryBudget(budget.share, budget.per_second, budget.least)
+    return Target(
+        vendor=vendor,
+        model=model,
+        deployment=deployment,
+        upstream_model=settings.upstream_model or model,
+        profile=profile,
+        dialect=DIALECTS[profile.dialect],
+        base_url=base_url,
+        credential=credential,
+        timeouts=Timeouts(
+            *(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
+            *(timeouts.progress, timeouts.stream, timeouts.answer),
+            written=_written("timeouts.", settings),
+        ),
+        stream_upstream=settings.stream_upstream,
+        retries=Retries(retries.attempts, retries.safety, retries.same_deployment, own_budget),
+        circuit_breaker=CircuitBreaker(breaker.failures, breaker.cooldown, breaker.longest_cooldown),
+        weight=settings.weight,
+        context_window=settings.context_window,
+        max_output_tokens=settings.max_output_tokens,
+        api_version=settings.api_version,
+        completions=settings.completions,
+        allow_private=settings.allow_private,
+        table_key=key,
+        on_unsupported=settings.on_unsupported,
+        context_behavior=settings.context_behavior,
+        authorities=report.authorities("ca_file"),
+        permits=permits,
+        concurrent=settings.concurrent,
+        price=None if price is None else Price(price.input, price.output, price.cached_input),
+    )
+
+
+def _written(prefix: str, settings: Settings) -> frozenset[str]:
+    return frozenset(key.removeprefix(prefix) for key in settings.origins if key.startswith(prefix))
+
+
+def _permits(settings: Settings, report: "_Report") -> Permits:
+    for index, name in enumerate(settings.allow_headers):
+        if covers_own(name.lower()):
+            report.entry("allow_headers", index, "no client may send this: it is the gateway's or a credential")
+    for index, name in enumerate(settings.allow_fields):
+        if is_reserved(name):
+            report.entry("allow_fields", index, "no client may send this: it is the gateway's to decide")
+    return Permits(
+        frozenset(settings.allow_fields),
+        tuple(name.lower() for name in settings.allow_headers),
+        Media(settings.media.schemes, settings.media.allow_private),
+        reach,
+    )
+
+
+def unknown_profile(vendor: str, name: str, loaded: Loaded) -> Problem:
+    """Return the problem of a vendor whose profile does not exist, located at its profile setting or at its entry."""
+    path: Path = ("vendors", vendor, "profile")
+    if path in loaded.referenced:
+        return Problem.at(loaded.locate(path), path, "the value of this reference is no profile")
+    near = did_you_mean(name, load_profiles())
+    any_other = f"{' For' if near else '; for'} a server that speaks OpenAI's API write profile: {GENERIC}"
+    return Problem.at(loaded.locate(path), path, f"no profile is called {shown(name)!r}{near}{any_other}")
+
+
+@dataclass(slots=True, eq=False)
+class _Report:
+    """Collects the problems of one deployment, each located where the operator would change it."""
+
+    _loaded: Loaded
+    vendor: str
+    _settings: Settings
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, key: str, fallback: Path, message: str) -> None:
+        """Report a problem at the key's origin, or at `fallback` if the key is not set."""
+        self.problems.append(self.problem(key, fallback, message))
+
+    def entry(self, key: str, index: int, message: str) -> None:
+        """Report a problem of one entry of a list."""
+        path: Path = (*self._settings.origins[key], index)
+        self.problems.append(Problem.at(self._loaded.locate(path), path, message))
+
+    def authorities(self, key: str, *below: str) -> Authorities | None:
+        """Return the certificates of the file that is set at the key's origin, or below it; None without one."""
+        found = self._loaded.authorities.get((*self._settings.origins.get(key, ()), *below))
+        return None if found is None else Authorities(found.digest, found.pem)
+
+    def problem(self, key: str, fallback: Path, message: str) -> Problem:
+        """Return a problem at the key's origin, or at `fallback` if the key is not set."""
+        path = self._settings.origins.get(key, fallback)
+        return Problem.at(self._loaded.locate(path), path, message)
+
+
+def _credential(profile: Profile, settings: Settings, base_url: str, report: _Report) -> Credential:
+    here: Path = ("vendors", report.vendor)
+    near = FilePath(report.problem("credentials", here, "").file).parent
+    authorities = report.authorities("credentials", "oidc", "ca_file")
+    source = source_of(Deployment(settings, profile, base_url, near, authorities))
+    if isinstance(source, Missing):
+        if base_url:  # else a problem of the address has been reported
+            report.add("credentials", here, source.message)
+    elif source is not None:
+        return Credential(static=settings.headers, source=source)
+    elif profile.key_required and settings.api_key is None:
+        report.add("api_key", here, f"the profile {profile.name!r} needs an api_key")
+    return Credential(profile.auth.style, profile.auth.header, settings.api_key, settings.headers)
+
+
+def _base_url(profile: Profile, settings: Settings, report: _Report) -> str:
+    """Return the address with its placeholders filled in and no trailing slash; empty after a problem."""
+    here: Path = ("vendors", report.vendor)
+    template = settings.base_url or profile.base_url
+    if template is None:
+        report.add("base_url", here, f"the profile {profile.name!r} has no address of its own: set base_url")
+        return ""
+    if settings.base_url is None:
+        missing = [name for name in profile.placeholders if name not in settings.url_params]
+        if missing:
+            names = ", ".join(f"url_params.{name}" for name in missing)
+            report.add("url_params", here, f"the address of profile {profile.name!r} needs {names} (or set base_url)")
+            return ""
+        for name in profile.placeholders:
+            template = template.replace("{" + name + "}", settings.url_params[name])
+    url = template.rstrip("/")
+    if urlsplit(url).scheme in ("http", "https") and (
+        fault := address_fault(url, allow_private=settings.allow_private)
+    ):
+        report.add("base_url", here, fault)
+    return url

@@ -1,0 +1,114 @@
+"""The load of deployments for selection policies: requests in flight, latency, turns and chance."""
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from providers.target import Target
+from proxy.deployment_health.breaker_registry import Breakers
+
+
+class Load(Protocol):
+    """The state that policies read, by target."""
+
+    def draw(self) -> float:
+        """Return a random number in [0, 1)."""
+
+    def turn(self, group: str) -> int:
+        """Return the next number of a counter, from 0; `group` is the name of a model or route."""
+
+    def in_flight(self, target: Target) -> int:
+        """Return the number of requests in flight at a deployment."""
+
+    def first_byte(self, target: Target) -> float | None:
+        """Return the usual seconds to a deployment's first byte; None when unknown."""
+
+
+class LiveLoad:
+    """The load that this process measures."""
+
+    __slots__ = ("_breakers", "_draw", "_turns")
+
+    def __init__(self, breakers: Breakers, draw: Callable[[], float]) -> None:
+        self._breakers = breakers
+        self._draw = draw
+        self._turns: dict[str, int] = {}
+
+    def draw(self) -> float:
+        """See Load."""
+        return self._draw()
+
+    def turn(self, group: str) -> int:
+        """See Load."""
+        number = self._turns.get(group, 0)
+        self._turns[group] = number + 1
+        return number
+
+    def keep(self, groups: Container[str]) -> None:
+        """Forget the counters of groups that a new table no longer has."""
+        self._turns = {group: number for group, number in self._turns.items() if group in groups}
+
+    def in_flight(self, target: Target) -> int:
+        """See Load."""
+        return self._breakers.of(target).in_flight
+
+    def first_byte(self, target: Target) -> float | None:
+        """See Load; a decayed mean of attempts."""
+        return self._breakers.of(target).first_byte
+
+
+class Idle:
+    """No load: nothing in flight, no latency known, every counter and every draw 0."""
+
+    __slots__ = ()
+
+    def draw(self) -> float:
+        """Return 0."""
+        return 0.0
+
+    def turn(self, group: str) -> int:
+        """Return 0."""
+        return 0
+
+    def in_flight(self, target: Target) -> int:
+        """Return 0."""
+        return 0
+
+    def first_byte(self, target: Target) -> float | None:
+        """Return None."""
+        return None
+
+
+IDLE = Idle()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLoad:
+    """The load of the members of one model or route, by position; `reach` returns the deployments of a member.
+
+    A member is as busy as its deployments together and as fast as the fastest of them, which its own policy may choose.
+    """
+
+    load: Load
+    group: str
+    reach: Callable[[int], Sequence[Target]]
+
+    def draw(self) -> float:
+        """See Load."""
+        return self.load.draw()
+
+    def turn(self) -> int:
+        """See Load."""
+        return self.load.turn(self.group)
+
+    def in_flight(self, position: int) -> int:
+        """Return the requests in flight at all deployments of a member."""
+        return sum(self.load.in_flight(target) for target in self._distinct(position))
+
+    def first_byte(self, position: int) -> float | None:
+        """Return the shortest known time to the first byte of a member's deployments."""
+        known = (self.load.first_byte(target) for target in self._distinct(position))
+        return min((seconds for seconds in known if seconds is not None), default=None)
+
+    def _distinct(self, position: int) -> Iterator[Target]:
+        return iter(dict.fromkeys(self.reach(position)))

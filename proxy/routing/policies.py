@@ -1,0 +1,104 @@
+"""Selection policies: functions that order the members of a model or route. State and chance are arguments."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+EXPLORED = 0.05
+"""The share of requests that `fastest` sends first to a random member, so that a slow one is seen to recover."""
+
+
+class Members(Protocol):
+    """The current state of the members of one model or route, by position in the table."""
+
+    def draw(self) -> float:
+        """Return a random number in [0, 1)."""
+
+    def turn(self) -> int:
+        """Return the number of this call, from 0."""
+
+    def in_flight(self, position: int) -> int:
+        """Return the number of requests in flight at a member."""
+
+    def first_byte(self, position: int) -> float | None:
+        """Return the usual seconds to a member's first byte; None when unknown."""
+
+
+Policy = Callable[[Sequence[int], Members], Sequence[int]]
+"""Takes the members' weights and returns their positions in the order of attempts.
+
+All policies but `priority` leave out members of weight 0, by which an operator takes one out of service.
+"""
+
+
+def priority(weights: Sequence[int], members: Members) -> Sequence[int]:
+    """Return the order of the table."""
+    return range(len(weights))
+
+
+def weighted(weights: Sequence[int], members: Members) -> Sequence[int]:
+    """Draw members without replacement in proportion to their weights; so the fallback order is fair too."""
+    left = _in_service(weights)
+    order: list[int] = []
+    while left:
+        drawn = members.draw() * sum(weights[position] for position in left)
+        for position in left:
+            drawn -= weights[position]
+            if drawn < 0:
+                break
+        else:
+            position = left[-1]
+        left.remove(position)
+        order.append(position)
+    return order
+
+
+def round_robin(weights: Sequence[int], members: Members) -> Sequence[int]:
+    """Put each member first in turn, whatever the weights. The order of the others rotates once a round, so that the
+    requests of a failing member go to all others and not only to the next."""
+    left = _in_service(weights)
+    if len(left) < 2:
+        return left
+    round_, number = divmod(members.turn(), len(left))
+    first, *rest = *left[number:], *left[:number]
+    shift = round_ % len(rest)
+    return [first, *rest[shift:], *rest[:shift]]
+
+
+def least_busy(weights: Sequence[int], members: Members) -> Sequence[int]:
+    """Order by requests in flight in proportion to weight; equal members take turns."""
+    return sorted(round_robin(weights, members), key=lambda position: members.in_flight(position) / weights[position])
+
+
+def fastest(weights: Sequence[int], members: Members) -> Sequence[int]:
+    """Order by usual time to the first byte, whatever the weights.
+
+    A member without a measurement gets one request before all others; until that is measured it comes last.
+    """
+
+    def rank(position: int) -> tuple[int, float]:
+        seconds = members.first_byte(position)
+        if seconds is not None:
+            return 1, seconds
+        busy = members.in_flight(position)
+        return (2, busy) if busy else (0, 0)
+
+    order = sorted(_in_service(weights), key=rank)
+    if len(order) > 1 and (chance := members.draw()) < EXPLORED:
+        order.insert(0, order.pop(int(chance / EXPLORED * len(order))))
+    return order
+
+
+def _in_service(weights: Sequence[int]) -> list[int]:
+    return [position for position, weight in enumerate(weights) if weight > 0]
+
+
+WEIGHED = frozenset({"weighted", "least_busy"})
+"""Policies for which weights matter beyond 0."""
+
+POLICIES: Mapping[str, Policy] = {
+    "priority": priority,
+    "weighted": weighted,
+    "round_robin": round_robin,
+    "least_busy": least_busy,
+    "fastest": fastest,
+}

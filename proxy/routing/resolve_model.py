@@ -1,0 +1,255 @@
+"""Resolves a model string to the ordered targets that may answer it; state and chance come from the load."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from providers.failure import FailureKind
+from providers.target import Target
+from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
+from proxy.routing.deployment_load import IDLE, Load, MemberLoad
+from proxy.routing.policies import POLICIES
+from proxy.routing.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
+
+_NO_SEGMENT = frozenset({"", ".", ".."})
+
+NEAREST = 3
+
+MAX_COMPARED = 250
+"""Names with which an unknown one is compared; 1,000 comparisons block the event loop for 40 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step in resolving a name, for `explain`: the rule that matched and the name it gave."""
+
+    rule: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The targets of a request, best first, and `fallbacks` after failures of a kind.
+
+    `asked` is the client's model string, `label` the table's name for it (bounded, for metrics), `by_route` whether a
+    route chose the model, so that the answer must name the model that served.
+    """
+
+    asked: str
+    label: str
+    targets: tuple[Target, ...]
+    by_route: bool
+    steps: tuple[Step, ...]
+    fallbacks: Mapping[FailureKind, tuple[Target, ...]] = field(default_factory=dict)
+
+    def served_name(self, target: Target) -> str:
+        """Return the answer's `model`: the client's string if it names that model, else `vendor/model_name`."""
+        return f"{target.vendor}/{target.model}" if self.by_route else self.asked
+
+
+def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
+    """Resolve `name` as the team may use it.
+
+    Order: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor. Raises
+    GatewayError: 403 for a name that the team may not use but knows from those that it may, else 404, the same for a
+    name that exists and one that does not.
+    """
+    route = team.routes.get(name)
+    if route is not None:
+        return _plan_route(snapshot, team, route, name, "team route", load)
+    route = snapshot.routes.get(name)
+    if route is not None:
+        if not covered(team, name):
+            raise _unavailable(snapshot, team, name, name, model_hidden)
+        return _plan_route(snapshot, team, route, name, "route", load)
+    found = _find(snapshot, name)
+    canonical = name
+    steps: tuple[Step, ...] = ()
+    if found is None and (vendor := snapshot.default_vendors.get(surface)) is not None:
+        canonical = f"{vendor}/{name}"
+        found = _find(snapshot, canonical)
+        steps = (Step("default vendor", vendor),)
+    if found is None:
+        raise _unavailable(snapshot, team, name, name, model_not_found)
+    if not _granted(snapshot, team, found, canonical):
+        raise _unavailable(snapshot, team, name, canonical, model_hidden)
+    targets = tuple(_order_targets(found, load))
+    return Plan(name, found.label, targets, False, (*steps, Step(found.rule, canonical)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    model: Model
+    label: str
+    rule: str
+    deployment: str | None = None
+
+
+def _find(snapshot: Snapshot, name: str) -> _Match | None:
+    model = snapshot.models.get(name)
+    if model is not None:
+        return _Match(model, model.name, "model")
+    # Model names may have slashes and the longest key wins, so only the last segment can be a deployment.
+    head, _, tail = name.rpartition("/")
+    model = snapshot.models.get(head)
+    if model is not None and any(target.deployment == tail for target in model.targets):
+        return _Match(model, model.name, "deployment", tail)
+    vendor, _, rest = name.partition("/")
+    wildcard = snapshot.wildcards.get(vendor)
+    # Some vendors have the model in the path of the URL. Names in the table have no such segments either.
+    if wildcard is None or not _NO_SEGMENT.isdisjoint(rest.split("/")):
+        return None
+    inner, _, pinned = rest.rpartition("/")
+    if inner and any(target.deployment == pinned for target in wildcard.targets):
+        return _Match(expand(wildcard, inner), wildcard.name, "vendor/* deployment", pinned)
+    return _Match(expand(wildcard, rest), wildcard.name, "vendor/*")
+
+
+def _order_targets(found: _Match, load: Load) -> Iterator[Target]:
+    targets = found.model.targets
+    if found.deployment is not None:
+        return (target for target in targets if target.deployment == found.deployment)
+    if len(targets) == 1:
+        return iter(targets)
+    members = MemberLoad(load, found.label, lambda position: targets[position : position + 1])
+    order = POLICIES[found.model.policy]([target.weight for target in targets], members)
+    return (targets[position] for position in order)
+
+
+def _plan_route(snapshot: Snapshot, team: Team, route: Route, name: str, rule: str, load: Load) -> Plan:
+    steps = [Step(rule, route.name)]
+    targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, load, steps)))
+    fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in route.fallbacks.items()}
+    return Plan(name, route.name, targets, True, tuple(steps), fallbacks)
+
+
+def _targets_of(snapshot: Snapshot, names: Sequence[str], load: Load) -> Iterator[Target]:
+    for name in names:
+        found = _find(snapshot, name)
+        if found is not None:
+            yield from _order_targets(found, load)
+
+
+def _expand_route(snapshot: Snapshot, team: Team, route: Route, load: Load, steps: list[Step]) -> Iterator[Target]:
+    """Yield the targets of a route depth first: all deployments of a member before the next member.
+
+    A team's own routes come before the table's. The loader refuses cycles, so this ends. The allow list does not apply
+    to what a granted route expands to.
+    """
+
+    def reach(position: int) -> Sequence[Target]:
+        # The set of deployments does not depend on the load.
+        return tuple(_expand_member(snapshot, team, route.members[position].name, IDLE, []))
+
+    members = MemberLoad(load, route.name, reach)
+    for position in POLICIES[route.policy]([member.weight for member in route.members], members):
+        yield from _expand_member(snapshot, team, route.members[position].name, load, steps)
+
+
+def _expand_member(snapshot: Snapshot, team: Team, name: str, load: Load, steps: list[Step]) -> Iterator[Target]:
+    inner = team.routes.get(name) or snapshot.routes.get(name)
+    if inner is not None:
+        steps.append(Step("route", inner.name))
+        yield from _expand_route(snapshot, team, inner, load, steps)
+        return
+    found = _find(snapshot, name)
+    if found is not None:
+        steps.append(Step(found.rule, name))
+        yield from _order_targets(found, load)
+
+
+def _granted(snapshot: Snapshot, team: Team, found: _Match, name: str) -> bool:
+    """Return whether the allow list grants the match of `name`.
+
+    A deployment is also granted with its model. Under `vendor/*` the name before a deployment may be another entry of
+    the table, whose grant does not count for this one.
+    """
+    if allowed(snapshot, team, name):
+        return True
+    if found.deployment is None or not allowed(snapshot, team, found.model.name):
+        return False
+    whole = _find(snapshot, found.model.name)
+    return whole is not None and (whole.label, whole.deployment) == (found.label, None)
+
+
+def _unavailable(
+    snapshot: Snapshot, team: Team, asked: str, canonical: str, unknown: Callable[[str, tuple[str, ...]], GatewayError]
+) -> GatewayError:
+    """Return the error for a name that is not available to the team. The work is the same whether the name exists or
+    not, so that timing does not tell."""
+    if knows(snapshot, team, canonical):
+        return model_not_allowed(asked)
+    return unknown(asked, nearest(snapshot, team, asked))
+
+
+def knows(snapshot: Snapshot, team: Team, name: str) -> bool:
+    """Return whether the team knows a name from its grants: the model of a granted deployment, and the models and
+    deployments behind its routes, which answers name."""
+    for pattern in team.allow:
+        if pattern.rpartition("/")[0] == name and (found := _find(snapshot, pattern)) and found.deployment:
+            return True
+    routes = [*team.routes.values(), *(route for each, route in snapshot.routes.items() if covered(team, each))]
+    return any(
+        name in (target.name, f"{target.vendor}/{target.model}")
+        for route in routes
+        for target in _reachable(snapshot, team, route)
+    )
+
+
+def _reachable(snapshot: Snapshot, team: Team, route: Route) -> Iterator[Target]:
+    yield from _expand_route(snapshot, team, route, IDLE, [])
+    for names in route.fallbacks.values():
+        yield from _targets_of(snapshot, names, IDLE)
+
+
+def allowed(snapshot: Snapshot, team: Team, name: str) -> bool:
+    """Return whether the allow list covers the name of a model or deployment. A name that is also a route's grants the
+    route, which hides the model."""
+    return any(
+        covers(pattern, name) and (pattern != name or (name not in snapshot.routes and name not in team.routes))
+        for pattern in team.allow
+    )
+
+
+def covered(team: Team, route: str) -> bool:
+    """Return whether the allow list covers the name of a route."""
+    return any(covers(pattern, route) for pattern in team.allow)
+
+
+def covers(pattern: str, name: str) -> bool:
+    """Return whether a pattern of an allow list covers a name: `*`, `vendor/*`, or the name itself."""
+    return pattern in (WILDCARD, name) or (pattern.endswith("/*") and name.startswith(pattern[:-1]))
+
+
+def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
+    """Return every name that the team may use, as the models list has them: routes first, without `vendor/*`. A route
+    hides the model or deployment of its name."""
+    return tuple(dict.fromkeys(each_visible(snapshot, team)))
+
+
+def each_visible(snapshot: Snapshot, team: Team) -> Iterator[str]:
+    """Yield those names one by one, for callers that must yield to other work; a name may occur again."""
+    routes = snapshot.routes
+    yield from team.routes
+    yield from (name for name in routes if covered(team, name))
+    for model in snapshot.models.values():
+        whole = allowed(snapshot, team, model.name)
+        if whole and model.name not in routes:
+            yield model.name
+        if len(model.targets) > 1 or not whole:
+            own = (target.name for target in model.targets if whole or allowed(snapshot, team, target.name))
+            yield from (name for name in own if name not in routes)
+
+
+def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:
+    """Return up to three names that the team may use and that resemble `name`.
+
+    A name without its first segment counts too, since litellm and dspy cut that off. In a large table names of the same
+    vendor are compared first.
+    """
+    names = visible(snapshot, team)
+    tails = [candidate for candidate in names if candidate.partition("/")[2] == name]
+    vendor = name.partition("/")[0]
+    likely = sorted(names, key=lambda candidate: candidate.partition("/")[0] != vendor)
+    close = get_close_matches(name, likely[:MAX_COMPARED], NEAREST, 0.6)
+    return tuple(dict.fromkeys([*tails, *close]))[:NEAREST]

@@ -1,0 +1,259 @@
+"""The compiled routing table, immutable and built whole or not at all, and the holder of the one in force."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Literal
+
+from config.load_config import Loaded
+from config.problem import ConfigError, Problem
+from config.sections import table_schema as config_schema
+from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
+from config.sections.server_section import SurfaceName, SurfaceSettings
+from providers.failure import FailureKind
+from providers.operator_permits import NO_MEDIA, Media
+from providers.profiles.load_profiles import load_profiles
+from providers.target import Target
+from proxy.request_record import NO_TEAM
+from proxy.routing.build_target import make_target, unknown_profile
+from proxy.surfaces.registry import SURFACES
+
+WILDCARD = "*"
+
+FALLBACKS: Mapping[FailureKind, str] = {
+    FailureKind.CONTEXT_LENGTH: "context_window",
+    FailureKind.CONTENT_FILTER: "content_filter",
+}
+"""The kinds of failure for which a route has fallbacks of their own, with their names in the table."""
+
+BUILT_IN_VENDORS: dict[str, str] = {
+    surface.name: surface.default_vendor for surface in SURFACES if surface.default_vendor
+}
+"""The vendor of a bare model name, by surface, unless the table sets one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """One entry of `models`: its targets in the order of the table, and the policy that orders them."""
+
+    name: str
+    policy: str
+    targets: tuple[Target, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMember:
+    """One target of a route: a model string, or another route's name."""
+
+    name: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Route:
+    """A name over models. `fallbacks` are the names to use after a failure of a kind."""
+
+    name: str
+    policy: str
+    members: tuple[RouteMember, ...]
+    fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Team:
+    """A team and its rights. `allow` are patterns over names, `routes` the team's own routes.
+
+    `on_unsupported`, `context_behavior` and `media` override the deployment's settings (None = the deployment's).
+    `extra_params` and `extra_headers` say whether the team's clients may send
+    `inference_extra_params` and `inference_extra_headers`.
+    """
+
+    name: str
+    allow: tuple[str, ...]
+    routes: Mapping[str, Route]
+    on_unsupported: Literal["error", "drop"] | None = None
+    context_behavior: Literal["truncate", "error"] | None = None
+    extra_params: bool = True
+    extra_headers: bool = True
+    media: Media = NO_MEDIA
+
+    @property
+    def tenant(self) -> str:
+        """The team's name; empty for the only team of a table without teams."""
+        return "" if self is ANYONE else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A team's key, which expires at `ends` (unix s, infinity = never). `name` is for the log, possibly empty."""
+
+    team: Team
+    ends: float = math.inf
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """One version of the table. `keys` has every team's key by its SHA-256 in hex; empty means open to all clients.
+
+    `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor.
+    `default_vendors` and `default_models` are by surface name.
+    """
+
+    digest: str
+    models: Mapping[str, Model]
+    wildcards: Mapping[str, Model]
+    routes: Mapping[str, Route]
+    teams: Mapping[str, Team]
+    keys: Mapping[str, Key]
+    default_vendors: Mapping[str, str]
+    default_models: Mapping[str, str]
+
+    def targets(self) -> Iterator[Target]:
+        """Yield every deployment of the table, those of `vendor/*` included."""
+        for model in (*self.models.values(), *self.wildcards.values()):
+            yield from model.targets
+
+
+ANYONE = Team(NO_TEAM, (WILDCARD,), MappingProxyType({}))
+"""The team of every request in a table without teams."""
+
+NO_KEY = Key(ANYONE)
+"""The key of every request in a table without teams."""
+
+
+@dataclass(slots=True, eq=False)
+class CurrentSnapshot:
+    """Holds the snapshot in force. A request reads `snapshot` once and keeps what it read; `swap` is one assignment.
+
+    `since` is when the gateway started, in unix seconds, the `created` of every model; `now` gives unix seconds, by
+    which keys expire.
+    """
+
+    snapshot: Snapshot
+    since: int
+    now: Callable[[], float] = time.time
+
+    def swap(self, snapshot: Snapshot) -> None:
+        """Put a new table in force for requests that begin from now on."""
+        self.snapshot = snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A compiled table and its problems; deployments with problems are left out."""
+
+    snapshot: Snapshot
+    problems: tuple[Problem, ...]
+
+
+def build_snapshot(loaded: Loaded) -> Snapshot:
+    """Compile a table with the vendors' profiles. Raises ConfigError with every problem."""
+    compiled = compile_table(loaded)
+    if compiled.problems:
+        raise ConfigError(compiled.problems)
+    return compiled.snapshot
+
+
+def compile_table(loaded: Loaded) -> Compiled:
+    """Compile a table with the vendors' profiles, as far as it is valid."""
+    config = loaded.config
+    problems = [
+        unknown_profile(name, profile, loaded)
+        for name, vendor in config.vendors.items()
+        if (profile := vendor.profile or name) not in load_profiles()
+    ]
+    # The loader has reported models whose vendor is missing.
+    known = [name for name in config.models if _vendor(name) in config.vendors]
+    every = [_model(loaded, name, problems) for name in known]
+    compiled = {model.name: model for model in every if model.targets}
+    teams = {name: _team(name, team) for name, team in config.teams.items()}
+    surfaces = config.server.surfaces
+    snapshot = Snapshot(
+        digest=loaded.digest,
+        models=MappingProxyType({name: model for name, model in compiled.items() if not _is_wildcard(name)}),
+        wildcards=MappingProxyType({_vendor(name): model for name, model in compiled.items() if _is_wildcard(name)}),
+        routes=MappingProxyType(_routes(config.routes)),
+        teams=MappingProxyType(teams),
+        keys=MappingProxyType(
+            {
+                own.key.removeprefix("sha256:"): Key(teams[name], own.ends, own.name or "")
+                for name, team in config.teams.items()
+                for own in team.keys
+            }
+        ),
+        default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
+        default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),
+    )
+    return Compiled(snapshot, tuple(sorted(problems)))
+
+
+def _given(
+    surfaces: Mapping[SurfaceName, SurfaceSettings],
+    read: Callable[[SurfaceSettings], str | None],
+) -> dict[str, str]:
+    return {name: value for name, settings in surfaces.items() if (value := read(settings))}
+
+
+def _vendor(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _is_wildcard(name: str) -> bool:
+    return name.partition("/")[2] == WILDCARD
+
+
+def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
+    model = loaded.config.models[name]
+    targets: list[Target] = []
+    for deployment in model.deployments or (IMPLICIT_DEPLOYMENT,):
+        settings = effective(loaded.config, _vendor(name), name, deployment)
+        made = make_target(name, deployment, settings, loaded)
+        if isinstance(made, Target):
+            targets.append(made)
+        else:
+            problems.extend(problem for problem in made if problem not in problems)
+    return Model(name, model.policy, tuple(targets))
+
+
+def _team(name: str, team: config_schema.TeamSection) -> Team:
+    schemes = team.media.schemes
+    return Team(
+        name,
+        tuple(team.models),
+        MappingProxyType(_routes(team.routes)),
+        on_unsupported=team.on_unsupported,
+        context_behavior=team.context_length_exceeded_behavior,
+        extra_params=team.inference_extra_params,
+        extra_headers=team.inference_extra_headers,
+        media=Media(None if schemes is None else frozenset(schemes), team.media.allow_private),
+    )
+
+
+def _routes(routes: Mapping[str, config_schema.RouteSection]) -> dict[str, Route]:
+    return {
+        name: Route(
+            name,
+            route.policy,
+            tuple(RouteMember(member.target, member.weight) for member in route.targets),
+            MappingProxyType(_fallbacks(route.fallbacks)),
+        )
+        for name, route in routes.items()
+    }
+
+
+def _fallbacks(lists: config_schema.FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:
+    return {kind: tuple(names) for kind, key in FALLBACKS.items() if (names := getattr(lists, key))}
+
+
+@lru_cache(maxsize=4096)
+def expand(model: Model, name: str) -> Model:
+    """Return a `vendor/*` entry as the model `name` (without the vendor).
+
+    Cached, because dialects compile each target once; bounded, because clients choose the names.
+    """
+    targets = tuple(replace(target, model=name, upstream_model=name) for target in model.targets)
+    return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets)

@@ -1,0 +1,1 @@
+"""What gateways that share a Redis tell each other. No request ever waits for it."""

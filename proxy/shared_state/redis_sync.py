@@ -1,0 +1,140 @@
+"""The link to Redis, by which processes share the cooldowns that vendors ask for, within about a second.
+
+No request waits for it, and without it every process learns by itself.
+
+Source: redis-py 8.1.0. Replies are read as something that anybody may have written.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from config.sections.server_section import SharedSection
+from providers.vendor_credential import reveal
+from proxy.background_tasks import SharedTask
+from proxy.optional_libraries import ODD, silence
+from proxy.shared_state.link_state import LinkCondition, LinkState
+from proxy.shared_state.shared_cooldowns import LONGEST, MOST, Cooldown, SharedCooldowns, Topic, member
+
+LIMIT: Final = 0.05
+"""Seconds for a command, connecting included."""
+
+BREATH: Final = 0.05
+"""Seconds between two commands at least: when a limit is spent, many requests are refused at the same time."""
+
+SCRIPT: Final = """\
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], now + ARGV[2], '+inf')
+for i = 3, #ARGV, 2 do
+  redis.call('ZADD', KEYS[1], 'GT', now + ARGV[i + 1], ARGV[i])
+end
+if #ARGV > 2 then
+  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return {now, redis.call('ZREVRANGE', KEYS[1], 0, ARGV[1] - 1, 'WITHSCORES')}
+"""
+"""Adds cooldowns and returns all in force, by the clock of Redis, since those of the processes may differ. Kept in one
+sorted set, by the end of each cooldown in ms."""
+
+_WORDS: Final[Mapping[LinkCondition, str]] = {
+    LinkCondition.UP: "shared state at %s answers again",
+    LinkCondition.FOREIGN: "shared state at %s holds what no gateway wrote, which is ignored",
+    LinkCondition.ALONE: "shared state at %s does not answer; going on alone",
+}
+
+
+class SharedState:
+    """Shares cooldowns with the processes at the same Redis as long as `run` runs: those that `cooldowns` is given go
+    out, and `apply` is called with those that came in and the time."""
+
+    def __init__(self, settings: SharedSection, apply: Callable[[Collection[Cooldown], float], None]) -> None:
+        # Loaded here, where a table asks for it: it takes 0.1 s.
+        from redis import RedisError
+        from redis.asyncio import Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+
+        silence("redis")
+        url = reveal(settings.redis)
+        once = Retry(NoBackoff(), 0)
+        # Without its own limits: under Python 3.11 those swallow a cancellation (`asyncio.wait_for`), and end nothing.
+        self._redis = Redis.from_url(url, protocol=2, retry=once, socket_timeout=None, socket_connect_timeout=None)
+        self._failures = (RedisError, *ODD)
+        self._key = f"{settings.prefix}:told:1"
+        self._address = urlsplit(url)
+        self._lookup = SharedTask(self._look_up)
+        self._apply = apply
+        self._log = logging.getLogger("dragoman")
+        self._link = LinkState()
+        self._wanted = asyncio.Event()
+        self._clock = asyncio.get_running_loop().time
+        self.cooldowns = SharedCooldowns(self._clock, self._wanted.set)
+
+    @property
+    def up(self) -> bool:
+        """Whether Redis can be reached."""
+        return self.cooldowns.up
+
+    async def run(self) -> None:
+        """Exchange cooldowns until cancelled."""
+        try:
+            while True:
+                wait = await self._exchange()
+                self.cooldowns.up = self._link.up
+                if news := self._link.news(self._clock()):
+                    self._log.warning(_WORDS[news], _shown(self._address))
+                await self._pause(wait)
+        finally:
+            await self._lookup.aclose()
+            with suppress(*self._failures):  # a frozen one does not end the connection either
+                async with asyncio.timeout(LIMIT):
+                    await self._redis.aclose()
+
+    async def _exchange(self) -> float:
+        """Send and read cooldowns, and return the seconds until the next exchange."""
+        self._wanted.clear()
+        sent = self.cooldowns.outgoing()
+        try:
+            async with asyncio.timeout(LIMIT):
+                reply = await self._command(sent)
+            received = self.cooldowns.incoming(reply, sent)
+        except self._failures:
+            return self._link.missed()
+        self._apply(received.cooldowns, self._clock())
+        return self._link.answered(LinkCondition.FOREIGN if received.foreign else LinkCondition.UP)
+
+    async def _command(self, sent: Mapping[Topic, int]) -> object:
+        if self._link.unknown:
+            await self._lookup.run()
+        entries = [part for topic, left in sent.items() for part in (member(topic), left)]
+        command: tuple[str | int, ...] = ("EVAL", SCRIPT, 1, self._key, MOST, round(1000 * LONGEST), *entries)
+        return await self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # the library's own gap
+
+    async def _look_up(self) -> None:
+        """Look the host up, once at a time: each lookup that hangs holds one of the few threads that others need."""
+        if self._address.hostname:
+            kind = socket.SOCK_STREAM
+            await asyncio.get_running_loop().getaddrinfo(self._address.hostname, self._address.port, type=kind)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait until it is time, or until there is something to send and Redis can be reached."""
+        if self._link.unknown:
+            await asyncio.sleep(seconds)
+            return
+        await asyncio.sleep(BREATH)
+        try:
+            async with asyncio.timeout(seconds - BREATH):
+                await self._wanted.wait()
+        except TimeoutError:
+            return
+
+
+def _shown(address: SplitResult) -> str:
+    return address.netloc.rpartition("@")[2] or address.path

@@ -1,0 +1,94 @@
+"""A surface made of data: everything in which the completion APIs differ is a field of CompletionSurface."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from providers.unified_request import Operation, UnifiedRequest
+from proxy.errors import ErrorFacts
+from proxy.surfaces.request.parse_request import parse
+from proxy.surfaces.request.parse_state import SurfaceRules
+from proxy.surfaces.response.chat import ChatRenderer
+from proxy.surfaces.response.text import TextRenderer
+from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
+from proxy.surfaces.surface import AnswerFacts, Endpoint, ModelCard, ReadAction, Renderer
+
+MakeRenderer = Callable[[UnifiedRequest, AnswerFacts, AnswerStyle], Renderer]
+
+RENDERERS: Mapping[Operation, MakeRenderer] = MappingProxyType(
+    {Operation.COMPLETIONS: TextRenderer, Operation.CHAT: ChatRenderer}
+)
+"""The form of answers by operation, unless a surface has its own."""
+
+OPERATION_PATHS: Mapping[Operation, str] = MappingProxyType(
+    {Operation.COMPLETIONS: "completions", Operation.CHAT: "chat/completions"}
+)
+"""OpenAI's path of each operation below a base path."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionSurface:
+    """One API; the `Surface` contract describes its public members.
+
+    `validation_status` is the status for an invalid body, `envelope` makes the body of an error with a status,
+    `renderers` has the form of each operation's answers.
+    """
+
+    name: str
+    endpoints: Sequence[Endpoint]
+    prefixes: Sequence[str]
+    key_headers: Sequence[str]
+    default_vendor: str | None
+    rules: SurfaceRules
+    style: AnswerStyle
+    validation_status: int
+    envelope: Callable[[ErrorFacts, int], dict[str, object]]
+    renderers: Mapping[Operation, MakeRenderer] = field(default_factory=lambda: RENDERERS)
+
+    def parse(self, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
+        """See Surface."""
+        return parse(self.rules, operation, body, default_model)
+
+    def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
+        """See Surface."""
+        return self.renderers[request.operation](request, facts, self.style)
+
+    def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
+        """See Surface. A context overflow is 400 on every surface, other validation errors are `validation_status`."""
+        own = facts.validation and facts.code != "context_length_exceeded"
+        status = self.validation_status if own else facts.status
+        return status, ascii_json(self.envelope(facts, status))
+
+    def models(self, cards: Sequence[ModelCard]) -> bytes:
+        """See Surface; OpenAI's form."""
+        return ascii_json({"object": "list", "data": [_card(card) for card in cards]})
+
+    def model(self, card: ModelCard) -> bytes:
+        """See Surface; an entry of the list."""
+        return ascii_json(_card(card))
+
+
+def _card(card: ModelCard) -> dict[str, object]:
+    """Return an entry. `root` and `max_model_len` are vLLM's: its benchmark reads the one, Continue the other."""
+    body: dict[str, object] = {
+        "id": card.id,
+        "object": "model",
+        "created": card.created,
+        "owned_by": card.owned_by,
+        "root": card.id,
+    }
+    if card.window is not None:
+        body["max_model_len"] = card.window
+    return body
+
+
+def generation_endpoints(*bases: str) -> tuple[Endpoint, ...]:
+    """Return the endpoints of every operation below each base path."""
+    return tuple(
+        Endpoint("POST", f"{base}/{path}", operation) for base in bases for operation, path in OPERATION_PATHS.items()
+    )
+
+
+def models_endpoints(*bases: str) -> tuple[Endpoint, ...]:
+    """Return the endpoint of the models list below each base path."""
+    return tuple(Endpoint("GET", f"{base}/models", ReadAction.MODELS) for base in bases)

@@ -1,0 +1,38 @@
+"""Mistral's fill-in-the-middle API, which editors use: a prompt and a suffix in, the form of a chat answer out.
+
+Sources: `mistralai` 3.7.0 types `FIMCompletionRequest` and `FIMCompletionResponse`; what Continue's adapter for
+`{base}/fim/completions` and Tabby's Mistral client send and read, November 2026.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from providers.unified_request import Operation
+from proxy.surfaces.openai import OPENAI
+from proxy.surfaces.request.field_rules import FIELDS
+from proxy.surfaces.request.parse_state import SurfaceRules
+from proxy.surfaces.request.rule_kinds import INT64_MIN, integer
+from proxy.surfaces.response.chat import ChatRenderer
+from proxy.surfaces.surface import Endpoint
+
+
+class FimRenderer(ChatRenderer):
+    """Renders chat answers whose every delta has `content`, even empty: Tabby reads it without a check."""
+
+    __slots__ = ()
+
+    no_delta: ClassVar[Mapping[str, object]] = {"content": ""}
+
+
+FIM = replace(
+    OPENAI,
+    endpoints=tuple(Endpoint("POST", f"{base}/fim/completions", Operation.COMPLETIONS) for base in ("/v1", "")),
+    prefixes=("/v1/fim", "/fim"),
+    rules=SurfaceRules(
+        {Operation.COMPLETIONS: {**FIELDS[Operation.COMPLETIONS], "random_seed": integer(INT64_MIN)}},
+        # Without a suffix, as at the end of a file, a chat model would talk about the text instead of continuing it.
+        {Operation.COMPLETIONS: {"suffix": "", "context_length_exceeded_behavior": "error"}},
+    ),
+    renderers={Operation.COMPLETIONS: FimRenderer},
+)

@@ -1,0 +1,1 @@
+"""From the bytes of a client's request to a `UnifiedRequest`. Pure."""

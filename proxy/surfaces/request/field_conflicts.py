@@ -1,0 +1,186 @@
+"""Resolves fields that depend on each other: aliases, conflicts, and values that equal absence.
+
+Each step changes the values of the parsed fields and adds problems; a field with a problem counts as absent.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from providers.unified_request import MAX_STOPS, ChatPrompt, Guided, LogprobsWanted, TextPrompt, TokenPrompt
+from proxy.surfaces.request.parse_state import ParsedFields
+from proxy.surfaces.request.prompt import match_images
+from proxy.surfaces.request.rule_kinds import Invalid
+
+LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
+"""Names of one limit, in the order in which errors name it."""
+
+GUIDED: Mapping[str, Literal["json", "regex", "choice", "grammar"]] = {
+    "guided_json": "json",
+    "guided_regex": "regex",
+    "guided_choice": "choice",
+    "guided_grammar": "grammar",
+}
+
+
+def limits(parsed: ParsedFields) -> None:
+    """Merge the names of the token limit; different values conflict."""
+    agreed = _agreed(parsed, LIMITS, "limit")
+    if agreed is None:
+        return
+    leader, limit = agreed
+    if limit == 0 and not parsed.get("echo", bool) and parsed.operation not in parsed.rules.bare_zero_tokens:
+        parsed.refuse(leader, Invalid("must be at least 1 unless 'echo' is true"))
+    parsed.values["max_tokens"] = limit
+
+
+SEEDS = ("seed", "random_seed")
+"""OpenAI's name, then Mistral's, which only its surface has."""
+
+
+def seeds(parsed: ParsedFields) -> None:
+    """Merge the names of the seed."""
+    if "random_seed" in parsed.values and (agreed := _agreed(parsed, SEEDS, "seed")) is not None:
+        parsed.values["seed"] = agreed[1]
+
+
+def _agreed(parsed: ParsedFields, names: Sequence[str], what: str) -> tuple[str, int] | None:
+    """Remove several names of one value, and return the first present one and its value. Other values conflict."""
+    given = {name: value for name in names if (value := parsed.take(name, int)) is not None}
+    if not given:
+        return None
+    leader, value = next(iter(given.items()))
+    for name, other in given.items():
+        if other != value:
+            parsed.conflict(name, f"differs from '{leader}', which names the same {what}")
+    return leader, value
+
+
+def stops(parsed: ParsedFields) -> None:
+    """Merge `stop` and `stop_sequences`, in order, each string once."""
+    given = {name: listed for name in ("stop", "stop_sequences") if (listed := parsed.take(name, tuple)) is not None}
+    if not given:
+        return
+    merged: tuple[str, ...] = tuple(dict.fromkeys(word for listed in given.values() for word in listed))
+    if len(merged) > MAX_STOPS:
+        both = " together with 'stop_sequences'" if len(given) > 1 else ""
+        parsed.refuse(next(iter(given)), Invalid(f"may hold at most {MAX_STOPS} strings{both}"))
+    if merged:
+        parsed.values["stop"] = merged
+
+
+def logprobs(parsed: ParsedFields) -> None:
+    """Merge three fields into one: a count requests the four arrays, true the `content` form."""
+    values = parsed.values
+    if not ("logprobs" in values or "top_logprobs" in values or "return_token_log_probs" in values):
+        return
+    wanted = parsed.take("logprobs", int)
+    top = parsed.take("top_logprobs", int)
+    spelled = parsed.take("return_token_log_probs", bool)
+    if spelled and wanted is False:
+        parsed.conflict("return_token_log_probs", "is true while 'logprobs' is false")
+    elif wanted is False or (wanted is None and not spelled):
+        if top and not parsed.refused("logprobs", "return_token_log_probs"):
+            parsed.refuse("top_logprobs", Invalid("needs 'logprobs', which must be true or a count"))
+    elif wanted is None or wanted is True:
+        values["logprobs"] = LogprobsWanted(top or 0, "content")
+    else:
+        values["logprobs"] = LogprobsWanted(wanted if top is None else top, "legacy")
+
+
+def candidates(parsed: ParsedFields) -> None:
+    """Keep `best_of` only above `n`; it cannot stream."""
+    best = parsed.take("best_of", int)
+    if not best:
+        return
+    n = parsed.get("n", int) or 1
+    if best < n:
+        parsed.refuse("best_of", Invalid("must be at least 'n'; n must be at most best_of"))
+    elif best > n:
+        if parsed.get("stream", bool):
+            parsed.conflict("best_of", "cannot be greater than 'n' in a stream")
+        parsed.values["best_of"] = best
+
+
+def streaming(parsed: ParsedFields) -> None:
+    """Refuse `stream_options`, even empty, without a stream."""
+    if "stream_options" in parsed.values and not parsed.get("stream", bool) and not parsed.refused("stream"):
+        parsed.refuse("stream_options", Invalid("is only allowed when 'stream' is true"))
+
+
+def neutral(parsed: ParsedFields) -> None:
+    """Remove an empty `suffix`, and `echo_last` beside `echo`: neither has an effect."""
+    values = parsed.values
+    if values.get("suffix") == "":
+        del values["suffix"]
+    if "echo_last" in values and values.get("echo") is True:
+        del values["echo_last"]
+
+
+def images(parsed: ParsedFields) -> None:
+    """Check images against the prompt; without any image the marker is ordinary text."""
+    given = parsed.get("images", tuple)
+    if given is None:
+        return
+    if not any(given):
+        del parsed.values["images"]
+        return
+    prompt = parsed.values.get("prompt", parsed.values.get("messages"))
+    if isinstance(prompt, TextPrompt | TokenPrompt | ChatPrompt):
+        try:
+            match_images(given, prompt)
+        except Invalid as bad:
+            parsed.refuse("images", bad)
+
+
+def guided(parsed: ParsedFields) -> None:
+    """Allow at most one guided field, and no other constraint of the text beside it."""
+    values = parsed.values
+    given = [name for name in GUIDED if name in values]
+    if not given:
+        return
+    leader = given[0]
+    for name in given[1:]:
+        parsed.conflict(name, f"cannot go with '{leader}'")
+    format_ = values.get("response_format")
+    if isinstance(format_, dict) and format_.get("type") != "text":
+        parsed.conflict(leader, "cannot go with a 'response_format' other than text")
+    if values.get("tools"):
+        parsed.conflict(leader, "cannot go with 'tools'")
+    for name in given:
+        value = values.pop(name)
+        if name == leader and isinstance(value, dict | tuple | str):
+            values["guided"] = Guided(GUIDED[name], value)
+
+
+def tools(parsed: ParsedFields) -> None:
+    """Refuse fields beside tools that the chat form of an upstream lacks: echo, suffix, token ids."""
+    values = parsed.values
+    if not values.get("tools"):
+        return
+    for name in ("echo", "echo_last", "suffix"):
+        if values.get(name):
+            parsed.conflict(name, "cannot go with 'tools'")
+    if isinstance(values.get("prompt"), TokenPrompt):
+        parsed.conflict("prompt", "cannot be token ids when there are 'tools'")
+
+
+def reasoning(parsed: ParsedFields) -> None:
+    """Refuse `reasoning_effort` beside `thinking`: Fireworks allows one of them."""
+    if "thinking" in parsed.values and "reasoning_effort" in parsed.values:
+        parsed.conflict("reasoning_effort", "cannot go with 'thinking'")
+
+
+STEPS: tuple[Callable[[ParsedFields], None], ...] = (
+    limits,
+    seeds,
+    stops,
+    logprobs,
+    candidates,
+    streaming,
+    neutral,
+    images,
+    guided,
+    tools,
+    reasoning,
+)
+"""The order matters: `tools` reads what `neutral` leaves."""

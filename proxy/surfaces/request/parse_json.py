@@ -1,0 +1,164 @@
+"""Parses request bytes into a JSON object, within limits of depth and size, and without repeated keys.
+
+Only orjson's result is used: it refuses NaN, Infinity, numbers beyond a double, invalid UTF-8 and lone surrogates,
+which the standard library accepts. No message repeats bytes of the body.
+"""
+
+import json
+import re
+from collections.abc import Container, Iterable
+
+import orjson
+
+from providers.json_types import JsonObject, JsonValue, nests_deeper
+from proxy.errors import FieldProblem, invalid_request
+
+MAX_DEPTH = 64
+"""Levels of objects and lists; far above any known schema, far below where recursive code fails."""
+
+MAX_ELEMENTS = 200_000
+"""Objects, lists and commas; 10 MB of `{}` would take 250 ms and 24 times their size in memory."""
+
+INLINE_PARSE_BYTES = 256 * 1024
+"""Bytes of a body that is parsed on the event loop; the densest one takes 50 ms."""
+
+MANY_OBJECTS = 1000
+"""Objects in a body that is parsed on the event loop; each schema takes about 10 us to check and translate."""
+
+_FEWEST_BYTES = 2 * MANY_OBJECTS
+
+_ELEMENT_MARKS = (b"{", b"[", b",")
+_LONG_INTEGER = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{19,}(?![0-9.eE])")
+_INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
+_BOM = b"\xef\xbb\xbf"
+_COLON, _OPENERS = ord(":"), b"[{"
+_NOT_SHAPE = bytes(set(range(256)) - set(b"[]{}:"))
+
+
+class InvalidJson(ValueError):
+    """Bytes that are no acceptable JSON object. The message is a predicate, such as "is not a JSON object"."""
+
+
+def is_heavy(body: bytes) -> bool:
+    """Return whether parsing a body may block the event loop for more than a few ms. Takes at most 50 us."""
+    return len(body) > INLINE_PARSE_BYTES or (len(body) > _FEWEST_BYTES and _exceeds(body, b"{", MANY_OBJECTS))
+
+
+def load(body: bytes, acted_on: Container[str]) -> JsonObject:
+    """Return the object of a request body. Raises GatewayError.
+
+    Tolerates a UTF-8 byte order mark. Refuses a repeated key in `acted_on`, because a filter in front of the gateway
+    may have judged the other value, and an integer beyond 64 bits, which would reach a vendor rounded.
+    """
+    if body.startswith(_BOM):
+        body = body[len(_BOM) :]
+    try:
+        data = decode(body)
+    except InvalidJson as error:
+        raise invalid_request((FieldProblem((), f"The request body {error}."),)) from None
+    # A body that equals its canonical form repeats and rounds nothing. Most clients write it so, and comparing is
+    # cheap.
+    if orjson.dumps(data) != body:
+        if _top_level_keys(body) != len(data):
+            _refuse_repeats(body, acted_on)
+        _refuse_rounded(body, data)
+    return data
+
+
+def decode(text: bytes) -> JsonObject:
+    """Return the JSON object of a text. Raises InvalidJson for another value, and beyond the limits."""
+    if has_too_many_elements(text):
+        raise InvalidJson(f"has more than {MAX_ELEMENTS} JSON elements")
+    try:
+        data: JsonValue = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidJson(f"is not valid JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InvalidJson("is not a JSON object")
+    if (_exceeds(text, b"{", MAX_DEPTH // 2) or _exceeds(text, b"[", MAX_DEPTH // 2)) and nests_deeper(data, MAX_DEPTH):
+        raise InvalidJson(f"is nested more than {MAX_DEPTH} levels deep")
+    return data
+
+
+def has_too_many_elements(text: bytes) -> bool:
+    """Return whether a JSON text has more than MAX_ELEMENTS elements."""
+    if len(text) <= MAX_ELEMENTS or not any(_exceeds(text, mark, MAX_ELEMENTS // 3) for mark in _ELEMENT_MARKS):
+        return False
+    bare = _outside_strings(text)
+    return sum(bare.count(mark) for mark in _ELEMENT_MARKS) > MAX_ELEMENTS
+
+
+def _exceeds(text: bytes, mark: bytes, limit: int) -> bool:
+    """Return whether a byte occurs more than `limit` times; for rare bytes `find` is many times faster than `count`."""
+    at = -1
+    for _ in range(limit + 1):
+        at = text.find(mark, at + 1)
+        if at < 0:
+            return False
+    return True
+
+
+def _outside_strings(body: bytes) -> bytes:
+    """Return a JSON text without its strings; the result is meaningless for bytes that are not JSON."""
+    if b"\\" in body:
+        body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # A text within MAX_ELEMENTS has at most twice as many strings. The tail of a longer one stays unsplit: that bounds
+    # the work, and the count of elements can only be too high.
+    return b"".join(body.split(b'"', 4 * MAX_ELEMENTS + 4)[::2])
+
+
+def _top_level_keys(body: bytes) -> int:
+    depth = keys = 0
+    for byte in _outside_strings(body).translate(None, _NOT_SHAPE):
+        if byte == _COLON:
+            keys += depth == 1
+        else:
+            depth += 1 if byte in _OPENERS else -1
+    return keys
+
+
+def _refuse_repeats(body: bytes, acted_on: Container[str]) -> None:
+    pairs: list[tuple[str, JsonValue]] = []
+
+    def keep(found: list[tuple[str, JsonValue]]) -> JsonObject:
+        pairs[:] = found  # the outermost object comes last
+        return dict(found)
+
+    json.loads(body, object_pairs_hook=keep)
+    seen: set[str] = set()
+    repeated: dict[str, None] = {}
+    for name, _ in pairs:
+        if name in seen and name in acted_on:
+            repeated[name] = None
+        seen.add(name)
+    if repeated:
+        raise invalid_request(tuple(FieldProblem((name,), f"'{name}' is given more than once.") for name in repeated))
+
+
+def _refuse_rounded(body: bytes, data: JsonObject) -> None:
+    # orjson makes doubles of integers beyond 64 bits, so without a large double there are none.
+    if not _holds_large(data.values()) or not any(map(_rounded, _LONG_INTEGER.findall(_outside_strings(body)))):
+        return
+    holders = [name for name, value in data.items() if _holds_large([value])]
+    loc, what = ((holders[0],), f"'{holders[0]}'") if len(holders) == 1 else ((), "The request body")
+    raise invalid_request((FieldProblem(loc, f"{what} must not hold an integer beyond 64 bits."),))
+
+
+def _holds_large(values: Iterable[JsonValue]) -> bool:
+    holders: list[Iterable[JsonValue]] = [values]
+    while holders:
+        for value in holders.pop():
+            # One type at a time: a union would take longer than the rest of this loop.
+            if isinstance(value, float):
+                if abs(value) >= -_INT64_MIN:
+                    return True
+            elif isinstance(value, list):
+                holders.append(value)
+            elif isinstance(value, dict):
+                holders.append(value.values())
+    return False
+
+
+def _rounded(digits: bytes) -> bool:
+    # An integer of 64 bits has at most 20 digits and a sign; converting longer ones takes quadratic time.
+    return len(digits) > 21 or not _INT64_MIN <= int(digits) <= _UINT64_MAX

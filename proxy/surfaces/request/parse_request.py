@@ -1,0 +1,88 @@
+"""Parses request bytes into a `UnifiedRequest`: checks each field, then conflicts between fields.
+
+Every problem of a body is found before it is refused.
+"""
+
+from typing import cast
+
+from providers.json_types import JsonValue
+from providers.request_fields import PROMPT_FIELDS
+from providers.unified_request import (
+    NO_STREAM_OPTIONS,
+    ChatPrompt,
+    Operation,
+    Params,
+    StreamOptions,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
+from proxy.errors import invalid_request
+from proxy.surfaces.request import pass_through_fields as extras
+from proxy.surfaces.request.field_conflicts import STEPS
+from proxy.surfaces.request.parse_json import load
+from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
+from proxy.surfaces.request.rule_kinds import Invalid
+
+
+def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
+    """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems."""
+    fields = rules.fields[operation]
+    data = load(body, fields)
+    parsed = ParsedFields(rules, operation)
+    unknown: dict[str, JsonValue] = {}
+    for name, value in data.items():
+        if value is None:
+            continue
+        check = fields.get(name)
+        if check is None:
+            # Names that some server reads as a protected member are refused too.
+            try:
+                unknown[name] = extras.member(name, value)
+            except Invalid as bad:
+                parsed.refuse(name, bad)
+            continue
+        try:
+            parsed.values[name] = check(value)
+        except Invalid as bad:
+            parsed.refuse(name, bad)
+    for step in STEPS:
+        step(parsed)
+    return _request(parsed, unknown, default_model)
+
+
+def _request(parsed: ParsedFields, unknown: dict[str, JsonValue], default_model: str | None) -> UnifiedRequest:
+    values, operation = parsed.values, parsed.operation
+    model = parsed.take("model", str)
+    if model is None:
+        model = default_model
+        if model is None and not parsed.refused("model"):
+            parsed.refuse("model", Invalid("is required"))
+    prompt = values.pop(PROMPT_FIELDS[operation], None)
+    if prompt is None and not parsed.refused(*PROMPT_FIELDS.values()):
+        parsed.refuse(PROMPT_FIELDS[operation], Invalid("is required"))
+    if parsed.problems or model is None or not isinstance(prompt, TextPrompt | TokenPrompt | ChatPrompt):
+        raise invalid_request(tuple(parsed.problems))
+    stream = values.pop("stream", False) is True
+    options = parsed.take("stream_options", StreamOptions)
+    timeout = parsed.take("inference_timeout", float)
+    extra_params, extra_headers = (
+        parsed.take(name, dict) for name in ("inference_extra_params", "inference_extra_headers")
+    )
+    defaults = parsed.rules.defaults[operation]
+    injected = [name for name in defaults if name not in values]
+    for name in injected:
+        values[name] = defaults[name]
+    return UnifiedRequest(
+        operation,
+        model,
+        prompt,
+        cast(Params, values),
+        stream,
+        options or NO_STREAM_OPTIONS,
+        frozenset(injected),
+        unknown or None,
+        timeout,
+        extra_params,
+        extra_headers,
+    )

@@ -1,0 +1,60 @@
+"""The state of a request while it is parsed: the values so far and the problems found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from providers.unified_request import Operation
+from proxy.errors import FieldProblem
+from proxy.surfaces.request.rule_kinds import Check, Invalid
+
+T = TypeVar("T")
+
+CONFLICT = "conflicting_parameters"
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceRules:
+    """A surface's rules for requests, by operation.
+
+    `fields` are its fields with their checks, `defaults` the values of absent fields, `bare_zero_tokens` the operations
+    in which a limit of 0 tokens is valid without `echo`.
+    """
+
+    fields: Mapping[Operation, Mapping[str, Check]]
+    defaults: Mapping[Operation, Mapping[str, object]]
+    bare_zero_tokens: frozenset[Operation] = frozenset()
+
+
+@dataclass(slots=True)
+class ParsedFields:
+    """One body while it is parsed. `values` holds the checked values of known fields, by name."""
+
+    rules: SurfaceRules
+    operation: Operation
+    values: dict[str, object] = field(default_factory=dict)
+    problems: list[FieldProblem] = field(default_factory=list)
+
+    def get(self, name: str, kind: type[T]) -> T | None:
+        """Return a field's checked value; None where it is absent or invalid."""
+        value = self.values.get(name)
+        return value if isinstance(value, kind) else None
+
+    def take(self, name: str, kind: type[T]) -> T | None:
+        """Remove and return a field's checked value; None where it is absent or invalid."""
+        value = self.values.pop(name, None)
+        return value if isinstance(value, kind) else None
+
+    def refuse(self, name: str, bad: Invalid) -> None:
+        """Add the problem of a field."""
+        loc = (name, *bad.loc)
+        path = ".".join(map(str, loc))
+        self.problems.append(FieldProblem(loc, f"'{path}' {bad.message}.", bad.code))
+
+    def conflict(self, name: str, message: str) -> None:
+        """Add the problem of a field that conflicts with another."""
+        self.refuse(name, Invalid(message, code=CONFLICT))
+
+    def refused(self, *names: str) -> bool:
+        """Return whether any of these fields has a problem, so that its absence is no further problem."""
+        return any(problem.loc[:1] == (name,) for problem in self.problems for name in names)

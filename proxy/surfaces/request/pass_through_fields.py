@@ -1,0 +1,69 @@
+"""Checks what a client passes through to the upstream: fields and headers, and its timeout.
+
+Sources: `scale-gp` 0.1.0a58 `inference_timeout`, `inference_extra_params`, `inference_extra_headers`.
+"""
+
+import math
+import re
+from functools import partial
+
+from providers.client_extras.extra_headers import is_own
+from providers.client_extras.hosts_paths_and_code import find_reserved, is_reserved
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object
+
+MAX_HEADERS = 32
+MAX_HEADER_BYTES = 4096
+
+# No underscore: CGI and WSGI servers read x_api_key as x-api-key.
+_NAME = re.compile(r"[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*")
+_VALUE = re.compile(r"[\x20-\x7e]*")
+_DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+
+
+def timeout(value: JsonValue) -> float:
+    """Check seconds above 0, as a number or a decimal string."""
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    raise Invalid("must be a number of seconds above 0")
+
+
+def params(value: JsonValue) -> JsonObject:
+    """Check an object of fields, none of which is the gateway's to decide."""
+    extra = json_object(value)
+    for name, item in extra.items():
+        check_at(partial(member, name), item, name)
+    return extra
+
+
+def member(name: str, value: JsonValue) -> JsonValue:
+    """Check a member unknown to the gateway, for the upstream. Raises Invalid where it would override the gateway."""
+    if is_reserved(name):
+        raise Invalid("cannot be set here")
+    place = find_reserved(name, value)
+    if place is not None:
+        raise Invalid("cannot be set here", *place)
+    return value
+
+
+def headers(value: JsonValue) -> dict[str, str]:
+    """Check headers in printable ASCII, without those of host, framing or credentials."""
+    extra: dict[str, str] = {}
+    seen: set[str] = set()
+    for name, item in json_object(value).items():
+        if not _NAME.fullmatch(name):
+            raise Invalid("must map header names, words of letters and digits with hyphens between, to strings")
+        lower = name.lower()
+        if is_own(lower):
+            raise Invalid("cannot be set here", name)
+        if lower in seen:
+            raise Invalid("is given more than once", name)
+        if not isinstance(item, str) or not _VALUE.fullmatch(item):
+            raise Invalid("must be a string of printable ASCII", name)
+        seen.add(lower)
+        extra[name] = item
+    if len(extra) > MAX_HEADERS or sum(len(name) + len(item) for name, item in extra.items()) > MAX_HEADER_BYTES:
+        raise Invalid(f"may hold at most {MAX_HEADERS} headers and {MAX_HEADER_BYTES} bytes")
+    return extra

@@ -1,0 +1,49 @@
+"""Checks tools and the choice among them.
+
+Shapes: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `ChatCompletionToolChoiceOption`.
+"""
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object, string, text
+
+MAX_TOOLS = 512
+"""Four times OpenAI's own limit."""
+
+CHOICES = ("none", "auto", "required")
+
+
+def tools(value: JsonValue) -> list[JsonObject]:
+    """Check a list of tools, possibly empty; a function has a name and, if any, an object of parameters."""
+    if not isinstance(value, list):
+        raise Invalid("must be a list of tools")
+    if len(value) > MAX_TOOLS:
+        raise Invalid(f"may hold at most {MAX_TOOLS} tools")
+    return [check_at(_tool, item, index) for index, item in enumerate(value)]
+
+
+def _tool(value: JsonValue) -> JsonObject:
+    tool = json_object(value)
+    if check_at(text, tool.get("type"), "type") == "function":
+        check_at(_function, tool.get("function"), "function")
+    return tool
+
+
+def _function(value: JsonValue) -> None:
+    function = json_object(value)
+    check_at(text, function.get("name"), "name")
+    for name, check in (("description", string), ("parameters", json_object)):
+        member = function.get(name)
+        if member is not None:
+            check_at(check, member, name)
+
+
+def tool_choice(value: JsonValue) -> str | JsonObject:
+    """Check a mode, or an object that names a function."""
+    if isinstance(value, str) and value in CHOICES:
+        return value
+    if not isinstance(value, dict):
+        raise Invalid("must be 'none', 'auto', 'required' or an object")
+    if check_at(text, value.get("type"), "type") == "function":
+        function = check_at(json_object, value.get("function"), "function")
+        check_at(text, function.get("name"), "function", "name")
+    return value

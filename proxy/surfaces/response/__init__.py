@@ -1,0 +1,1 @@
+"""From completions, chunks and errors to the bytes a client gets. Pure."""

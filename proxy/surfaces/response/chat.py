@@ -1,0 +1,134 @@
+"""Renders chat completions: OpenAI's `chat.completion` object and its chunks.
+
+Source: OpenAI OpenAPI 2.3.0 `CreateChatCompletionResponse`, `CreateChatCompletionStreamResponse`. Reasoning has both
+names in use, `reasoning_content` (DeepSeek, SGLang, llama.cpp, Fireworks) and `reasoning` (vLLM, OpenRouter, Groq),
+since clients read one or the other.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from providers.completion import Choice, Chunk, Completion
+from providers.unified_request import UnifiedRequest
+from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
+from proxy.surfaces.response.logprobs import chat_logprobs
+from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
+from proxy.surfaces.surface import AnswerFacts
+
+WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
+
+
+class ChatRenderer(AnswerRenderer):
+    """Renders one chat completion. `no_delta` are the members of a delta without content."""
+
+    __slots__ = ("_begun", "_request")
+
+    no_delta: ClassVar[Mapping[str, object]] = {}
+
+    def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
+        super().__init__(request, facts, style, "chatcmpl-", PIECE)
+        self._request = request
+        self._begun: set[int] = set()
+
+    def completion(self, completion: Completion) -> bytes:
+        """See Renderer."""
+        return self._whole(WHOLE, completion, [self._choice(choice) for choice in completion.choices])
+
+    def _choice(self, choice: Choice) -> dict[str, object]:
+        return {
+            "index": choice.index,
+            "message": _message(choice),
+            "logprobs": chat_logprobs(self._request, choice.logprobs),
+            **finish_members(choice, "tool_calls"),
+        }
+
+    def chunk(self, chunk: Chunk) -> bytes:
+        """See Renderer; when the choice ended, the last event has an empty delta."""
+        if chunk.system_fingerprint is not None:
+            self._set_fingerprint(chunk.system_fingerprint)
+        if _only_text(chunk) and chunk.index in self._begun:
+            if not chunk.text:
+                return b""
+            # Formatted by hand, because nearly every token comes this way.
+            return self._writer.event(
+                b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
+                % (chunk.index, ascii_json(chunk.text))
+            )
+        events = self._render_delta(chunk)
+        if chunk.finish_reason is None:
+            return events
+        body = {
+            "index": chunk.index,
+            "delta": self.no_delta,
+            "logprobs": None,
+            **finish_members(chunk, "tool_calls"),
+        }
+        return events + self._writer.finish(ascii_json(body))
+
+    def _render_delta(self, chunk: Chunk) -> bytes:
+        delta = _delta(chunk)
+        logprobs = chat_logprobs(self._request, chunk.logprobs)
+        if chunk.index not in self._begun:
+            if chunk.finish_reason is not None and not delta:
+                delta = {"content": ""}
+            if delta or logprobs:
+                self._begun.add(chunk.index)
+                delta = {"role": "assistant", **delta}
+        if not (delta or logprobs):
+            return b""
+        body = {
+            "index": chunk.index,
+            "delta": {**self.no_delta, **delta},
+            "logprobs": logprobs,
+            "finish_reason": None,
+        }
+        return self._writer.event(ascii_json(body))
+
+
+def _only_text(chunk: Chunk) -> bool:
+    return (
+        chunk.finish_reason is None
+        and chunk.logprobs is None
+        and chunk.reasoning is None
+        and chunk.refusal is None
+        and not chunk.tool_calls
+        and chunk.signature is None
+    )
+
+
+def _delta(chunk: Chunk) -> dict[str, object]:
+    delta: dict[str, object] = {}
+    if chunk.text and chunk.text != chunk.refusal:
+        delta["content"] = chunk.text
+    if chunk.reasoning:
+        delta |= {"reasoning_content": chunk.reasoning, "reasoning": chunk.reasoning}
+    if chunk.refusal is not None:
+        delta["refusal"] = chunk.refusal
+    if chunk.tool_calls:
+        delta["tool_calls"] = [delta_json(call) for call in chunk.tool_calls]
+    if chunk.signature is not None:
+        delta["extra_content"] = _signed(chunk.signature)
+    return delta
+
+
+def _signed(signature: str) -> dict[str, object]:
+    """Return the signature of a text where Gemini's OpenAI-compatible endpoint sends it and expects it back."""
+    return {"google": {"thought_signature": signature}}
+
+
+def _message(choice: Choice) -> dict[str, object]:
+    """Return the message; its content is null where a refusal or a tool call takes its place."""
+    instead = choice.refusal is not None or choice.tool_calls
+    text = "" if choice.text == choice.refusal else choice.text
+    message: dict[str, object] = {
+        "role": "assistant",
+        "content": text or (None if instead else ""),
+        "refusal": choice.refusal,
+    }
+    if choice.reasoning is not None:
+        message |= {"reasoning_content": choice.reasoning, "reasoning": choice.reasoning}
+    if choice.tool_calls:
+        message["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
+    if choice.signature is not None:
+        message["extra_content"] = _signed(choice.signature)
+    return message

@@ -1,0 +1,118 @@
+"""The members that text and chat answers share, as JSON.
+
+Source: OpenAI OpenAPI 2.3.0. `native_finish_reason` (OpenRouter's name) is the vendor's own value, `stop_reason`
+(vLLM's name) the stop string that matched; clients that do not know them ignore them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from providers.completion import Choice, Chunk, Completion, FinishReason, ToolCall, ToolCallDelta, Usage
+from providers.unified_request import UnifiedRequest
+from proxy.errors import ErrorFacts
+from proxy.surfaces.response.write_sse import AnswerStyle, usage_json, utf8_json
+from proxy.surfaces.surface import AnswerFacts
+
+NO_USAGE = Usage(0, 0)
+"""Clients read the usage of a whole answer without a check (LangChain), so there is always one."""
+
+
+class AnswerRenderer:
+    """Base of the renderers. `prefix` begins the answer's id, `kind` is the type of the streamed object."""
+
+    __slots__ = ("_created", "_fingerprint", "_id", "_model", "_style", "_writer")
+
+    def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle, prefix: str, kind: str) -> None:
+        self._id = prefix + facts.unique
+        self._created = facts.created
+        self._model = facts.model
+        self._style = style
+        if request.stream:
+            # Only for a stream: this costs as much as rendering a whole answer.
+            self._writer = style.writer(self._head(kind), request)
+        self._fingerprint: str | None = None
+
+    def usage(self, usage: Usage) -> bytes:
+        """See Renderer."""
+        return self._writer.usage(usage)
+
+    def end(self) -> bytes:
+        """See Renderer."""
+        return self._writer.end()
+
+    def error(self, facts: ErrorFacts) -> bytes:
+        """See Renderer; what was held back is not sent."""
+        return self._style.broken(self._writer, facts)
+
+    def _head(self, kind: str) -> dict[str, object]:
+        return {"id": self._id, "object": kind, "created": self._created, "model": self._model}
+
+    def _set_fingerprint(self, fingerprint: str) -> None:
+        if fingerprint != self._fingerprint:
+            self._fingerprint = fingerprint
+            self._writer.set_fingerprint(fingerprint)
+
+    def _whole(self, kind: str, completion: Completion, choices: Sequence[Mapping[str, object]]) -> bytes:
+        body = self._head(kind)
+        if completion.system_fingerprint is not None:
+            body["system_fingerprint"] = completion.system_fingerprint
+        body["choices"] = choices
+        body["usage"] = usage_json(completion.usage or NO_USAGE)
+        if completion.service_tier is not None:
+            body["service_tier"] = completion.service_tier
+        return utf8_json(body)
+
+
+def finish_members(ended: Choice | Chunk, tool_finish: FinishReason) -> dict[str, object]:
+    """Return the members that say how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
+    becomes the `native_finish_reason`."""
+    reason, native = ended.finish_reason, ended.native_finish_reason
+    if reason == "tool_calls" and tool_finish != reason:
+        reason, native = tool_finish, native or reason
+    members: dict[str, object] = {"finish_reason": reason}
+    if native is not None:
+        members["native_finish_reason"] = native
+    if ended.matched_stop is not None:
+        members["stop_reason"] = ended.matched_stop
+    return members
+
+
+def tool_call_json(call: ToolCall) -> dict[str, object]:
+    """Return a whole tool call in OpenAI's form."""
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def delta_json(delta: ToolCallDelta) -> dict[str, object]:
+    """Return a piece of a tool call; the first piece has its id, type and name."""
+    function: dict[str, object] = {} if delta.name is None else {"name": delta.name}
+    function["arguments"] = delta.arguments
+    opening: dict[str, object] = {} if delta.id is None else {"id": delta.id, "type": "function"}
+    return {"index": delta.index, **opening, "function": function}
+
+
+@dataclass(slots=True)
+class _Pending:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+class PendingCalls:
+    """Collects the tool calls of one streamed choice, for surfaces that send them whole."""
+
+    __slots__ = ("_calls",)
+
+    def __init__(self) -> None:
+        self._calls: dict[int, _Pending] = {}
+
+    def add(self, deltas: Sequence[ToolCallDelta]) -> None:
+        """Add further pieces."""
+        for delta in deltas:
+            call = self._calls.setdefault(delta.index, _Pending())
+            call.id = delta.id or call.id
+            call.name = delta.name or call.name
+            call.arguments.append(delta.arguments)
+
+    def whole(self) -> list[ToolCall]:
+        """Return the calls, ordered by index."""
+        return [ToolCall(call.id, call.name, "".join(call.arguments)) for _, call in sorted(self._calls.items())]

@@ -1,0 +1,79 @@
+"""Renders text completions: OpenAI's `text_completion` object, whole and streamed.
+
+Source: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`. `logprobs` is always there, null when it was not requested. All
+current SDKs tolerate further members such as `refusal` and `tool_calls`. Reasoning is left out; the usage counts its
+tokens.
+"""
+
+from providers.completion import Choice, Chunk, Completion
+from providers.unified_request import UnifiedRequest
+from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_members, tool_call_json
+from proxy.surfaces.response.logprobs import TextLogprobs
+from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
+from proxy.surfaces.surface import AnswerFacts
+
+OBJECT = "text_completion"
+
+
+class TextRenderer(AnswerRenderer):
+    """Renders one text completion."""
+
+    __slots__ = ("_calls", "_logprobs")
+
+    def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
+        super().__init__(request, facts, style, "cmpl-", OBJECT)
+        self._logprobs = TextLogprobs(request)
+        self._calls: dict[int, PendingCalls] = {}
+
+    def completion(self, completion: Completion) -> bytes:
+        """See Renderer."""
+        return self._whole(OBJECT, completion, [self._choice(choice) for choice in completion.choices])
+
+    def _choice(self, choice: Choice) -> dict[str, object]:
+        body: dict[str, object] = {
+            "index": choice.index,
+            "text": choice.text or choice.refusal or "",
+            "logprobs": self._logprobs.render(choice.index, choice.logprobs),
+            **finish_members(choice, self._style.tool_finish),
+        }
+        if choice.refusal is not None:
+            body["refusal"] = choice.refusal
+        if choice.tool_calls:
+            body["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
+        return body
+
+    def chunk(self, chunk: Chunk) -> bytes:
+        """See Renderer; a chunk that changes no member of a text completion has no event."""
+        if chunk.system_fingerprint is not None:
+            self._set_fingerprint(chunk.system_fingerprint)
+        if chunk.finish_reason is None and chunk.logprobs is None and chunk.refusal is None and not chunk.tool_calls:
+            if not chunk.text:
+                return b""
+            # Formatted by hand, because nearly every token comes this way.
+            return self._writer.event(
+                b'{"index":%d,"text":%b,"logprobs":null,"finish_reason":null}' % (chunk.index, ascii_json(chunk.text))
+            )
+        return self._full(chunk)
+
+    def _full(self, chunk: Chunk) -> bytes:
+        index = chunk.index
+        if chunk.tool_calls:
+            self._calls.setdefault(index, PendingCalls()).add(chunk.tool_calls)
+        text = chunk.text or chunk.refusal or ""
+        logprobs = self._logprobs.render(index, chunk.logprobs)
+        ended = chunk.finish_reason is not None
+        if not (text or logprobs or ended):
+            return b""
+        body: dict[str, object] = {
+            "index": index,
+            "text": text,
+            "logprobs": logprobs,
+            **finish_members(chunk, self._style.tool_finish),
+        }
+        if chunk.refusal is not None:
+            body["refusal"] = chunk.refusal
+        if not ended:
+            return self._writer.event(ascii_json(body))
+        if index in self._calls:
+            body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
+        return self._writer.finish(ascii_json(body))

@@ -1,0 +1,190 @@
+"""Writes answers as bytes: JSON, and the server-sent events of a stream.
+
+An event never has a newline in its data, an `id:` line or an empty `data:`: each breaks a vendor's SDK.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from providers.completion import FinishReason, Usage
+from providers.unified_request import UnifiedRequest
+from proxy.errors import ErrorFacts
+
+DONE = b"data: [DONE]\n\n"
+_ESCAPING = json.JSONEncoder(separators=(",", ":"))
+
+
+def utf8_json(value: object) -> bytes:
+    """Return compact JSON in UTF-8; lone surrogates and integers beyond 64 bits by the standard library, not orjson."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return _escaped(value)
+
+
+def ascii_json(value: object) -> bytes:
+    """Return compact JSON in ASCII: line-based clients (httpx `iter_lines`) also split at U+2028 and U+0085."""
+    data = utf8_json(value)
+    return data if data.isascii() else _escaped(value)
+
+
+def _escaped(value: object) -> bytes:
+    return _ESCAPING.encode(value).encode()
+
+
+def event(data: bytes) -> bytes:
+    """Return an event with one data line."""
+    return b"data: %b\n\n" % data
+
+
+def usage_json(usage: Usage) -> dict[str, object]:
+    """Return OpenAI's usage object, with the vendor's details if any, and `estimated` if the gateway estimated it."""
+    body: dict[str, object] = {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    if usage.prompt_details:
+        body["prompt_tokens_details"] = dict(usage.prompt_details)
+    if usage.completion_details:
+        body["completion_tokens_details"] = dict(usage.completion_details)
+    if usage.estimated:
+        body["estimated"] = True
+    return body
+
+
+class SseWriter:
+    """Writes the events of one stream around its choices; this class sends no usage.
+
+    `head` is the answer's object without its choices, which is encoded once; `done` is the terminator.
+    """
+
+    __slots__ = ("_done", "_fingerprint", "_members", "_prefix", "_suffix")
+
+    def __init__(self, head: Mapping[str, object], request: UnifiedRequest, done: bytes) -> None:
+        self._prefix = b"data: " + ascii_json(head)[:-1] + b',"choices":['
+        self._done = done
+        self._fingerprint = b""
+        self._set_members(b"")
+
+    def event(self, choice: bytes) -> bytes:
+        """Return an event with one choice."""
+        return self._prefix + choice + self._suffix
+
+    def finish(self, choice: bytes) -> bytes:
+        """Return the event that ends a choice; empty while it is held back."""
+        return self.event(choice)
+
+    def set_fingerprint(self, fingerprint: str) -> None:
+        """Put the vendor's system fingerprint into every event from now on."""
+        self._fingerprint = b',"system_fingerprint":' + ascii_json(fingerprint)
+        self._set_members(self._members)
+
+    def usage(self, usage: Usage) -> bytes:
+        """Store the usage, and return the events that it completes."""
+        return b""
+
+    def end(self) -> bytes:
+        """Return what was held back, and the terminator."""
+        return self._done
+
+    def bare(self, members: Mapping[str, object]) -> bytes:
+        """Return an event without choices but with further members."""
+        return self._prefix + b"]," + ascii_json(members)[1:] + b"\n\n"
+
+    def _set_members(self, members: bytes) -> None:
+        self._members = members
+        self._suffix = self._close(members)
+
+    def _close(self, members: bytes) -> bytes:
+        return b"]" + self._fingerprint + members + b"}\n\n"
+
+
+class UsageSseWriter(SseWriter):
+    """Sends usage as OpenAI does with `include_usage`: null in each event, then an event of its own without choices.
+
+    Without usage from the vendor, that event is left out. With vLLM's `continuous_usage_stats` each event has the
+    latest usage instead of null.
+    """
+
+    __slots__ = ("_running", "_usage")
+
+    def __init__(self, head: Mapping[str, object], request: UnifiedRequest, done: bytes) -> None:
+        super().__init__(head, request, done)
+        self._usage: Usage | None = None
+        self._running = request.stream_options.continuous_usage_stats
+        self._set_members(_usage_member(None))
+
+    def usage(self, usage: Usage) -> bytes:
+        """Store the usage for the last event, and for each event from now on if the client wants running usage."""
+        self._usage = usage
+        if self._running:
+            self._set_members(_usage_member(usage))
+        return b""
+
+    def end(self) -> bytes:
+        """Return the usage, if there is one, and the terminator."""
+        if self._usage is None:
+            return self._done
+        return self._prefix + self._close(_usage_member(self._usage)) + self._done
+
+
+class FinishUsageSseWriter(SseWriter):
+    """Sends usage in the event that ends the last choice, as Fireworks and Scale do; that event waits for the usage."""
+
+    __slots__ = ("_held", "_open", "_usage")
+
+    def __init__(self, head: Mapping[str, object], request: UnifiedRequest, done: bytes) -> None:
+        super().__init__(head, request, done)
+        self._open = request.choices
+        self._held: bytes | None = None
+        self._usage: Usage | None = None
+
+    def finish(self, choice: bytes) -> bytes:
+        """Return the event that ends a choice; that of the last choice is held back until the usage is final."""
+        self._open -= 1
+        if self._open:
+            return self.event(choice)
+        self._held = choice
+        return b""
+
+    def usage(self, usage: Usage) -> bytes:
+        """Store the usage; after the end of the last choice it is final and completes the held event."""
+        self._usage = usage
+        return b"" if self._held is None else self._release()
+
+    def end(self) -> bytes:
+        """Return the held event, with the usage if there is any, and the terminator."""
+        return (b"" if self._held is None else self._release()) + self._done
+
+    def _release(self) -> bytes:
+        choice, self._held = self._held or b"", None
+        members = b"" if self._usage is None else _usage_member(self._usage)
+        return self._prefix + choice + self._close(members)
+
+
+def _usage_member(usage: Usage | None) -> bytes:
+    return b',"usage":' + (b"null" if usage is None else orjson.dumps(usage_json(usage)))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStyle:
+    """The way in which a surface writes answers.
+
+    `done` ends a stream. `plain` and `with_usage` write streams of clients that did not and did request usage, `broken`
+    writes the end of a stream that failed, `tool_finish` is the finish reason of a text completion that called a tool.
+    """
+
+    done: bytes
+    plain: type[SseWriter]
+    with_usage: type[SseWriter]
+    broken: Callable[[SseWriter, ErrorFacts], bytes]
+    tool_finish: FinishReason
+
+    def writer(self, head: Mapping[str, object], request: UnifiedRequest) -> SseWriter:
+        """Return the writer of one stream."""
+        kind = self.with_usage if request.stream_options.include_usage else self.plain
+        return kind(head, request, self.done)

@@ -1,0 +1,115 @@
+"""Identifies the team of a request by its key, and checks what the team may pass through to vendors.
+
+Never stores a key in clear: the table has SHA-256 digests, and a request's key is hashed before it is compared.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+from multidict import MultiMapping
+
+from providers.unified_request import UnifiedRequest
+from proxy.errors import FieldProblem, GatewayError, conflicting_keys, expired_key, invalid_key, invalid_request
+from proxy.routing.snapshot import NO_KEY, Key, Snapshot, Team
+
+MAX_KEY = 512
+"""Characters of a key; longer ones are not hashed."""
+
+NO_DIGEST = "0" * 64
+
+
+class WrongKey(GatewayError):
+    """The request has a key of no team, possibly a guess."""
+
+
+class ExpiredKey(GatewayError):
+    """The request has a team's key, `key`, that has expired; so it is no guess."""
+
+    def __init__(self, key: Key) -> None:
+        error = expired_key(key.ends)
+        super().__init__(error.facts, error.logged)
+        self.key = key
+
+
+def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | None:
+    """Return the key in the first header of `order` that has one; `authorization` may hold `Bearer KEY` or the bare
+    key.
+
+    Raises GatewayError 400 where that header occurs twice with different keys: a filter in front of the gateway may
+    have judged the other one.
+    """
+    for name in order:
+        found = {key for value in headers.getall(name, ()) if (key := _bare(name, value))}
+        if len(found) > 1:
+            raise conflicting_keys(name)
+        if found:
+            return found.pop()
+    return None
+
+
+def _bare(name: str, value: str) -> str:
+    if name != "authorization":
+        return value
+    scheme, _, rest = value.strip().partition(" ")
+    return rest.strip() if scheme.lower() == "bearer" else value.strip()
+
+
+def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Key:
+    """Return the key of a request at the time `now`, in unix seconds.
+
+    Where the table has teams, raises WrongKey for a key of none of them, ExpiredKey for an expired one, and
+    GatewayError 401 for a missing key and 400 for two different ones in the same header.
+    """
+    if not snapshot.keys:
+        return NO_KEY
+    presented = presented_key(headers, order)
+    if presented is None:
+        raise invalid_key()
+    found = _known(snapshot, presented)
+    if found is None:
+        raise WrongKey(invalid_key().facts)
+    if now >= found.ends:
+        raise ExpiredKey(found)
+    return found
+
+
+def recognize(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Key | None:
+    """Return the key of a request for the log, where it is refused anyway; None where `identify` would raise."""
+    try:
+        return identify(snapshot, headers, order, now)
+    except GatewayError:
+        return None  # the request is refused for another reason
+
+
+def _known(snapshot: Snapshot, key: str) -> Key | None:
+    if len(key) > MAX_KEY or not key.isascii():
+        return None
+    digest = hashlib.sha256(key.encode("ascii")).hexdigest()
+    found = snapshot.keys.get(digest)
+    # An unknown digest is compared too, so that both cases take the same path.
+    return found if hmac.compare_digest(digest if found is not None else NO_DIGEST, digest) else None
+
+
+def permit_extras(team: Team, request: UnifiedRequest) -> None:
+    """Raise GatewayError (400 or the surface's 422) with every field or header that the team may not pass through.
+
+    Unknown fields count as `inference_extra_params`, since the upstream gets both unchanged. An empty object passes
+    nothing.
+    """
+    problems: list[FieldProblem] = []
+    if not team.extra_params:
+        if request.extra_params:
+            problems.append(_disabled("inference_extra_params"))
+        problems.extend(_disabled("inference_extra_params", name) for name in request.unknown or ())
+    if not team.extra_headers and request.extra_headers:
+        problems.append(_disabled("inference_extra_headers"))
+    if problems:
+        raise invalid_request(tuple(problems))
+
+
+def _disabled(setting: str, field: str | None = None) -> FieldProblem:
+    if field is None:
+        return FieldProblem((setting,), f"'{setting}' is switched off for this team.", "unsupported_parameter")
+    message = f"'{field}' is not a field of the gateway's, and '{setting}' is switched off for this team."
+    return FieldProblem((field,), message, "unsupported_parameter")

@@ -1,0 +1,52 @@
+"""The retry budget: a token bucket that keeps retries a share of the requests."""
+
+from dataclasses import dataclass, replace
+
+from config import defaults
+from providers.target import RetryBudget
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRules:
+    """A retry budget gains `per_request` with every request and `per_second` with time, holds what `worth` seconds
+    bring and `least` in any case; a retry that is not free takes 1."""
+
+    per_request: float = defaults.RETRY_BUDGET_SHARE
+    per_second: float = defaults.RETRY_BUDGET_PER_SECOND
+    worth: float = 10.0
+    least: float = defaults.RETRY_BUDGET_LEAST
+
+    def of(self, own: RetryBudget) -> "BudgetRules":
+        """Return these rules with a deployment's own settings."""
+        return replace(
+            self,
+            per_request=self.per_request if own.share is None else own.share,
+            per_second=self.per_second if own.per_second is None else own.per_second,
+            least=self.least if own.least is None else own.least,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class RetryBucket:
+    """A token bucket, filled by requests and by time, so that retries stay a share of the requests even when everything
+    fails. It begins with `least` tokens."""
+
+    _counted: float
+    requests: int = 0
+    """Requests since the tokens were last counted."""
+    _tokens: float | None = None
+    _worth: float = 0.0
+
+    def spend(self, rules: BudgetRules, now: float) -> bool:
+        """Take a token; False when there is none."""
+        passed = now - self._counted
+        gained = self.requests * rules.per_request + passed * rules.per_second
+        if passed >= 1:
+            self._worth = rules.worth * gained / passed
+        held = rules.least if self._tokens is None else self._tokens
+        self._tokens = min(max(1.0, rules.least, self._worth), held + gained)
+        self._counted, self.requests = now, 0
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True

@@ -1,0 +1,46 @@
+"""Rate limit on wrong keys by client address; valid keys are not limited."""
+
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+
+from proxy.bounded_dict import BoundedDict
+
+_PREFIX = ~((1 << 64) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongKeyRules:
+    """`burst` wrong keys at once, then one every `every` seconds; the latest `addresses` addresses are remembered."""
+
+    burst: int = 20
+    every: float = 1.0
+    addresses: int = 10_000
+
+
+class WrongKeyLimiter:
+    """Counts wrong keys (GCRA): for each address, the time from which its whole burst is available again."""
+
+    __slots__ = ("_full_at", "_rules")
+
+    def __init__(self, rules: WrongKeyRules | None = None) -> None:
+        self._rules = rules or WrongKeyRules()
+        self._full_at: BoundedDict[str, float] = BoundedDict(self._rules.addresses)
+
+    def count(self, address: str, now: float) -> float:
+        """Count a wrong key at the time `now`. Returns 0 if it is within the rules, else the seconds until one is."""
+        rules, source = self._rules, _source(address)
+        full_at = max(now, self._full_at.get(source, now))
+        wait = full_at - now - (rules.burst - 1) * rules.every
+        self._full_at[source] = full_at + rules.every if wait <= 0 else full_at
+        return max(0.0, wait)
+
+
+def _source(address: str) -> str:
+    """Return the address to count by: of IPv6 the /64 network, since one host has all of its addresses."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    return str(parsed.ipv4_mapped or IPv6Address(int(parsed) & _PREFIX))

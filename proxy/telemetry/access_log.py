@@ -1,0 +1,171 @@
+"""The access log: one line for each request, as JSON or as text. Holds no prompt, no answer and no key."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from proxy.request_record import Attempt, RequestRecord
+from proxy.telemetry.log_format import json_line, timestamp
+from proxy.telemetry.log_writer import MAX_LINE
+
+SHOWN_WAIT = 0.001
+"""Least seconds of waiting for the client that get a field."""
+
+
+def request_line(record: RequestRecord) -> bytes:
+    """Return a request's line as JSON: times in milliseconds, names of the table, no content."""
+    fields: dict[str, object] = {
+        "time": timestamp(),
+        "level": "info",
+        "message": "request",
+        "request_id": record.request_id,
+        "team": record.team,
+        "surface": record.surface,
+        "path": record.path[:256],
+        "client": record.client,
+        "model": record.asked[:256],
+        "deployment": record.answered_by,
+        "stream": record.stream,
+        "status": record.status,
+        "outcome": record.outcome,
+        "duration_ms": _milliseconds(record.duration),
+        "upstream_ms": _milliseconds(record.waited),
+    }
+    if record.key:
+        fields["key"] = record.key
+    if record.code is not None:
+        fields["code"] = record.code
+    if record.outcome == "shed":
+        return json_line(fields)
+    _add_answer(fields, record)
+    failed = [_attempt(attempt) for attempt in record.attempts if attempt.outcome != "ok"]
+    if failed:
+        fields["attempts"] = failed
+    if repeats := record.repeats:
+        fields["repeated"] = Counter(repeats)
+    line = json_line(fields)
+    return line if len(line) <= MAX_LINE else json_line(_shortened(fields, record))
+
+
+def _add_answer(fields: dict[str, object], record: RequestRecord) -> None:
+    if record.client_waited >= SHOWN_WAIT:
+        fields["client_ms"] = _milliseconds(record.client_waited)
+    if record.first_content is not None:
+        fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
+    if record.usage is not None:
+        fields["prompt_tokens"] = record.usage.prompt_tokens
+        fields["completion_tokens"] = record.usage.completion_tokens
+        if record.usage.estimated:
+            fields["usage_estimated"] = True
+    if (cost := record.cost) is not None:
+        fields["cost_usd"] = round(cost, 12)
+    if record.emulated:
+        fields["emulated"] = record.emulated
+    if record.dropped:
+        fields["dropped"] = record.dropped
+
+
+def _milliseconds(seconds: float) -> float:
+    """Round to two places; `round` takes three times as long."""
+    return int(seconds * 100_000 + 0.5) / 100
+
+
+def _attempt(attempt: Attempt) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "deployment": attempt.full_name,
+        "outcome": attempt.outcome,
+        "status": attempt.status,
+        "message": attempt.message,
+    }
+    if attempt.cause is not None:
+        fields["cause"] = attempt.cause
+    if attempt.maybe_executed:
+        fields["maybe_executed"] = True
+    return fields
+
+
+def _shortened(fields: Mapping[str, object], record: RequestRecord) -> dict[str, object]:
+    """Return a line's fields without lists and with less of what the client chose: always within MAX_LINE."""
+    kept = {name: value for name, value in fields.items() if not isinstance(value, list | tuple)}
+    return {**kept, "path": record.path[:64], "model": record.asked[:64], "deployment": record.deployment, "cut": True}
+
+
+SHOWN_NAME, SHOWN_MESSAGE, SHOWN_ATTEMPTS = 256, 160, 5
+"""Characters of a name and of a message in a line of text, and the failed attempts in it: together with a few dozen
+bytes for each other field within MAX_LINE."""
+
+
+def request_text(record: RequestRecord) -> bytes:
+    """Return a request's line as text: time, status, team and model, deployment, duration, and what failed."""
+    code = f" {record.code}" if record.code else ""
+    who = f"{record.team}/{record.key}" if record.key else record.team
+    where = f" -> {_shown(record.answered_by, SHOWN_NAME)}" if record.answered_by else ""
+    asked = _shown(record.asked or record.path, SHOWN_NAME)
+    line = (
+        f"{timestamp()} {record.status}{code} {record.surface} {who} {asked}{where} "
+        f"{record.outcome} {record.duration * 1000:.1f} ms {record.request_id}"
+    )
+    failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
+    parts = "".join(f"; {_attempt_text(attempt)}" for attempt in failed[:SHOWN_ATTEMPTS])
+    more = f"; {len(failed) - SHOWN_ATTEMPTS} more failed" if len(failed) > SHOWN_ATTEMPTS else ""
+    repeated = "".join(f"; repeated {count}x: {cause}" for cause, count in Counter(record.repeats).items())
+    return f"{line}{parts}{more}{repeated}".encode()
+
+
+def _attempt_text(attempt: Attempt) -> str:
+    """Return for example `a/m/eu: server 500: The upstream failed.`"""
+    status = f" {attempt.status}" if attempt.status is not None else ""
+    message = f": {_shown(attempt.message, SHOWN_MESSAGE)}" if attempt.message else ""
+    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{status}{message}"
+
+
+def _shown(text: str, most: int) -> str:
+    """Return a text in printable ASCII, cut to `most` characters."""
+    clean = ascii(text[:most])[1:-1]
+    return clean if len(clean) <= most and len(text) <= most else clean[: most - 3] + "..."
+
+
+def refusal_line(surface: str, reason: str, count: int) -> bytes:
+    """Return the line for the requests of a second that were refused before they were parsed, as JSON."""
+    return json_line(
+        {
+            "time": timestamp(),
+            "level": "warning",
+            "message": "refused at the door",
+            "surface": surface,
+            "reason": reason,
+            "status": 503,
+            "code": "overloaded",
+            "outcome": "shed",
+            "count": count,
+        }
+    )
+
+
+def refusal_text(surface: str, reason: str, count: int) -> bytes:
+    """Return the line of `refusal_line` as text."""
+    return f"{timestamp()} 503 overloaded {surface} refused {count} at the door: {reason}".encode()
+
+
+def malformed_line(counts: Mapping[int, int]) -> bytes:
+    """Return the line for a second's input that was not HTTP, counted by the status of its answer, as JSON."""
+    return json_line(
+        {
+            "time": timestamp(),
+            "level": "warning",
+            "message": "malformed HTTP",
+            "count": sum(counts.values()),
+            "statuses": {str(status): counts[status] for status in sorted(counts)},
+        }
+    )
+
+
+def malformed_text(counts: Mapping[int, int]) -> bytes:
+    """Return the line of `malformed_line` as text."""
+    parts = ", ".join(f"{counts[status]} with {status}" for status in sorted(counts))
+    return f"{timestamp()} malformed HTTP refused: {parts}".encode()
+
+
+MALFORMED_LINES: Mapping[str, Callable[[Mapping[int, int]], bytes]] = {"json": malformed_line, "text": malformed_text}
+EARLY_REFUSAL_LINES: Mapping[str, Callable[[str, str, int], bytes]] = {"json": refusal_line, "text": refusal_text}
+LINES: Mapping[str, Callable[[RequestRecord], bytes]] = {"json": request_line, "text": request_text}
+"""What writes each kind of line, by the table's `server.log`."""

@@ -1,0 +1,32 @@
+"""The form that every log line shares: how JSON and times are written."""
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+
+import orjson
+
+
+def json_line(fields: Mapping[str, object]) -> bytes:
+    """Return fields as JSON that is one line to every reader: U+2028, U+2029 and non-ASCII controls are escaped."""
+    try:
+        line = orjson.dumps(fields)
+    except orjson.JSONEncodeError:  # lone surrogates: a client's bytes that were not UTF-8
+        line = b"\xff"
+    if not line.isascii():
+        line = json.dumps(fields, separators=(",", ":")).encode("ascii")
+    return line.replace(b"\x7f", b"\\u007f")
+
+
+def timestamp(now: float | None = None) -> str:
+    """Format unix seconds, by default now, as RFC 3339 in UTC with milliseconds."""
+    if now is None:
+        now = time.time()
+    return f"{_second(int(now))}.{int(now % 1 * 1000):03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(unix: int) -> str:
+    return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%S")

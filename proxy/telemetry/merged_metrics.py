@@ -1,0 +1,90 @@
+"""Metrics as values: send what one process has counted to another, and merge those of several processes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import add
+from typing import Final
+
+Key = tuple[str, tuple[tuple[str, str], ...]]
+"""A series: the sample's name and its labels, in the order in which they are shown."""
+
+ADDED_GAUGES: Final = frozenset({"dragoman_inflight_requests", "dragoman_concurrency_limit"})
+"""Gauges that are merged by their sum. Others are merged by their largest value: the worst lag, the worst state that
+any process has seen a deployment in."""
+
+LEAST_GAUGES: Final = frozenset({"dragoman_shared_state_up"})
+"""Gauges that are merged by their least value: one process that is cut off is worth a look."""
+
+PROCESS: Final = "process_"
+"""Prefix of the families that measure one process; they are not merged."""
+
+OWN: Final = frozenset({"dragoman_config_reloads", "dragoman_config_last_reload_successful", "dragoman_config_info"})
+"""Families taken from the process that loads the table alone: the others only repeat them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFamily:
+    """One metric with its series. `kind` is Prometheus' type: counter, gauge or histogram."""
+
+    name: str
+    kind: str
+    text: str
+    samples: tuple[tuple[Key, float], ...]
+
+
+def lasting(families: Iterable[MetricFamily]) -> list[MetricFamily]:
+    """Return what stays true when the process has ended: the counters and histograms."""
+    return [family for family in families if family.kind != "gauge" and not family.name.startswith(PROCESS)]
+
+
+def of_worker(number: int, families: Iterable[MetricFamily]) -> list[MetricFamily]:
+    """Return a worker's families, those that measure its process labelled with its number."""
+    own = ("worker", str(number))
+    return [
+        replace(each, samples=tuple(((name, (*labels, own)), value) for (name, labels), value in each.samples))
+        if each.name.startswith(PROCESS)
+        else each
+        for each in families
+    ]
+
+
+class WorkerCounts:
+    """The metrics of one process by all its reports so far, which may arrive out of order. Of two values of a counter
+    the larger one is later; of gauges the last report counts."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[MetricFamily, dict[Key, float]]] = {}
+
+    def update(self, families: Iterable[MetricFamily]) -> None:
+        """Take a report in: all metrics, or those that have changed."""
+        for family in families:
+            samples = dict(family.samples)
+            if family.kind != "gauge" and family.name in self._found:
+                _, before = self._found[family.name]
+                for key, value in samples.items():
+                    before[key] = max(value, before.get(key, value))
+            else:
+                self._found[family.name] = family, samples
+
+    def families(self) -> list[MetricFamily]:
+        return [replace(family, samples=tuple(samples.items())) for family, samples in self._found.values()]
+
+
+def merged(own: Sequence[MetricFamily], others: Iterable[Sequence[MetricFamily]]) -> list[MetricFamily]:
+    """Merge the families of the process that loads the table with those of the processes that serve."""
+    found: dict[str, tuple[MetricFamily, dict[Key, float]]] = {each.name: (each, dict(each.samples)) for each in own}
+    for families in others:
+        for family in families:
+            if family.name in OWN:
+                continue
+            _, samples = found.setdefault(family.name, (family, {}))
+            combine = _combination(family)
+            for key, value in family.samples:
+                samples[key] = combine(samples[key], value) if key in samples else value
+    return [MetricFamily(each.name, each.kind, each.text, tuple(samples.items())) for each, samples in found.values()]
+
+
+def _combination(family: MetricFamily) -> Callable[[float, float], float]:
+    if family.kind != "gauge" or family.name in ADDED_GAUGES:
+        return add
+    return min if family.name in LEAST_GAUGES else max

@@ -1,0 +1,351 @@
+"""Calls one target and reads its calls' answers into one. A stream is handed over at its first content."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from providers.completion import Chunk, Completion, StreamEvent
+from providers.dialect import StreamDecoder
+from providers.emulation.collect_stream import Gatherer, to_chunks
+from providers.emulation.estimate_missing_usage import with_usage
+from providers.emulation.merge_choices import UsageTally, billed_usage, merge
+from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
+from providers.emulation.prefer_streaming import refuses_streams
+from providers.emulation.split_into_calls import CallPlan, PlannedCall
+from providers.failure import Failure, FailureKind, UpstreamError, vet
+from providers.target import Timeouts
+from proxy.background_tasks import Tasks
+from proxy.deadlines import Deadlines, Phase
+from proxy.off_loop.request_threads import OffLoop
+from proxy.request_record import RequestRecord
+from proxy.upstream.check_streamed_answers import Constraint, HeldStream
+from proxy.upstream.merge_streams import MergedStream
+from proxy.upstream.send_call import CallSender
+from proxy.upstream.transport import (
+    MAX_BODY,
+    RepeatableError,
+    RepeatCause,
+    Repeats,
+    Transport,
+    UpstreamResponse,
+    fail,
+    read_whole,
+)
+from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through
+
+T = TypeVar("T")
+
+AT_ONCE = 16
+"""Calls of one request that run at a time."""
+
+LONG = 256 * 1024
+"""Bytes of an answer that is decoded on the loop; a longer one may have 100,000 choices and is decoded in a thread."""
+
+SPARE = 1.0
+"""Seconds by which the limits of one call of several outlast what is left of the request's deadline."""
+
+SHOWN = 200
+"""Characters of a web page in place of an answer that the log shows."""
+
+
+class UpstreamCaller:
+    """Calls targets through the transports, and adds the time spent waiting to the request's record."""
+
+    def __init__(self, http: Transport, off_loop: OffLoop) -> None:
+        self._off_loop = off_loop
+        self._calls = CallSender(http)
+        self._now = asyncio.get_running_loop().time
+
+    async def whole(
+        self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines, answer: float | None
+    ) -> Completion:
+        """Return the answer of a request that is not streamed. Each call must begin to be answered within `answer`
+        seconds (None: at any time). Raises UpstreamError, DeadlinePassed.
+
+        A whole body begins when all has been generated. Once it has begun, or its head has come and the operator has
+        set the idle timeout, that is the limit.
+        """
+        started = self._now()
+        try:
+            if prepared.counted:
+                prepared = await self._counted(prepared, record)
+            if prepared.finishing is None:
+                completion = await self._single(prepared.calls[0], record, deadlines, answer)
+            else:
+                completion = await self._assembled(prepared, prepared.finishing, record, deadlines, answer)
+            return with_usage(prepared.request, completion)
+        finally:
+            record.waited += self._now() - started
+
+    async def _single(
+        self, call: PlannedCall, record: RequestRecord, deadlines: Deadlines, answer: float | None
+    ) -> Completion:
+        make = self._gather_or_read if call.sent.stream else self._read
+        return await self._calls.make(call, record, partial(make, record, deadlines, answer))
+
+    async def _gather_or_read(
+        self, record: RequestRecord, deadlines: Deadlines, answer: float | None, call: PlannedCall, repeats: Repeats
+    ) -> Completion:
+        """Read the answer out of a stream, or as one body when streaming has been refused."""
+        if not call.sent.stream:
+            return await self._read(record, deadlines, answer, call, repeats)
+        try:
+            return await self._gather(record, deadlines, answer, None, call, repeats)
+        except UpstreamError as error:
+            if not refuses_streams(error.failure):
+                raise
+            raise RepeatableError(error.failure, RepeatCause.STREAM_REFUSED) from None
+
+    async def _assembled(
+        self,
+        prepared: CallPlan,
+        finishing: PostProcessing,
+        record: RequestRecord,
+        deadlines: Deadlines,
+        answer: float | None,
+    ) -> Completion:
+        """Return the answer of several calls. Each has limits of its own: one may be silent while another is read."""
+        request = prepared.request
+        if not prepared.calls:
+            return PostProcessor(finishing).whole(echo_only(request))
+
+        async def call_one(call: PlannedCall) -> Completion:
+            # The request's own deadline ends the whole.
+            with Deadlines(deadlines.remaining + SPARE) as own:
+                make = partial(self._read, record, own, answer)
+                if call.sent.stream:
+                    make = partial(self._gather, record, own, answer, finishing)
+                # Estimated for each call: candidates that are not chosen and repeated prompts count.
+                return with_usage(call.request, await self._calls.make(call, record, make))
+
+        completions = await _map_calls(prepared.calls, call_one)
+        completion = completions[0]
+        if len(completions) > 1:
+            record.billed = billed_usage(completions)
+            completion = _merged(prepared, completions, finishing.candidates)
+        completion = finishing.ranked(completion, request.prompts)
+        if finishing.check is not None:
+            await Constraint(self._off_loop.checks, finishing.check, record.owner).check_all(completion)
+        return PostProcessor(finishing).whole(completion)
+
+    async def _read(
+        self, record: RequestRecord, deadlines: Deadlines, answer: float | None, call: PlannedCall, repeats: Repeats
+    ) -> Completion:
+        sent, timeouts = call.sent, call.sent.target.timeouts
+        deadlines.expect(Phase.ANSWER, answer)
+        response = await self._calls.open(sent, record, repeats)
+        try:
+            if "idle" in timeouts.written:
+                deadlines.enter(Phase.IDLE, timeouts.idle)
+            body = await read_whole(response, partial(_note_piece, deadlines, timeouts.idle))
+        finally:
+            response.release()
+        _refuse_page(body)
+        decode = partial(sent.target.dialect.decode, sent, body)
+        try:
+            completion = decode() if len(body) <= LONG else await self._off_loop.threads.run(record.owner, decode)
+        except UpstreamError as error:
+            raise _with_status(error, response) from None
+        if len(completion.choices) != call.part.count:
+            message = f"The upstream answered with {len(completion.choices)} of {call.part.count} choices."
+            raise fail(FailureKind.MALFORMED, message)
+        return completion
+
+    async def _gather(
+        self,
+        record: RequestRecord,
+        deadlines: Deadlines,
+        answer: float | None,
+        finishing: PostProcessing | None,
+        call: PlannedCall,
+        repeats: Repeats,
+    ) -> Completion:
+        """Read one call's answer out of a stream, which ends where the gateway finds a stop string."""
+        timeouts = call.sent.target.timeouts
+        deadlines.expect(*_first_limit(timeouts, answer, chosen=finishing is None))
+        stream = await self._first(record, finishing, call, repeats)
+        deadlines.begun()
+        deadlines.enter(Phase.IDLE, timeouts.idle)
+        gatherer = Gatherer(call.part.count)
+        size = 0
+
+        async def gather(events: Iterator[StreamEvent]) -> int:
+            nonlocal size
+            deadlines.touch()
+            ended = 0
+            for event in events:
+                gatherer.add(event)
+                if isinstance(event, Chunk):
+                    size += len(event.text) + len(event.reasoning or "")
+                    ended += event.finish_reason is not None
+            if size > MAX_BODY:
+                raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {MAX_BODY} bytes.")
+            return ended
+
+        try:
+            await read_through(stream, call.part.count, gather)
+        finally:
+            stream.close()
+        try:
+            return gatherer.completion()
+        except ValueError as problem:
+            raise fail(FailureKind.TRUNCATED, f"The upstream's answer is not whole: {problem}.") from None
+
+    @asynccontextmanager
+    async def streamed(self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines) -> AsyncIterator[Stream]:
+        """Yield the stream of a request, read up to its first content; closed on leaving. Raises UpstreamError before
+        that.
+
+        The first-event limit covers everything before the first content, comments and chunks without content included.
+        """
+        deadlines.enter(Phase.FIRST_EVENT, prepared.target.timeouts.first_event)
+        if prepared.counted:
+            prepared = await self._waited(record, self._counted(prepared, record))
+        finishing = prepared.finishing
+        if len(prepared.calls) > 1:
+            async with Tasks() as tasks:
+                merged = self._merged(prepared, record, tasks)
+                await self._waited(record, merged.until_content())
+                yield await self._finished(merged, prepared, record)
+                record.billed = merged.billed
+        elif prepared.calls:
+            first = self._calls.make(prepared.calls[0], record, partial(self._first, record, finishing))
+            stream = await self._waited(record, first)
+            try:
+                yield await self._finished(stream, prepared, record)
+            finally:
+                stream.close()
+        else:
+            yield LocalStream(
+                list(to_chunks(PostProcessor(finishing or PostProcessing()).whole(echo_only(prepared.request))))
+            )
+
+    async def _finished(
+        self, stream: OpenStream | MergedStream, prepared: CallPlan, record: RequestRecord
+    ) -> OpenStream | MergedStream | HeldStream:
+        """Return the stream with the gateway's own processing of its choices."""
+        finishing = prepared.finishing
+        if finishing is None:
+            return stream
+        finisher = PostProcessor(finishing)
+        if finishing.check is None:
+            stream.finisher = finisher
+            return stream
+        held = HeldStream(stream, Constraint(self._off_loop.checks, finishing.check, record.owner), finisher)
+        await held.begin()
+        return held
+
+    async def _waited(self, record: RequestRecord, work: Awaitable[T]) -> T:
+        started = self._now()
+        try:
+            return await work
+        finally:
+            record.waited += self._now() - started
+
+    def _merged(self, prepared: CallPlan, record: RequestRecord, tasks: Tasks) -> MergedStream:
+        finishing = prepared.finishing or PostProcessing()
+
+        async def opened(call: PlannedCall) -> OpenStream:
+            return await self._calls.make(call, record, partial(self._first, record, finishing))
+
+        tally = UsageTally([call.part for call in prepared.calls])
+        merged = MergedStream(len(prepared.calls), finishing.n, opened, asyncio.Semaphore(AT_ONCE), tally)
+        for number, call in enumerate(prepared.calls):
+            tasks.start(merged.pump(number, call))
+        return merged
+
+    async def _first(
+        self, record: RequestRecord, finishing: PostProcessing | None, call: PlannedCall, repeats: Repeats
+    ) -> OpenStream:
+        """Open one call's stream and read it up to its first content."""
+        sent = call.sent
+        response = await self._calls.open(sent, record, repeats)
+        try:
+            decoder = sent.target.dialect.stream(sent)
+            if finishing is not None and finishing.stops:
+                decoder = StopScanningDecoder(decoder, finishing, call.part.count)
+            events, ended = await _until_content(response, decoder)
+        except BaseException:
+            response.close()
+            raise
+        return OpenStream(response, decoder, events, ended)
+
+    async def _counted(self, prepared: CallPlan, record: RequestRecord) -> CallPlan:
+        """Return the request with calls that fit the context window, as far as that is known beforehand."""
+        calls = await _map_calls(prepared.calls, lambda call: self._calls.fitting.beforehand(call, record))
+        return replace(prepared, calls=tuple(calls))
+
+
+def _note_piece(deadlines: Deadlines, idle: float, piece: bytes) -> None:
+    """Note a piece of a whole body. White space, which some vendors send while they work, begins no answer."""
+    deadlines.enter(Phase.IDLE, idle)
+    if not piece.isspace():
+        deadlines.begun()
+
+
+def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> tuple[Phase, float | None]:
+    """Return the limit of the first content of a stream that a whole answer is read from: that of a whole answer, and
+    no more than the operator's for streams, where it is set or the operator has `chosen` to stream and set nothing
+    else."""
+    first = timeouts.first_event
+    counts = "first_event" in timeouts.written or (chosen and timeouts.answer is None)
+    return (Phase.FIRST_EVENT, first) if counts and (answer is None or first < answer) else (Phase.ANSWER, answer)
+
+
+async def _map_calls(
+    calls: Sequence[PlannedCall], work: Callable[[PlannedCall], Coroutine[object, object, T]]
+) -> list[T]:
+    """Return what `work` returns for each call, in order, several at a time; the first exception ends them all."""
+    if len(calls) <= 1:
+        return [await work(call) for call in calls]
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def call_one(call: PlannedCall) -> T:
+        async with slots:
+            return await work(call)
+
+    async with Tasks() as tasks:
+        return await tasks.all(call_one(call) for call in calls)
+
+
+def _merged(prepared: CallPlan, completions: list[Completion], candidates: int) -> Completion:
+    try:
+        return merge([call.part for call in prepared.calls], completions, candidates)
+    except ValueError:
+        raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
+
+
+def _with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamError:
+    """Return the failure with the response's status: the upstream did answer, though not properly."""
+    failure = error.failure
+    return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
+
+
+async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamEvent], bool]:
+    events: list[StreamEvent] = []
+    piece = await response.read()
+    _refuse_page(piece)
+    while True:
+        try:
+            events.extend(decoder.feed(piece) if piece else decoder.finish())
+        except UpstreamError as error:
+            raise _with_status(error, response) from None
+        if any(isinstance(event, Chunk) for event in events):
+            return events, not piece
+        if not piece:
+            raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")
+        if decoder.complete:
+            raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
+        piece = await response.read()
+
+
+def _refuse_page(start: bytes) -> None:
+    """Raise UpstreamError for an HTML page, whatever its content type: it is from a proxy before the vendor."""
+    if start[:SHOWN].lstrip()[:1] == b"<":
+        # The ellipsis tells `conceal` that a credential may have been cut in two.
+        shown = vet(start[: 4 * SHOWN].decode("utf-8", "replace"))[:SHOWN] + "…"
+        message = "The upstream answered with a web page."
+        raise UpstreamError(Failure(FailureKind.MALFORMED, message, evidence=shown, ours=True))

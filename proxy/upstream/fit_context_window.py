@@ -1,0 +1,175 @@
+"""Keeps requests within the context window: counts tokens before a call, lowers `max_tokens` after a refusal."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import cast
+
+import orjson
+
+from providers.context_overflow import fits, most_prompt_tokens, next_limit
+from providers.dialects.vendor_token_counts import TOKENIZERS, Count, Tokenizer
+from providers.emulation.split_into_calls import MAX_CALLS, PlannedCall, too_many_calls
+from providers.failure import Failure, FailureKind, Refusal, UpstreamError
+from providers.json_types import JsonObject
+from providers.request_fields import WINDOW
+from providers.unified_request import ChatPrompt, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from proxy.bounded_dict import BoundedDict
+from proxy.errors import field_refused
+from proxy.request_record import RequestRecord
+from proxy.upstream.learned_context_windows import MOST, Windows, engine_of
+from proxy.upstream.transport import UpstreamResponse, fail, read_whole, unwatched
+
+Ask = Callable[[PlannedCall, RequestRecord], Awaitable[UpstreamResponse]]
+
+COUNT_WAIT = 10.0
+"""Seconds an engine may take to count one prompt."""
+
+_NO_TOKENIZER = frozenset({401, 403, 404, 405, 501})
+"""Statuses of engines without a tokenizer endpoint, or that forbid it. Others concern one prompt, or pass."""
+
+
+class Fitting:
+    """Keeps calls within the windows of their engines; `ask` sends a call that generates nothing.
+
+    The windows that engines named are remembered, so that most requests are known to fit without counting.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._windows = Windows()
+        self._mute: BoundedDict[tuple[str, str], None] = BoundedDict(MOST)
+
+    async def beforehand(self, call: PlannedCall, record: RequestRecord) -> PlannedCall:
+        """Return the call as it may be sent. Raises UpstreamError when the prompt leaves no room for the answer, and
+        GatewayError when the client requires certainty and there is none."""
+        target, limit = call.sent.target, call.request.params.get("max_tokens", 1)
+        window = self._windows.known(target)
+        if fits(_bound(call.request), limit, window):
+            return call
+        counts = await self._counts(call, record)
+        window = self._windows.known(target)
+        if window is None or any(count.tokens is None for count in counts):
+            return self._uncertain(call, limit, window, record)
+        prompt_tokens = max(count.tokens or 0 for count in counts)
+        if prompt_tokens + limit <= window:
+            return call
+        room = window - prompt_tokens
+        if room < 1 or call.request.params.get(WINDOW) != "truncate":
+            raise _too_long(window, prompt_tokens, limit)
+        return _with_limit(call, room, record)
+
+    def _uncertain(self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord) -> PlannedCall:
+        """Return the call where tokens cannot be counted, with the limit that is sure to fit under `truncate`. Raises
+        GatewayError where the client, not a default, asks for the behaviour and it cannot be ensured."""
+        bound, truncates = _bound(call.request), call.request.params.get(WINDOW) == "truncate"
+        if truncates and window is not None and bound is not None and 1 <= window - bound < limit:
+            return _with_limit(call, window - bound, record)
+        if window is not None and limit > window and not truncates:
+            raise _too_long(window, None, limit)
+        if WINDOW in call.request.injected:
+            return call
+        target = call.sent.target
+        why = "its window is not known" if window is None else "its prompts cannot be counted"
+        raise field_refused(Refusal(WINDOW, f"'{WINDOW}' cannot be held on {target.name}: {why}."))
+
+    async def _counts(self, call: PlannedCall, record: RequestRecord) -> list[Count]:
+        """Return the engine's count of each prompt, by one call each. Raises GatewayError for more than MAX_CALLS
+        prompts where the client asks for the behaviour; where a default does, such a request is not counted."""
+        sent = call.sent
+        tokenizer, prompts = TOKENIZERS.get(sent.target.profile.tokenizer or ""), call.request.prompts
+        if tokenizer is None or engine_of(sent.target) in self._mute:
+            return [Count()]
+        if prompts > MAX_CALLS:
+            if WINDOW in call.request.injected:
+                return [Count()]
+            raise field_refused(too_many_calls("prompt", prompts, sent.target))
+        body = cast(JsonObject, orjson.loads(sent.body))
+        return [await self._count(call, tokenizer, body, record) for body in _bodies(body, call.request.prompt)]
+
+    async def _count(self, call: PlannedCall, tokenizer: Tokenizer, body: JsonObject, record: RequestRecord) -> Count:
+        """Return the engine's count of one prompt, and learn its window."""
+        sent = call.sent
+        if engine_of(sent.target) in self._mute:
+            return Count()
+        counting = tokenizer(body, sent.operation, sent.target.base_url, sent.target.upstream_model)
+        try:
+            async with asyncio.timeout(COUNT_WAIT):
+                while (question := counting.next()) is not None:
+                    asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
+                    counting.answer(*await self._answer(replace(call, sent=asked), record))
+        except (TimeoutError, UpstreamError) as error:
+            if WINDOW in call.request.injected:
+                # The call itself will show what is wrong with the engine.
+                return Count()
+            if isinstance(error, UpstreamError):
+                raise
+            raise fail(FailureKind.TIMEOUT, f"The upstream counted no tokens within {COUNT_WAIT:g} s.") from None
+        if counting.count.window is not None:
+            self._windows.learn(sent.target, counting.count.window)
+        return counting.count
+
+    async def _answer(self, call: PlannedCall, record: RequestRecord) -> tuple[int, bytes]:
+        """Return the status and body of a tokenizer call. Raises UpstreamError when the engine cannot answer now."""
+        asked = call.sent
+        response = await self._ask(call, record)
+        try:
+            body = await read_whole(response, unwatched)
+        finally:
+            response.release()
+        status = response.status
+        if status in _NO_TOKENIZER:
+            self._mute[engine_of(asked.target)] = None
+        elif status == 429 or status >= 500:
+            raise UpstreamError(asked.target.dialect.classify(asked, status, response.headers, body))
+        return status, body
+
+    def smaller(self, call: PlannedCall, failure: Failure, calls: int, record: RequestRecord) -> PlannedCall | None:
+        """Return the call with the limit to use after a refusal that concerned the window, if the client wants that;
+        else None. `calls` counts those made so far."""
+        overflow, params = failure.overflow, call.request.params
+        if overflow is None:
+            return None
+        self._windows.learn_from_error(call.sent, overflow)
+        if params.get(WINDOW) != "truncate" or "max_tokens" not in params:
+            return None
+        limit = next_limit(params["max_tokens"], overflow, calls)
+        return None if limit is None else _with_limit(call, limit, record)
+
+
+def _bound(request: UnifiedRequest) -> int | None:
+    """Return a number of tokens that no prompt of the request exceeds; None where unknown members may add to them."""
+    if request.unknown or request.extra_params:
+        return None
+    return most_prompt_tokens(request.prompt, request.params)
+
+
+def _bodies(body: JsonObject, prompt: Prompt) -> Iterator[JsonObject]:
+    """Yield the body of a call as it would be for each of its prompts alone; a conversation is one prompt."""
+    match prompt:
+        case ChatPrompt():
+            yield body
+        case TextPrompt(singles) | TokenPrompt(singles):
+            for single in singles:
+                yield {**body, "prompt": single if isinstance(single, str) else [*single]} if "prompt" in body else body
+
+
+def _with_limit(call: PlannedCall, limit: int, record: RequestRecord) -> PlannedCall:
+    """Return the call with a lower limit, and note it in the record."""
+    params = cast(Params, {**call.request.params, "max_tokens": limit})
+    request = replace(call.request, params=params)
+    record.max_tokens = limit if record.max_tokens is None else min(limit, record.max_tokens)
+    if WINDOW not in record.emulated:
+        record.emulated = (*record.emulated, WINDOW)
+    target = call.sent.target
+    return replace(call, request=request, sent=target.dialect.encode(request, target))
+
+
+def _too_long(window: int, prompt: int | None, limit: int) -> UpstreamError:
+    """Return the error in OpenAI's words, by which clients recognise it."""
+    message = f"This model's maximum context length is {window} tokens. However, you requested "
+    if prompt is None:
+        message += f"{limit} tokens for the completion alone."
+    else:
+        message += f"{prompt + limit} tokens ({prompt} in the prompt, {limit} in the completion)."
+    return UpstreamError(Failure(FailureKind.CONTEXT_LENGTH, message))

@@ -1,0 +1,55 @@
+"""Counts the gateways of this kind that a request has passed, so that an address that leads back here ends in an error
+instead of a loop. The plain cases are refused when the table is loaded."""
+
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Final
+
+from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.target import Target
+from proxy.errors import FieldProblem, invalid_request, upstream_failed
+
+HOPS: Final = "x-dragoman-hops"
+MOST: Final = 4
+"""Gateways that a request may have passed; no sensible setup stacks more."""
+
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
+_VERDICT: Final = VERDICTS[FailureKind.LOOP]
+_LOOP: Final = Failure(
+    FailureKind.LOOP,
+    f"The request has passed {MOST} gateways in a row: the address of a deployment leads back to one of them.",
+)
+
+_passed: ContextVar[int] = ContextVar("hops", default=0)
+"""Gateways that the request of this task has passed. Each request has a task of its own."""
+
+
+def arrive(headers: Mapping[str, str]) -> None:
+    """Note the count that a request arrived with. Raises GatewayError for MOST or more, or for what is no number."""
+    text = headers.get(HOPS)
+    if text is None:
+        return
+    if not _COUNT.fullmatch(text):
+        raise invalid_request((FieldProblem((HOPS,), f"'{HOPS}' is the gateways' own, and must be a number."),))
+    hops = int(text)
+    if hops >= MOST:
+        raise upstream_failed(_LOOP)
+    _passed.set(hops)
+
+
+def onward() -> str:
+    """Return the count that calls of this request carry."""
+    return str(_passed.get() + 1)
+
+
+def may_lead_back(target: Target) -> bool:
+    """Return whether the operator chose the address, so that it may be any server's."""
+    return target.is_engine or target.base_url != target.profile.base_url
+
+
+def refuse_loop(status: int, body: bytes) -> None:
+    """Raise a final UpstreamError for the error of a gateway that refused a loop: others would go round again."""
+    if status == _VERDICT.status and _VERDICT.code.encode() in body:
+        raise UpstreamError(replace(_LOOP, status=status))

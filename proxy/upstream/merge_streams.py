@@ -1,0 +1,163 @@
+"""The streams of several calls, merged into one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import InitVar, dataclass, field
+from functools import partial
+
+from providers.completion import Chunk, StreamEvent, Usage
+from providers.emulation.estimate_missing_usage import estimate_usage, size_of
+from providers.emulation.merge_choices import UsageTally, renumber
+from providers.emulation.post_processing import PostProcessor
+from providers.emulation.split_into_calls import PlannedCall
+from providers.failure import FailureKind, UpstreamError
+from proxy.upstream.transport import fail
+from proxy.upstream.vendor_stream import OpenStream, finished, read_through
+
+MAX_WAITING = 8
+"""Pieces that one client may leave unread before the upstreams of its request are no longer read."""
+
+Open = Callable[[PlannedCall], Awaitable[OpenStream]]
+
+
+@dataclass(slots=True, eq=False)
+class MergedStream:
+    """Several calls' streams as one, in the order in which their pieces come. See Stream.
+
+    Each call is read by a task of the creator's, which runs `pump`; it hands an upstream's failure over instead of
+    raising it, so that what came before is relayed first.
+    """
+
+    calls: InitVar[int]
+    n: int
+    open_stream: Open
+    slots: asyncio.Semaphore
+    tally: UsageTally
+    finisher: PostProcessor | None = None
+    _running: int = field(init=False)
+    _sizes: dict[int, int] = field(init=False)
+    _queue: asyncio.Queue[list[Chunk] | UpstreamError | None] = field(
+        default_factory=lambda: asyncio.Queue(MAX_WAITING)
+    )
+    _usage: Usage | None = None
+    _item: list[Chunk] | UpstreamError | None = None
+    _fault: BaseException | None = None
+    _first: list[StreamEvent] = field(default_factory=list)
+
+    def __post_init__(self, calls: int) -> None:
+        self._running = calls
+        self._sizes = dict.fromkeys(range(calls), 0)
+
+    @property
+    def over(self) -> bool:
+        """See Stream."""
+        return not self._running
+
+    @property
+    def billed(self) -> Usage | None:
+        """What the vendor charges for; None until every call has ended or reported its usage."""
+        return self.tally.billed
+
+    async def until_content(self) -> None:
+        """Wait for the first content of any call. Raises UpstreamError."""
+        while not any(isinstance(event, Chunk) for event in self._first):
+            await self.wait()
+            self._first.extend(self._events())
+
+    def first(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._finished(iter(self._first))
+
+    async def wait(self) -> None:
+        """See Stream. Raises RuntimeError when a call's task failed by a bug of ours."""
+        self._item = await self._queue.get() if self._fault is None else None
+        if self._fault is not None:
+            raise RuntimeError("a call's stream cannot be read") from self._fault
+        if self._item is None:
+            self._running -= 1
+
+    def take(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._finished(self._events())
+
+    def _events(self) -> Iterator[StreamEvent]:
+        item, self._item = self._item, None
+        if isinstance(item, UpstreamError):
+            raise item
+        yield from item or ()
+        if self._queue.empty():
+            yield from self.conclude()
+
+    def _finished(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        return events if self.finisher is None else finished(events, self.finisher)
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """See Stream. The usage, once every call has reported its own; it bypasses the queue, so that no timeout of
+        those who put into the queue can lose it."""
+        usage, self._usage = self._usage, None
+        if usage is not None:
+            yield usage
+
+    async def finish(self) -> None:
+        """See Stream. The tasks free their connections."""
+
+    def close(self) -> None:
+        """See Stream. The tasks close their connections when they are cancelled."""
+
+    async def pump(self, number: int, call: PlannedCall) -> None:
+        """Read one call's stream to its end and hand over its events."""
+        try:
+            async with self.slots:
+                try:
+                    await self._pumped(number, call)
+                except UpstreamError as error:
+                    await self._queue.put(error)
+            await self._queue.put(None)
+        except BaseException as fault:
+            self._fault = fault
+            if self._queue.empty():
+                self._queue.put_nowait(None)
+            raise
+
+    async def _pumped(self, number: int, call: PlannedCall) -> None:
+        stream = await self.open_stream(call)
+        try:
+            await read_through(stream, call.part.count, partial(self._hand_over, number, call))
+        finally:
+            stream.close()
+        if number in self._sizes:
+            self._note(number, estimate_usage(call.request, self._sizes[number]))
+
+    async def _hand_over(self, number: int, call: PlannedCall, events: Iterator[StreamEvent]) -> int:
+        """Hand over events with the choices renumbered, and return how many choices ended."""
+        batch: list[Chunk] = []
+        ended = 0
+        broken: UpstreamError | None = None
+        try:
+            for event in events:
+                if isinstance(event, Chunk):
+                    batch.append(self._numbered(call, event))
+                    ended += event.finish_reason is not None
+                    if number in self._sizes:
+                        self._sizes[number] += size_of(event.text)
+                else:
+                    self._sizes.pop(number, None)
+                    self._note(number, event)
+        except UpstreamError as error:
+            broken = error
+        if batch or self._usage is not None:
+            await self._queue.put(batch)
+        if broken is not None:
+            raise broken
+        return ended
+
+    def _note(self, number: int, usage: Usage) -> None:
+        self.tally.note(number, usage)
+        self._usage = self.tally.merged
+
+    def _numbered(self, call: PlannedCall, chunk: Chunk) -> Chunk:
+        try:
+            return renumber(call.part, chunk, self.n)
+        except ValueError:
+            message = "The upstream answered with a choice that was not asked for."
+            raise fail(FailureKind.MALFORMED, message) from None

@@ -1,0 +1,64 @@
+"""The built-in mock vendor as a transport: the pure answers of `providers.mock.server`, with their delays."""
+
+import asyncio
+from collections.abc import Mapping
+
+from providers.dialect import UpstreamRequest
+from providers.failure import FailureKind
+from providers.mock import server as mock
+from proxy.errors import model_not_found
+from proxy.upstream.transport import Repeats, UpstreamResponse, fail
+
+AT_ONCE = 16
+"""Pieces without a delay that are handed out before other tasks get a turn."""
+
+SCHEME = "mock://"
+
+
+class MockResponse:
+    """A scripted answer; `delay` seconds pass before each piece."""
+
+    __slots__ = ("_end", "_given", "_pieces", "headers", "status")
+
+    def __init__(self, answer: mock.MockAnswer) -> None:
+        self.status = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+        self._pieces = iter(answer.pieces)
+        self._end = answer.end
+        self._given = 0
+
+    async def read(self) -> bytes:
+        """See UpstreamResponse."""
+        for piece in self._pieces:
+            self._given += 1
+            if piece.delay or not self._given % AT_ONCE:
+                await asyncio.sleep(piece.delay)
+            if piece.data:
+                return piece.data
+        if self._end == "hang":
+            await asyncio.Event().wait()
+        if self._end == "cut":
+            raise fail(FailureKind.TRUNCATED, "The upstream's answer broke off.")
+        return b""
+
+    def release(self) -> None:
+        """Nothing to release."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class MockTransport:
+    """Answers `mock://` URLs inside the process. Faults, delays and long answers need a model that the table names:
+    other models of an entry for any model are harmless, or do not exist."""
+
+    async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
+        """See Transport. Raises GatewayError for a model that is not served."""
+        path = request.url.removeprefix(request.target.base_url).partition("?")[0]
+        target = request.target
+        if target.table_key.endswith("/*") and not mock.is_harmless(target.upstream_model):
+            raise model_not_found(f"{target.vendor}/{target.model}", ())
+        return MockResponse(mock.answer(path, request.body))
+
+    async def aclose(self) -> None:
+        """Nothing to close."""

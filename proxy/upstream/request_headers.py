@@ -1,0 +1,45 @@
+"""The headers of an upstream call, and which replace which. Opens no socket, so that a dry run can show them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from multidict import CIMultiDict
+
+from providers.client_extras.hosts_paths_and_code import names_address
+from providers.dialect import UpstreamRequest
+from proxy.upstream.loop_detection import HOPS, may_lead_back, onward
+from proxy.version import USER_AGENT
+
+# Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
+SESSION_HEADERS: Final[Mapping[str, str]] = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"}
+"""Sent with every call unless it has its own; `Host` and `Content-Length` follow from the URL and the body."""
+
+_LISTS: Final = frozenset({"anthropic-beta"})
+"""Headers that list switches of a vendor: turning one on must not turn off the others."""
+
+
+def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_id: str) -> CIMultiDict[str]:
+    """Return a call's headers, names in any case; `credential` holds the target's, in clear for a socket, masked for
+    people.
+
+    The operator's replace those of the request, some of which come from the client; lists are joined.
+    """
+    headers = CIMultiDict(sent.headers)
+    lists = {name: headers.getall(name) for name in _LISTS if name in headers}
+    headers.update(credential)
+    for name, lines in lists.items():
+        headers[name] = _joined([*headers.getall(name), *lines])
+    headers["Content-Type"] = sent.content_type
+    if ":" in request_id and sent.target.is_engine and names_address(request_id):
+        # vLLM's connectors for disaggregated serving read the addresses of their peers out of this header.
+        request_id = request_id.replace(":", "-")
+    headers["X-Request-Id"] = request_id
+    if may_lead_back(sent.target):
+        headers[HOPS] = onward()
+    return headers
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """Return comma-separated lists as one, each entry once."""
+    entries = [entry.strip() for line in lines for entry in line.split(",")]
+    return ",".join(dict.fromkeys(filter(None, entries)))

@@ -1,0 +1,95 @@
+"""Sends one call of an attempt, and repeats it where there is a cause: the only place that does.
+
+A repeat is free: it takes nothing from the retry budget or from `retries.attempts`. It is in the request's record, and
+runs within the time of its attempt.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+from providers.dialect import UpstreamRequest
+from providers.emulation.split_into_calls import PlannedCall
+from providers.failure import UpstreamError
+from proxy.request_record import RequestRecord
+from proxy.upstream.fit_context_window import Fitting
+from proxy.upstream.loop_detection import refuse_loop
+from proxy.upstream.mock_transport import SCHEME, MockTransport
+from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, Transport, UpstreamResponse, read_error
+
+T = TypeVar("T")
+
+
+def may_repeat_call(cause: RepeatCause, repeats: Repeats, safety: Literal["safe", "strict", "off"]) -> bool:
+    """Return whether one call may be made again within its attempt: once for each cause. Only after STALE_CONNECTION
+    may the first one have been executed, however unlikely; there the operator's `retries.safety` decides."""
+    return cause not in repeats and (cause is not RepeatCause.STALE_CONNECTION or safety == "safe")
+
+
+class CallSender:
+    """Sends calls through the transport of their URL, and keeps them within the context window."""
+
+    def __init__(self, http: Transport) -> None:
+        self._http = http
+        self._mock: Transport = MockTransport()
+        self.fitting = Fitting(self._question)
+
+    async def make(
+        self, call: PlannedCall, record: RequestRecord, make: Callable[[PlannedCall, Repeats], Awaitable[T]]
+    ) -> T:
+        """Return what `make` gives for the call, which is repeated as long as there is a cause. `make` gets the call,
+        and the causes of its repeats so far. Raises the UpstreamError after which there is none."""
+        repeats: Repeats = ()
+        while True:
+            try:
+                return await make(call, repeats)
+            except UpstreamError as error:
+                again = self._again(call, error, repeats, record)
+                if again is None:
+                    raise
+            cause, call = again
+            repeats = (*repeats, cause)
+            record.repeated(cause)
+
+    def _again(
+        self, call: PlannedCall, error: UpstreamError, repeats: Repeats, record: RequestRecord
+    ) -> tuple[RepeatCause, PlannedCall] | None:
+        """Return why and as what a failed call is made again, or None where it is not."""
+        if not isinstance(error, RepeatableError):
+            calls = 1 + repeats.count(RepeatCause.CONTEXT_WINDOW)
+            smaller = self.fitting.smaller(call, error.failure, calls, record)
+            return None if smaller is None else (RepeatCause.CONTEXT_WINDOW, smaller)
+        if error.cause is RepeatCause.STREAM_REFUSED:
+            call = _in_one_piece(call)
+        return (error.cause, call) if may_repeat_call(error.cause, repeats, call.sent.target.retries.safety) else None
+
+    async def _question(self, call: PlannedCall, record: RequestRecord) -> UpstreamResponse:
+        """Send a call that generates nothing, and return the response whatever its status."""
+
+        async def opened(call: PlannedCall, repeats: Repeats) -> UpstreamResponse:
+            return await self._ask(call.sent, record, repeats)
+
+        return await self.make(call, record, opened)
+
+    def _ask(
+        self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats
+    ) -> Coroutine[object, object, UpstreamResponse]:
+        transport = self._mock if sent.url.startswith(SCHEME) else self._http
+        return transport.open(sent, record.request_id, repeats)
+
+    async def open(self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats) -> UpstreamResponse:
+        """Send a call and return its response, the body not yet read. Raises UpstreamError for any status but 2xx."""
+        response = await self._ask(sent, record, repeats)
+        if 200 <= response.status < 300:
+            return response
+        try:
+            body = await read_error(response)
+        finally:
+            response.release()
+        refuse_loop(response.status, body)
+        raise UpstreamError(sent.target.dialect.classify(sent, response.status, response.headers, body))
+
+
+def _in_one_piece(call: PlannedCall) -> PlannedCall:
+    request, target = replace(call.request, stream=False), call.sent.target
+    return replace(call, request=request, sent=target.dialect.encode(request, target))

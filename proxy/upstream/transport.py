@@ -1,0 +1,114 @@
+"""How a call reaches a vendor: the `Transport` protocol, and reading the bodies of answers within limits."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Final, Protocol
+
+from providers.dialect import UpstreamRequest
+from providers.failure import Failure, FailureKind, UpstreamError
+
+MAX_ERROR_BODY = 64 * 1024
+"""Bytes of an error body that are read; the rest is dropped with the connection."""
+
+ERROR_BODY_WAIT = 2.0
+"""Seconds an error body may take."""
+
+MAX_BODY = 32 * 1024 * 1024
+"""Bytes of an answer that is not streamed."""
+
+
+class UpstreamResponse(Protocol):
+    """A response whose body is still coming. `headers` has lower-case names."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The response headers; the last of repeated ones."""
+
+    async def read(self) -> bytes:
+        """Return the next piece of the body, empty at its end. Raises UpstreamError when the body broke off."""
+
+    def release(self) -> None:
+        """Free the connection for another request if the body was read to its end, else close it."""
+
+    def close(self) -> None:
+        """Close the connection at once."""
+
+
+class RepeatCause(StrEnum):
+    """Why a call was made again within its attempt. The values stand in the access log."""
+
+    STALE_CONNECTION = "stale_connection"
+    CREDENTIAL_REFRESHED = "credential_refreshed"
+    CONTEXT_WINDOW = "context_window"
+    STREAM_REFUSED = "stream_refused"
+
+
+Repeats = tuple[RepeatCause, ...]
+"""Why one call has been repeated so far, in order."""
+
+FRESH_CONNECTION: Final[Repeats] = (RepeatCause.STALE_CONNECTION,)
+"""For calls that are not repeated and therefore take no pooled connection."""
+
+
+class RepeatableError(UpstreamError):
+    """A call failed for a reason that says nothing about the request or the deployment: the same call may be made again
+    at once. Nothing was generated, except perhaps after STALE_CONNECTION."""
+
+    def __init__(self, failure: Failure, cause: RepeatCause) -> None:
+        super().__init__(failure)
+        self.cause = cause
+
+
+class Transport(Protocol):
+    """Sends calls to deployments. Implementations send each call once; the caller decides on repeats."""
+
+    async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
+        """Send the call with `request_id` as its `x-request-id`, and return the response once its head has come.
+
+        `repeats` says why this call has been made before: it goes over a fresh connection after STALE_CONNECTION.
+        Raises RepeatableError, once for each cause, and UpstreamError.
+        """
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+
+
+def fail(kind: FailureKind, message: str) -> UpstreamError:
+    """Return an UpstreamError whose message is our own."""
+    return UpstreamError(Failure(kind, message, ours=True))
+
+
+def unwatched(piece: bytes) -> None:
+    """Ignore a piece: for bodies whose silence only the request's deadline limits."""
+
+
+async def read_whole(response: UpstreamResponse, arrived: Callable[[bytes], None], limit: int = MAX_BODY) -> bytes:
+    """Return the body; `arrived` gets each piece. Raises UpstreamError above `limit` bytes or where it breaks off."""
+    # Not a list of pieces: byte by byte, each would take a hundred bytes of memory.
+    body = bytearray()
+    while piece := await response.read():
+        arrived(piece)
+        body += piece
+        if len(body) > limit:
+            raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {limit} bytes.")
+    return bytes(body)
+
+
+async def read_error(response: UpstreamResponse) -> bytes:
+    """Return an error body up to MAX_ERROR_BODY bytes; what came before it broke off or stalled is kept."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(ERROR_BODY_WAIT):
+            while size < MAX_ERROR_BODY and (piece := await response.read()):
+                pieces.append(piece)
+                size += len(piece)
+    except (TimeoutError, UpstreamError):
+        # The status alone says that the attempt failed; the broken body is no further error.
+        response.close()
+    return b"".join(pieces)[:MAX_ERROR_BODY]

@@ -1,0 +1,196 @@
+"""One vendor's streamed answer, as the relay reads it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from providers.completion import Chunk, StreamEvent
+from providers.dialect import StreamDecoder
+from providers.emulation.post_processing import PostProcessor, StopScanningDecoder
+from providers.failure import FailureKind, UpstreamError
+from proxy.upstream.transport import UpstreamResponse, fail
+
+TAIL_WAIT = 2.0
+"""Seconds a finished answer's terminator is waited for; some servers keep the connection open instead of sending it."""
+
+DRAIN_WAIT = 0.25
+"""Seconds spent on reaching the body's end, so that the connection can serve another request."""
+
+MAX_DRAIN = 64 * 1024
+"""Bytes read for the same purpose."""
+
+
+class Stream(Protocol):
+    """A stream that has shown its first content. Calls of `wait` and `take` alternate."""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to wait for."""
+
+    def first(self) -> Iterator[StreamEvent]:
+        """Return the events read up to the first content. To be called once, before the other methods."""
+
+    async def wait(self) -> None:
+        """Wait for the next piece, or the end. Raises UpstreamError."""
+
+    def take(self) -> Iterator[StreamEvent]:
+        """Return the events of the piece. Raises UpstreamError where the stream breaks, after the events before."""
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """Return the events held back, when the rest is not waited for."""
+
+    async def finish(self) -> None:
+        """Free the connection for another request after a whole answer, or close it."""
+
+    def close(self) -> None:
+        """Close the connection without reading the rest."""
+
+
+@dataclass(slots=True, eq=False)
+class OpenStream:
+    """See Stream. `events` are those read so far, `ended` says whether the body is over."""
+
+    response: UpstreamResponse
+    decoder: StreamDecoder
+    events: list[StreamEvent]
+    ended: bool
+    finisher: PostProcessor | None = None
+    _piece: bytes = b""
+
+    @property
+    def over(self) -> bool:
+        """See Stream."""
+        return self.ended or self.decoder.complete
+
+    def first(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        # Not kept: the stream may last for minutes, and the first piece may be large.
+        events, self.events = self.events, []
+        return self._finished(iter(events))
+
+    async def wait(self) -> None:
+        """See Stream."""
+        self._piece = await self.response.read()
+        self.ended = not self._piece
+
+    def take(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        piece, self._piece = self._piece, b""
+        return self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._finished(self.decoder.finish())
+
+    def _finished(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        return events if self.finisher is None else finished(events, self.finisher)
+
+    async def finish(self) -> None:
+        """See Stream. A server that still generates is cut off."""
+        if isinstance(self.decoder, StopScanningDecoder) and self.decoder.cut:
+            self.close()
+        else:
+            await drain(self.response)
+
+    def close(self) -> None:
+        """See Stream."""
+        self.response.close()
+
+
+def finished(events: Iterator[StreamEvent], finisher: PostProcessor) -> Iterator[StreamEvent]:
+    """Yield events, with the choices post-processed by `finisher`."""
+    for event in events:
+        if isinstance(event, Chunk):
+            yield from finisher.feed(event)
+        else:
+            yield event
+
+
+async def drain(response: UpstreamResponse) -> None:
+    """Read a little of what follows a whole answer, so that the connection is kept; close it where there is more."""
+    size = 0
+    try:
+        async with asyncio.timeout(DRAIN_WAIT):
+            while size < MAX_DRAIN and (piece := await response.read()):
+                size += len(piece)
+    except (TimeoutError, UpstreamError):
+        response.close()
+    response.release()
+
+
+class LocalStream:
+    """An answer that the gateway has without a call. See Stream."""
+
+    __slots__ = ("_events",)
+
+    over = True
+
+    def __init__(self, events: list[StreamEvent]) -> None:
+        self._events = events
+
+    def first(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return iter(self._events)
+
+    async def wait(self) -> None:
+        """See Stream."""
+
+    def take(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return iter(())
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return iter(())
+
+    async def finish(self) -> None:
+        """See Stream."""
+
+    def close(self) -> None:
+        """See Stream."""
+
+
+Hand = Callable[[Iterator[StreamEvent]], Awaitable[int]]
+"""Takes the events of a piece, and returns how many choices ended in them."""
+
+
+async def read_through(stream: OpenStream, expected: int, hand: Hand) -> None:
+    """Read one call's stream to its end. Raises UpstreamError when it breaks before `expected` choices ended."""
+    ended = await hand(stream.first())
+    while not stream.over and ended < expected:
+        await stream.wait()
+        ended += await hand(stream.take())
+    if ended < expected:
+        raise fail(FailureKind.TRUNCATED, f"The upstream finished {ended} of {expected} choices.")
+    await read_tail(stream, stream.wait, hand)
+    await stream.finish()
+
+
+async def read_tail(
+    stream: Stream, wait: Callable[[], Awaitable[None]], hand: Callable[[Iterator[StreamEvent]], Awaitable[object]]
+) -> None:
+    """Read what follows the end of the last choice: usage and the terminator, whose lack is no failure.
+
+    `wait` waits for the next piece, `hand` takes its events. Raises UpstreamError for an error that the vendor sends.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(TAIL_WAIT):
+            while not stream.over:
+                try:
+                    await wait()
+                except UpstreamError:
+                    break  # a finished answer whose connection broke
+                await hand(_settled(stream.take()))
+    if not stream.over:
+        await hand(_settled(stream.conclude()))
+
+
+def _settled(events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+    """Yield events up to a TRUNCATED error: every choice has ended, so the answer is whole."""
+    try:
+        yield from events
+    except UpstreamError as error:
+        if error.failure.kind is not FailureKind.TRUNCATED:
+            raise

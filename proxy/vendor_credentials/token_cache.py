@@ -1,0 +1,193 @@
+"""One credential that expires: the token in use, and the one fetch at a time that renews it."""
+
+import logging
+from asyncio import timeout
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pydantic import SecretStr
+
+from providers.dialect import UpstreamRequest
+from providers.failure import FailureKind
+from providers.vendor_credential import Credential
+from proxy.background_tasks import SharedTask
+from proxy.upstream.transport import fail
+
+EARLY = 300.0
+"""Seconds before a token's expiry at which it is renewed, while it is still used."""
+
+EARLY_SHARE = 0.2
+"""The same as a share of its life, for tokens that live only minutes."""
+
+DEADLINE = 15.0
+"""Seconds a fetch may take; after that the calls that wait for it fail."""
+
+LONGEST_PAUSE = 60.0
+"""The longest pause between two fetches that fail, in seconds."""
+
+SETTLED = 60.0
+"""Seconds after which a refused token counts as having been valid: until then a fresh one may be refused too."""
+
+NO_CREDENTIAL = "The gateway has no valid credential for the upstream at the moment."
+
+RECENT = 4
+"""Tokens that are remembered: running calls may carry one that has been replaced."""
+
+
+class Token(Protocol):
+    """Makes the credential of a call."""
+
+    def secrets(self) -> Sequence[SecretStr]:
+        """The parts of it that no answer may repeat."""
+
+    def credential(self, sent: UpstreamRequest) -> Credential:
+        """Return the credential of one call, with the target's own static headers."""
+
+    def refused(self, status: int, headers: Mapping[str, str]) -> bool:
+        """Return whether a response refuses this token; `headers` has lower-case names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """An access token, and headers that go with it."""
+
+    value: SecretStr
+    headers: Mapping[str, SecretStr] = field(default_factory=dict)
+
+    def secrets(self) -> Sequence[SecretStr]:
+        """See Token."""
+        return (self.value,)
+
+    def credential(self, sent: UpstreamRequest) -> Credential:
+        """See Token."""
+        return Credential("bearer", key=self.value, static={**sent.target.credential.static, **self.headers})
+
+    def refused(self, status: int, headers: Mapping[str, str]) -> bool:
+        """See Token."""
+        return status == 401
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A fresh token and the seconds it is valid for."""
+
+    token: Token
+    lives: float
+
+
+class Unobtainable(Exception):
+    """No token can be obtained; `reason` is in our own words, for the log."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Pause:
+    """The pauses between attempts at something that fails: none, then 1 s, 2 s, 4 s and so on."""
+
+    __slots__ = ("_count", "_until")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._until = 0.0
+
+    def over(self, now: float) -> bool:
+        """Return whether the pause has passed."""
+        return not self._count or now >= self._until
+
+    def lengthen(self, now: float) -> None:
+        """Note another failure."""
+        self._count += 1
+        self._until = now + (0.0 if self._count == 1 else min(LONGEST_PAUSE, 2.0 ** min(self._count - 2, 10)))
+
+    def end(self) -> None:
+        """Note a success."""
+        self._count = 0
+
+
+class CachedToken:
+    """A token that is renewed before it expires, beside the first call that notices. Only where there is no valid one
+    do calls wait, all for the same fetch. `name` is for the log; `clock` returns seconds."""
+
+    def __init__(self, name: str, fetch: Callable[[], Awaitable[Fetched]], clock: Callable[[], float]) -> None:
+        self._name = name
+        self.used = clock()
+        self._fetch = fetch
+        self._clock = clock
+        self._token: Token | None = None
+        self._recent: deque[Token] = deque(maxlen=RECENT)
+        self._since = self._renew_at = self._until = 0.0
+        self._renewal = SharedTask(self._renew)
+        self._failures = Pause()
+        self._refusals = Pause()
+        self._log = logging.getLogger("dragoman")
+
+    def secrets(self) -> Sequence[SecretStr]:
+        """The parts of the latest tokens that no answer may repeat."""
+        return [secret for token in self._recent for secret in token.secrets()]
+
+    async def token(self) -> Token:
+        """Return the token in use. Raises UpstreamError (AUTH) when none can be obtained."""
+        self.used = now = self._clock()
+        if self._token is not None and now < self._until:
+            if now >= self._renew_at and self._failures.over(now):
+                self._renewal.start()
+            return self._token
+        if self._renewal.running or self._failures.over(now):
+            await self._renewal.run()
+        if self._token is None or self._clock() >= self._until:
+            raise fail(FailureKind.AUTH, NO_CREDENTIAL)
+        return self._token
+
+    async def instead_of(self, refused: Token) -> Token | None:
+        """Return a newer token than one that an upstream refused; None when none can be obtained, or when fresh ones
+        are refused as well. Until then other calls use the old one, which may be valid elsewhere."""
+        if self._token is refused and (self._renewal.running or self._doubted()):
+            await self._renewal.run()
+        return None if self._token is refused else self._token
+
+    def _doubted(self) -> bool:
+        """Return whether a refusal is a reason to fetch: not repeatedly, where the token is not at fault."""
+        now = self._clock()
+        if now - self._since >= SETTLED:
+            self._refusals.end()
+        fetch = self._refusals.over(now) and self._failures.over(now)
+        if fetch:
+            self._refusals.lengthen(now)
+        return fetch
+
+    async def _renew(self) -> None:
+        try:
+            async with timeout(DEADLINE):
+                fetched = await self._fetch()
+        except TimeoutError:
+            self._failed(f"no answer within {DEADLINE:g} s")
+        except Unobtainable as problem:
+            self._failed(problem.reason)
+        except BaseException:
+            # A bug of ours, which every call would otherwise run into again.
+            self._failures.lengthen(self._clock())
+            raise
+        else:
+            self._keep(fetched)
+
+    def _keep(self, fetched: Fetched) -> None:
+        if fetched.lives <= 0:
+            self._failed("what was given had expired already")
+            return
+        self._failures.end()
+        self._token, self._since = fetched.token, self._clock()
+        self._recent.append(fetched.token)
+        self._until = self._since + fetched.lives
+        self._renew_at = self._until - min(EARLY, EARLY_SHARE * fetched.lives)
+
+    def _failed(self, reason: str) -> None:
+        self._failures.lengthen(self._clock())
+        self._log.warning("no %s: %s", self._name, reason)
+
+    async def aclose(self) -> None:
+        """Cancel the fetch that is running."""
+        await self._renewal.aclose()

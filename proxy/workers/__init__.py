@@ -1,0 +1,1 @@
+"""Several processes that serve on one port, and the supervisor that restarts them."""

@@ -1,0 +1,148 @@
+"""The composition root of several processes: the table, the operators' listener, signals, and workers that serve."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from config.sections.server_section import ServerSection
+from proxy.background_tasks import background
+from proxy.process.assemble_app import (
+    Addresses,
+    admin_listener,
+    log_table,
+    reload_services,
+    scheme_of,
+    set_up_process,
+    tune_garbage_collector,
+    url_of,
+    with_reach,
+)
+from proxy.process.load_table import LoadedTable, Source
+from proxy.process.reload import Reloader
+from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
+from proxy.process.status import combined, status_facts
+from proxy.routing.snapshot import CurrentSnapshot
+from proxy.telemetry.merged_metrics import merged
+from proxy.telemetry.metrics import CachedExposition, Metrics, exposition
+from proxy.workers.restart_workers import WorkerPool
+from proxy.workers.worker_main import WorkerSettings
+
+STOP_TIMEOUT: Final = 2.0
+"""Seconds that workers have to end at once, before they are killed."""
+
+SLACK: Final = 10.0
+"""Seconds beyond what the table grants a drain, for a busy machine."""
+
+
+class SeveralProcesses:
+    """The status of a gateway that runs as a supervisor and its workers."""
+
+    def __init__(self, live: CurrentSnapshot, metrics: Metrics, workers: WorkerPool) -> None:
+        self._live = live
+        self._metrics = metrics
+        self._workers = workers
+        self.exposition = CachedExposition(self._render)
+
+    @property
+    def ready(self) -> bool:
+        """See StatusSource."""
+        return self._workers.ready
+
+    async def facts(self) -> dict[str, object]:
+        """See StatusSource; `workers` has a line for each."""
+        statuses = await self._workers.statuses()
+        facts = status_facts(self._live.snapshot, combined(status for _, status in statuses))
+        lines = [f"{worker.name}, table {worker.digest[:12]}, {each.in_flight} in flight" for worker, each in statuses]
+        return {**facts, "ready": self.ready, "workers": lines}
+
+    async def _render(self) -> bytes:
+        theirs = await self._workers.families()
+        return await asyncio.to_thread(lambda: exposition(merged(self._metrics.families(), theirs)))
+
+
+@asynccontextmanager
+async def reserved(host: str, port: int) -> AsyncIterator[asyncio.Server]:
+    """Hold a port for the block without listening on it, so that no other program takes it while workers come and go.
+    Raises OSError when it is taken."""
+    loop = asyncio.get_running_loop()
+    # A port that may be shared is also shared with another gateway, so it must first be free without that.
+    exclusive = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    found = exclusive.sockets[0].getsockname()[1]
+    exclusive.close()
+    await exclusive.wait_closed()
+    holder = await loop.create_server(asyncio.Protocol, host, found, start_serving=False, reuse_port=True)
+    try:
+        yield holder
+    finally:
+        holder.close()
+
+
+async def supervise(source: Source, table: LoadedTable, listen: Addresses, count: int) -> str:
+    """Run `count` workers until SIGTERM or SIGINT, let them drain, and return; a second signal ends them at once.
+    SIGHUP reloads the table. Returns why they could not begin, or an empty text. Raises OSError when a port is
+    taken."""
+    server = table.loaded.config.server
+    log = set_up_process(server.log)
+    log_table(log, source)
+    if count > (there_are := cores()):
+        log.warning("%d workers on %d cores: more than there are cores serve no more requests", count, there_are)
+    async with AsyncExitStack() as stack:
+        holder = await stack.enter_async_context(reserved(listen.host, listen.port))
+        metrics = Metrics()
+        metrics.config(table.snapshot.digest)
+        live = CurrentSnapshot(table.snapshot, int(time.time()))
+        port = holder.sockets[0].getsockname()[1]
+
+        def settings(now: LoadedTable) -> WorkerSettings:
+            place = (source.path, source.insecure_open, listen.host, port)
+            return WorkerSettings(*place, live.since, now.loaded.copies, source.log)
+
+        workers = WorkerPool(count, table, settings, metrics.worker_metrics())
+
+        async def use_table(new: LoadedTable) -> None:
+            live.swap(new.snapshot)
+            await workers.use_table(new)
+
+        reloader = Reloader(source, table, metrics, use_table)
+        status = SeveralProcesses(live, metrics, workers)
+        admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
+        shutdown = Shutdown()
+        shutdown.listen()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.request)
+        for warning in table.warnings:
+            log.warning("%s", warning)
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(workers.run())
+            await run_unless(workers.up.wait(), shutdown.requested)
+            if not workers.failure and not shutdown.requested.is_set():
+                public = with_reach(url_of(scheme_of(server), listen.host, holder), listen.host)
+                admin = with_reach(admin_url, listen.admin_host)
+                log.info("listening on %s with %d workers, admin on %s", public, count, admin)
+                tune_garbage_collector()
+                async with background(reload_services(reloader, server)):
+                    await shutdown.requested.wait()
+            if not workers.failure:
+                log.info(DRAINING, server.drain_timeout)
+                workers.drain()
+                await run_unless(asyncio.wait((running,), timeout=drain_limit(server)), shutdown.urgent)
+            workers.stop()
+            await asyncio.wait((running,), timeout=STOP_TIMEOUT)
+            workers.kill()
+    log.info("stopped")
+    return workers.failure
+
+
+def cores() -> int:
+    """Return how many cores this process may use, as far as the system reports."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def drain_limit(server: ServerSection) -> float:
+    """Return the seconds that workers may take to drain."""
+    return server.drain_grace + SETTLE + server.drain_timeout + LAST_ANSWERS + SLACK

@@ -1,0 +1,255 @@
+"""Start worker processes, restart those that end by themselves, and speak to all of them as one.
+
+Never serves a request, and never reads the table's files.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from asyncio.subprocess import Process
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from proxy.off_loop.child_process import start_child
+from proxy.process.freeze_watchdog import FROZEN, LOOK_EVERY, FreezeDetector, main_thread
+from proxy.process.heartbeat import Heartbeat, shared_file
+from proxy.process.load_table import LoadedTable
+from proxy.process.status import ProcessStatus
+from proxy.telemetry.merged_metrics import MetricFamily, WorkerCounts, lasting, merged, of_worker
+from proxy.telemetry.metrics import WorkerMetrics
+from proxy.workers.worker_channel import ChannelClient, PeerGone
+from proxy.workers.worker_main import COPIES, FAMILIES, SETTINGS, STATUS, WorkerSettings
+
+BEGIN_LIMIT: Final = 60.0
+TABLE_LIMIT: Final = 30.0
+STATUS_LIMIT: Final = 1.0
+"""Seconds that a worker has to begin, to take a table, and to respond with its status or metrics."""
+
+QUICK_END: Final = 10.0
+"""Seconds within which the end of a worker counts towards a longer pause before the next start."""
+
+LONGEST_PAUSE: Final = 30.0
+"""Seconds before the next start of a worker that ends again and again."""
+
+
+@dataclass(slots=True, eq=False)
+class WorkerProcess:
+    """One worker. `digest` is that of its table, empty until it takes requests; `counts` are its metrics as of its last
+    report, which it also sends without a request."""
+
+    number: int
+    process: Process
+    channel: ChannelClient
+    heartbeat: Heartbeat
+    counts: WorkerCounts
+    digest: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"worker {self.number} (process {self.process.pid})"
+
+    async def families(self) -> list[MetricFamily]:
+        """Return its metrics as of now, or as of its last report where it does not respond."""
+        with suppress(PeerGone):
+            self.counts.update(FAMILIES.validate_json(await self.channel.request("families", STATUS_LIMIT)))
+        return self.counts.families()
+
+    async def status(self) -> ProcessStatus | None:
+        """Return its status; None where it does not respond."""
+        try:
+            return STATUS.validate_json(await self.channel.request("status", STATUS_LIMIT))
+        except PeerGone:
+            return None
+
+    def kill(self) -> None:
+        """Send SIGKILL unless it has ended."""
+        if self.process.returncode is None:
+            self.process.kill()
+
+
+@dataclass(slots=True, eq=False)
+class WorkerPool:
+    """`count` worker processes on one table and one port.
+
+    `settings` makes of a table what a worker begins with. `up` is set once all take requests, and also when one cannot
+    begin at the start of the gateway; `failure` then says why.
+    """
+
+    count: int
+    table: LoadedTable
+    settings: Callable[[LoadedTable], WorkerSettings]
+    metrics: WorkerMetrics
+    up: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: str = ""
+    _alive: dict[int, WorkerProcess] = field(default_factory=dict)
+    _counted_by_ended: list[MetricFamily] = field(default_factory=list)
+    _ending: asyncio.Event = field(default_factory=asyncio.Event)
+    _log: logging.Logger = field(default_factory=lambda: logging.getLogger("dragoman"))
+    _stall_limit: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._stall_limit = self.table.loaded.config.server.stall_limit
+
+    @property
+    def ready(self) -> bool:
+        """True while at least one worker takes requests and none has been told to end."""
+        return not self._ending.is_set() and any(worker.digest for worker in self._alive.values())
+
+    async def run(self) -> None:
+        """Keep `count` workers alive until `drain`, `stop` or `kill`, and until they have ended."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(1, self.count + 1):
+                group.create_task(self._keep_alive(number))
+
+    async def use_table(self, table: LoadedTable) -> None:
+        """Hand a valid table to every worker."""
+        self.table = table
+        async with asyncio.TaskGroup() as group:
+            for worker in self._serving():
+                group.create_task(self._hand_over(worker))
+
+    async def families(self) -> list[list[MetricFamily]]:
+        """Return what ended workers counted, then the metrics of each worker."""
+        workers = self._serving()
+        found = await asyncio.gather(*(worker.families() for worker in workers))
+        labelled = (of_worker(worker.number, own) for worker, own in zip(workers, found, strict=True))
+        return [self._counted_by_ended, *labelled]
+
+    async def statuses(self) -> list[tuple[WorkerProcess, ProcessStatus]]:
+        """Return the status of each worker that responds."""
+        workers = self._serving()
+        found = await asyncio.gather(*(worker.status() for worker in workers))
+        return [(worker, status) for worker, status in zip(workers, found, strict=True) if status is not None]
+
+    def drain(self) -> None:
+        """Let all workers drain, and restart none."""
+        self._end(lambda worker: worker.channel.notify("drain"))
+
+    def stop(self) -> None:
+        """Let all workers end at once, and restart none."""
+        self._end(lambda worker: worker.channel.notify("stop"))
+
+    def kill(self) -> None:
+        """Send SIGKILL to the workers that are left, and restart none."""
+        self._end(WorkerProcess.kill)
+
+    def _end(self, end: Callable[[WorkerProcess], None]) -> None:
+        self._ending.set()
+        for worker in self._alive.values():
+            end(worker)
+
+    def _serving(self) -> list[WorkerProcess]:
+        return [worker for worker in self._alive.values() if worker.digest]
+
+    async def _keep_alive(self, number: int) -> None:
+        now = asyncio.get_running_loop().time
+        quick_ends = 0
+        while not self._ending.is_set():
+            started = now()
+            try:
+                worker = await self._start(number)
+            except OSError as error:
+                reason = f"worker {number} cannot be started: {error.strerror or error}"
+            else:
+                reason = await self._until_ended(worker)
+            if self._ending.is_set():
+                return
+            quick_ends = quick_ends + 1 if now() - started < QUICK_END else 0
+            self._log.error("%s; another takes its place", reason)
+            self.metrics.restarted()
+            await self._sleep(restart_delay(quick_ends))
+
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
+
+    async def _start(self, number: int) -> WorkerProcess:
+        shared = shared_file()
+        try:
+            child = await start_child("proxy.workers.worker_main", shared)
+        finally:
+            heartbeat = Heartbeat.shared(shared)
+            os.close(shared)
+        counts = WorkerCounts()
+        channel = ChannelClient(child.reader, child.writer, lambda body: counts.update(FAMILIES.validate_json(body)))
+        return WorkerProcess(number, child.process, channel, heartbeat, counts)
+
+    async def _until_ended(self, worker: WorkerProcess) -> str:
+        """Let a started process serve, wait for its end and return how it ended."""
+        self._alive[worker.number] = worker
+        async with asyncio.TaskGroup() as group:
+            group.create_task(worker.channel.run())
+            group.create_task(self._begin(worker))
+            guard = group.create_task(self._kill_when_frozen(worker))
+            status = await worker.process.wait()
+            guard.cancel()
+        del self._alive[worker.number]
+        self._count_serving()
+        self._counted_by_ended = merged(self._counted_by_ended, [lasting(worker.counts.families())])
+        end = f"on {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        return f"{worker.name} ended {end}"
+
+    async def _kill_when_frozen(self, worker: WorkerProcess) -> None:
+        """Kill a worker whose event loop is frozen: native code may hold its interpreter's lock for ever."""
+        detector, now = FreezeDetector(self._stall_limit), asyncio.get_running_loop().time
+        process = worker.process.pid
+        while self._stall_limit:
+            await asyncio.sleep(LOOK_EVERY)
+            if detector.look(worker.heartbeat.beats, now(), lambda: main_thread(process)):
+                facts = (f"the event loop of {worker.name}", detector.frozen_for, worker.heartbeat.last_request)
+                self._log.error(FROZEN, *facts)
+                worker.kill()
+                return
+
+    async def _begin(self, worker: WorkerProcess) -> None:
+        table = self.table
+        settings = SETTINGS.dump_json(self.settings(table))
+        try:
+            failure = (await worker.channel.request("begin", BEGIN_LIMIT, settings)).decode()
+        except PeerGone as gone:
+            failure = str(gone)
+        if failure:
+            self._not_begun(f"{worker.name} could not begin: {failure}")
+            worker.kill()
+            return
+        worker.digest = table.snapshot.digest
+        if self.up.is_set():
+            self._log.info("%s takes requests", worker.name)
+        self._count_serving()
+        if table is not self.table:
+            await self._hand_over(worker)
+
+    def _not_begun(self, reason: str) -> None:
+        """Fail the start of the gateway; once it is up, the other workers go on."""
+        if self.up.is_set():
+            self._log.error("%s", reason)
+        else:
+            self.failure = reason
+            self._ending.set()
+            self.up.set()
+
+    def _count_serving(self) -> None:
+        serving = len(self._serving())
+        self.metrics.workers(serving)
+        if serving == self.count:
+            self.up.set()
+
+    async def _hand_over(self, worker: WorkerProcess) -> None:
+        """Hand the table in force to a worker. One that does not take it drains and is replaced."""
+        table = self.table
+        try:
+            digest = await worker.channel.request("table", TABLE_LIMIT, COPIES.dump_json(table.loaded.copies))
+        except PeerGone as gone:
+            self._log.error("%s did not take table %s: %s", worker.name, table.snapshot.digest[:12], gone)
+            worker.channel.notify("drain")
+            return
+        worker.digest = digest.decode()
+
+
+def restart_delay(quick_ends: int) -> float:
+    """Return the seconds before the next start after quick ends in a row: 0, then doubling up to LONGEST_PAUSE."""
+    return 0.0 if quick_ends < 2 else min(LONGEST_PAUSE, 2.0 ** min(quick_ends - 2, 10))

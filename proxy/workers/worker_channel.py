@@ -1,0 +1,112 @@
+"""Requests and responses between the supervisor and one worker, over a socket pair.
+
+A frame is its length and the request's number, four bytes each in network order, then a name and a line feed, then a
+body. A response carries its request's number; a message without a request carries 0. The end of the stream tells either
+side that the other process has ended.
+"""
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+MAX_FRAME: Final = 64 * 2**20
+"""Bytes. A table with all that it includes may have some MiB, as may the metrics of 5,000 label sets."""
+
+_HEAD: Final = struct.Struct("!II")
+
+ChannelHandlers = Mapping[str, Callable[[bytes], Awaitable[bytes]]]
+"""By a request's name, what makes the response's body of the request's."""
+
+
+class PeerGone(Exception):
+    """The other process has ended, or did not respond in time."""
+
+
+async def receive(reader: asyncio.StreamReader) -> tuple[int, str, bytes]:
+    """Return the next frame's number, name and body. Raises PeerGone at the end of the stream."""
+    try:
+        length, number = _HEAD.unpack(await reader.readexactly(_HEAD.size))
+        if length > MAX_FRAME:
+            raise PeerGone(f"a frame of {length} bytes")
+        name, _, body = (await reader.readexactly(length)).partition(b"\n")
+    except (asyncio.IncompleteReadError, OSError):
+        raise PeerGone("the connection has ended") from None
+    return number, name.decode(), body
+
+
+def send(writer: asyncio.StreamWriter, number: int, name: str, body: bytes = b"") -> None:
+    """Send a frame without waiting until it is read: there are few of them."""
+    content = name.encode() + b"\n" + body
+    writer.write(_HEAD.pack(len(content), number) + content)
+
+
+@dataclass(slots=True, eq=False)
+class ChannelClient:
+    """The supervisor's end. Responses arrive while `run` runs; `on_message` gets bodies without a request."""
+
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
+    _on_message: Callable[[bytes], None]
+    _pending: dict[int, asyncio.Future[bytes]] = field(default_factory=dict)
+    _last_number: int = 0
+
+    async def run(self) -> None:
+        """Receive frames until the worker ends; pending requests then raise PeerGone."""
+        try:
+            while True:
+                self._take(*await receive(self._reader))
+        except PeerGone as gone:
+            for response in self._pending.values():
+                if not response.done():
+                    response.set_exception(gone)
+        finally:
+            self._writer.close()
+
+    def _take(self, number: int, name: str, body: bytes) -> None:
+        response = self._pending.get(number)
+        if number == 0:
+            self._on_message(body)
+        elif response is not None and not response.done():  # `notify` waits for no response, though one comes
+            response.set_result(body)
+
+    def notify(self, name: str) -> None:
+        """Send a request without waiting for its response."""
+        if not self._writer.is_closing():
+            send(self._writer, self._next_number(), name)
+
+    async def request(self, name: str, seconds: float, body: bytes = b"") -> bytes:
+        """Send a request and return the response's body. Raises PeerGone where none comes within `seconds`."""
+        if self._writer.is_closing():
+            raise PeerGone("the worker is gone")
+        number = self._next_number()
+        response: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._pending[number] = response
+        send(self._writer, number, name, body)
+        try:
+            async with asyncio.timeout(seconds):
+                return await response
+        except TimeoutError:
+            raise PeerGone(f"no answer to '{name}' within {seconds:g} s") from None
+        finally:
+            del self._pending[number]
+
+    def _next_number(self) -> int:
+        self._last_number = self._last_number % (2**32 - 1) + 1
+        return self._last_number
+
+
+async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handlers: ChannelHandlers) -> None:
+    """Respond to the supervisor's requests, several at a time, until it ends."""
+
+    async def respond_to(number: int, name: str, body: bytes) -> None:
+        send(writer, number, name, await handlers[name](body))
+
+    async with asyncio.TaskGroup() as group:
+        while True:
+            try:
+                frame = await receive(reader)
+            except PeerGone:
+                return
+            group.create_task(respond_to(*frame))

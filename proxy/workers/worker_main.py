@@ -1,0 +1,175 @@
+"""A worker: one of several processes that serve on one port, started and controlled by a supervisor.
+
+It loads the table from copies that the supervisor sends, so that all workers have the same one, whatever becomes of the
+files. It has no listener for operators.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from config.reading.table_files import Copies
+from proxy.background_tasks import background
+from proxy.listener.http_connection import PublicServer
+from proxy.listener.tls import Secured
+from proxy.process.assemble_app import (
+    ProcessOutputs,
+    PublicGateway,
+    open_listener,
+    public_gateway,
+    set_up_process,
+    tune_garbage_collector,
+)
+from proxy.process.freeze_watchdog import FreezeWatchdog
+from proxy.process.heartbeat import Heartbeat
+from proxy.process.load_table import LogForm, Source
+from proxy.process.shutdown import Shutdown, drain_or_stop
+from proxy.process.status import ProcessStatus
+from proxy.telemetry.log_writer import unbuffered
+from proxy.telemetry.merged_metrics import MetricFamily
+from proxy.telemetry.metrics import Metrics
+from proxy.workers.worker_channel import ChannelHandlers, PeerGone, receive, respond, send
+
+BEGIN_WAIT: Final = 30.0
+"""Seconds that a supervisor may take to send the settings."""
+
+REPORT_EVERY: Final = 0.5
+"""Seconds between two reports of metrics: so much is lost with a worker that is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What a worker serves, and where. `path` only names the table in messages: its content is in the `copies`. `since`
+    is the start of the gateway in unix seconds, which clients must see alike from all workers. `log` is the form of the
+    log where the table has none."""
+
+    path: Path | None
+    insecure_open: bool
+    host: str
+    port: int
+    since: int
+    copies: Copies
+    log: LogForm = "json"
+
+
+SETTINGS: Final = TypeAdapter(WorkerSettings)
+COPIES: Final = TypeAdapter(Copies)
+STATUS: Final = TypeAdapter(ProcessStatus)
+FAMILIES: Final = TypeAdapter(list[MetricFamily])
+"""The bodies of frames between supervisor and worker, as JSON."""
+
+
+def main(descriptor: int, shared: int) -> None:
+    """Serve until the supervisor or a signal ends it, by one end of a socket pair and the heartbeat's file."""
+    link = socket.socket(fileno=descriptor)
+    link.set_inheritable(False)
+    # A reload comes from the supervisor; a SIGHUP to the whole process group must not end this process.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.set_inheritable(shared, False)
+    asyncio.run(serve(link, Heartbeat.shared(shared)))
+
+
+async def serve(link: socket.socket, heartbeat: Heartbeat) -> None:
+    """See main."""
+    reader, writer = await asyncio.open_unix_connection(sock=link)
+    try:
+        async with asyncio.timeout(BEGIN_WAIT):
+            number, name, body = await receive(reader)
+    except (PeerGone, TimeoutError):
+        return
+    settings = SETTINGS.validate_json(body)
+    source = Source(settings.path, os.environ, settings.insecure_open, settings.host, log=settings.log)
+    table = source.load(settings.copies)
+    server = table.loaded.config.server
+    log = set_up_process(server.log)
+    shutdown = Shutdown()
+    shutdown.listen()
+
+    def open_public(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
+        return open_listener(public, settings.host, settings.port, {"reuse_port": True, **secured})
+
+    outputs = ProcessOutputs(unbuffered(sys.stdout), heartbeat)
+    async with AsyncExitStack() as stack:
+        # The supervisor acts first; this is for a worker that freezes when its supervisor is gone.
+        stack.enter_context(FreezeWatchdog(heartbeat, 2 * server.stall_limit, server.log))
+        try:
+            gateway = public_gateway(table, settings.since, settings.host, open_public, outputs)
+            app = await stack.enter_async_context(gateway)
+        except OSError as error:
+            send(writer, number, name, str(error).encode())
+            await close(writer)
+            return
+        await stack.enter_async_context(background(app.services))
+        tune_garbage_collector()
+        send(writer, number, name)
+
+        async def respond_to_supervisor() -> None:
+            await respond(reader, writer, handlers(app, source, shutdown))
+            if not shutdown.requested.is_set():
+                log.warning("the supervisor is gone")
+                shutdown.requested.set()
+
+        async with asyncio.TaskGroup() as group:
+            responding = group.create_task(respond_to_supervisor())
+            reporting = group.create_task(report_counts(writer, app.metrics))
+            await shutdown.requested.wait()
+            await drain_or_stop(app, server, shutdown)
+            responding.cancel()
+            reporting.cancel()
+        send(writer, 0, "counted", FAMILIES.dump_json(app.metrics.families()))
+        await close(writer)
+
+
+async def report_counts(writer: asyncio.StreamWriter, metrics: Metrics) -> None:
+    """Send the supervisor the series that change, in case this worker is killed; no faster than it reads."""
+    while not writer.is_closing():
+        await asyncio.sleep(REPORT_EVERY)
+        if touched := metrics.touched():
+            body = await asyncio.to_thread(lambda those: FAMILIES.dump_json(metrics.changes(those)), touched)
+            send(writer, 0, "counted", body)
+            try:
+                await writer.drain()
+            except ConnectionError:
+                return
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    """Close, and wait until everything has been sent or the other end is gone."""
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+def handlers(app: PublicGateway, source: Source, shutdown: Shutdown) -> ChannelHandlers:
+    """Return what responds to each request of the supervisor."""
+
+    async def table(body: bytes) -> bytes:
+        loaded = await asyncio.to_thread(source.load, COPIES.validate_json(body))
+        await app.use_table(loaded)
+        return loaded.snapshot.digest.encode()
+
+    async def families(body: bytes) -> bytes:
+        return await asyncio.to_thread(lambda: FAMILIES.dump_json(app.metrics.families()))
+
+    async def status(body: bytes) -> bytes:
+        return STATUS.dump_json(app.status.status())
+
+    async def drain(body: bytes) -> bytes:
+        shutdown.requested.set()
+        return b""
+
+    async def stop(body: bytes) -> bytes:
+        shutdown.requested.set()
+        shutdown.urgent.set()
+        return b""
+
+    return {"table": table, "families": families, "status": status, "drain": drain, "stop": stop}

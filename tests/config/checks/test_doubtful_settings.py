@@ -1,0 +1,95 @@
+"""Warnings of settings that are hardly intended."""
+
+import pytest
+
+from tests.config.tables import BASE, warnings
+
+TEAM = f"{BASE}routes: {{}}\nteams:\n  t:\n    keys: ['sha256:{'a' * 64}']\n    models: []\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "env", "expected"),
+    [
+        (
+            "vendors: {v: {api_key: sk-canary}}",
+            {},
+            ["2:24 vendors.v.api_key: the secret is written in the table itself"],
+        ),
+        ("vendors: {v: {api_key: '${K:-sk-canary}'}}", {}, ["2:24 vendors.v.api_key: the secret is written"]),
+        ("vendors: {v: {api_key: '${K:-sk-canary}'}}", {"K": "x"}, []),
+        ("vendors: {v: {api_key: $canary}}", {}, ["2:24 vendors.v.api_key: the secret is written"]),
+        (
+            "vendors: {v: {api_key: $OPENAI_API_KEY}}",
+            {},
+            ['2:24 vendors.v.api_key: this is sent as it stands, $ and all: a reference is "${OPENAI_API_KEY}"'],
+        ),
+        (
+            "vendors: {v: {headers: {X-A: $CANARY1, X-B: canary}}}",
+            {},
+            ['2:30 vendors.v.headers.X-A: this is sent as it stands, $ and all: a reference is "${VAR}"'],
+        ),
+        ("vendors: {v: {api_key: '${K}'}}", {"K": "$OPENAI_API_KEY"}, []),
+        ("vendors: {v: {api_key: ''}}", {}, []),
+        ("vendors: {v: {api_key: '${K:-}'}}", {}, []),
+        ("server: {admin: {token: canary}}", {}, ["2:25 server.admin.token: the secret is written"]),
+        (
+            "defaults: {api_key: '${K}'}\nvendors: {v: {}, w: {}}",
+            {"K": "x"},
+            ["2:21 defaults.api_key: this key is sent to 2 vendors: v, w"],
+        ),
+    ],
+)
+def test_a_secret_that_could_leak_is_a_warning(line: str, env: dict[str, str], expected: list[str]) -> None:
+    told = [each for each in warnings(f"version: 1\n{line}\n", env) if "no models" not in each]
+    assert [each[: len(start)] for each, start in zip(told, expected, strict=True)] == expected
+    assert not any("canary" in each.lower() for each in told)
+
+
+def test_a_weight_without_effect_is_a_warning() -> None:
+    text = f"{BASE}routes:\n  r: {{targets: [{{target: local/x, weight: 2}}]}}\n".replace("eu: {}", "eu: {weight: 2}")
+    assert warnings(text) == [
+        "6:37 models.azure/gpt-4o.deployments.eu.weight: has no effect under policy priority",
+        "9:35 routes.r.targets.0.weight: has no effect under policy priority",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "read"),
+    [("weighted", (0, 1, 2)), ("least_busy", (0, 1, 2)), ("round_robin", (0,)), ("fastest", (0,)), ("priority", ())],
+)
+def test_each_policy_reads_the_weights_it_reads(policy: str, read: tuple[int, ...]) -> None:
+    for weight in range(3):
+        weighed = f"{{policy: {policy}, deployments: {{a: {{weight: {weight}}}, b: {{}}}}}}"
+        route = f"{{policy: {policy}, targets: [v/m, {{target: v/m/b, weight: {weight}}}]}}"
+        text = f"version: 1\nvendors: {{v: {{}}}}\nmodels: {{v/m: {weighed}}}\nroutes: {{r: {route}}}\n"
+        told = [each.partition(" ")[2] for each in warnings(text)]
+        idle = [
+            f"models.v/m.deployments.a.weight: has no effect under policy {policy}",
+            f"routes.r.targets.1.weight: has no effect under policy {policy}",
+        ]
+        assert told == ([] if weight in read else idle)
+
+
+def test_nothing_to_ask_for_is_a_warning() -> None:
+    assert warnings("version: 1\n") == ["1:1 models: no models: every request would be answered with 404"]
+    assert warnings(TEAM) == ["10:3 teams.t: this team may ask for nothing: list models, or write routes"]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "model", "expected"),
+    [
+        ("cooldown: 30s, longest_cooldown: 5s", "", ["3:66 vendors.v.circuit_breaker.longest_cooldown"]),
+        ("cooldown: 30s", "longest_cooldown: 5s", ["4:52 models.v/m.circuit_breaker.longest_cooldown"]),
+        ("cooldown: 5s, longest_cooldown: 5s", "", []),
+        ("longest_cooldown: 1s", "", []),
+    ],
+)
+def test_a_longest_cooldown_below_the_first_is_a_warning(vendor: str, model: str, expected: list[str]) -> None:
+    text = f"""\
+        version: 1
+        defaults: {{}}
+        vendors: {{v: {{circuit_breaker: {{{vendor}}}}}}}
+        models: {{v/m: {{circuit_breaker: {{{model}}}}}, v/n: {{}}}}
+    """
+    told = "is below cooldown (30s), which is cut to it"
+    assert warnings(text) == [f"{each}: {told}" for each in expected]

@@ -1,0 +1,168 @@
+"""Sending each cell of the capability matrix through a running gateway to a fake of its vendor."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+from urllib.parse import urlsplit
+
+from providers.capabilities import Cell
+from providers.dialects.capability_matrix import MatrixEntry, matrix_entries
+from providers.json_types import JsonObject
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Operation
+from tests.conformance.engine import WINDOW
+from tests.conformance.fake_engine import FakeEngine, fake_dialect_of
+from tests.conformance.feature_requests import SMALLEST, fields_for
+from tests.proxy.kit.gateway_rig import Rig, rig
+from tests.proxy.kit.raw_client import Answer, RawClient, connected, request
+from tests.support.vendor_script import Received
+
+PATHS: Mapping[Operation, str] = {
+    Operation.COMPLETIONS: "/v1/completions",
+    Operation.CHAT: "/v1/chat/completions",
+}
+UNSTREAMED = frozenset({"best_of"})
+"""Features that no stream has."""
+
+STREAM: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request as the vendor got it; `body` is None where it had none."""
+
+    path: str
+    body: JsonObject | None
+    headers: Mapping[str, str]
+
+    @property
+    def endpoint(self) -> str:
+        return self.path.partition("?")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The requests that the vendor got for one of a client, in order of arrival, and the client's answer."""
+
+    sent: tuple[Sent, ...]
+    answer: Answer
+
+    def calls(self, profile: str) -> list[Sent]:
+        """Return the requests to the model, without the questions about a prompt's size."""
+        return [sent for sent in self.sent if fake_dialect_of(profile).call(sent.endpoint) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class CellRun:
+    """One cell with its exchanges, whole and streamed.
+
+    `base` is the exchange of the smallest request of its endpoint; `window` says that the table has the context window.
+    """
+
+    row: MatrixEntry
+    feature: str
+    cell: Cell
+    base: Exchange
+    whole: Exchange
+    streamed: Exchange | None
+    window: bool = False
+
+    def __str__(self) -> str:
+        place = f"{self.row.profile}/{self.row.model} {self.row.operation} {self.feature}"
+        return f"{place} ({self.cell.support}{', window known' if self.window else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixClient:
+    """A gateway before one fake vendor, and a client's connection to it."""
+
+    rig: Rig
+    fake: FakeEngine
+    client: RawClient
+
+    async def exchange(self, row: MatrixEntry, fields: JsonObject) -> Exchange:
+        """Send the smallest request with these fields."""
+        self.fake.forget()
+        self.rig.vendor.requests.clear()
+        body = {"model": f"{row.profile}/{row.model}", **SMALLEST[row.operation], **fields}
+        await self.client.send(request("POST", PATHS[row.operation], body))
+        answer = await self.client.answer()
+        return Exchange(tuple(map(_sent, self.rig.vendor.requests)), answer)
+
+    async def cell(self, row: MatrixEntry, feature: str, base: Exchange, window: bool) -> CellRun:
+        """Send one feature's request, whole and streamed."""
+        cell = row.cells[feature]
+        fields = fields_for(feature, row, refused=cell.refused)
+        whole = await self.exchange(row, fields)
+        streamed = None
+        if not cell.refused and feature not in UNSTREAMED:
+            streamed = await self.exchange(row, {**fields, **STREAM})
+        return CellRun(row, feature, cell, base, whole, streamed, window)
+
+
+def _sent(received: Received) -> Sent:
+    body = cast(JsonObject, received.json()) if received.body else None
+    return Sent(received.target, body, {name.lower(): value for name, value in received.headers})
+
+
+AT_ROOT = ("llamacpp_native", "tgi_native")
+"""Profiles without an address of their own whose servers have their API at the root."""
+
+
+def api_path(profile: str) -> str:
+    """Return the path of a profile's API, with the names of placeholders for their values."""
+    usual = "http://host" if profile in AT_ROOT else "http://host/v1"
+    return re.sub(r"[{}]", "", urlsplit(load_profiles()[profile].base_url or usual).path)
+
+
+def table(profile: str, window: int | None) -> str:
+    settings = "max_output_tokens: 1024" + (f", context_window: {window}" if window else "")
+    models = "\n".join(f'  "{profile}/{model}": {{{settings}}}' for model in load_profiles()[profile].examples)
+    vendor = f'{{api_key: sk-a, base_url: "http://127.0.0.1:PORT{api_path(profile)}", allow_private: true}}'
+    return f"vendors:\n  {profile}: {vendor}\nmodels:\n{models}\n"
+
+
+@asynccontextmanager
+async def matrix_client(profile: str, window: int | None = None) -> AsyncIterator[MatrixClient]:
+    """Run a gateway for one profile for as long as the block."""
+    async with rig(table(profile, window)) as running:
+        fake = running.vendor.default = FakeEngine(profile)
+        async with connected(running.port) as client:
+            yield MatrixClient(running, fake, client)
+
+
+@cache
+def run_profile(profile: str) -> tuple[CellRun, ...]:
+    """Return every cell of a profile, and once more those that a window in the table changes."""
+    return asyncio.run(_walk(profile))
+
+
+async def _walk(profile: str) -> tuple[CellRun, ...]:
+    known, unknown = (list(matrix_entries([load_profiles()[profile]], window)) for window in (WINDOW, None))
+    changed = [
+        (row, [feature for feature, cell in row.cells.items() if cell != other.cells[feature]])
+        for row, other in zip(known, unknown, strict=True)
+    ]
+    plain = [(row, list(row.cells)) for row in unknown]
+    return (*await _walked(profile, plain, None), *await _walked(profile, changed, WINDOW))
+
+
+async def _walked(profile: str, cells: list[tuple[MatrixEntry, list[str]]], window: int | None) -> list[CellRun]:
+    found: list[CellRun] = []
+    async with matrix_client(profile, window) as walking:
+        for row, features in cells:
+            # The first request may make the gateway ask for the window.
+            await walking.exchange(row, {})
+            base = await walking.exchange(row, {})
+            found += [await walking.cell(row, feature, base, window is not None) for feature in features]
+    return found
+
+
+def all_cell_runs() -> Iterator[CellRun]:
+    """Return the cells of all profiles."""
+    for profile in load_profiles():
+        yield from run_profile(profile)

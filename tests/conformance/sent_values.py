@@ -1,0 +1,145 @@
+"""Finding a feature's value in what a vendor got, as it is or in a form that the vendors document for it.
+
+The forms are written by hand, not derived from the gateway's code.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from providers.json_types import JsonObject, JsonValue
+from tests.conformance.engine import WINDOW, EngineRequest, prompt_tokens
+from tests.conformance.fake_engine import STREAMS_ONLY, fake_dialect_of
+from tests.conformance.feature_requests import GRAMMAR, HEADERS, IMAGE, PROMPT, SCHEMA, TOOL
+from tests.conformance.run_matrix import CellRun, Exchange, Sent
+
+_ANY_OBJECT: JsonObject = {"type": "object"}
+_FUNCTION = TOOL["function"]
+
+_FORMS: Mapping[str, Sequence[JsonValue]] = {
+    "prompt": [PROMPT],
+    "messages": [
+        [{"role": "user", "content": PROMPT}],
+        [{"role": "user", "parts": [{"text": PROMPT}]}],
+        [{"role": "user", "content": [{"text": PROMPT}]}],
+    ],
+    "logprobs": [1, True],
+    "response_format.json_object": [{"type": "json_object"}, _ANY_OBJECT, "application/json", "json"],
+    "response_format.json_schema": [SCHEMA],
+    "response_format.grammar": [GRAMMAR],
+    "images": [IMAGE, IMAGE.partition(",")[2]],
+    "tools": [_FUNCTION["parameters"]] if isinstance(_FUNCTION, dict) else [],
+    "tool_choice.none": ["none", "NONE", {"mode": "NONE"}],
+    "tool_choice.required": ["required", "REQUIRED", "any", {"mode": "ANY"}, {"any": {}}],
+    "tool_choice.named": [
+        {"type": "function", "function": {"name": "look"}},
+        {"type": "tool", "name": "look"},
+        {"mode": "ANY", "allowedFunctionNames": ["look"]},
+        {"tool": {"name": "look"}},
+    ],
+    "parallel_tool_calls": [False, {"type": "auto", "disable_parallel_tool_use": True}],
+    "service_tier": ["default", "standard_only", "standard", "on_demand"],
+    "reasoning_effort": ["low", {"thinkingLevel": "LOW"}, {"thinkingBudget": 1024}],
+    "thinking": [
+        {"type": "enabled", "budget_tokens": 1024},
+        {"type": "enabled", "token_budget": 1024},
+        {"thinkingBudget": 1024, "includeThoughts": True},
+    ],
+    "inference_extra_params": [3],
+    "unknown": [3],
+}
+"""The forms of a feature's value on the wire, where they differ from the client's value."""
+
+_STREAMED = frozenset({"stream", "stream_options"})
+"""Features that turn a call into a stream, which some vendors express in the path."""
+
+_IN_HEADERS: Mapping[str, Mapping[str, str]] = {"service_tier": {"x-amzn-bedrock-service-tier": "default"}}
+"""Features that some vendors take in a header."""
+
+_SILENT = frozenset({"inference_timeout"})
+"""Features that the gateway alone acts on."""
+
+_IN_EVERY_CALL = frozenset({"prompt", "messages", "context_length_exceeded_behavior"})
+"""Features that the smallest request has too."""
+
+_STREAM_SWITCHES = frozenset({"stream", "stream_options"})
+"""Features that every call of a model has that only streams."""
+
+_MINDED = ("fireworks", "together/model chat")
+"""Vendors that obey `context_length_exceeded_behavior`; the others have one behaviour."""
+
+
+def is_sent(walked: CellRun, fields: JsonObject) -> bool:
+    """Return whether a native field's value is among the members by which the call differs from the smallest one."""
+    (sent,) = walked.whole.calls(walked.row.profile)
+    feature, field = walked.feature, walked.feature.partition(".")[0]
+    if feature in _STREAMED:
+        wire = fake_dialect_of(walked.row.profile).call(sent.endpoint)
+        return wire is not None and wire.streams(sent.endpoint, sent.body or {})
+    if feature == "inference_extra_headers":
+        return HEADERS.items() <= dict(sent.headers).items()
+    if feature in _IN_HEADERS and _IN_HEADERS[feature].items() <= dict(sent.headers).items():
+        return True
+    if feature in _SILENT or (field.startswith("context") and not _minds(walked)):
+        return True
+    everywhere = _IN_EVERY_CALL | (_STREAM_SWITCHES if STREAMS_ONLY.search(walked.row.model) else frozenset())
+    body = sent.body if field in everywhere else changed(sent, walked.base)
+    wanted = _FORMS.get(feature) or [fields[field]]
+    return any(_holds(body, value) for value in wanted)
+
+
+def engine_requests(walked: CellRun, exchange: Exchange) -> list[EngineRequest]:
+    """Return what each call of an exchange wants of the model."""
+    found: list[EngineRequest] = []
+    for call in exchange.calls(walked.row.profile):
+        wire = fake_dialect_of(walked.row.profile).call(call.endpoint)
+        assert wire is not None
+        found.append(wire.read_request(call.body or {}))
+    return found
+
+
+def fits_window(walked: CellRun) -> bool:
+    """Return whether the last call leaves room for its limit in the window."""
+    last = engine_requests(walked, walked.whole)[-1]
+    return last.limit is not None and prompt_tokens(last) + last.limit <= WINDOW
+
+
+WANTED_PROMPTS: Mapping[str, Counter[str]] = {
+    "prompt": Counter([PROMPT]),
+    "prompt.batch": Counter([PROMPT, "Say good bye"]),
+    "prompt.token_batch": Counter(["11 12", "13"]),
+    "messages": Counter([PROMPT]),
+    "n": Counter([PROMPT] * 2),
+    "best_of": Counter([PROMPT] * 2),
+}
+"""How often each prompt must be answered, by one call or by several."""
+
+
+def answered_prompts(walked: CellRun, exchange: Exchange) -> Counter[str]:
+    """Return how often each prompt was answered."""
+    return Counter(
+        [prompt for ask in engine_requests(walked, exchange) for prompt in ask.prompts * max(ask.n, ask.best_of)]
+    )
+
+
+def _minds(walked: CellRun) -> bool:
+    return f"{walked.row.profile}/{walked.row.model} {walked.row.operation}".startswith(_MINDED)
+
+
+def changed(sent: Sent, base: Exchange) -> JsonObject:
+    """The members of a body that the smallest request's has not, or has with another value."""
+    before = base.sent[-1].body or {}
+    return {name: value for name, value in (sent.body or {}).items() if name not in before or before[name] != value}
+
+
+def _holds(holder: JsonValue, wanted: JsonValue) -> bool:
+    if type(holder) is type(wanted) and holder == wanted:
+        return True
+    if isinstance(holder, dict):
+        return any(_holds(member, wanted) for member in holder.values())
+    if isinstance(holder, list):
+        return any(_holds(member, wanted) for member in holder)
+    if isinstance(holder, str) and holder.startswith("{"):
+        return _holds(orjson.loads(holder), wanted)
+    return False

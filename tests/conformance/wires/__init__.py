@@ -1,1 +1,0 @@
-"""The wires that fake vendors speak, a file for each dialect."""

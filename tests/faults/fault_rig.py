@@ -1,0 +1,242 @@
+"""The whole gateway in this process before two faulty vendors, and a ledger of everything that requests hold."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from pathlib import Path
+from typing import Final, cast
+from unittest.mock import patch
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.deployment_health.circuit_breaker_rules import HealthRules
+from proxy.deployment_health.concurrency_limit import ConcurrencyRules
+from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import RetryRules
+from proxy.overload.admission_limits import ShedRules
+from proxy.overload.start_queue import StartQueueRules
+from proxy.process.assemble_app import Addresses, WholeGateway, running
+from proxy.process.load_table import Source
+from proxy.teams.retry_budget import BudgetRules
+from tests.proxy.kit.raw_client import Answer, exchange, request
+from tests.proxy.kit.tables import digest_of
+from tests.support.gateway import request_lines
+from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.openai_wire import completion, completion_frames
+from tests.support.vendor import FakeVendor
+from tests.support.vendor_script import Script
+
+KEY: Final = "dk-canary-of-the-client"
+OPERATOR_KEY: Final = "sk-canary-of-the-operator"
+AUTH: Final = {"Authorization": f"Bearer {KEY}"}
+
+TABLE: Final = f"""\
+version: 1
+server: {{port: 0, admin: {{port: 0}}, watch: false, drain_grace: 0s, drain_timeout: 1s}}
+defaults:
+  api_key: "${{KEY}}"
+  allow_private: true
+  timeouts: {{connect: 500ms, first_event: 500ms, idle: 500ms, total: 4s, progress: 1500ms, stream: 3s}}
+vendors:
+  one: {{profile: openai_compatible, base_url: "http://127.0.0.1:${{ONE}}/v1"}}
+  two: {{profile: openai_compatible, base_url: "http://127.0.0.1:${{TWO}}/v1"}}
+models:
+  one/m: {{}}
+  two/m: {{}}
+routes:
+  both: {{targets: [one/m, two/m]}}
+teams:
+  search: {{keys: ["{digest_of(KEY)}"], models: ["one/m", "two/m", both]}}
+"""
+"""`one/m` is alone; `both` falls back from it to `two/m`. Times are a tenth or less of the built-in ones."""
+
+PATIENT: Final = TABLE.replace("1500ms", "9s").replace("500ms", "9s").replace("4s", "9s").replace("3s", "9s")
+"""For answers that a test holds back: the machine may be slow."""
+
+SCALED: Final = DeploymentRules(
+    HealthRules(
+        window=3.0,
+        forgive=6.0,
+        slow_start=1.0,
+        cooldown=0.5,
+        longest_cooldown=0.5,
+        asked_least=0.1,
+        asked_most=6.0,
+        quota=30.0,
+        auth=6.0,
+        hanging_age=0.5,
+        panic_every=0.1,
+    ),
+    ConcurrencyRules(wait=0.1),
+    RetryRules(elsewhere=0.005, first=0.025, throttled=0.1, longest_asked=1.5, useful=0.2),
+)
+"""The built-in rules with a tenth of their times."""
+
+COUNTED: Final = replace(SCALED, retries=replace(SCALED.retries, budget=BudgetRules(per_request=0.0, per_second=0.0)))
+"""The scaled rules with retry budgets that do not refill, so that spent retries can be counted."""
+
+UNHURRIED: Final = ShedRules(lag_from=1e9, lag_to=2e9)
+"""No request is refused because a busy machine made the loop late; tests/proxy/test_shed.py has that."""
+
+UNLINED: Final = StartQueueRules(busy_lag=1e9)
+"""And none stands in line for that; tests/proxy/overload/test_refusing_connection.py has that."""
+
+SETTLED_WITHIN: Final = 1.0
+"""Seconds after which everything that a request held is given back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Everything that requests hold at a moment."""
+
+    tasks: int
+    acquired: int
+    in_flight: int
+    clocks: int
+    admitted: tuple[int, int, int]
+    gauge: float
+    places: int
+
+    @property
+    def settled(self) -> bool:
+        """Return whether no request holds anything. Idle connections to a vendor may stay."""
+        return not (self.acquired or self.in_flight or self.clocks or any(self.admitted) or self.gauge or self.places)
+
+
+@dataclass(slots=True)
+class Rig:
+    """A gateway under a fault. `stream` is how `ask` sends; both fake vendors answer well until they are scripted
+    otherwise.
+
+    `answers` are those to `ask` and `post`, in order.
+    """
+
+    app: WholeGateway
+    one: FakeVendor
+    two: FakeVendor
+    log: BytesIO
+    stream: bool = False
+    asked: int = 0
+    path: Path = field(default_factory=Path)
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def port(self) -> int:
+        return int(self.app.url.rpartition(":")[2])
+
+    async def ask(self, model: str = "one/m", path: str = "/v1/completions", **fields: JsonValue) -> Answer:
+        return await self.post({"model": model, "prompt": "hi", "stream": self.stream, **fields}, path)
+
+    async def post(
+        self, body: JsonValue | bytes, path: str = "/v1/completions", headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        self.asked += 1
+        answer = await exchange(self.port, request("POST", path, body, {**AUTH, **(headers or {})}))
+        self.answers.append(answer)
+        return answer
+
+    async def good(self) -> Script:
+        return ok(self.stream)
+
+    async def logged(self) -> list[JsonObject]:
+        """Wait until each request so far is in the access log, and return its lines."""
+        while len(lines := self.lines()) < self.asked:  # noqa: ASYNC110 - a buffer tells no one
+            await asyncio.sleep(0.001)
+        return lines
+
+    def lines(self) -> list[JsonObject]:
+        """Return the access log's lines about requests so far, a line that counts several as often as it says."""
+        lines = request_lines(self.log.getvalue())
+        return [line for line in lines for _ in range(cast(int, line.get("count", 1)))]
+
+    async def series(self, prefix: str = "") -> dict[str, float]:
+        """The samples whose name begins so: name with its sorted labels to value."""
+        headers = {"Cache-Control": "no-cache"}
+        async with aiohttp.ClientSession() as http, http.get(f"{self.app.admin_url}/metrics", headers=headers) as got:
+            text = await got.text()
+        return {
+            " ".join(
+                [sample.name.removeprefix("dragoman_"), *sorted(map("=".join, sample.labels.items()))]
+            ): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name.startswith(f"dragoman_{prefix}")
+        }
+
+    async def attempts(self, deployment: str, outcome: str) -> float:
+        """Return how often an attempt at a deployment ended so."""
+        name = f"attempts_total deployment={deployment} outcome={outcome}"
+        return (await self.series("attempts_total")).get(name, 0.0)
+
+    def forget(self) -> None:
+        """Take every deployment for healthy again, so that a case of many failures is about each of them."""
+        self.app.front.dispatcher.deployments.breakers._known.clear()
+
+    async def ledger(self) -> Ledger:
+        """Return the ledger now."""
+        app, deployments = self.app, self.app.front.dispatcher.deployments
+        sessions = (*app.front.transport._pooled.values(), *app.front.transport._fresh.values())
+        connectors = [session.connector for session in sessions]
+        gauges = await self.series("inflight_requests")
+        return Ledger(
+            # A fake vendor runs one for each of its connections.
+            tasks=len(asyncio.all_tasks()) - self.one.open_connections - self.two.open_connections,
+            acquired=sum(len(connector._acquired) for connector in connectors if connector is not None),
+            in_flight=app.front.gateway.in_flight,
+            clocks=len(app.front.gateway.deadlines),
+            admitted=(app.front.admission.requests, app.front.admission.streams, app.front.admission.bodies.total),
+            gauge=sum(gauges.values()),
+            places=sum(places.in_flight + places.waiting for places in deployments._queues.values()),
+        )
+
+    async def settled(self, before: Ledger) -> Ledger:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + SETTLED_WITHIN
+        while True:
+            now = await self.ledger()
+            if (now.settled and now.tasks <= before.tasks) or loop.time() >= end:
+                return now
+            await asyncio.sleep(0.01)
+
+
+def ok(stream: bool, text: str = "hello") -> Script:
+    """A good answer."""
+    return sse_answer(completion_frames([text])) if stream else json_answer(200, completion(text, "m"))
+
+
+def answering(text: str) -> Callable[[object], Script]:
+    """Return a vendor that always answers well, streamed when the request wants it."""
+
+    def answer(received: object) -> Script:
+        body = received.json()  # type: ignore[attr-defined]  # a Received
+        return ok(bool(body.get("stream")), text)
+
+    return answer
+
+
+def descriptors() -> int:
+    """Return the number of open files and sockets of this process."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+@asynccontextmanager
+async def rig(folder: Path, stream: bool = False, table: str | None = None) -> AsyncIterator[Rig]:
+    """Run a gateway and its vendors for as long as the block."""
+    async with FakeVendor(answering("one")) as one, FakeVendor(answering("two")) as two:
+        path = folder / "gateway.yaml"
+        path.write_text(table or TABLE, encoding="utf-8")
+        source = Source(path, {"KEY": OPERATOR_KEY, "ONE": str(one.port), "TWO": str(two.port)})
+        log = BytesIO()
+        # Lines are not gathered for a while before they are written: every case would wait for that.
+        with (
+            patch("proxy.telemetry.log_writer.FLUSH_EVERY", 0.0),
+            patch("proxy.process.assemble_app.ShedRules", lambda: UNHURRIED),
+            patch("proxy.process.assemble_app.StartQueueRules", lambda: UNLINED),
+        ):
+            async with running(source, source.load(), Addresses("127.0.0.1", 0, "127.0.0.1", 0), log, COUNTED) as app:
+                yield Rig(app, one, two, log, stream, path=path)

@@ -1,0 +1,312 @@
+"""F60, F67 and F68: a process that is stopped, or that lacks a reader or descriptors."""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+import orjson
+
+from providers.json_types import JsonObject
+from tests.faults.check_answers import broken, good, refusal
+from tests.faults.fault_rig import AUTH, Rig, ok
+from tests.faults.lifecycle import FRAMES, START
+from tests.faults.process import folder, process
+from tests.faults.registry import single_fault
+from tests.proxy.kit.raw_client import Answer, RawClient, connected, exchange, request
+from tests.proxy.kit.whole_gateway import port_of
+from tests.support.gateway import RunningGateway
+from tests.support.http_scripts import LAST_CHUNK, chunk, json_answer
+from tests.support.openai_wire import completion
+from tests.support.vendor_script import Delay, Hang, Received, Script, Send
+
+ASK: Final[JsonObject] = {"model": "one/m", "prompt": "hi"}
+STREAM: Final[JsonObject] = {**ASK, "stream": True}
+
+
+async def asked(gateway: RunningGateway, body: JsonObject) -> Answer:
+    """The answer to a completion on a fresh connection."""
+    return await exchange(port_of(gateway.url), request("POST", "/v1/completions", body, AUTH))
+
+
+async def ended(gateway: RunningGateway) -> int:
+    """Wait for the end of the process; its exit code."""
+    gateway.exit_code = await asyncio.to_thread(gateway.process.wait)
+    return gateway.exit_code
+
+
+# F60: the end --------------------------------------------------------------------------------------------------------
+
+PIECES: Final = 16
+SLOW: Final[Script] = (
+    START,
+    *(step for _ in range(PIECES) for step in (Send(chunk(FRAMES[0])), Delay(0.1))),
+    *(Send(chunk(frame)) for frame in FRAMES[2:]),
+    Send(LAST_CHUNK),
+)
+"""A stream that goes on when the listener has been closed for a while."""
+
+
+def paced(received: Received) -> Script:
+    """A slow stream, or a whole answer at once."""
+    body = received.json()
+    assert isinstance(body, dict)
+    return SLOW if body.get("stream") else ok(False)
+
+
+async def stay(gateway: RunningGateway, begun: asyncio.Event) -> int:
+    """Send requests on one connection until the gateway closes it, and return the number of answers."""
+    count = 0
+    async with connected(port_of(gateway.url)) as client:
+        while True:
+            await client.send(request("POST", "/v1/completions", ASK, AUTH))
+            answer = await client.answer()
+            assert good(answer, False) == "hello"
+            count += 1
+            begun.set()
+            if answer.headers.get("connection") == "close":
+                assert await client.closed() == b""
+                return count
+            await asyncio.sleep(0.02)
+
+
+async def upload(gateway: RunningGateway, begun: asyncio.Event) -> Answer:
+    """A request whose body takes a second to arrive."""
+    data = request("POST", "/v1/completions", {**ASK, "prompt": "x" * 20_000}, AUTH)
+    async with connected(port_of(gateway.url)) as client:
+        size = len(data) // 10
+        for start in range(0, len(data), size):
+            await client.send(data[start : start + size])
+            begun.set()
+            await asyncio.sleep(0.1)
+        return await client.answer()
+
+
+@single_fault(60)
+async def stopped_under_load(rig: Rig) -> None:
+    rig.one.default = paced
+    async with process(rig, ["drain_grace: 200ms", "drain_timeout: 1m"]) as gateway:
+        begun = [asyncio.Event() for _ in range(12)]
+        async with asyncio.TaskGroup() as group:
+            streams = [group.create_task(asked(gateway, STREAM)) for _ in range(20)]
+            stays = [group.create_task(stay(gateway, event)) for event in begun[:8]]
+            uploads = [group.create_task(upload(gateway, event)) for event in begun[8:]]
+            for event in begun:
+                await event.wait()
+            await rig.one.received(20)
+            gateway.process.send_signal(signal.SIGTERM)
+        assert await ended(gateway) == 0
+        for stream in streams:
+            assert good(stream.result(), True) == "one" * PIECES
+        for whole in uploads:
+            assert good(whole.result(), False) == "hello"
+        lines = gateway.log()
+    assert {line["outcome"] for line in lines} == {"ok"}
+    assert len(lines) == 20 + 4 + sum(client.result() for client in stays) == len(rig.one.requests)
+    assert [orjson.loads(line)["message"] for line in gateway.messages().splitlines()][-1] == "stopped"
+
+
+@asynccontextmanager
+async def hanging(
+    rig: Rig, gateway: RunningGateway, count: int
+) -> AsyncIterator[tuple[list[RawClient], list[RawClient]]]:
+    """Clients of streams that stand still after their first content, and as many of whole answers that do not come."""
+    rig.one.answer(*[(START, Send(chunk(FRAMES[0])), Hang())] * count)
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(port_of(gateway.url))) for _ in range(2 * count)]
+        streams, wholes = clients[:count], clients[count:]
+        for client in streams:
+            await client.send(request("POST", "/v1/completions", STREAM, AUTH))
+        for client in streams:
+            assert (await client.head())[0] == 200
+            assert await client.chunk()
+        rig.one.default = (Hang(),)
+        for client in wholes:
+            await client.send(request("POST", "/v1/completions", ASK, AUTH))
+        await rig.one.received(2 * count)
+        yield streams, wholes
+
+
+@single_fault(60)
+async def stopped_with_more_to_do_than_the_drain_allows(rig: Rig) -> None:
+    drain = ["drain_grace: 0s", "drain_timeout: 200ms"]
+    async with process(rig, drain) as gateway, hanging(rig, gateway, 5) as (streams, wholes):
+        gateway.process.send_signal(signal.SIGTERM)
+        for client in streams:
+            rest, whole = await client.chunks()
+            assert broken(Answer(200, {"transfer-encoding": "chunked"}, rest, whole)) == "overloaded"
+            assert b"The gateway is shutting down." in rest
+        for client in wholes:
+            answer = await client.answer()
+            assert refusal(answer) == (503, "overloaded")
+            assert answer.headers["connection"] == "close"
+        assert await ended(gateway) == 0
+        outcomes = sorted(str(line["outcome"]) for line in gateway.log())
+    assert outcomes == ["error"] * 5 + ["truncated"] * 5
+    for received in rig.one.requests:
+        await received.gone.wait()
+
+
+@single_fault(60)
+async def stopped_twice(rig: Rig) -> None:
+    async with (
+        process(rig, ["drain_grace: 1m", "drain_timeout: 1m"]) as gateway,
+        hanging(rig, gateway, 5) as (streams, wholes),
+    ):
+        gateway.process.send_signal(signal.SIGTERM)
+        ready = request("GET", "/health/ready")
+        while (await exchange(port_of(gateway.admin_url), ready)).status == 200:  # noqa: ASYNC110 - it tells no one
+            await asyncio.sleep(0.01)
+        gateway.process.send_signal(signal.SIGINT)
+        for client in streams:
+            rest, whole = await client.chunks()
+            assert (whole, b"[DONE]" in rest) == (False, False)
+        for client in wholes:
+            assert b"200 OK" not in await client.closed()
+        assert await ended(gateway) == 0
+        assert len(gateway.log()) == 10
+    for received in rig.one.requests:
+        await received.gone.wait()
+
+
+# F67: nobody reads ---------------------------------------------------------------------------------------------------
+
+AGAIN: Final = r"the access log is written again; (\d+) lines of it were dropped"
+HASTY: Final = ("drain_grace: 0s", "drain_timeout: 100ms")
+FEW_LINES: Final = """\
+import proxy.telemetry.log_writer
+proxy.telemetry.log_writer.MAX_QUEUED = 100
+proxy.telemetry.log_writer.LineWriter.close.__defaults__ = (0.5,)
+"""
+
+
+async def status(gateway: RunningGateway) -> JsonObject:
+    return (await exchange(port_of(gateway.admin_url), request("GET", "/status"))).json()
+
+
+async def dropping(gateway: RunningGateway) -> int:
+    """Ask until lines are dropped, and a few hundred times more; how often."""
+    count = 0
+    async with connected(port_of(gateway.url)) as client:
+        while not (await status(gateway))["log_lines_dropped"] or count < 300:
+            for _ in range(50):
+                await client.send(request("POST", "/v1/completions", ASK, AUTH))
+                assert good(await client.answer(), False) == "one"
+            count += 50
+    return count
+
+
+@asynccontextmanager
+async def unread(rig: Rig) -> AsyncIterator[tuple[RunningGateway, int]]:
+    """Run a process whose two outputs lead into one pipe, as with `2>&1`, and yield it with the unread end of the
+    pipe."""
+    place = folder(rig)
+    os.mkfifo(place / "stdout.log")
+    (place / "stderr.log").symlink_to("stdout.log")
+    pipe = os.open(place / "stdout.log", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        async with process(rig, HASTY, FEW_LINES) as gateway:
+            yield gateway, pipe
+            (place / "stderr.log").unlink()
+            (place / "stderr.log").write_text("")
+    finally:
+        os.close(pipe)
+
+
+@single_fault(67)
+async def output_that_nobody_reads_for_a_while(rig: Rig) -> None:
+    async with unread(rig) as (gateway, pipe):
+        count = await dropping(gateway)
+        dropped = (await status(gateway))["log_lines_dropped"]
+        text = b""
+        while b"access log is written again" not in text:
+            text += await read(pipe)
+        assert (await status(gateway))["log_lines_dropped"] == dropped
+        assert good(await asked(gateway, ASK), False) == "one"
+        assert await gateway.stop() == 0
+        text += await read(pipe)
+    lines = [orjson.loads(line) for line in text.splitlines()]
+    assert sum(line["message"] == "request" for line in lines) == count + 1 - int(str(dropped))
+    told = [line["message"] for line in lines if "access log" in line["message"]]
+    # The writer may fall behind for a moment before the pipe is full.
+    begun, ended = told[::2], [re.fullmatch(AGAIN, each) for each in told[1::2]]
+    assert begun == ["lines of the access log are dropped: nobody reads them"] * len(ended)
+    assert sum(int(each[1]) for each in ended if each is not None) == dropped
+
+
+@single_fault(67)
+async def output_that_nobody_ever_reads(rig: Rig) -> None:
+    async with unread(rig) as (gateway, _):
+        await dropping(gateway)
+        assert await gateway.stop() == 0
+
+
+async def read(pipe: int) -> bytes:
+    await asyncio.sleep(0.1)
+    text = b""
+    try:
+        while piece := os.read(pipe, 2**16):
+            text += piece
+    except BlockingIOError:
+        pass
+    return text
+
+
+@single_fault(67)
+async def disk_that_is_full(rig: Rig) -> None:
+    (folder(rig) / "stdout.log").symlink_to("/dev/full")
+    async with process(rig, HASTY) as gateway:
+        for _ in range(20):
+            assert good(await asked(gateway, ASK), False) == "one"
+        while (await status(gateway))["log_lines_dropped"] != 20:  # noqa: ASYNC110 - it tells no one
+            await asyncio.sleep(0.01)
+        assert await gateway.stop() == 0
+    told = [orjson.loads(line)["message"] for line in gateway.messages().splitlines()]
+    assert [line for line in told if "log" in line] == ["lines of the access log are dropped: No space left on device"]
+
+
+# F68: no descriptor --------------------------------------------------------------------------------------------------
+
+FEW: Final = 64
+FEW_DESCRIPTORS: Final = f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({FEW}, {FEW}))\n"
+
+
+async def served(gateway: RunningGateway) -> bool:
+    try:
+        return (await asked(gateway, ASK)).status == 200
+    except (ConnectionResetError, asyncio.IncompleteReadError):
+        return False
+
+
+@single_fault(68)
+async def no_descriptor_left(rig: Rig) -> None:
+    """Who has reached the gateway is refused in good form, and once others have left everybody is served again."""
+    # Each request needs another descriptor for its upstream connection.
+    rig.one.default = json_answer(200, completion("one", "m"), [("connection", "close")])
+    async with process(rig, first=FEW_DESCRIPTORS) as gateway, connected(port_of(gateway.url)) as inside:
+
+        async def status_inside() -> int:
+            await inside.send(request("POST", "/v1/completions", ASK, AUTH))
+            answer = await inside.answer()
+            if answer.status != 200:
+                assert refusal(answer) == (503, "overloaded")
+            return answer.status
+
+        assert await status_inside() == 200
+        port = port_of(gateway.url)
+        async with AsyncExitStack() as crowd:
+            for _ in range(FEW):
+                await crowd.enter_async_context(connected(port))
+            while await status_inside() != 503:
+                # uvloop turns away whom it cannot accept, so that a descriptor may become free after the last has come.
+                await crowd.enter_async_context(connected(port))
+        while not await served(gateway):  # noqa: ASYNC110 - only asking tells
+            await asyncio.sleep(0.05)
+        assert await served(gateway)
+        assert await status_inside() == 200
+        told = gateway.messages().splitlines()
+        assert sum("no connection can be accepted" in line for line in told) <= 1
+        assert len(told) < 10

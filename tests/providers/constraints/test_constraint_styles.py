@@ -1,0 +1,337 @@
+"""Constraints in every vendor's own form: exact members, refusals, escaping."""
+
+import re
+from collections.abc import Mapping
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.capabilities import NATIVE, Cell, emulated, refused
+from providers.constraints.constraint_styles import (
+    STYLES,
+    ConstraintMembers,
+    Unenforceable,
+    choice_grammar,
+    choice_regex,
+    choice_schema,
+    constraint_cells,
+    constraint_members,
+    json_schema_format,
+    unwrap_choice,
+)
+from providers.json_types import JsonObject
+from providers.unified_request import Guided, Operation
+from tests.providers.gbnf import unescaped
+
+CHAT, COMPLETIONS = Operation.CHAT, Operation.COMPLETIONS
+SCHEMA: JsonObject = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+LOOSE: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
+JSON, REGEX = Guided("json", SCHEMA), Guided("regex", "a+")
+CHOICE, GRAMMAR = Guided("choice", ("a", "b")), Guided("grammar", 'root ::= "a"')
+STRICT: JsonObject = {"response_format": json_schema_format(SCHEMA, strict=True)}
+WRAPPED: JsonObject = {"response_format": json_schema_format(choice_schema(("a", "b")), strict=True)}
+NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "guided_json", "schema": SCHEMA}}
+GBNF = 'root ::= "a" | "b"'
+
+# Members for json, regex, choice and grammar; None where it cannot be held.
+Row = tuple[JsonObject | None, JsonObject | None, JsonObject | None, JsonObject | None]
+SAME: Row = (
+    {"guided_json": SCHEMA},
+    {"guided_regex": "a+"},
+    {"guided_choice": ["a", "b"]},
+    {"guided_grammar": GRAMMAR.value_text},
+)
+NEWER: Row = (
+    {"structured_outputs": {"json": SCHEMA}},
+    {"structured_outputs": {"regex": "a+"}},
+    {"structured_outputs": {"choice": ["a", "b"]}},
+    {"structured_outputs": {"grammar": GRAMMAR.value_text}},
+)
+NIM: Row = (
+    {"nvext": {"guided_json": SCHEMA}},
+    {"nvext": {"guided_regex": "a+"}},
+    {"nvext": {"guided_choice": ["a", "b"]}},
+    {"nvext": {"guided_grammar": GRAMMAR.value_text}},
+)
+BOTH: Row = (
+    STRICT,
+    {"structured_outputs": {"regex": "a+"}, "guided_regex": "a+"},
+    {"structured_outputs": {"choice": ["a", "b"]}, "guided_choice": ["a", "b"]},
+    {"structured_outputs": {"grammar": GRAMMAR.value_text}, "guided_grammar": GRAMMAR.value_text},
+)
+LLAMACPP: Row = (
+    {"json_schema": SCHEMA},
+    {"grammar": "root ::= [a]+"},
+    {"grammar": GBNF},
+    {"grammar": GRAMMAR.value_text},
+)
+FIREWORKS: Row = (
+    {"response_format": NAMED},
+    {"response_format": {"type": "grammar", "grammar": "root ::= [a]+"}},
+    {"response_format": {"type": "grammar", "grammar": GBNF}},
+    {"response_format": {"type": "grammar", "grammar": GRAMMAR.value_text}},
+)
+SGLANG: Row = (STRICT, {"regex": "a+"}, {"regex": "(a|b)"}, {"ebnf": GRAMMAR.value_text})
+SGLANG_TEXT: Row = ({"json_schema": orjson.dumps(SCHEMA).decode()}, *SGLANG[1:])
+NOTHING: Row = (None, None, None, None)
+SCHEMAS: Row = (STRICT, None, WRAPPED, None)
+TGI: Row = (
+    {"response_format": {"type": "json", "value": SCHEMA}},
+    {"response_format": {"type": "regex", "value": "a+"}},
+    {"response_format": {"type": "regex", "value": "(a|b)"}},
+    None,
+)
+WRAPPED_BY_MODE: JsonObject = {"response_format": {"type": "json_object", "schema": choice_schema(("a", "b"))}}
+BY_MODE: Row = ({"response_format": {"type": "json_object", "schema": SCHEMA}}, None, WRAPPED_BY_MODE, None)
+LOCALAI: Row = (STRICT, *LLAMACPP[1:])
+TABLE: Mapping[str, tuple[Row, Row]] = {
+    "guided": (SAME, SAME),
+    "structured_outputs": (NEWER, NEWER),
+    "vllm_both": (BOTH, BOTH),
+    "nvext": (NIM, NIM),
+    "sglang": (SGLANG, SGLANG_TEXT),
+    "llamacpp": (LLAMACPP, LLAMACPP),
+    "ollama": (SCHEMAS, SCHEMAS),
+    "fireworks": (FIREWORKS, FIREWORKS),
+    "tgi": (TGI, NOTHING),
+    "openai": (SCHEMAS, NOTHING),
+    "json_schema": (SCHEMAS, SCHEMAS),
+    "schema_only": (SCHEMAS, SCHEMAS),
+    "schema_in_mode": (BY_MODE, BY_MODE),
+    "localai": (LOCALAI, LOCALAI),
+    "json_object_only": (NOTHING, NOTHING),
+    "none": (NOTHING, NOTHING),
+}
+CELLS = [
+    (style, operation, guided, members)
+    for style, rows in TABLE.items()
+    for operation, row in zip((CHAT, COMPLETIONS), rows, strict=True)
+    for guided, members in zip((JSON, REGEX, CHOICE, GRAMMAR), row, strict=True)
+]
+OBJECT: JsonObject = {"type": "json_object"}
+WITH_SCHEMA: JsonObject = {"type": "json_object", "schema": SCHEMA}
+OWN: JsonObject = {"type": "json_schema", "json_schema": {"name": "mine", "schema": LOOSE, "strict": False}}
+ANY_OBJECT: JsonObject = {"type": "object"}
+
+
+def members_of(style: str, value: object, operation: Operation) -> ConstraintMembers:
+    return constraint_members(STYLES[style][operation], value)
+
+
+def test_the_table_has_every_style() -> None:
+    assert set(TABLE) == set(STYLES)
+
+
+@pytest.mark.parametrize(("style", "operation", "guided", "members"), CELLS)
+def test_a_constraint_has_the_styles_members_or_is_refused(
+    style: str, operation: Operation, guided: Guided, members: JsonObject | None
+) -> None:
+    if members is None:
+        with pytest.raises(Unenforceable, match=r"^it"):
+            members_of(style, guided, operation)
+    else:
+        assert members_of(style, guided, operation).members == members
+
+
+EMULATED: Mapping[str, Mapping[str, Cell]] = {
+    "guided_choice": {
+        **dict.fromkeys(("sglang", "tgi"), emulated("a regular expression")),
+        **dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
+        **dict.fromkeys(
+            ("openai", "json_schema", "schema_only", "schema_in_mode", "ollama"),
+            emulated("a JSON object with one enum member"),
+        ),
+    },
+    "guided_regex": dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
+}
+
+
+@pytest.mark.parametrize(("style", "operation", "guided", "members"), CELLS)
+def test_what_is_said_of_a_constraint_is_what_is_done(
+    style: str, operation: Operation, guided: Guided, members: JsonObject | None
+) -> None:
+    held = constraint_cells(STYLES[style][operation])[guided.field]
+    if members is None:
+        with pytest.raises(Unenforceable) as caught:
+            members_of(style, guided, operation)
+        assert held == refused(caught.value.reason)
+        return
+    made = members_of(style, guided, operation)
+    assert held == EMULATED.get(guided.field, {}).get(style, NATIVE)
+    assert made.emulated == held.emulated
+    assert made.unwrap == (members in (WRAPPED, WRAPPED_BY_MODE))
+
+
+FORMATS: Mapping[str, JsonObject] = {
+    "response_format.json_object": {"type": "json_object"},
+    "response_format.json_schema": NAMED,
+    "response_format.grammar": {"type": "grammar", "grammar": 'root ::= "a"'},
+    "response_format.structural_tag": {"type": "structural_tag", "structures": []},
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("operation", Operation)
+@pytest.mark.parametrize("style", STYLES)
+def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation: Operation, kind: str) -> None:
+    held = constraint_cells(STYLES[style][operation])[kind]
+    if held.refused:
+        with pytest.raises(Unenforceable) as caught:
+            members_of(style, FORMATS[kind], operation)
+        assert held.how == caught.value.reason
+    else:
+        assert held == NATIVE
+        assert not members_of(style, FORMATS[kind], operation).emulated
+
+
+def test_every_kind_of_constraint_is_told_of() -> None:
+    told = {frozenset(constraint_cells(STYLES[style][operation])) for style in STYLES for operation in Operation}
+    assert told == {frozenset({*(f"guided_{kind}" for kind in ("json", "regex", "choice", "grammar")), *FORMATS})}
+
+
+def passed(value: JsonObject) -> JsonObject:
+    return {"response_format": value}
+
+
+@pytest.mark.parametrize(
+    ("style", "operation", "value", "members"),
+    [
+        *[(style, operation, {"type": "text"}, {}) for style in STYLES for operation in Operation],
+        *[(style, CHAT, OWN, passed(OWN)) for style in ("openai", "json_schema", "schema_only", "sglang", "vllm_both")],
+        *[(style, CHAT, OBJECT, passed(OBJECT)) for style in ("openai", "json_object_only", "llamacpp", "guided")],
+        ("vllm_both", COMPLETIONS, OWN, passed(OWN)),
+        ("vllm_both", COMPLETIONS, OBJECT, passed(OBJECT)),
+        ("fireworks", COMPLETIONS, OBJECT, passed(OBJECT)),
+        ("fireworks", CHAT, WITH_SCHEMA, passed(WITH_SCHEMA)),
+        ("fireworks", CHAT, {"type": "grammar", "grammar": "g"}, passed({"type": "grammar", "grammar": "g"})),
+        ("vllm_both", CHAT, {"type": "structural_tag", "x": 1}, passed({"type": "structural_tag", "x": 1})),
+        ("openai", CHAT, WITH_SCHEMA, STRICT),
+        ("json_schema", COMPLETIONS, WITH_SCHEMA, STRICT),
+        ("llamacpp", CHAT, WITH_SCHEMA, passed(WITH_SCHEMA)),
+        ("llamacpp", COMPLETIONS, OBJECT, {"json_schema": ANY_OBJECT}),
+        ("llamacpp", COMPLETIONS, OWN, {"json_schema": LOOSE}),
+        ("llamacpp", COMPLETIONS, WITH_SCHEMA, {"json_schema": SCHEMA}),
+        ("llamacpp", CHAT, {"type": "grammar", "grammar": "g"}, {"grammar": "g"}),
+        ("sglang", COMPLETIONS, OBJECT, {"json_schema": '{"type":"object"}'}),
+        ("sglang", COMPLETIONS, {"type": "grammar", "grammar": "g"}, {"ebnf": "g"}),
+        ("schema_only", CHAT, OBJECT, passed(json_schema_format(ANY_OBJECT, strict=True))),
+        ("schema_in_mode", CHAT, OWN, passed({"type": "json_object", "schema": LOOSE})),
+        ("schema_in_mode", CHAT, WITH_SCHEMA, passed(WITH_SCHEMA)),
+        ("schema_in_mode", CHAT, OBJECT, passed(OBJECT)),
+        ("localai", CHAT, OWN, passed(OWN)),
+        ("tgi", CHAT, OWN, passed({"type": "json", "value": LOOSE})),
+        ("nvext", CHAT, OWN, {"nvext": {"guided_json": LOOSE}}),
+        ("nvext", COMPLETIONS, OBJECT, {"nvext": {"guided_json": ANY_OBJECT}}),
+        ("nvext", CHAT, {"type": "grammar", "grammar": "g"}, {"nvext": {"guided_grammar": "g"}}),
+    ],
+)
+def test_a_response_format_has_the_styles_form(
+    style: str, operation: Operation, value: JsonObject, members: JsonObject
+) -> None:
+    assert members_of(style, value, operation) == ConstraintMembers(members)
+
+
+@pytest.mark.parametrize(
+    ("style", "operation", "value"),
+    [
+        ("openai", COMPLETIONS, OBJECT),
+        ("openai", COMPLETIONS, OWN),
+        ("openai", CHAT, {"type": "json_object", "schema": LOOSE}),
+        ("openai", CHAT, {"type": "grammar", "grammar": "g"}),
+        ("openai", CHAT, {"type": "structural_tag"}),
+        ("json_object_only", CHAT, OWN),
+        ("json_object_only", CHAT, WITH_SCHEMA),
+        ("tgi", CHAT, OBJECT),
+        ("tgi", COMPLETIONS, OWN),
+        ("none", CHAT, OBJECT),
+        ("llamacpp", COMPLETIONS, {"type": "json_schema", "json_schema": {"name": "no schema"}}),
+        ("llamacpp", CHAT, {"type": "structural_tag"}),
+        ("vllm_both", CHAT, {}),
+    ],
+)
+def test_a_response_format_that_cannot_be_held_is_refused(style: str, operation: Operation, value: JsonObject) -> None:
+    with pytest.raises(Unenforceable):
+        members_of(style, value, operation)
+
+
+def test_a_schema_beyond_the_strict_mode_is_refused_with_its_path_unless_the_client_wrote_it_for_openai() -> None:
+    reason = r"its strict mode refuses this schema: \$ must set additionalProperties to false"
+    for guided in (Guided("json", LOOSE), Guided("choice", tuple(map(str, range(1001))))):
+        with pytest.raises(Unenforceable, match="its strict mode refuses this schema"):
+            members_of("openai", guided, CHAT)
+    with pytest.raises(Unenforceable, match=reason):
+        members_of("openai", {"type": "json_object", "schema": LOOSE}, CHAT)
+    assert members_of("openai", OWN, CHAT).members == passed(OWN)
+
+
+COUNTED: JsonObject = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}}
+
+
+@pytest.mark.parametrize("style", ["sglang", "llamacpp", "ollama", "fireworks", "tgi"])
+def test_what_an_engine_would_pass_over_is_refused_whichever_way_the_schema_comes(style: str) -> None:
+    named: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": COUNTED}}
+    reason = r"it would not keep this schema: \$\.properties\.a\.multipleOf is not enforced"
+    with pytest.raises(Unenforceable, match=reason):
+        members_of(style, Guided("json", COUNTED), CHAT)
+    mode: JsonObject = {"type": "json_object", "schema": COUNTED}
+    for value in (named, mode):
+        with pytest.raises(Unenforceable, match=reason):
+            members_of(style, value, CHAT)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (r"\bx", r"as a grammar the pattern uses a word boundary at position 0"),
+        ("(", r"as a grammar the pattern has an unbalanced '\(' at position 0"),
+        ("a{3000}", r"as a grammar the pattern counts more than 2000 repetitions"),
+    ],
+)
+def test_a_pattern_that_no_grammar_stands_for_is_refused_by_construct_and_position(pattern: str, reason: str) -> None:
+    for style in ("llamacpp", "fireworks"):
+        with pytest.raises(Unenforceable, match=reason):
+            members_of(style, Guided("regex", pattern), CHAT)
+
+
+choices = st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=6, unique=True)
+
+
+@given(choices, st.text(max_size=5))
+def test_the_expression_of_a_choice_matches_the_choices_and_nothing_else(words: list[str], other: str) -> None:
+    pattern = re.compile(choice_regex(words))
+    assert all(pattern.fullmatch(word) for word in words)
+    assert bool(pattern.fullmatch(other)) == (other in words)
+
+
+@given(choices)
+def test_a_backslash_stands_only_before_what_every_engine_lets_it(words: list[str]) -> None:
+    escaped = re.findall(r"\\(.)", choice_regex(words), re.DOTALL)
+    assert set(escaped) <= set("\\.+*?()|[]{}^$nrt")
+
+
+@given(choices)
+def test_the_literals_of_a_grammar_read_back_as_the_choices(words: list[str]) -> None:
+    grammar = choice_grammar(words)
+    assert grammar.startswith("root ::= ")
+    literals = re.findall(r'"((?:[^"\\]|\\.)*)"', grammar)
+    assert [unescaped(literal) for literal in literals] == words
+    assert grammar.isprintable()
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_a_choice_comes_out_of_the_object_that_held_it(choice: str) -> None:
+    assert unwrap_choice(orjson.dumps({"choice": choice}).decode()) == choice
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"choice": 1}', '"a"', "sorry"])
+def test_what_holds_no_choice_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        unwrap_choice(text)
+
+
+def test_a_constraint_of_another_kind_than_it_says_is_a_mistake_of_ours() -> None:
+    for wrong in (Guided("json", "x"), Guided("choice", "x"), Guided("regex", ("x",))):
+        with pytest.raises(TypeError):
+            members_of("llamacpp", wrong, COMPLETIONS)

@@ -1,0 +1,160 @@
+"""Whole answers of Anthropic's API; every fixture is one that the vendor's own types read."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+from anthropic.types import Message
+
+from providers.completion import Choice, ToolCall, Usage
+from providers.dialects.anthropic.answer import finish_reason, usage_of
+from providers.failure import FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Guided
+from tests.providers.dialects.anthropic.kit import DIALECT, FIXTURES, answer, encode
+from tests.providers.dialects.kit import chat_request
+
+SENT = encode(chat_request())
+# The SDK's types list the stop reasons of their day; the vendor adds more.
+BEYOND_THE_SDK = frozenset({"unknown"})
+
+
+@pytest.mark.parametrize("path", sorted((FIXTURES / "answers").glob("*.json")), ids=lambda path: path.stem)
+def test_every_fixture_is_a_message_to_the_vendors_types(path: object) -> None:
+    name = str(getattr(path, "stem", ""))
+    if name not in BEYOND_THE_SDK:
+        assert Message.model_validate(orjson.loads(answer(name))).type == "message"
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        ("text", Choice(0, "Checking Oslo: 3 °C.", "stop")),
+        ("empty", Choice(0, "", "stop")),
+        ("length", Choice(0, "It never", "length")),
+        ("window", Choice(0, "Cut by the window", "length", "model_context_window_exceeded")),
+        ("thinking", Choice(0, "Oslo.", "stop", reasoning="The user wants Oslo.")),
+        ("stop_sequence", Choice(0, "one, two", "stop", matched_stop=", three")),
+        (
+            "refusal",
+            Choice(0, "The request was declined.", "content_filter", "refusal", refusal="The request was declined."),
+        ),
+        ("unknown", Choice(0, "Still here.", "sunset", "sunset")),
+        (
+            "tools",
+            Choice(
+                0,
+                "Both cities.",
+                "tool_calls",
+                tool_calls=(
+                    ToolCall("toolu_01Qz", "get_weather", '{"city":"Oslo"}'),
+                    ToolCall("toolu_02Qz", "now", "{}"),
+                ),
+            ),
+        ),
+    ],
+)
+def test_an_answer_becomes_one_choice(name: str, choice: Choice) -> None:
+    assert DIALECT.decode(SENT, answer(name)).choices == (choice,)
+
+
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [
+        ("text", Usage(21, 9, {"cached_tokens": 0, "cache_write_tokens": 0})),
+        ("cached", Usage(3210, 2, {"cached_tokens": 3000, "cache_write_tokens": 200})),
+        ("thinking", Usage(21, 30, {"cached_tokens": 0, "cache_write_tokens": 0}, {"reasoning_tokens": 24})),
+    ],
+)
+def test_usage_counts_cached_tokens_as_part_of_the_prompt(name: str, usage: Usage) -> None:
+    assert DIALECT.decode(SENT, answer(name)).usage == usage
+
+
+@pytest.mark.parametrize("raw", [None, 3, {}, {"input_tokens": 3}, {"output_tokens": 3}])
+def test_without_counts_there_is_no_usage(raw: JsonValue) -> None:
+    assert usage_of(raw) is None
+
+
+def test_details_hold_only_what_the_vendor_gave() -> None:
+    assert usage_of({"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": None}) == Usage(3, 4)
+
+
+@pytest.mark.parametrize(("name", "tier"), [("text", "default"), ("cached", "priority"), ("tools", None)])
+def test_the_tier_has_openais_name(name: str, tier: str | None) -> None:
+    assert DIALECT.decode(SENT, answer(name)).service_tier == tier
+
+
+def test_tools_get_back_the_names_the_client_gave() -> None:
+    sent = replace(SENT, tool_names={"get_weather": "get weather"})
+    calls = DIALECT.decode(sent, answer("tools")).choices[0].tool_calls
+    assert [call.name for call in calls] == ["get weather", "now"]
+
+
+def test_the_stop_string_is_put_back_when_it_was_asked_for() -> None:
+    sent = encode(chat_request(stop=(", three",), include_stop_str_in_output=True))
+    assert DIALECT.decode(sent, answer("stop_sequence")).choices[0].text == "one, two, three"
+    assert DIALECT.decode(sent, answer("text")).choices[0].text == "Checking Oslo: 3 °C."
+
+
+CHOOSE = encode(chat_request(guided=Guided("choice", ("yes", "no"))))
+
+
+def test_a_choice_is_unwrapped() -> None:
+    assert DIALECT.decode(CHOOSE, answer("choice")).choices[0].text == "yes"
+
+
+def test_a_choice_that_was_cut_or_declined_is_left_as_it_is() -> None:
+    assert DIALECT.decode(CHOOSE, answer("length")).choices[0].text == "It never"
+    assert DIALECT.decode(CHOOSE, answer("refusal")).choices[0].finish_reason == "content_filter"
+
+
+@pytest.mark.parametrize("name", ["text", "stop_sequence"])
+def test_an_answer_without_the_choice_is_malformed(name: str) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        DIALECT.decode(CHOOSE, answer(name))
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"{}",
+        b'{"content": []}',
+        b'{"content": {}, "stop_reason": "end_turn"}',
+        b'{"content": [{"type": "text"}], "stop_reason": "end_turn"}',
+        b'{"content": [{"type": "tool_use", "id": "a", "name": "b"}], "stop_reason": "tool_use"}',
+        answer("text")[:-40],
+        b"\xff",
+    ],
+)
+def test_a_body_that_makes_no_sense_is_malformed(body: bytes) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        DIALECT.decode(SENT, body)
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+
+
+def test_an_error_in_disguise_is_that_error() -> None:
+    body: JsonObject = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    with pytest.raises(UpstreamError) as caught:
+        DIALECT.decode(SENT, orjson.dumps(body))
+    assert caught.value.failure.kind is FailureKind.OVERLOADED
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("end_turn", ("stop", None)),
+        ("stop_sequence", ("stop", None)),
+        ("pause_turn", ("pause_turn", "pause_turn")),
+        ("max_tokens", ("length", None)),
+        ("compaction", ("length", "compaction")),
+        ("tool_use", ("tool_calls", None)),
+        ("refusal", ("content_filter", "refusal")),
+        ("never_seen", ("never_seen", "never_seen")),
+    ],
+)
+def test_stop_reasons_become_the_common_ones(reason: str, expected: tuple[str, str | None]) -> None:
+    assert finish_reason(reason) == expected

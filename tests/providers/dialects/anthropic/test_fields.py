@@ -1,0 +1,166 @@
+"""Each unified field on Anthropic's wire: written, left out because it asks for nothing, or refused by name."""
+
+import hashlib
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import Guided, LogprobsWanted
+from tests.providers.dialects.anthropic.kit import DIALECT, NEW_VERSION, TARGET, body_of, encode
+from tests.providers.dialects.kit import chat_request, text_request
+from tests.providers.neutral import NEUTRAL
+
+CLOSED: JsonObject = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+OPEN: JsonObject = {"type": "object", "properties": {"a": {"type": "object"}}, "additionalProperties": False}
+FORMAT = {"format": {"type": "json_schema", "schema": CLOSED}}
+
+
+def refusal_of(params: dict[str, object], target: Target = TARGET) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(chat_request(**params), target)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("params", "members"),
+    [
+        ({"temperature": 0.5}, {"temperature": 0.5}),
+        ({"temperature": 1}, {"temperature": 1}),
+        ({"top_p": 0.9}, {"top_p": 0.9}),
+        ({"top_k": 40}, {"top_k": 40}),
+        ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
+        ({"user": "u-17"}, {"metadata": {"user_id": "u-17"}}),
+        ({"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}),
+        ({"reasoning_effort": "high"}, {"output_config": {"effort": "high"}}),
+        ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
+        ({"reasoning_effort": False}, {"thinking": {"type": "disabled"}}),
+        ({"service_tier": "auto"}, {"service_tier": "auto"}),
+        ({"service_tier": "default"}, {"service_tier": "standard_only"}),
+        ({"guided": Guided("json", CLOSED)}, {"output_config": FORMAT}),
+        ({"guided": Guided("json", CLOSED), "reasoning_effort": "low"}, {"output_config": {**FORMAT, "effort": "low"}}),
+        (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "x", "strict": True, "schema": CLOSED},
+                }
+            },
+            {"output_config": FORMAT},
+        ),
+        ({"response_format": {"type": "json_object", "schema": CLOSED}}, {"output_config": FORMAT}),
+        ({"context_length_exceeded_behavior": "truncate"}, {}),
+        ({"include_stop_str_in_output": True}, {}),
+    ],
+)
+def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], members: JsonObject) -> None:
+    plain = body_of(chat_request())
+    assert body_of(chat_request(**params)) == {**plain, **members}
+
+
+@pytest.mark.parametrize("target", [TARGET, NEW_VERSION])
+def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
+    plain = body_of(chat_request(), target)
+    for name, values in NEUTRAL.items():
+        for value in values:
+            assert body_of(chat_request(**{name: value}), target) == plain, name
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"best_of": 2}, "best_of"),
+        ({"echo": True}, "echo"),
+        ({"echo_last": 2}, "echo_last"),
+        ({"suffix": "end"}, "suffix"),
+        ({"seed": 0}, "seed"),
+        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
+        ({"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
+        ({"presence_penalty": 0.1}, "presence_penalty"),
+        ({"min_p": 0.1}, "min_p"),
+        ({"temperature": 1.2}, "temperature"),
+        ({"stop": ("a", "\n\n")}, "stop"),
+        ({"guided": Guided("regex", "a+")}, "guided_regex"),
+        ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
+        ({"guided": Guided("json", OPEN)}, "guided_json"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
+        ({"reasoning_effort": "minimal"}, "reasoning_effort"),
+        ({"reasoning_effort": 4096}, "reasoning_effort"),
+        ({"reasoning_effort": True}, "reasoning_effort"),
+        ({"service_tier": "flex"}, "service_tier"),
+        ({"context_length_exceeded_behavior": "error"}, "context_length_exceeded_behavior"),
+        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
+        ({"prompt_cache_key": "k"}, "prompt_cache_key"),
+        ({"metadata": {"a": "b"}}, "metadata"),
+    ],
+)
+def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
+    refusal = refusal_of(params)
+    assert refusal.param == param
+    assert f"'{param}'" in refusal.message
+    assert TARGET.name in refusal.message
+
+
+def test_a_schema_that_cannot_be_enforced_is_refused_with_its_path() -> None:
+    assert (
+        "$.properties.a must set 'additionalProperties' to false"
+        in refusal_of({"guided": Guided("json", OPEN)}).message
+    )
+
+
+@pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])
+def test_the_new_version_has_no_sampling_settings(field: str) -> None:
+    value = {"temperature": 0.5, "top_p": 0.5, "top_k": 5}[field]
+    assert refusal_of({field: value}, NEW_VERSION).param == field
+
+
+def test_the_vendors_own_temperature_needs_no_word_on_the_new_version() -> None:
+    assert "temperature" not in body_of(chat_request(temperature=1), NEW_VERSION)
+
+
+def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honoured() -> None:
+    defaults = {"temperature": 0, "context_length_exceeded_behavior": "error", "seed": 1}
+    request = replace(chat_request(**defaults), injected=frozenset(defaults))
+    assert body_of(request, NEW_VERSION) == body_of(chat_request(), NEW_VERSION)
+    assert body_of(request) == {**body_of(chat_request()), "temperature": 0}
+
+
+@pytest.mark.parametrize("other", [{"top_p": 0.5}, {"thinking": {"type": "adaptive"}}])
+def test_a_filled_in_temperature_gives_way_to_what_does_not_go_with_it(other: JsonObject) -> None:
+    request = chat_request(temperature=0, **other)
+    assert "temperature" not in body_of(replace(request, injected=frozenset({"temperature"})))
+    assert "temperature" in body_of(request)
+
+
+@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999"])
+def test_a_user_who_looks_like_an_address_or_a_number_becomes_a_digest(user: str) -> None:
+    digest = hashlib.sha256(user.encode()).hexdigest()
+    assert body_of(chat_request(user=user))["metadata"] == {"user_id": digest}
+
+
+def test_a_choice_is_wrapped_into_an_object_and_unwrapped_again() -> None:
+    sent = encode(text_request(guided=Guided("choice", ("yes", "no"))))
+    schema = orjson.loads(sent.body)["output_config"]["format"]["schema"]
+    assert schema["properties"] == {"choice": {"type": "string", "enum": ["yes", "no"]}}
+    assert sent.unwrap_choice
+    assert sent.emulated == ("prompt", "guided_choice")
+
+
+def test_keeping_the_stop_string_is_done_on_the_way_back() -> None:
+    assert encode(chat_request(stop=("a",), include_stop_str_in_output=True)).emulated == (
+        "include_stop_str_in_output",
+    )
+    assert encode(chat_request(include_stop_str_in_output=True)).emulated == ()

@@ -1,0 +1,256 @@
+"""Conversations on Anthropic's wire."""
+
+from dataclasses import replace
+
+import pytest
+
+from providers.dialects.anthropic.messages import Conversation, gives_addresses
+from providers.dialects.anthropic.tools import ToolNames
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import ChatPrompt
+from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, body_of
+from tests.providers.dialects.kit import chat_request, user
+
+PNG = "data:image/png;base64,iVBORw0KGgo="
+PDF = "data:application/pdf;base64,JVBERi0="
+PNG_BLOCK: JsonObject = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="},
+}
+
+
+def text(words: str) -> JsonObject:
+    return {"type": "text", "text": words}
+
+
+def assistant(content: JsonValue, *calls: JsonObject, **more: JsonValue) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": content, **more}
+    return {**message, "tool_calls": [*calls]} if calls else message
+
+
+def call(name: str = "now", arguments: str = "{}", number: str = "call_1") -> JsonObject:
+    return {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def result(content: JsonValue, number: str = "call_1", **more: JsonValue) -> JsonObject:
+    return {"role": "tool", "tool_call_id": number, "content": content, **more}
+
+
+def turns(*messages: JsonObject) -> JsonValue:
+    return body_of(chat_request(*messages))["messages"]
+
+
+def refusal_of(*messages: JsonObject) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(chat_request(*messages), TARGET)
+    return caught.value
+
+
+def test_turns_of_the_same_role_become_one() -> None:
+    merged = turns(user("a"), user([text("b")]), assistant("c"), assistant("d"), user("e"))
+    assert merged == [
+        {"role": "user", "content": [text("a"), text("b")]},
+        {"role": "assistant", "content": [text("c"), text("d")]},
+        {"role": "user", "content": "e"},
+    ]
+
+
+def test_instructions_are_joined_by_blank_lines_and_their_parts_by_nothing() -> None:
+    body = body_of(
+        chat_request(
+            {"role": "system", "content": [text("Be "), text("kind.")]},
+            {"role": "developer", "content": "Be brief."},
+            {"role": "system", "content": ""},
+            user("hi"),
+        )
+    )
+    assert body["system"] == "Be kind.\n\nBe brief."
+
+
+def test_a_cache_mark_stays_on_its_block() -> None:
+    mark: JsonObject = {"cache_control": {"type": "ephemeral"}}
+    body = body_of(
+        chat_request(
+            {"role": "system", "content": [{**text("Long."), **mark}, text("Short.")]},
+            user([{**text("doc"), **mark}, text("question")]),
+        )
+    )
+    assert body["system"] == [{**text("Long."), **mark}, text("Short.")]
+    assert body["messages"] == [user([{**text("doc"), **mark}, text("question")])]
+
+
+def test_blank_text_is_left_out_and_blank_turns_with_it() -> None:
+    assert turns(user([text(""), text("hi"), text(" \n")]), assistant(""), assistant(None), user("more")) == [
+        {"role": "user", "content": [text("hi"), text("more")]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "source"),
+    [
+        (PNG, PNG_BLOCK["source"]),
+        ("data:IMAGE/PNG;base64,iVBORw0KGgo=", PNG_BLOCK["source"]),
+        ("https://example.com/a.png", {"type": "url", "url": "https://example.com/a.png"}),
+    ],
+)
+def test_images_keep_their_place_their_data_and_their_address(url: str, source: JsonValue) -> None:
+    image: JsonObject = {"type": "image_url", "image_url": {"url": url, "detail": "low"}}
+    assert turns(user([text("see"), image])) == [user([text("see"), {"type": "image", "source": source}])]
+    assert turns(user([text("see"), {"type": "image_url", "image_url": url}])) == turns(user([text("see"), image]))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/a.png",
+        "data:image/tiff;base64,AA==",
+        "data:image/png,raw",
+        "data:image/png;base64,",
+        "x",
+        None,
+    ],
+)
+def test_other_images_are_refused(url: JsonValue) -> None:
+    refusal = refusal_of(user("a"), user([{"type": "image_url", "image_url": {"url": url}}]))
+    assert refusal.param == "messages"
+    assert "messages[1]" in refusal.message
+
+
+def test_a_pdf_is_a_document() -> None:
+    file: JsonObject = {"type": "file", "file": {"file_data": PDF, "filename": "a.pdf"}}
+    source: JsonObject = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+    assert turns(user([file])) == [user([{"type": "document", "source": source, "title": "a.pdf"}])]
+
+
+def test_calls_and_their_results_go_both_ways() -> None:
+    messages = (
+        user("weather and time?"),
+        assistant("Looking.", call("weather", '{"city": "Oslo"}', "call_1"), call("now", "", "call_2")),
+        result("3 °C", "call_1", name="weather"),
+        result([text("12:00"), {"type": "image_url", "image_url": PNG}], "call_2"),
+        user("thanks"),
+    )
+    assert turns(*messages) == [
+        user("weather and time?"),
+        {
+            "role": "assistant",
+            "content": [
+                text("Looking."),
+                {"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Oslo"}},
+                {"type": "tool_use", "id": "call_2", "name": "now", "input": {}},
+            ],
+        },
+        user(
+            [
+                {"type": "tool_result", "tool_use_id": "call_1", "content": "3 °C"},
+                {"type": "tool_result", "tool_use_id": "call_2", "content": [text("12:00"), PNG_BLOCK]},
+                text("thanks"),
+            ]
+        ),
+    ]
+
+
+@pytest.mark.parametrize("content", ["", [], [text(" ")]])
+def test_an_empty_result_has_no_content(content: JsonValue) -> None:
+    last = turns(user("go"), assistant(None, call()), result(content))
+    assert isinstance(last, list)
+    assert last[-1] == user([{"type": "tool_result", "tool_use_id": "call_1"}])
+
+
+def test_an_id_that_does_not_fit_changes_alike_in_call_and_result() -> None:
+    made = turns(user("go"), assistant(None, call(number="call:1/ü")), result("ok", "call:1/ü"))
+    match made:
+        case [_, {"content": [{"id": str(used)}]}, {"content": [{"tool_use_id": str(answered)}]}]:
+            assert used == answered
+            assert used.replace("_", "").isalnum()
+        case _:
+            pytest.fail(f"unexpected turns {made}")
+
+
+def test_a_refusal_in_the_history_is_what_the_assistant_said() -> None:
+    said = {"role": "assistant", "content": [text("I cannot.")]}
+    assert turns(user("a"), assistant(None, refusal="I cannot."), user("b"))[1] == said  # type: ignore[index]
+    assert turns(user("a"), assistant([{"type": "refusal", "refusal": "I cannot."}]), user("b"))[1] == said  # type: ignore[index]
+
+
+def test_what_an_answer_carries_beside_its_text_may_come_back() -> None:
+    echo = assistant("b", refusal=None, annotations=[], audio=None, function_call=None, reasoning_content="hm")
+    assert turns(user("a"), echo, user("c")) == turns(user("a"), assistant("b"), user("c"))
+    signed = assistant("b", extra_content={"google": {"thought_signature": "c2ln"}})
+    assert turns(user("a"), signed, user("c")) == turns(user("a"), assistant("b"), user("c"))
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [user("a"), {"role": "function", "name": "f", "content": "x"}],
+        [user("a"), {"role": "user", "content": "b", "name": "Ada"}],
+        [user("a"), assistant(None, function_call={"name": "f", "arguments": "{}"})],
+        [user("a"), user([{"type": "input_audio", "input_audio": {}}])],
+        [user("a"), user([{"type": "file", "file": {"file_id": "f"}}])],
+        [user("a"), user([{"type": "file", "file": {"file_data": PNG}}])],
+        [user("a"), user([3])],
+        [user("a"), assistant(None, {"id": "c", "type": "custom", "custom": {"name": "f"}})],
+        [user("a"), {"role": "system", "content": [{"type": "image_url", "image_url": PNG}]}],
+    ],
+)
+def test_what_has_no_place_there_is_refused_with_its_message(messages: list[JsonObject]) -> None:
+    refusal = refusal_of(*messages)
+    assert (refusal.param, refusal.code) == ("messages", "unsupported_parameter")
+    assert "messages[1]" in refusal.message
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [assistant("a"), user("b")],
+        [{"role": "system", "content": "alone"}],
+        [user(" ")],
+        [user("a"), assistant(None, call(arguments='{"a'))],
+        [user("a"), assistant(None, call(arguments="[1]"))],
+        [user("a"), assistant(None, call()), {"role": "tool", "content": "x"}],
+    ],
+)
+def test_a_conversation_that_makes_no_sense_is_a_bad_value(messages: list[JsonObject]) -> None:
+    refusal = refusal_of(*messages)
+    assert (refusal.param, refusal.code) == ("messages", "invalid_value")
+
+
+def test_a_message_that_is_no_object_is_a_bad_value() -> None:
+    with pytest.raises(Refusal, match=r"messages\[0\] is not an object"):
+        Conversation(ToolNames(()), "messages").read(["hi"])
+
+
+def test_names_of_called_tools_are_the_same_everywhere() -> None:
+    tools: JsonValue = [{"type": "function", "function": {"name": "get weather"}}]
+    request = chat_request(user("go"), assistant(None, call("get weather")), result("x"), tools=tools)
+    body = body_of(request)
+    match body:
+        case {"tools": [{"name": offered}], "messages": [_, {"content": [{"name": called}]}, _]}:
+            assert offered == called == "get_weather"
+        case _:
+            pytest.fail(f"unexpected body {body}")
+
+
+def test_calls_in_the_history_without_tools_get_stubs_that_may_not_be_called() -> None:
+    body = body_of(chat_request(user("go"), assistant(None, call("now")), result("12:00")))
+    assert body["tools"] == [{"name": "now", "input_schema": {"type": "object", "properties": {}}}]
+    assert body["tool_choice"] == {"type": "none"}
+
+
+def test_a_conversation_is_not_changed_by_merging() -> None:
+    parts: list[JsonValue] = [text("a")]
+    request = chat_request(user(parts), user("b"))
+    body_of(request)
+    assert parts == [text("a")]
+    assert request == replace(request, prompt=ChatPrompt((user([text("a")]), user("b"))))
+
+
+@pytest.mark.parametrize(("url", "expected"), [("https://example.com/a.png", True), (PNG, False)])
+def test_images_by_their_address_are_found_wherever_they_are(url: str, expected: bool) -> None:
+    image: JsonValue = [text("See:"), {"type": "image_url", "image_url": {"url": url}}]
+    for messages in ([user("a"), user(image)], [user("go"), assistant(None, call()), result(image)]):
+        conversation = Conversation(ToolNames(()), "messages")
+        conversation.read(messages)
+        assert gives_addresses(conversation.turns) is expected

@@ -1,0 +1,236 @@
+"""Anthropic's event streams: the same events whatever the cuts, and never a success that was not declared."""
+
+from dataclasses import replace
+
+import anthropic
+import httpx2
+import orjson
+import pytest
+from anthropic.types import MessageParam, RawMessageStreamEvent
+from pydantic import TypeAdapter
+
+from providers.completion import Chunk, StreamEvent, ToolCallDelta, Usage
+from providers.failure import FailureKind, UpstreamError
+from providers.framing.parse_sse import SSEParser
+from providers.unified_request import Guided
+from tests.providers.dialects.anthropic.kit import DIALECT, FIXTURES, encode, stream
+from tests.providers.dialects.kit import chat_request, check_cuts, check_pieces, chunks, streamed, text_of, usage_in
+
+SENT = encode(replace(chat_request(), stream=True))
+CHOOSE = encode(replace(chat_request(guided=Guided("choice", ("yes", "no"))), stream=True))
+WHOLE = (
+    *("text", "tools", "thinking", "refusal", "refusal_after_text", "length", "stop_sequence", "cached", "empty"),
+    *("choice", "noise"),
+)
+BROKEN = ("error_first", "error_after_text")
+NO_DETAILS = {"cached_tokens": 0, "cache_write_tokens": 0}
+_EVENT: TypeAdapter[object] = TypeAdapter(RawMessageStreamEvent)
+
+
+def failure_kind(data: bytes) -> FailureKind:
+    with pytest.raises(UpstreamError) as caught:
+        streamed(SENT, data)
+    return caught.value.failure.kind
+
+
+def test_the_fixtures_are_all_here() -> None:
+    assert sorted(path.stem for path in (FIXTURES / "streams").iterdir()) == sorted(WHOLE + BROKEN)
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLE if name != "noise"])
+def test_every_event_of_a_fixture_is_one_to_the_vendors_types(name: str) -> None:
+    for event, data in SSEParser().feed(stream(name)):
+        if event != "ping":
+            assert _EVENT.validate_python(orjson.loads(data))
+
+
+def assembled_by_the_sdk(data: bytes) -> bytes:
+    """The whole message that the vendor's own client makes of a stream."""
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, content=data, headers={"content-type": "text/event-stream"})
+    )
+    question: list[MessageParam] = [{"role": "user", "content": "hi"}]
+    with (
+        httpx2.Client(transport=transport) as http,
+        anthropic.Anthropic(api_key="k", http_client=http) as client,
+        client.messages.stream(model="m", max_tokens=9, messages=question) as answered,
+    ):
+        return answered.get_final_message().to_json(use_api_names=True).encode()
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLE if name != "noise"])
+def test_a_stream_says_what_the_vendors_own_client_makes_of_it(name: str) -> None:
+    whole = DIALECT.decode(SENT, assembled_by_the_sdk(stream(name)))
+    events = streamed(SENT, stream(name))
+    choice, end = whole.choices[0], chunks(events)[-1]
+    arguments: dict[int, str] = {}
+    for delta in [delta for chunk in chunks(events) for delta in chunk.tool_calls]:
+        arguments[delta.index] = arguments.get(delta.index, "") + delta.arguments
+    assert text_of(events) == choice.text
+    assert "".join([chunk.reasoning or "" for chunk in chunks(events)]) == (choice.reasoning or "")
+    assert (end.finish_reason, end.native_finish_reason) == (choice.finish_reason, choice.native_finish_reason)
+    assert (end.refusal, end.matched_stop) == (choice.refusal, choice.matched_stop)
+    assert [orjson.loads(text) for text in arguments.values()] == [
+        orjson.loads(call.arguments) for call in choice.tool_calls
+    ]
+    assert usage_in(events) == whole.usage
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_events_are_the_same_whatever_the_pieces(name: str) -> None:
+    check_pieces(SENT, stream(name))
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_stream_cut_at_any_byte_is_never_a_success(name: str) -> None:
+    check_cuts(SENT, stream(name), len(stream(name).rstrip()))
+
+
+def test_text_comes_as_it_came_with_one_finish_and_one_usage() -> None:
+    assert streamed(SENT, stream("text")) == [
+        Chunk(text="Checking "),
+        Chunk(text="Oslo: 3 °C "),
+        Chunk(text="👋."),
+        Chunk(finish_reason="stop"),
+        Usage(21, 9, NO_DETAILS),
+    ]
+
+
+def test_calls_are_counted_densely_and_an_empty_one_has_arguments() -> None:
+    deltas = [delta for chunk in chunks(streamed(SENT, stream("tools"))) for delta in chunk.tool_calls]
+    assert deltas == [
+        ToolCallDelta(0, "toolu_01Qz", "get_weather"),
+        ToolCallDelta(0, arguments='{"city": "Os'),
+        ToolCallDelta(0, arguments='lo"}'),
+        ToolCallDelta(1, "toolu_02Qz", "now"),
+        ToolCallDelta(1, arguments="{}"),
+    ]
+
+
+def test_a_call_whose_block_never_stops_is_whole_at_the_end() -> None:
+    data = stream("tools").replace(b'event: content_block_stop\ndata: {"type":"content_block_stop","index":2}\n\n', b"")
+    deltas = [delta for chunk in chunks(streamed(SENT, data)) for delta in chunk.tool_calls]
+    assert deltas[-1] == ToolCallDelta(1, arguments="{}")
+
+
+def test_arguments_given_with_the_call_are_passed_on() -> None:
+    data = stream("tools").replace(b'"name":"now","input":{}', b'"name":"now","input":{"zone":"CET"}')
+    deltas = [delta for chunk in chunks(streamed(SENT, data)) for delta in chunk.tool_calls]
+    assert deltas[-1] == ToolCallDelta(1, arguments='{"zone":"CET"}')
+
+
+def test_calls_get_back_the_names_the_client_gave() -> None:
+    sent = replace(SENT, tool_names={"get_weather": "get weather"})
+    events = chunks(streamed(sent, stream("tools")))
+    assert [delta.name for chunk in events for delta in chunk.tool_calls if delta.name] == ["get weather", "now"]
+
+
+def test_thinking_is_reasoning_and_no_text() -> None:
+    events = streamed(SENT, stream("thinking"))
+    assert "".join([chunk.reasoning or "" for chunk in chunks(events)]) == "The user wants Oslo."
+    assert text_of(events) == "Oslo."
+    assert usage_in(events) == Usage(21, 30, NO_DETAILS, {"reasoning_tokens": 24})
+
+
+def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
+    words = "The request was declined."
+    end = chunks(streamed(SENT, stream("refusal")))[-1]
+    assert end == Chunk(0, words, "content_filter", "refusal", refusal=words)
+    later = streamed(SENT, stream("refusal_after_text"))
+    assert text_of(later) == "First, "
+    assert chunks(later)[-1].refusal == words
+
+
+def test_usage_is_the_last_of_the_cumulative_counts() -> None:
+    details = {"cached_tokens": 3000, "cache_write_tokens": 200}
+    assert usage_in(streamed(SENT, stream("cached"))) == Usage(3210, 2, details)
+
+
+def test_noise_and_unknown_events_change_nothing() -> None:
+    events = streamed(SENT, stream("noise"))
+    assert text_of(events) == "Still here."
+    assert (chunks(events)[-1].finish_reason, chunks(events)[-1].native_finish_reason) == ("sunset", "sunset")
+
+
+def test_the_matched_stop_string_is_told_and_put_back_when_asked_for() -> None:
+    assert chunks(streamed(SENT, stream("stop_sequence")))[-1] == Chunk(finish_reason="stop", matched_stop=", three")
+    keep = encode(replace(chat_request(stop=(", three",), include_stop_str_in_output=True), stream=True))
+    assert text_of(streamed(keep, stream("stop_sequence"))) == "one, two, three"
+
+
+def test_a_choice_comes_unwrapped_in_one_piece() -> None:
+    assert [chunk.text for chunk in chunks(streamed(CHOOSE, stream("choice"), 1))] == ["yes"]
+
+
+def test_a_choice_that_was_cut_comes_as_it_is() -> None:
+    assert text_of(streamed(CHOOSE, stream("length"))) == "It never"
+
+
+def test_an_answer_without_the_choice_is_malformed() -> None:
+    with pytest.raises(UpstreamError) as caught:
+        streamed(CHOOSE, stream("text"))
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_an_error_event_ends_the_stream_where_it_stands(size: int) -> None:
+    for name, text in (("error_first", ""), ("error_after_text", "Checking Oslo")):
+        decoder, data = DIALECT.stream(SENT), stream(name)
+        events: list[StreamEvent] = []
+        pieces = (data[start : start + size] for start in range(0, len(data), size))
+        with pytest.raises(UpstreamError) as caught:
+            events.extend(event for piece in pieces for event in decoder.feed(piece))
+        assert text_of(events) == text
+        assert not decoder.complete
+        assert caught.value.failure.kind is FailureKind.OVERLOADED
+        assert caught.value.failure.status is None
+
+
+def test_nothing_is_read_after_the_end() -> None:
+    data = stream("text") + stream("error_first")
+    assert streamed(SENT, data, len(data)) == streamed(SENT, stream("text"))
+    assert streamed(SENT, data, 1) == streamed(SENT, stream("text"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"event: content_block_delta\ndata: {\n\n",
+        b"data: nonsense\n\n",
+        b'data: {"type":"message_stop"}\n\n',
+        b'data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}\n\n',
+        b"event: message_delta\ndata: \xff\n\n",
+    ],
+)
+def test_events_that_make_no_sense_are_malformed(data: bytes) -> None:
+    assert failure_kind(data) is FailureKind.MALFORMED
+
+
+def test_an_endless_event_is_malformed() -> None:
+    decoder = DIALECT.stream(SENT)
+    with pytest.raises(UpstreamError) as caught:
+        all(not list(decoder.feed(b"data: " + b"x" * 2**20)) for _ in range(40))
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b"data: 3",
+        b'data: {"type":["x"]}',
+        b'data: {"type":"content_block_delta","delta":3}',
+        b'data: {"type":"content_block_delta","index":7,"delta":{"type":"input_json_delta","partial_json":"{"}}',
+        b'data: {"type":"content_block_delta","delta":{"type":"text_delta"}}',
+        b'data: {"type":"content_block_start","content_block":null}',
+        b'data: {"type":"content_block_stop","index":[]}',
+        b'data: {"type":"message_delta","delta":null,"usage":3}',
+    ],
+)
+def test_events_without_what_is_needed_are_passed_over(event: bytes) -> None:
+    data = event + b"\n\n" + stream("text")
+    assert streamed(SENT, data) == streamed(SENT, stream("text"))
+
+
+def test_a_body_that_is_no_stream_is_truncated() -> None:
+    assert failure_kind(b'{"type":"message","content":[]}') is FailureKind.TRUNCATED
+    assert failure_kind(b"") is FailureKind.TRUNCATED

@@ -1,0 +1,196 @@
+"""Claude on InvokeModel: Anthropic's body in the service's address, and Anthropic's events in its frames."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.completion import StreamEvent
+from providers.dialects.registry import DIALECTS
+from providers.failure import FailureKind
+from providers.framing.parse_sse import SSEParser
+from providers.json_types import JsonObject
+from providers.unified_request import Guided
+from tests.providers.dialects.anthropic import kit as anthropic_kit
+from tests.providers.dialects.bedrock.kit import HAIKU, chunk, event, failure_of, frame, hold_cuts, target
+from tests.providers.dialects.kit import (
+    SIZES,
+    chat_request,
+    chunks,
+    refusal_for,
+    sent_for,
+    streamed,
+    text_of,
+    text_request,
+    usage_in,
+    user,
+)
+
+DIALECT, FIRST_PARTY = DIALECTS["bedrock_anthropic"], anthropic_kit.DIALECT
+CLAUDE = target(HAIKU, "bedrock_anthropic")
+SENT = sent_for(replace(chat_request(), stream=True), CLAUDE)
+STREAMS = sorted(path.stem for path in (anthropic_kit.FIXTURES / "streams").iterdir())
+WHOLE = [name for name in STREAMS if not name.startswith("error")]
+METRICS: JsonObject = {
+    "inputTokenCount": 21,
+    "outputTokenCount": 9,
+    "invocationLatency": 913,
+    "firstByteLatency": 201,
+}
+
+
+def framed(name: str, **more: JsonObject | str) -> bytes:
+    """A fixture of Anthropic's stream as the service sends it; `more` goes into its last event."""
+    parser, data = SSEParser(), anthropic_kit.stream(name)
+    events = [payload for _, payload in (*parser.feed(data), *parser.finish()) if payload.startswith(b"{")]
+    ended = orjson.dumps({**orjson.loads(events[-1]), "amazon-bedrock-invocationMetrics": METRICS, **more})
+    return b"".join(map(chunk, [*events[:-1], ended]))
+
+
+def first_party(name: str) -> list[StreamEvent]:
+    return streamed(replace(SENT, target=anthropic_kit.TARGET), anthropic_kit.stream(name))
+
+
+def test_the_body_is_anthropic_s_but_for_model_version_and_stream() -> None:
+    request = replace(
+        chat_request(
+            max_tokens=5, temperature=0.5, stop=("a",), tools=[{"type": "function", "function": {"name": "f"}}]
+        ),
+        stream=True,
+    )
+    own = orjson.loads(anthropic_kit.encode(request).body)
+    assert own.pop("model")
+    assert own.pop("stream") is True
+    sent = sent_for(request, CLAUDE)
+    assert orjson.loads(sent.body) == {"anthropic_version": "bedrock-2023-05-31", **own}
+
+
+@pytest.mark.parametrize(("stream", "action"), [(False, "invoke"), (True, "invoke-with-response-stream")])
+def test_the_path_says_the_model_and_whether_it_streams(stream: bool, action: str) -> None:
+    sent = sent_for(replace(text_request(), stream=stream), CLAUDE)
+    path = f"/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0/{action}"
+    assert sent.url == f"https://bedrock-runtime.us-east-1.amazonaws.com{path}"
+    name = "x-amzn-bedrock-accept" if stream else "accept"
+    assert sent.headers == {name: "application/json"}
+    assert sent.emulated == ("prompt",)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "bedrock-2023-05-31"),
+        ("bedrock-2023-05-31", "bedrock-2023-05-31"),
+        ("2023-06-01", "bedrock-2023-05-31"),
+        ("2026-10-21", "2026-10-21"),
+    ],
+)
+def test_the_version_stands_in_the_body(given: str | None, said: str) -> None:
+    to = replace(CLAUDE, api_version=given)
+    assert orjson.loads(sent_for(chat_request(), to).body)["anthropic_version"] == said
+    sampled = chat_request(temperature=0.5)
+    if said == "2026-10-21":
+        assert refusal_for(sampled, to).param == "temperature"
+    else:
+        assert sent_for(sampled, to)
+
+
+def test_the_client_s_version_and_betas_move_into_the_body() -> None:
+    given = {"Anthropic-Version": "2026-10-21", "anthropic-beta": "a, b", "Anthropic-Beta": "c", "X-Trace": "1"}
+    sent = sent_for(replace(chat_request(), extra_headers=given), CLAUDE)
+    body = orjson.loads(sent.body)
+    assert (body["anthropic_version"], body["anthropic_beta"]) == ("2026-10-21", ["a", "b", "c"])
+    assert sent.headers == {"accept": "application/json", "x-trace": "1"}
+
+
+@pytest.mark.parametrize(("tier", "headers"), [("auto", {}), ("default", {"x-amzn-bedrock-service-tier": "default"})])
+def test_the_tier_is_a_header(tier: str, headers: dict[str, str]) -> None:
+    sent = sent_for(chat_request(service_tier=tier), CLAUDE)
+    assert b"service_tier" not in sent.body
+    assert sent.headers == {"accept": "application/json", **headers}
+
+
+def test_extra_params_are_merged_last() -> None:
+    sent = sent_for(replace(chat_request(max_tokens=5), extra_params={"max_tokens": 9}), CLAUDE)
+    assert orjson.loads(sent.body)["max_tokens"] == 9
+
+
+def test_images_are_data_and_no_addresses() -> None:
+    png: JsonObject = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    assert b"iVBORw0KGgo=" in sent_for(chat_request(user([png])), CLAUDE).body
+    refusal = refusal_for(
+        chat_request(user([{"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}])), CLAUDE
+    )
+    assert (refusal.param, refusal.code) == ("messages", "unsupported_parameter")
+    assert CLAUDE.name in refusal.message
+
+
+def test_the_table_is_anthropic_s() -> None:
+    request = chat_request()
+    known = replace(CLAUDE, context_window=200000)
+    assert DIALECT.capabilities(request, known) is FIRST_PARTY.capabilities(request, known)
+
+
+@pytest.mark.parametrize("name", [path.stem for path in (anthropic_kit.FIXTURES / "answers").iterdir()])
+def test_whole_answers_are_anthropic_s(name: str) -> None:
+    sent = sent_for(chat_request(guided=Guided("choice", ("yes", "no"))), CLAUDE) if name == "choice" else SENT
+    body = anthropic_kit.answer(name)
+    assert DIALECT.decode(sent, body) == FIRST_PARTY.decode(sent, body)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_streams_say_what_anthropic_s_say_in_any_pieces(name: str) -> None:
+    for size in SIZES:
+        assert streamed(SENT, framed(name), size) == first_party(name)
+
+
+@pytest.mark.parametrize("name", ["text", "tools"])
+def test_a_stream_cut_at_any_byte_is_no_success(name: str) -> None:
+    hold_cuts(DIALECT, framed(name), SENT)
+
+
+@pytest.mark.parametrize(("name", "text"), [("error_first", ""), ("error_after_text", "Checking Oslo")])
+def test_an_error_event_in_a_frame_is_anthropic_s(name: str, text: str) -> None:
+    decoder, found = DIALECT.stream(SENT), list[StreamEvent]()
+    failure = failure_of(lambda: found.extend(decoder.feed(framed(name))))
+    assert failure.kind is FailureKind.OVERLOADED
+    assert text_of(found) == text
+
+
+def test_an_exception_frame_is_the_service_s() -> None:
+    data = chunk(b'{"type":"message_start","message":{}}') + frame("error InternalFailure It is not well.")
+    assert failure_of(lambda: list(DIALECT.stream(SENT).feed(data))).kind is FailureKind.SERVER
+
+
+def test_what_a_guardrail_says_is_blocked() -> None:
+    events = streamed(SENT, framed("text", **{"amazon-bedrock-guardrailAction": "INTERVENED"}))
+    end = chunks(events)[-1]
+    assert (end.finish_reason, end.native_finish_reason) == ("content_filter", "guardrail_intervened")
+    assert usage_in(events) == usage_in(first_party("text"))
+    body = {**orjson.loads(anthropic_kit.answer("text")), "amazon-bedrock-guardrailAction": "INTERVENED"}
+    (choice,) = DIALECT.decode(SENT, orjson.dumps(body)).choices
+    assert (choice.finish_reason, choice.native_finish_reason) == ("content_filter", "guardrail_intervened")
+    passed = {**body, "amazon-bedrock-guardrailAction": "NONE"}
+    assert DIALECT.decode(SENT, orjson.dumps(passed)).choices[0].finish_reason == "stop"
+
+
+def test_json_over_several_lines_is_one_event() -> None:
+    delta: JsonObject = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "a"}}
+    spread = orjson.dumps(delta, option=orjson.OPT_INDENT_2)
+    assert text_of(list(DIALECT.stream(SENT).feed(chunk(spread)))) == "a"
+
+
+def test_events_of_other_kinds_and_empty_pieces_change_nothing() -> None:
+    data = event("notice", b"no json") + event("chunk", b"{}") + framed("text")
+    assert streamed(SENT, data) == first_party("text")
+
+
+def test_nothing_is_read_after_the_end() -> None:
+    decoder = DIALECT.stream(SENT)
+    assert list(decoder.feed(framed("text") + b"nonsense that is no frame")) == first_party("text")
+    assert list(decoder.feed(b"nonsense")) == []
+    assert list(decoder.finish()) == []
+
+
+def test_errors_are_the_service_s() -> None:
+    failure = DIALECT.classify(SENT, 429, {"x-amzn-errortype": "ThrottlingException"}, b'{"message":"Slow down."}')
+    assert (failure.kind, failure.message) == (FailureKind.RATE_LIMITED, "Slow down.")

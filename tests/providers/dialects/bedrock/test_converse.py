@@ -1,0 +1,158 @@
+"""The outgoing request of Converse, and the way back."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.dialects.bedrock.converse import model_path
+from providers.failure import FailureKind
+from providers.json_types import JsonObject
+from providers.unified_request import ChatPrompt, Operation, TextPrompt, TokenPrompt
+from tests.providers.dialects.bedrock.kit import answer, stream, target
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, streamed, text_request, user
+
+CLAUDE = target()
+PNG = "data:image/png;base64,iVBORw0KGgo="
+TOOL: JsonObject = {"type": "function", "function": {"name": "now"}}
+HISTORY: tuple[JsonObject, ...] = (
+    user("go"),
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "a", "type": "function", "function": {"name": "now"}}],
+    },
+    {"role": "tool", "tool_call_id": "a", "content": "12:00"},
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        ("amazon.nova-pro-v1:0", "/model/amazon.nova-pro-v1%3A0/converse"),
+        ("anthropic.claude-opus-4-7", "/model/anthropic.claude-opus-4-7/converse"),
+        (
+            "arn:aws:bedrock:us-east-1:123456789012:inference-profile/eu.a_b~c",
+            "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Ainference-profile%2Feu.a_b~c/converse",
+        ),
+        ("a b%é", "/model/a%20b%25%C3%A9/converse"),
+    ],
+)
+def test_every_character_of_the_model_that_is_not_plain_is_escaped(model: str, path: str) -> None:
+    assert model_path(target(model), "converse") == path
+
+
+def test_a_prompt_becomes_one_message_of_the_user() -> None:
+    sent = sent_for(text_request("Say hi"), CLAUDE)
+    base = "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0"
+    assert (sent.method, sent.url, sent.operation) == ("POST", f"{base}/converse", Operation.CHAT)
+    assert orjson.loads(sent.body) == {"messages": [{"role": "user", "content": [{"text": "Say hi"}]}]}
+    assert sent.emulated == ("prompt",)
+    assert sent.headers == {}
+
+
+def test_a_stream_is_asked_for_by_the_path_alone() -> None:
+    whole, streamed = sent_for(chat_request(), CLAUDE), sent_for(replace(chat_request(), stream=True), CLAUDE)
+    assert streamed.url == f"{whole.url}-stream"
+    assert streamed.body == whole.body
+    assert (whole.stream, streamed.stream) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))]
+)
+def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
+    assert refusal_for(replace(text_request(), prompt=prompt), CLAUDE).param == "prompt"
+
+
+def test_images_of_a_prompt_stand_where_their_markers_were() -> None:
+    sent = sent_for(text_request("Compare <image> and <image>\n", images=((PNG, PNG),)), CLAUDE)
+    image = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
+    content = [{"text": "Compare "}, image, {"text": " and "}, image]
+    assert orjson.loads(sent.body)["messages"] == [{"role": "user", "content": content}]
+    assert sent.emulated == ("prompt", "images")
+    refusal = refusal_for(text_request("<image>", images=(("data:image/tiff;base64,AA==",),)), CLAUDE)
+    assert refusal.param == "images"
+
+
+def test_instructions_stand_apart_and_those_from_the_middle_are_named_as_moved() -> None:
+    sent = sent_for(chat_request({"role": "system", "content": "Be kind."}, user("hi")), CLAUDE)
+    assert orjson.loads(sent.body)["system"] == [{"text": "Be kind."}]
+    assert sent.emulated == ()
+    sent = sent_for(chat_request(user("hi"), {"role": "developer", "content": "Be brief."}), CLAUDE)
+    assert orjson.loads(sent.body)["system"] == [{"text": "Be brief."}]
+    assert sent.emulated == ("messages",)
+
+
+def test_calls_of_the_history_stay_calls_beside_tools() -> None:
+    sent = sent_for(chat_request(*HISTORY, tools=[TOOL]), CLAUDE)
+    assert b"toolUse" in sent.body
+    assert b"toolConfig" in sent.body
+    assert sent.emulated == ()
+
+
+@pytest.mark.parametrize(
+    ("params", "named"), [({}, ("messages",)), ({"tools": [TOOL], "tool_choice": "none"}, ("tool_choice", "messages"))]
+)
+def test_calls_of_the_history_are_told_in_words_where_none_may_follow(
+    params: dict[str, object], named: tuple[str, ...]
+) -> None:
+    sent = sent_for(chat_request(*HISTORY, **params), CLAUDE)
+    assert orjson.loads(sent.body) == {
+        "messages": [
+            {"role": "user", "content": [{"text": "go"}]},
+            {"role": "assistant", "content": [{"text": "[call a of now: {}]"}]},
+            {"role": "user", "content": [{"text": "[result of call a: 12:00]"}]},
+        ]
+    }
+    assert sent.emulated == named
+
+
+def test_unknown_fields_are_refused_by_name() -> None:
+    assert refusal_for(replace(chat_request(), unknown={"strange": 1}), CLAUDE).param == "strange"
+
+
+def test_extra_params_are_merged_last_and_deep() -> None:
+    extra: JsonObject = {
+        "inferenceConfig": {"maxTokens": 9},
+        "performanceConfig": {"latency": "optimized"},
+        "additionalModelRequestFields": {"top_k": 7},
+    }
+    body = body_for(replace(chat_request(max_tokens=5, temperature=0.5), extra_params=extra), CLAUDE)
+    assert body["inferenceConfig"] == {"maxTokens": 9, "temperature": 0.5}
+    assert body["performanceConfig"] == {"latency": "optimized"}
+    assert body["additionalModelRequestFields"] == {"top_k": 7}
+
+
+@pytest.mark.parametrize("name", ["messages", "system"])
+def test_the_conversation_is_not_for_extra_params(name: str) -> None:
+    refusal = refusal_for(replace(chat_request(), extra_params={name: []}), CLAUDE)
+    assert refusal.param == "inference_extra_params"
+
+
+def test_the_client_s_headers_go_along() -> None:
+    sent = sent_for(replace(chat_request(), extra_headers={"X-Trace": "1"}), CLAUDE)
+    assert sent.headers == {"X-Trace": "1"}
+
+
+def test_the_request_is_left_as_it_was() -> None:
+    messages: list[JsonObject] = [
+        user([{"type": "text", "text": "one"}]),
+        user("two"),
+        {"role": "system", "content": "three"},
+        *HISTORY,
+    ]
+    tools = [{"type": "function", "function": {"name": "a b", "parameters": {"properties": {}}}}]
+    request = replace(chat_request(*messages, tools=tools), extra_params={"inferenceConfig": {"maxTokens": 1}})
+    assert isinstance(request.prompt, ChatPrompt)
+    before = orjson.dumps([request.prompt.messages, request.params, request.extra_params])
+    sent_for(request, CLAUDE)
+    assert orjson.dumps([request.prompt.messages, request.params, request.extra_params]) == before
+
+
+def test_answers_streams_and_errors_have_their_decoders() -> None:
+    sent = sent_for(chat_request(), CLAUDE)
+    assert CLAUDE.dialect.decode(sent, answer("text")).choices[0].text == "Checking Oslo: 3 °C."
+    assert streamed(sent, stream("text"))
+    failure = CLAUDE.dialect.classify(sent, 429, {"x-amzn-errortype": "ModelNotReadyException"}, b"{}")
+    assert failure.kind is FailureKind.OVERLOADED

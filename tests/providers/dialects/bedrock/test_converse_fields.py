@@ -1,0 +1,262 @@
+"""Each unified field on Converse: written, left out because it asks for nothing, or refused by name."""
+
+import hashlib
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import Guided, LogprobsWanted
+from tests.providers.dialects.bedrock.kit import target
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, text_request
+from tests.providers.neutral import NEUTRAL
+
+CLAUDE, OLD_CLAUDE, NEW_CLAUDE = (
+    target(),
+    target("anthropic.claude-3-haiku-20240307-v1:0"),
+    target("eu.anthropic.claude-opus-4-7"),
+)
+NOVA, LLAMA = target("amazon.nova-pro-v1:0"), target("us.meta.llama3-3-70b-instruct-v1:0")
+COHERE, GPT, PLAIN = (
+    target("cohere.command-r-plus-v1:0"),
+    target("openai.gpt-oss-120b-1:0"),
+    target("arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3"),
+)
+EVERY = (CLAUDE, OLD_CLAUDE, NEW_CLAUDE, NOVA, LLAMA, COHERE, GPT, PLAIN)
+
+CLOSED: JsonObject = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+OPEN: JsonObject = {"type": "object", "properties": {"a": {"type": "object"}}, "additionalProperties": False}
+FORMAT: JsonObject = {
+    "textFormat": {
+        "type": "json_schema",
+        "structure": {"jsonSchema": {"schema": orjson.dumps(CLOSED).decode(), "name": "guided_json"}},
+    }
+}
+NAMED: JsonObject = {
+    "textFormat": {
+        "type": "json_schema",
+        "structure": {
+            "jsonSchema": {
+                "schema": orjson.dumps(CLOSED).decode(),
+                "name": "place",
+                "description": "Where it is.",
+            }
+        },
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("to", "params", "members"),
+    [
+        (PLAIN, {"max_tokens": 5}, {"inferenceConfig": {"maxTokens": 5}}),
+        (PLAIN, {"temperature": 0.5, "top_p": 1}, {"inferenceConfig": {"temperature": 0.5, "topP": 1}}),
+        (PLAIN, {"metadata": {"run": "nightly"}}, {"requestMetadata": {"run": "nightly"}}),
+        (PLAIN, {"user": "u-17"}, {"requestMetadata": {"user": "u-17"}}),
+        (PLAIN, {"service_tier": "flex"}, {"serviceTier": {"type": "flex"}}),
+        (PLAIN, {"service_tier": "auto"}, {}),
+        (PLAIN, {"guided": Guided("json", CLOSED)}, {"outputConfig": FORMAT}),
+        (PLAIN, {"response_format": {"type": "json_object", "schema": CLOSED}}, {"outputConfig": FORMAT}),
+        (
+            PLAIN,
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": None, "strict": True, "schema": CLOSED},
+                }
+            },
+            {"outputConfig": FORMAT},
+        ),
+        (
+            PLAIN,
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "place", "description": "Where it is.", "schema": CLOSED},
+                }
+            },
+            {"outputConfig": NAMED},
+        ),
+        (PLAIN, {"response_format": {"type": "text"}}, {}),
+        (PLAIN, {"max_tokens": 9, "context_length_exceeded_behavior": "error"}, {"inferenceConfig": {"maxTokens": 9}}),
+        (NOVA, {"stop": ("a", "b")}, {"inferenceConfig": {"stopSequences": ["a", "b"]}}),
+        (NOVA, {"top_k": 40}, {"additionalModelRequestFields": {"inferenceConfig": {"topK": 40}}}),
+        (
+            CLAUDE,
+            {"stop": ("a",)},
+            {"inferenceConfig": {"stopSequences": ["a"]}, "additionalModelResponseFieldPaths": ["/stop_sequence"]},
+        ),
+        (CLAUDE, {"top_k": 40}, {"additionalModelRequestFields": {"top_k": 40}}),
+        (CLAUDE, {"temperature": 0.5, "top_p": 1}, {"inferenceConfig": {"temperature": 0.5}}),
+        (CLAUDE, {"reasoning_effort": "high"}, {"outputConfig": {"effort": "high"}}),
+        (
+            CLAUDE,
+            {"reasoning_effort": "low", "guided": Guided("json", CLOSED)},
+            {"outputConfig": {"effort": "low", **FORMAT}},
+        ),
+        (CLAUDE, {"reasoning_effort": "none"}, {"additionalModelRequestFields": {"thinking": {"type": "disabled"}}}),
+        (
+            CLAUDE,
+            {"thinking": {"type": "adaptive"}, "reasoning_effort": False},
+            {"additionalModelRequestFields": {"thinking": {"type": "adaptive"}}},
+        ),
+        (NEW_CLAUDE, {"temperature": 1, "top_p": 1}, {"inferenceConfig": {"temperature": 1}}),
+        (GPT, {"reasoning_effort": "low"}, {"additionalModelRequestFields": {"reasoning_effort": "low"}}),
+        (
+            COHERE,
+            {"top_k": 7, "seed": 0, "frequency_penalty": 0.5, "presence_penalty": 0},
+            {"additionalModelRequestFields": {"k": 7, "seed": 0, "frequency_penalty": 0.5}},
+        ),
+    ],
+)
+def test_a_field_is_written_in_the_service_s_words(to: Target, params: dict[str, object], members: JsonObject) -> None:
+    assert body_for(chat_request(**params), to) == {**body_for(chat_request(), to), **members}
+
+
+@pytest.mark.parametrize("to", EVERY, ids=lambda each: each.model)
+def test_values_that_ask_for_nothing_are_no_error_and_change_nothing(to: Target) -> None:
+    plain = body_for(chat_request(), to)
+    for name, values in NEUTRAL.items():
+        for value in values:
+            # Some models have a top_p of their own, so that 1 must be said.
+            said = {"inferenceConfig": {"topP": value}} if name == "top_p" and not to.profile.drops_neutral else {}
+            body = body_for(chat_request(**{name: value}), to)
+            assert body in (plain, {**plain, **said}), name
+
+
+@pytest.mark.parametrize(
+    ("to", "params", "param"),
+    [
+        *((each, {"n": 2}, "n") for each in EVERY),
+        (CLAUDE, {"best_of": 2}, "best_of"),
+        (CLAUDE, {"echo": True}, "echo"),
+        (CLAUDE, {"suffix": "end"}, "suffix"),
+        (CLAUDE, {"seed": 0}, "seed"),
+        (CLAUDE, {"logit_bias": {"5": 1.0}}, "logit_bias"),
+        (CLAUDE, {"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
+        (CLAUDE, {"presence_penalty": 0.1}, "presence_penalty"),
+        (CLAUDE, {"min_p": 0.1}, "min_p"),
+        (CLAUDE, {"temperature": 1.2}, "temperature"),
+        (CLAUDE, {"max_tokens": 0}, "max_tokens"),
+        (CLAUDE, {"guided": Guided("regex", "a+")}, "guided_regex"),
+        (CLAUDE, {"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
+        (CLAUDE, {"guided": Guided("json", OPEN)}, "guided_json"),
+        (CLAUDE, {"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
+        (CLAUDE, {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
+        (CLAUDE, {"response_format": {"type": "json_object"}}, "response_format"),
+        (CLAUDE, {"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
+        (CLAUDE, {"reasoning_effort": "minimal"}, "reasoning_effort"),
+        (CLAUDE, {"reasoning_effort": 4096}, "reasoning_effort"),
+        (CLAUDE, {"service_tier": "gold"}, "service_tier"),
+        (CLAUDE, {"metadata": {"a": "é"}}, "metadata"),
+        (CLAUDE, {"metadata": {"": "a"}}, "metadata"),
+        (CLAUDE, {"metadata": {str(number): "a" for number in range(17)}}, "metadata"),
+        (CLAUDE, {"images": (("data:image/png;base64,AA==",),)}, "images"),
+        (CLAUDE, {"prompt_cache_key": "k"}, "prompt_cache_key"),
+        (CLAUDE, {"max_tokens": 9, "context_length_exceeded_behavior": "error"}, "context_length_exceeded_behavior"),
+        (OLD_CLAUDE, {"guided": Guided("json", CLOSED)}, "guided_json"),
+        (OLD_CLAUDE, {"guided": Guided("choice", ("a",))}, "guided_choice"),
+        (
+            OLD_CLAUDE,
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": CLOSED}}},
+            "response_format",
+        ),
+        (OLD_CLAUDE, {"reasoning_effort": "low"}, "reasoning_effort"),
+        (NEW_CLAUDE, {"temperature": 0.5}, "temperature"),
+        (NEW_CLAUDE, {"top_p": 0.5}, "top_p"),
+        (NEW_CLAUDE, {"top_k": 5}, "top_k"),
+        (NOVA, {"top_k": 200}, "top_k"),
+        (PLAIN, {"top_k": 5}, "top_k"),
+        (PLAIN, {"stop": ("a",)}, "stop"),
+        (PLAIN, {"thinking": {"type": "adaptive"}}, "thinking"),
+        (COHERE, {"frequency_penalty": 1.5}, "frequency_penalty"),
+    ],
+)
+def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: dict[str, object], param: str) -> None:
+    refusal = refusal_for(chat_request(**params), to)
+    assert refusal.param == param
+    assert f"'{param}'" in refusal.message
+    assert to.name in refusal.message
+
+
+def test_a_schema_that_cannot_be_enforced_is_refused_with_its_path() -> None:
+    refusal = refusal_for(chat_request(guided=Guided("json", OPEN)), CLAUDE)
+    assert "$.properties.a must set 'additionalProperties' to false" in refusal.message
+
+
+def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honoured() -> None:
+    defaults = {"temperature": 0, "max_tokens": 0, "context_length_exceeded_behavior": "error", "seed": 1}
+    request = replace(chat_request(**defaults), injected=frozenset(defaults))
+    assert body_for(request, NEW_CLAUDE) == body_for(chat_request(), NEW_CLAUDE)
+
+
+@pytest.mark.parametrize("other", [{"top_p": 0.5}, {"thinking": {"type": "adaptive"}}])
+def test_a_filled_in_temperature_gives_way_to_what_does_not_go_with_it(other: JsonObject) -> None:
+    request = chat_request(temperature=0, **other)
+    assert b"temperature" not in sent_for(replace(request, injected=frozenset({"temperature"})), CLAUDE).body
+    assert b"temperature" in sent_for(request, CLAUDE).body
+
+
+@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "Ådne", "x" * 300])
+def test_a_user_who_looks_like_an_address_or_does_not_fit_becomes_a_digest(user: str) -> None:
+    digest = hashlib.sha256(user.encode()).hexdigest()
+    assert body_for(chat_request(user=user), CLAUDE)["requestMetadata"] == {"user": digest}
+
+
+def test_user_and_metadata_go_together_unless_both_say_a_user() -> None:
+    body = body_for(chat_request(user="u", metadata={"run": ""}), CLAUDE)
+    assert body["requestMetadata"] == {"user": "u", "run": ""}
+    for params in ({"user": "u", "metadata": {"user": "v"}}, {"metadata": {"user": "v"}, "user": "u"}):
+        assert refusal_for(chat_request(**params), CLAUDE).code == "conflicting_parameters"
+
+
+def test_metadata_is_not_changed_by_a_user() -> None:
+    metadata = {"run": "a"}
+    sent_for(chat_request(metadata=metadata, user="u"), CLAUDE)
+    assert metadata == {"run": "a"}
+
+
+def test_a_choice_is_wrapped_into_an_object_and_unwrapped_again() -> None:
+    sent = sent_for(text_request(guided=Guided("choice", ("yes", "no"))), PLAIN)
+    schema = orjson.loads(orjson.loads(sent.body)["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"])
+    assert schema["properties"] == {"choice": {"type": "string", "enum": ["yes", "no"]}}
+    assert sent.unwrap_choice
+    assert sent.emulated == ("prompt", "guided_choice")
+
+
+def test_keeping_the_stop_string_is_done_on_the_way_back() -> None:
+    kept = "include_stop_str_in_output"
+    assert sent_for(chat_request(stop=("a",), include_stop_str_in_output=True), CLAUDE).emulated == (kept,)
+    assert sent_for(chat_request(include_stop_str_in_output=True), CLAUDE).emulated == ()
+
+
+def test_the_name_in_the_table_tells_the_model_that_an_id_hides() -> None:
+    hidden = target(PLAIN.upstream_model, name="claude-haiku-4-5")
+    assert body_for(chat_request(top_k=5), hidden)["additionalModelRequestFields"] == {"top_k": 5}
+    assert "application-inference-profile" in sent_for(chat_request(), hidden).url
+
+
+@pytest.mark.parametrize(("to", "most"), [(CLAUDE, 32), (NOVA, 4), (LLAMA, 0), (PLAIN, 0)])
+def test_stops_beyond_what_a_model_takes_are_left_to_the_gateway(to: Target, most: int) -> None:
+    table = to.dialect.capabilities(chat_request(), to)
+    assert (table.most_stops, table.blank_stops) == (most, False)
+    assert table["stop"].native == (most > 0)
+    assert table["stop.many"].native == (most == 32)
+    assert table["stop.blank"].emulated
+
+
+def test_a_window_in_the_table_makes_an_error_possible_where_the_service_ends_the_answer() -> None:
+    name = "context_length_exceeded_behavior.error"
+    assert CLAUDE.dialect.capabilities(chat_request(), CLAUDE)[name].refused
+    known = replace(CLAUDE, context_window=200000)
+    table = known.dialect.capabilities(chat_request(), known)
+    assert table[name].emulated
+    assert table.counts == {"error"}
+    assert body_for(chat_request(max_tokens=9, context_length_exceeded_behavior="error"), known)

@@ -1,0 +1,91 @@
+"""Whole answers of Cohere's v2 chat."""
+
+from dataclasses import replace
+
+import pytest
+
+from providers.completion import Choice, ContentLogprobs, TokenLogprob, ToolCall, Usage
+from providers.dialects.cohere.answer import logprobs_of, usage_of
+from providers.failure import FailureKind
+from providers.json_types import JsonValue
+from providers.unified_request import Guided
+from tests.providers.dialects.kit import (
+    chat_request,
+    decode_failure,
+    decoded,
+    names_in,
+    only,
+    reader,
+    sent_for,
+    target_of,
+)
+
+answer = reader("cohere", "answers", "json")
+
+TARGET = target_of("cohere")
+SENT = sent_for(chat_request(), TARGET)
+CHOOSE = sent_for(chat_request(guided=Guided("choice", ("yes", "no"))), TARGET)
+CALLS = (ToolCall("get_weather_a1", "get_weather", '{"city":"Oslo"}'), ToolCall("now_b2", "now", "{}"))
+LOGPROBS = ContentLogprobs((TokenLogprob("Oslo", -0.25), TokenLogprob(" 👋", -0.5), TokenLogprob("", -0.125)))
+ANSWERS = {
+    "text": Choice(0, "Checking Oslo: 3 °C 👋.", "stop"),
+    "tools": Choice(0, "", "tool_calls", reasoning="I will look up both.", tool_calls=CALLS),
+    "thinking": Choice(0, "Oslo.", "stop", reasoning="The user wants Oslo."),
+    "length": Choice(0, "It never", "length"),
+    "stop": Choice(0, "one, two", "stop"),
+    "toxic": Choice(0, "First, ", "content_filter", "ERROR_TOXIC"),
+    "unknown": Choice(0, "Still here.", "SUNSET", "SUNSET"),
+    "empty": Choice(0, "", "stop"),
+    "choice": Choice(0, '{"choice": "yes"}', "stop"),
+    "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),
+}
+
+
+def test_the_fixtures_are_all_here() -> None:
+    assert names_in("cohere", "answers") == sorted(f"{name}.json" for name in ANSWERS)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_becomes_one_choice(name: str) -> None:
+    assert only(decoded(SENT, answer(name))) == ANSWERS[name]
+
+
+def test_usage_is_what_the_model_read_and_wrote() -> None:
+    assert decoded(SENT, answer("text")).usage == Usage(512, 11, {"cached_tokens": 448})
+    assert decoded(SENT, answer("tools")).usage == Usage(912, 48)
+    assert decoded(SENT, answer("unknown")).usage is None
+
+
+@pytest.mark.parametrize("raw", [None, 3, {}, {"tokens": {}}, {"tokens": {"input_tokens": 1, "output_tokens": "2"}}])
+def test_without_counts_there_is_no_usage(raw: JsonValue) -> None:
+    assert usage_of(raw) is None
+
+
+def test_calls_have_the_clients_names_and_always_an_id() -> None:
+    sent = replace(SENT, tool_names={"get_weather": "get weather"})
+    body = answer("tools").replace(b'"id":"now_b2",', b"")
+    first, second = only(decoded(sent, body)).tool_calls
+    assert first.name == "get weather"
+    assert second.id.startswith("call_")
+
+
+def test_a_choice_is_unwrapped_where_it_is_whole() -> None:
+    assert only(decoded(CHOOSE, answer("choice"))).text == "yes"
+    assert only(decoded(CHOOSE, answer("length"))).text == "It never"
+    assert decode_failure(CHOOSE, answer("text")) is FailureKind.MALFORMED
+
+
+def test_the_only_stop_is_the_one_that_matched() -> None:
+    for stops, matched in (((", three",), ", three"), (("a", "b"), None)):
+        assert only(decoded(sent_for(chat_request(stop=stops), TARGET), answer("stop"))).matched_stop == matched
+    assert only(decoded(sent_for(chat_request(stop=("a",)), TARGET), answer("text"))).matched_stop is None
+
+
+@pytest.mark.parametrize(("reason", "kind"), [(b"ERROR", FailureKind.SERVER), (b"TIMEOUT", FailureKind.TIMEOUT)])
+def test_reasons_that_mean_failure_are_failures(reason: bytes, kind: FailureKind) -> None:
+    assert decode_failure(SENT, answer("text").replace(b"COMPLETE", reason)) is kind
+
+
+@pytest.mark.parametrize("raw", [None, 3, [], [3], [{}], [{"text": "a", "logprobs": []}]])
+def test_log_probabilities_that_nobody_gave_are_none(raw: JsonValue) -> None:
+    assert logprobs_of(raw) is None

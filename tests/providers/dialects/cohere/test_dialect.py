@@ -1,0 +1,106 @@
+"""The outgoing request of Cohere's v2 chat, and the way back."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.failure import FailureKind
+from providers.json_types import JsonObject
+from providers.unified_request import Operation, TextPrompt, TokenPrompt
+from tests.providers.dialects.kit import (
+    body_for,
+    chat_request,
+    decoded,
+    fixture,
+    only,
+    refusal_for,
+    sent_for,
+    streamed,
+    target_of,
+    text_of,
+    text_request,
+    tool,
+    user,
+)
+
+TARGET = target_of("cohere", "command-a-03-2025")
+
+
+def test_a_prompt_becomes_one_message_of_the_user() -> None:
+    sent = sent_for(text_request("Say hi"), TARGET)
+    assert (sent.method, sent.url, sent.operation) == ("POST", "https://api.cohere.com/v2/chat", Operation.CHAT)
+    assert orjson.loads(sent.body) == {
+        "model": "command-a-03-2025",
+        "messages": [{"role": "user", "content": "Say hi"}],
+        "stream": False,
+    }
+    assert sent.emulated == ("prompt",)
+
+
+def test_a_stream_is_asked_for_by_its_member() -> None:
+    sent = sent_for(replace(chat_request(), stream=True), TARGET)
+    assert sent.stream
+    assert orjson.loads(sent.body)["stream"] is True
+    assert sent.emulated == ()
+
+
+def test_images_of_a_prompt_stand_where_their_markers_were() -> None:
+    png = "data:image/png;base64,iVBORw0KGgo="
+    sent = sent_for(text_request("Look at <image> now", images=((png,),)), TARGET)
+    assert orjson.loads(sent.body)["messages"][0]["content"] == [
+        {"type": "text", "text": "Look at "},
+        {"type": "image_url", "image_url": {"url": png}},
+        {"type": "text", "text": " now"},
+    ]
+    assert sent.emulated == ("prompt", "images")
+
+
+@pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
+def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
+    assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
+
+
+def test_unknown_fields_are_refused_by_name() -> None:
+    assert refusal_for(replace(chat_request(), unknown={"strange": 1}), TARGET).param == "strange"
+
+
+def test_extra_params_are_merged_last_and_deep() -> None:
+    request = replace(
+        chat_request(max_tokens=5, response_format={"type": "json_object"}),
+        extra_params={"max_tokens": 9, "response_format": {"json_schema": {}}, "safety_mode": "STRICT"},
+    )
+    body = body_for(request, TARGET)
+    assert (body["max_tokens"], body["safety_mode"]) == (9, "STRICT")
+    assert body["response_format"] == {"type": "json_object", "json_schema": {}}
+
+
+def test_the_clients_headers_go_along() -> None:
+    request = replace(chat_request(), extra_headers={"X-Client-Name": "tests"})
+    assert dict(sent_for(request, TARGET).headers) == {"X-Client-Name": "tests"}
+
+
+def test_names_on_the_wire_lead_back_to_the_clients() -> None:
+    assert dict(sent_for(chat_request(tools=[tool("get-weather"), tool("now")]), TARGET).tool_names) == {
+        "get_weather": "get-weather"
+    }
+
+
+def test_the_request_is_left_as_it_was() -> None:
+    messages: list[JsonObject] = [user([{"type": "text", "text": "one"}]), user("two")]
+    params: dict[str, object] = {"tools": [tool("a b", parameters={"properties": {}})], "stop": ("x",)}
+    request = replace(chat_request(*messages, **params), extra_params={"tools": []})
+    before = orjson.dumps([messages, params["tools"]])
+    sent_for(request, TARGET)
+    assert orjson.dumps([messages, params["tools"]]) == before
+
+
+def test_answers_and_streams_have_their_decoders() -> None:
+    sent = sent_for(chat_request(), TARGET)
+    assert only(decoded(sent, fixture("cohere", "answers", "text.json"))).text == "Checking Oslo: 3 °C 👋."
+    assert text_of(streamed(sent, fixture("cohere", "streams", "text.sse"))) == "Checking Oslo: 3 °C 👋."
+
+
+@pytest.mark.parametrize(("status", "kind"), [(402, FailureKind.QUOTA), (403, FailureKind.AUTH)])
+def test_without_words_the_status_decides(status: int, kind: FailureKind) -> None:
+    assert TARGET.dialect.classify(sent_for(chat_request(), TARGET), status, {}, b"").kind is kind

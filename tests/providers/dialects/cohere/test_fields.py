@@ -1,0 +1,146 @@
+"""Each unified field on Cohere's wire: written, left out because it asks for nothing, or refused by name."""
+
+from dataclasses import replace
+
+import pytest
+
+from providers.capabilities import Support
+from providers.dialects.cohere.fields import MOST_STOPS, capabilities
+from providers.json_types import JsonObject
+from providers.unified_request import Guided, LogprobsWanted, Operation
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
+from tests.providers.neutral import NEUTRAL
+
+TARGET = target_of("cohere")
+
+
+def of_n(node: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": {"n": node}, "required": ["n"]}
+
+
+SCHEMA = of_n({"type": "integer"})
+FORMAT = {"response_format": {"type": "json_object", "json_schema": SCHEMA}}
+
+
+@pytest.mark.parametrize(
+    ("params", "members"),
+    [
+        ({"max_tokens": 5}, {"max_tokens": 5}),
+        ({"temperature": 1.5}, {"temperature": 1.5}),
+        ({"top_p": 0.9}, {"p": 0.9}),
+        ({"top_p": 1}, {"p": 0.99}),
+        ({"top_p": 0}, {"p": 0.01}),
+        ({"top_k": 40}, {"k": 40}),
+        ({"top_k": -1}, {}),
+        ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
+        ({"seed": 0}, {"seed": 0}),
+        ({"frequency_penalty": 0.5}, {"frequency_penalty": 0.5}),
+        ({"presence_penalty": 1}, {"presence_penalty": 1}),
+        ({"logprobs": LogprobsWanted(0, "content")}, {"logprobs": True}),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 100}},
+            {"thinking": {"type": "enabled", "token_budget": 100}},
+        ),
+        ({"thinking": {"type": "disabled"}}, {"thinking": {"type": "disabled"}}),
+        ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
+        ({"reasoning_effort": False}, {"thinking": {"type": "disabled"}}),
+        ({"guided": Guided("json", SCHEMA)}, FORMAT),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}}, FORMAT),
+        ({"response_format": {"type": "json_object", "schema": SCHEMA}}, FORMAT),
+        ({"response_format": {"type": "json_object"}}, {"response_format": {"type": "json_object"}}),
+        ({"context_length_exceeded_behavior": "truncate"}, {}),
+        ({"context_length_exceeded_behavior": "error"}, {}),
+    ],
+)
+def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], members: JsonObject) -> None:
+    assert body_for(chat_request(**params), TARGET) == {**body_for(chat_request(), TARGET), **members}
+
+
+def test_values_that_ask_for_nothing_are_no_errors() -> None:
+    for name, values in NEUTRAL.items():
+        for value in values:
+            assert body_for(chat_request(**{name: value}), TARGET)["messages"], name
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"best_of": 2}, "best_of"),
+        ({"echo": True}, "echo"),
+        ({"suffix": "end"}, "suffix"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"top_k": 501}, "top_k"),
+        ({"seed": -1}, "seed"),
+        ({"frequency_penalty": -0.1}, "frequency_penalty"),
+        ({"presence_penalty": 1.1}, "presence_penalty"),
+        ({"repetition_penalty": 1.1}, "repetition_penalty"),
+        ({"min_p": 0.1}, "min_p"),
+        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
+        ({"logprobs": LogprobsWanted(1, "legacy")}, "logprobs"),
+        ({"logprobs": LogprobsWanted(0, "legacy"), "guided": Guided("choice", ("a",))}, "logprobs"),
+        ({"guided": Guided("regex", "a+")}, "guided_regex"),
+        ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
+        ({"guided": Guided("json", {"type": "array"})}, "guided_json"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
+        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
+        ({"response_format": {"type": "json_object"}, "tools": [tool()]}, "response_format"),
+        ({"guided": Guided("json", SCHEMA), "tools": [tool()]}, "guided_json"),
+        ({"reasoning_effort": "high"}, "reasoning_effort"),
+        ({"thinking": {"type": "adaptive"}}, "thinking"),
+        ({"thinking": {}}, "thinking"),
+        ({"thinking": {"type": "enabled", "depth": 3}}, "thinking"),
+        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
+        ({"user": "u-1"}, "user"),
+        ({"metadata": {"a": "b"}}, "metadata"),
+        ({"service_tier": "default"}, "service_tier"),
+    ],
+)
+def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
+    refusal = refusal_for(chat_request(**params), TARGET)
+    assert refusal.param == param
+    assert f"'{param}'" in refusal.message
+    assert TARGET.name in refusal.message
+
+
+def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honoured() -> None:
+    request = replace(chat_request(max_tokens=0, user="u"), injected=frozenset({"max_tokens", "user"}))
+    assert body_for(request, TARGET) == body_for(chat_request(), TARGET)
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"type": "string"}, "$ must have the type 'object'"),
+        ({"type": "object", "properties": {"a": {}}}, "$ must require at least one property"),
+        (of_n({"type": "integer", "minimum": 1}), "$.properties.n.minimum"),
+        (of_n({"oneOf": []}), "$.properties.n.oneOf"),
+        (of_n({"type": "string", "pattern": "^a"}), "$.properties.n.pattern"),
+        (of_n({"type": "string", "format": "email"}), "$.properties.n.format"),
+    ],
+)
+def test_a_schema_that_would_not_be_kept_is_refused_with_its_path(schema: JsonObject, place: str) -> None:
+    assert place in refusal_for(chat_request(guided=Guided("json", schema)), TARGET).message
+
+
+@pytest.mark.parametrize(
+    "node", [{"type": "string", "pattern": "[0-9]{3}"}, {"anyOf": [{"type": "string"}]}, {"$ref": "#/$defs/x"}]
+)
+def test_what_the_vendor_documents_is_taken(node: JsonObject) -> None:
+    schema: JsonObject = {**of_n(node), "$defs": {"x": {"type": "string", "format": "date"}}}
+    assert body_for(chat_request(guided=Guided("json", schema)), TARGET)["response_format"]
+
+
+def test_a_choice_is_wrapped_into_an_object() -> None:
+    sent = sent_for(text_request(guided=Guided("choice", ("yes", "no"))), TARGET)
+    assert sent.unwrap_choice
+    assert sent.emulated == ("prompt", "guided_choice")
+
+
+def test_the_table_says_what_the_encoder_does() -> None:
+    table = capabilities(Operation.CHAT, verifies=True)
+    assert table.most_stops == MOST_STOPS
+    assert table.verifies
+    assert {"guided", "response_format", "stop", "n"} <= table.watched
+    assert table["echo"].support is Support.REFUSED
+    assert capabilities(Operation.COMPLETIONS, verifies=False)["echo"].support is Support.EMULATED

@@ -1,0 +1,107 @@
+"""Cohere's event streams: the same events whatever the cuts, and never a success that was not declared."""
+
+from dataclasses import replace
+
+import pytest
+
+from providers.completion import Chunk, ToolCallDelta, Usage
+from providers.failure import FailureKind
+from providers.unified_request import Guided
+from tests.providers.dialects.kit import (
+    chat_request,
+    chunks,
+    decoded,
+    fixture,
+    gathered,
+    only,
+    reader,
+    sent_for,
+    stream_failure,
+    streamed,
+    target_of,
+    text_of,
+    usage_in,
+)
+
+stream = reader("cohere", "streams", "sse")
+
+TARGET = target_of("cohere")
+SENT = sent_for(replace(chat_request(), stream=True), TARGET)
+CHOOSE = sent_for(replace(chat_request(guided=Guided("choice", ("yes", "no"))), stream=True), TARGET)
+ALSO_WHOLE = ("text", "tools", "thinking", "length", "empty", "choice", "logprobs")
+
+
+@pytest.mark.parametrize("name", ALSO_WHOLE)
+def test_a_stream_says_what_the_whole_answer_says(name: str) -> None:
+    whole = decoded(SENT, fixture("cohere", "answers", f"{name}.json"))
+    made = gathered(streamed(SENT, stream(name)))
+    assert [replace(call, arguments=call.arguments.replace(" ", "")) for call in only(made).tool_calls] == list(
+        only(whole).tool_calls
+    )
+    assert replace(only(made), tool_calls=()) == replace(only(whole), tool_calls=())
+    assert made.usage == whole.usage
+
+
+def test_calls_are_counted_densely_apart_from_content() -> None:
+    deltas = [delta for chunk in chunks(streamed(SENT, stream("tools"))) for delta in chunk.tool_calls]
+    assert deltas == [
+        ToolCallDelta(0, "get_weather_a1", "get_weather"),
+        ToolCallDelta(0, arguments='{"city":'),
+        ToolCallDelta(0, arguments=' "Oslo"}'),
+        ToolCallDelta(1, "now_b2", "now"),
+        ToolCallDelta(1, arguments="{}"),
+    ]
+
+
+def test_calls_get_back_the_names_the_client_gave() -> None:
+    sent = replace(SENT, tool_names={"get_weather": "get weather"})
+    deltas = [delta for chunk in chunks(streamed(sent, stream("tools"))) for delta in chunk.tool_calls]
+    assert deltas[0].name == "get weather"
+
+
+def test_noise_and_unknown_events_change_nothing() -> None:
+    events = streamed(SENT, stream("noise"))
+    assert events == [
+        Chunk(text="Still "),
+        Chunk(text="here."),
+        Chunk(finish_reason="SUNSET", native_finish_reason="SUNSET"),
+    ]
+    assert usage_in(events) is None
+
+
+def test_a_choice_comes_unwrapped_in_one_piece() -> None:
+    assert streamed(CHOOSE, stream("choice"), 1) == [Chunk(text="yes", finish_reason="stop"), Usage(90, 6)]
+    assert text_of(streamed(CHOOSE, stream("length"))) == "It never"
+    assert stream_failure(CHOOSE, stream("text"))[1].failure.kind is FailureKind.MALFORMED
+
+
+def test_an_end_in_failure_has_the_vendors_words_or_ours() -> None:
+    assert stream_failure(SENT, stream("error_after_text"))[1].failure.message == "internal server error"
+    broken_off = "The upstream broke the answer off with an error."
+    assert stream_failure(SENT, stream("error_first"))[1].failure.message == broken_off
+
+
+def test_the_only_stop_is_the_one_that_matched() -> None:
+    sent = sent_for(replace(chat_request(stop=("x",)), stream=True), TARGET)
+    data = stream("text").replace(b'"COMPLETE"', b'"STOP_SEQUENCE"')
+    assert chunks(streamed(sent, data))[-1].matched_stop == "x"
+    assert chunks(streamed(SENT, data))[-1].matched_stop is None
+
+
+def test_an_error_envelope_in_the_stream_is_that_error() -> None:
+    data = stream("text").split(b"event: content-delta")[0] + b'data: {"message":"internal error","id":"x"}\n\n'
+    assert stream_failure(SENT, data)[1].failure.message == "internal error"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'data: {"type":["x"]}',
+        b'data: {"type":"content-delta","delta":3}',
+        b'data: {"type":"content-delta","delta":{"message":{"content":{"text":3}}}}',
+        b'data: {"type":"tool-call-delta","index":7,"delta":{"message":{"tool_calls":{"function":{"arguments":"{"}}}}}',
+        b'data: {"type":"tool-plan-delta","delta":{"message":{}}}',
+    ],
+)
+def test_events_without_what_is_needed_are_passed_over(event: bytes) -> None:
+    assert streamed(SENT, event + b"\n\n" + stream("text")) == streamed(SENT, stream("text"))

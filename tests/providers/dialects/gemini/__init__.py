@@ -1,0 +1,1 @@
+"""The Gemini dialect in tests: fixtures, fake server, published types, data for suites over all dialects."""

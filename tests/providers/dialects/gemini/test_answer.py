@@ -1,0 +1,188 @@
+"""Gemini's whole answers, and the readings that streams share."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.completion import Choice, ContentLogprobs, TokenLogprob, ToolCall, Usage
+from providers.dialects.gemini.answer import finish_reason, logprobs_of, usage_of
+from providers.dialects.shared.thought_signatures import pack_call_id, unpack_call_id
+from providers.failure import FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, answer, sent
+
+NAMES = (
+    *("blocked", "blocked_told", "cached", "choice", "empty", "json", "length", "logprobs", "malformed_call"),
+    *("no_usage", "safety", "text", "thinking", "thinking_old", "tools", "tools_old", "two", "unknown"),
+)
+
+
+def only(name: str) -> Choice:
+    (choice,) = DIALECT.decode(sent(), answer(name)).choices
+    return choice
+
+
+def usage(name: str) -> Usage | None:
+    return DIALECT.decode(sent(), answer(name)).usage
+
+
+def kind_of(body: bytes) -> FailureKind:
+    with pytest.raises(UpstreamError) as caught:
+        DIALECT.decode(sent(), body)
+    return caught.value.failure.kind
+
+
+def test_the_fixtures_are_all_here() -> None:
+    assert {path.stem for path in (FIXTURES / "answers").iterdir()} == set(NAMES)
+
+
+def test_texts_are_joined() -> None:
+    completion = DIALECT.decode(sent(), answer("text"))
+    assert completion.choices == (Choice(0, "Oslo: 3 °C 👋.", "stop"),)
+    assert completion.usage == Usage(9, 7)
+
+
+def test_calls_have_ids_in_which_their_signatures_travel() -> None:
+    choice = only("tools")
+    assert (choice.text, choice.finish_reason) == ("I look both up.", "tool_calls")
+    assert choice.tool_calls == (
+        ToolCall(pack_call_id("fc-1", SIGNATURE), "get_weather", '{"city":"Oslo","days":[1,2]}'),
+        ToolCall("fc-2", "get_weather", '{"city":"Bergen"}'),
+    )
+
+
+def test_calls_without_ids_get_some_and_the_first_carries_the_signature_of_the_text() -> None:
+    first, second = only("tools_old").tool_calls
+    assert unpack_call_id(first.id)[1:] == (None, SAID)
+    assert unpack_call_id(second.id)[1:] == (None, None)
+    assert unpack_call_id(first.id)[0].startswith("call_")
+    assert first.id != second.id
+    assert (second.name, second.arguments) == ("now", "{}")
+
+
+def test_calls_get_back_the_names_the_client_gave() -> None:
+    call = replace(sent(), tool_names={"get_weather": "get weather"})
+    assert [one.name for one in DIALECT.decode(call, answer("tools")).choices[0].tool_calls] == ["get weather"] * 2
+
+
+def test_thoughts_are_reasoning_and_no_text() -> None:
+    choice = only("thinking")
+    assert (choice.text, choice.reasoning, choice.signature) == ("Oslo.", "The user wants Oslo.", SIGNATURE)
+    assert usage("thinking") == Usage(9, 33, None, {"reasoning_tokens": 31})
+
+
+def test_the_signature_of_a_text_that_a_call_took_along_is_not_said_twice() -> None:
+    assert [only(name).signature for name in ("tools", "tools_old", "text")] == [None, None, None]
+
+
+def test_thoughts_that_are_counted_already_are_not_counted_again() -> None:
+    assert usage("thinking_old") == Usage(9, 33, None, {"reasoning_tokens": 31})
+
+
+def test_an_answer_may_have_no_content() -> None:
+    assert only("length") == Choice(0, "", "length")
+    assert only("empty") == Choice(0, "", "stop")
+    assert usage("length") == Usage(9, 60, None, {"reasoning_tokens": 60})
+
+
+def test_a_withheld_answer_is_filtered_and_says_why() -> None:
+    words = "The answer was withheld."
+    assert only("safety") == Choice(0, words, "content_filter", "SAFETY", refusal=words)
+
+
+def test_a_blocked_prompt_is_an_answer_that_was_filtered() -> None:
+    assert only("blocked") == Choice(0, "", "content_filter", "PROHIBITED_CONTENT")
+    words = "The prompt was withheld."
+    assert only("blocked_told") == Choice(0, words, "content_filter", "SAFETY", refusal=words)
+    assert usage("blocked") == Usage(12, 0)
+
+
+def test_log_probabilities_have_their_alternatives_and_one_left_out_is_certain() -> None:
+    top = (TokenLogprob("Yes", -0.25), TokenLogprob("No", -1.5))
+    other = (TokenLogprob(", no", 0.0), TokenLogprob(".", -14.5))
+    assert only("logprobs").logprobs == ContentLogprobs(
+        (TokenLogprob("Yes", -0.25, None, top), TokenLogprob(", no", 0.0, None, other))
+    )
+
+
+def test_a_choice_comes_bare() -> None:
+    assert only("choice").text == "yes"
+    assert only("json").text == '{"city":"Oslo"}'
+
+
+def test_usage_is_the_vendors_in_openais_meaning_or_none() -> None:
+    assert usage("cached") == Usage(3215, 2, {"cached_tokens": 3000}, {"reasoning_tokens": 0})
+    assert usage("no_usage") is None
+
+
+def test_several_candidates_are_several_choices() -> None:
+    choices = DIALECT.decode(sent(), answer("two")).choices
+    assert [(one.index, one.text, one.finish_reason) for one in choices] == [(0, "a", "stop"), (1, "b", "length")]
+
+
+def test_unknown_parts_and_reasons_change_nothing() -> None:
+    assert only("unknown") == Choice(0, "Still here.", "SUNSET", "SUNSET")
+
+
+def test_an_answer_that_the_model_broke_is_a_failure() -> None:
+    assert kind_of(answer("malformed_call")) is FailureKind.NONCONFORMING
+    body = answer("malformed_call").replace(b"MALFORMED_FUNCTION_CALL", b"MISSING_THOUGHT_SIGNATURE")
+    assert kind_of(body) is FailureKind.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html></html>",
+        b"{}",
+        b"3",
+        b'{"candidates":[]}',
+        b'{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}',
+        b'{"candidates":[{"finishReason":"FINISH_REASON_UNSPECIFIED"}]}',
+        b'{"candidates":[{"index":"0","finishReason":"STOP"}]}',
+        b'{"candidates":[{"index":1,"finishReason":"STOP"}]}',
+        b'{"candidates":[{"index":-1,"finishReason":"STOP"},{"index":1000000000,"finishReason":"STOP"}]}',
+        b'{"candidates":[{"content":{"parts":[{"functionCall":{"args":{}}}]},"finishReason":"STOP"}]}',
+        b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]},"finishReason":"STOP"}]}',
+    ],
+)
+def test_bodies_that_make_no_sense_are_malformed(body: bytes) -> None:
+    assert kind_of(body) is FailureKind.MALFORMED
+
+
+def test_an_error_in_disguise_is_the_error() -> None:
+    assert kind_of(b'[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}]') is FailureKind.RATE_LIMITED
+
+
+@pytest.mark.parametrize(
+    ("reason", "called", "expected"),
+    [
+        ("STOP", False, ("stop", None)),
+        ("STOP", True, ("tool_calls", None)),
+        ("MAX_TOKENS", True, ("length", None)),
+        ("CONTINUATION", False, ("length", "CONTINUATION")),
+        ("RECITATION", False, ("content_filter", "RECITATION")),
+        ("MODEL_ARMOR", False, ("content_filter", "MODEL_ARMOR")),
+        ("SUNSET", False, ("SUNSET", "SUNSET")),
+        ("SUNSET", True, ("SUNSET", "SUNSET")),
+    ],
+)
+def test_reasons_are_the_common_ones(reason: str, called: bool, expected: tuple[str, str | None]) -> None:
+    assert finish_reason(reason, called) == expected
+
+
+@pytest.mark.parametrize("raw", [{}, {"totalTokenCount": 3}, {"promptTokenCount": "3"}, {"promptTokenCount": True}])
+def test_usage_without_a_prompt_is_none(raw: JsonObject) -> None:
+    assert usage_of(raw) is None
+
+
+@pytest.mark.parametrize("raw", [None, {}, {"chosenCandidates": []}, {"chosenCandidates": 3}, []])
+def test_log_probabilities_that_say_nothing_are_none(raw: JsonValue) -> None:
+    assert logprobs_of(raw) is None
+
+
+def test_log_probabilities_without_their_parts_are_read_as_far_as_they_go() -> None:
+    raw: JsonValue = orjson.loads(b'{"chosenCandidates":[{},{"token":"a","logProbability":"x"}],"topCandidates":[3]}')
+    assert logprobs_of(raw) == ContentLogprobs((TokenLogprob("", 0.0), TokenLogprob("a", 0.0)))

@@ -1,0 +1,142 @@
+"""The outgoing call of Gemini's dialect, and the way back."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.failure import FailureKind, Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
+from providers.unified_request import ChatPrompt, Operation, TextPrompt, TokenPrompt
+from tests.providers.dialects.gemini.kit import (
+    DIALECT,
+    NEWEST,
+    TARGET,
+    VERTEX,
+    answer,
+    body_of,
+    error,
+    sent,
+    stream,
+    tool,
+)
+from tests.providers.dialects.kit import chat_request, chunks, text_request, user
+
+BASE = "https://generativelanguage.googleapis.com/v1beta"
+
+
+def test_a_prompt_becomes_one_turn_of_the_user() -> None:
+    call = DIALECT.encode(text_request("Say hi"), TARGET)
+    assert (call.method, call.operation, call.stream) == ("POST", Operation.CHAT, False)
+    assert call.url == f"{BASE}/models/gemini-3.1-pro-preview:generateContent"
+    assert orjson.loads(call.body) == {"contents": [{"role": "user", "parts": [{"text": "Say hi"}]}]}
+    assert call.emulated == ("prompt",)
+
+
+def test_a_stream_is_another_verb_and_nothing_in_the_body() -> None:
+    call = DIALECT.encode(replace(chat_request(), stream=True), TARGET)
+    assert call.url == f"{BASE}/models/gemini-3.1-pro-preview:streamGenerateContent?alt=sse"
+    assert call.stream
+    assert call.body == DIALECT.encode(chat_request(), TARGET).body
+
+
+@pytest.mark.parametrize(
+    ("target", "model", "path"),
+    [
+        (TARGET, "models/gemini-3.8-flash", f"{BASE}/models/gemini-3.8-flash"),
+        (TARGET, "tunedModels/mine-1", f"{BASE}/tunedModels/mine-1"),
+        (TARGET, "a b/../c?d", f"{BASE}/models/a%20b%2F..%2Fc%3Fd"),
+        (VERTEX, "gemini-3.8-flash", f"{VERTEX.base_url}/publishers/google/models/gemini-3.8-flash"),
+        (VERTEX, "gemini-3.8-flash@default", f"{VERTEX.base_url}/publishers/google/models/gemini-3.8-flash@default"),
+        (VERTEX, "endpoints/4711", f"{VERTEX.base_url}/endpoints/4711"),
+        (VERTEX, "endpoints/a/b", f"{VERTEX.base_url}/publishers/google/models/endpoints%2Fa%2Fb"),
+        (
+            replace(VERTEX, base_url="https://global-aiplatform.googleapis.com/v1/projects/p/locations/global"),
+            "gemini-3.8-flash",
+            "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/gemini-3.8-flash",
+        ),
+    ],
+)
+def test_the_model_stands_in_the_path(target: Target, model: str, path: str) -> None:
+    call = DIALECT.encode(chat_request(), replace(target, upstream_model=model))
+    assert call.url == f"{path}:generateContent"
+
+
+@pytest.mark.parametrize(
+    "prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))]
+)
+def test_prompts_that_no_turn_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(replace(text_request(), prompt=prompt), TARGET)
+    assert caught.value.param == "prompt"
+
+
+def test_a_deadline_is_told_where_it_is_one_of_the_whole_answer() -> None:
+    request = replace(chat_request(), timeout=2.5)
+    assert DIALECT.encode(request, TARGET).headers == {"x-server-timeout": "3"}
+    assert DIALECT.encode(replace(request, stream=True), TARGET).headers == {}
+
+
+def test_the_clients_headers_go_along() -> None:
+    request = replace(chat_request(), extra_headers={"x-trace": "1"}, timeout=1)
+    assert DIALECT.encode(request, TARGET).headers == {"x-server-timeout": "1", "x-trace": "1"}
+
+
+def test_extra_params_are_merged_last_and_deep() -> None:
+    safety: list[JsonValue] = [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]
+    extra: JsonObject = {"generationConfig": {"maxOutputTokens": 9, "audioTimestamp": True}, "safetySettings": safety}
+    body = body_of(replace(chat_request(max_tokens=5, temperature=0.5), extra_params=extra))
+    assert body["generationConfig"] == {"maxOutputTokens": 9, "temperature": 0.5, "audioTimestamp": True}
+    assert body["safetySettings"] == safety
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"contents": []},
+        {"generationConfig": {"candidateCount": 2}},
+        {"generationConfig": {"candidate_count": 2}},
+        {"generation_config": {"top_k": 1}},
+    ],
+)
+def test_extra_params_may_not_say_what_the_call_says_already(extra: JsonObject) -> None:
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(replace(chat_request(), extra_params=extra), TARGET)
+    assert caught.value.param == "inference_extra_params"
+
+
+def test_unknown_fields_are_refused_by_name() -> None:
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(replace(chat_request(), unknown={"strange": 1}), TARGET)
+    assert caught.value.param == "strange"
+
+
+def test_the_request_is_left_as_it_was() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"a": {"const": 1}}}
+    messages: list[JsonObject] = [
+        {"role": "system", "content": "three"},
+        user([{"type": "text", "text": "one"}]),
+        user("two"),
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "x"}]},
+    ]
+    tools = [tool("a b", parameters=schema, strict=True)]
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    request = chat_request(*messages, tools=tools, response_format=wanted)
+    assert isinstance(request.prompt, ChatPrompt)
+    before = orjson.dumps([*request.prompt.messages, tools, wanted])
+    DIALECT.encode(replace(request, extra_params={"tools": []}), NEWEST)
+    assert orjson.dumps([*request.prompt.messages, tools, wanted]) == before
+
+
+def test_answers_streams_and_errors_have_their_decoders() -> None:
+    call = sent()
+    assert DIALECT.decode(call, answer("text")).choices[0].text == "Oslo: 3 °C 👋."
+    decoder = DIALECT.stream(call)
+    assert chunks(list(decoder.feed(stream("text"))))
+    assert DIALECT.classify(call, 429, {}, error("rate_limit.json")).kind is FailureKind.RATE_LIMITED

@@ -1,0 +1,217 @@
+"""The unified fields on Gemini's wire."""
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from providers.capabilities import FEATURES, Support
+from providers.dialects.gemini.fields import capabilities, fields_of, profile_for
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+from providers.profiles.load_profiles import load_profiles
+from providers.target import Target
+from providers.unified_request import Guided, LogprobsWanted, Operation, Params
+from tests.providers.dialects.gemini.kit import DIALECT, NEWEST, OLD, TARGET, VERTEX, body_of, config_of, tool
+from tests.providers.dialects.kit import chat_request, text_request
+from tests.providers.neutral import NEUTRAL
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+def refusal_of(target: Target = TARGET, **params: object) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(chat_request(**params), target)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("params", "config"),
+    [
+        ({}, None),
+        ({"max_tokens": 5}, {"maxOutputTokens": 5}),
+        ({"temperature": 0}, {"temperature": 0}),
+        ({"top_p": 0.5, "top_k": 40}, {"topP": 0.5, "topK": 40}),
+        ({"presence_penalty": 0.5, "frequency_penalty": -1}, {"presencePenalty": 0.5, "frequencyPenalty": -1}),
+        ({"seed": 7}, {"seed": 7}),
+        ({"seed": -7}, {"seed": -7}),
+        ({"seed": 2**31 + 5}, {"seed": 5}),
+        ({"stop": ("\n", "END")}, {"stopSequences": ["\n", "END"]}),
+        ({"logprobs": LogprobsWanted(0, "content")}, {"responseLogprobs": True}),
+        ({"logprobs": LogprobsWanted(3, "content")}, {"responseLogprobs": True, "logprobs": 3}),
+        ({"response_format": {"type": "json_object"}}, {"responseMimeType": "application/json"}),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}},
+            {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA},
+        ),
+        (
+            {"response_format": {"type": "json_object", "schema": SCHEMA}},
+            {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA},
+        ),
+        ({"guided": Guided("json", SCHEMA)}, {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}),
+        (
+            {"guided": Guided("choice", ("yes", "no"))},
+            {"responseMimeType": "text/x.enum", "responseSchema": {"type": "STRING", "enum": ["yes", "no"]}},
+        ),
+    ],
+)
+def test_a_field_is_written_under_the_vendors_name(params: dict[str, object], config: JsonObject | None) -> None:
+    assert config_of(chat_request(**params), OLD) == config
+
+
+@pytest.mark.parametrize(
+    ("target", "effort", "thinking"),
+    [
+        (TARGET, "low", {"thinkingLevel": "LOW"}),
+        (TARGET, "minimal", {"thinkingLevel": "MINIMAL"}),
+        (TARGET, "xhigh", {"thinkingLevel": "XHIGH"}),
+        (TARGET, 2048, {"thinkingBudget": 2048}),
+        (OLD, "low", {"thinkingBudget": 1024}),
+        (OLD, "medium", {"thinkingBudget": 8192}),
+        (OLD, "high", {"thinkingBudget": 24576}),
+        (OLD, "none", {"thinkingBudget": 0}),
+        (OLD, False, {"thinkingBudget": 0}),
+        (OLD, -1, {"thinkingBudget": -1}),
+    ],
+)
+def test_effort_is_a_level_or_a_budget(target: Target, effort: object, thinking: JsonObject) -> None:
+    assert config_of(chat_request(reasoning_effort=effort), target) == {"thinkingConfig": thinking}
+
+
+def test_effort_as_a_switch_that_is_on_is_what_models_do() -> None:
+    assert config_of(chat_request(reasoning_effort=True)) is None
+
+
+@pytest.mark.parametrize(("target", "effort"), [(TARGET, "none"), (TARGET, False), (TARGET, "max"), (OLD, "xhigh")])
+def test_an_effort_that_the_model_does_not_know_is_refused(target: Target, effort: object) -> None:
+    refusal = refusal_of(target, reasoning_effort=effort)
+    assert (refusal.param, refusal.code) == ("reasoning_effort", "invalid_value")
+
+
+@pytest.mark.parametrize(
+    ("target", "asked", "thinking"),
+    [
+        (TARGET, {"type": "enabled", "budget_tokens": 1024}, {"thinkingBudget": 1024, "includeThoughts": True}),
+        (TARGET, {"type": "adaptive"}, {"includeThoughts": True}),
+        (OLD, {"type": "disabled"}, {"thinkingBudget": 0}),
+    ],
+)
+def test_thinking_is_shown_to_whoever_asks_for_it(target: Target, asked: JsonObject, thinking: JsonObject) -> None:
+    assert config_of(chat_request(thinking=asked), target) == {"thinkingConfig": thinking}
+
+
+@pytest.mark.parametrize("asked", [{"type": "disabled"}, {"type": "deep"}, {}])
+def test_thinking_that_cannot_be_had_is_refused(asked: JsonObject) -> None:
+    assert refusal_of(thinking=asked).param == "thinking"
+
+
+def test_a_schema_that_would_not_be_kept_is_refused_with_its_path() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}}}
+    for params in ({"guided": Guided("json", schema)}, {"response_format": {"type": "json_object", "schema": schema}}):
+        refusal = refusal_of(**params)
+        assert refusal.code == "unsupported_parameter"
+        assert refusal.param == ("guided_json" if "guided" in params else "response_format")
+        assert "$.properties.a.pattern is not enforced" in refusal.message
+
+
+def test_older_models_have_no_form_beside_functions() -> None:
+    params: dict[str, object] = {"tools": [tool()], "response_format": {"type": "json_object"}}
+    assert refusal_of(OLD, **params).param == "response_format"
+    assert config_of(chat_request(**params)) == {"responseMimeType": "application/json"}
+    assert config_of(chat_request(tools=[tool()], response_format={"type": "text"}), OLD) is None
+
+
+@pytest.mark.parametrize(
+    ("tier", "native"), [("default", "standard"), ("flex", "flex"), ("priority", "priority"), ("auto", None)]
+)
+def test_a_tier_is_said_in_the_body(tier: str, native: str | None) -> None:
+    assert body_of(chat_request(service_tier=tier)).get("serviceTier") == native
+
+
+def test_a_tier_is_refused_where_there_is_none() -> None:
+    assert refusal_of(service_tier="scale").param == "service_tier"
+    assert refusal_of(VERTEX, service_tier="flex").param == "service_tier"
+
+
+@pytest.mark.parametrize("name", ["presence_penalty", "frequency_penalty", "logprobs", "top_p", "top_k"])
+def test_what_the_newest_models_lack_is_refused_there(name: str) -> None:
+    value: object = LogprobsWanted(1, "content") if name == "logprobs" else 0.5
+    assert refusal_of(NEWEST, **{name: value}).param == name
+
+
+def test_the_newest_models_have_one_temperature() -> None:
+    assert config_of(chat_request(temperature=1), NEWEST) == {"temperature": 1}
+    refusal = refusal_of(NEWEST, temperature=0.5)
+    assert (refusal.param, refusal.code) == ("temperature", "invalid_value")
+
+
+def test_a_default_of_the_surface_is_left_out_where_it_would_be_refused() -> None:
+    request = replace(chat_request(temperature=0.2, max_tokens=5), injected=frozenset({"temperature"}))
+    assert config_of(request, NEWEST) == {"maxOutputTokens": 5}
+
+
+def test_models_that_do_not_think_are_not_asked_to() -> None:
+    target = replace(TARGET, model="gemini-2.0-flash", upstream_model="gemini-2.0-flash")
+    assert refusal_of(target, reasoning_effort="low").param == "reasoning_effort"
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        ({"guided": Guided("regex", "a")}, "guided_regex"),
+        ({"guided": Guided("grammar", 'root ::= "a"')}, "guided_grammar"),
+        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}, "response_format"),
+        ({"user": "ann"}, "user"),
+        ({"logit_bias": {"1": 2}}, "logit_bias"),
+        ({"min_p": 0.1}, "min_p"),
+        ({"metadata": {"a": "b"}}, "metadata"),
+        ({"images": (("data:",),)}, "images"),
+        ({"logprobs": LogprobsWanted(21, "content")}, "logprobs"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"reasoning_history": "preserved"}, "reasoning_history"),
+    ],
+)
+def test_what_the_vendor_lacks_is_refused_by_name(params: dict[str, object], param: str) -> None:
+    assert refusal_of(OLD, **params).param == param
+
+
+@pytest.mark.parametrize("name", NEUTRAL)
+@pytest.mark.parametrize("target", [TARGET, OLD, NEWEST], ids=["3.1", "2.5", "newest"])
+def test_a_value_that_asks_for_nothing_changes_nothing(name: str, target: Target) -> None:
+    plain = body_of(text_request(), target)
+    for value in NEUTRAL[name]:
+        assert body_of(text_request(**{name: value}), target) == plain
+
+
+@pytest.mark.parametrize("row", ["gemini", "vertex"])
+@pytest.mark.parametrize("model", ["gemini-2.0-flash", "gemini-2.5-flash", "gemini-3-pro-preview", "gemini-3.8-flash"])
+@pytest.mark.parametrize("asked", Operation)
+def test_a_table_says_something_of_every_feature(row: str, model: str, asked: Operation) -> None:
+    profile = profile_for(load_profiles()[row], model)
+    table = capabilities(profile, asked)
+    assert set(table) >= set(FEATURES)
+    for name in cast(set[str], Params.__annotations__.keys()) & fields_of(profile).keys() & FEATURES.keys():
+        assert table[name].support is not Support.REFUSED, name
+
+
+def test_candidates_are_ranked_only_where_there_are_log_probabilities() -> None:
+    old = DIALECT.capabilities(text_request(), OLD)
+    new = DIALECT.capabilities(text_request(), NEWEST)
+    assert (old["best_of"].emulated, new["best_of"].refused) == (True, True)
+    assert old.most_stops == 5
+    assert DIALECT.capabilities(chat_request(), OLD)["echo"].refused
+
+
+def test_the_sampling_settings_that_went_are_told_by_the_models_names() -> None:
+    row = load_profiles()["gemini"]
+    ignoring = ["gemini-3.5-flash-lite", "gemini-3.6-flash", "gemini-3.12-pro", "gemini-4-flash", "gemini-flash-latest"]
+    heeding = [
+        "gemini-2.5-flash",
+        "gemini-3-pro-preview",
+        "gemini-3.1-pro-preview",
+        "gemini-3.5-flash",
+        "gemini-pro-latest",
+    ]
+    assert all("top_k" not in fields_of(profile_for(row, name)) for name in ignoring)
+    assert all("top_k" in fields_of(profile_for(row, name)) for name in heeding)

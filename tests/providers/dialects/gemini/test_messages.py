@@ -1,0 +1,242 @@
+"""Conversations on Gemini's wire."""
+
+import pytest
+
+from providers.dialects.shared.thought_signatures import SKIPPED, pack_call_id
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.gemini.kit import DIALECT, OLD, SAID, SIGNATURE, TARGET, body_of, config_of, contents_of
+from tests.providers.dialects.kit import chat_request, text_request, user
+
+PNG = "data:image/png;base64,iVBORw0KGgo="
+INLINE: JsonObject = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+
+
+def text(words: str, **more: JsonValue) -> JsonObject:
+    return {"text": words, **more}
+
+
+def turn(role: str, *parts: JsonValue) -> JsonObject:
+    return {"role": role, "parts": [*parts]}
+
+
+def says(words: str) -> JsonObject:
+    return {"role": "assistant", "content": words}
+
+
+def calls(*made: tuple[str, str, str], content: JsonValue = None) -> JsonObject:
+    listed: list[JsonValue] = [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for call_id, name, arguments in made
+    ]
+    return {"role": "assistant", "content": content, "tool_calls": listed}
+
+
+def result(call_id: str, content: JsonValue) -> JsonObject:
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+def refusal_of(*messages: JsonObject) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(chat_request(*messages), TARGET)
+    return caught.value
+
+
+def image(url: JsonValue, **more: JsonValue) -> JsonObject:
+    return user([{"type": "image_url", "image_url": {"url": url, **more}}])
+
+
+def test_turns_of_one_role_are_joined_and_blank_ones_left_out() -> None:
+    assert contents_of(
+        user("one"), user([{"type": "text", "text": "two"}, {"type": "text", "text": " \n"}]), says("three"), says("")
+    ) == [turn("user", text("one"), text("two")), turn("model", text("three"))]
+
+
+def test_instructions_stand_apart() -> None:
+    body = body_of(chat_request({"role": "system", "content": "Be kind."}, user("hi")))
+    assert body["systemInstruction"] == {"parts": [text("Be kind.")]}
+    assert body["contents"] == [turn("user", text("hi"))]
+
+
+def test_an_instruction_from_the_middle_is_named_as_moved() -> None:
+    sent = DIALECT.encode(chat_request(user("hi"), {"role": "developer", "content": "Be brief."}), TARGET)
+    assert sent.emulated == ("messages",)
+
+
+def test_instructions_alone_are_a_turn() -> None:
+    request = chat_request({"role": "system", "content": "Write a haiku."})
+    assert body_of(request) == {"contents": [turn("user", text("Write a haiku."))]}
+    assert DIALECT.encode(request, TARGET).emulated == ("messages",)
+
+
+def test_a_refusal_of_the_model_is_text() -> None:
+    expected = [turn("user", text("a")), turn("model", text("No.")), turn("user", text("b"))]
+    member: JsonObject = {"role": "assistant", "content": None, "refusal": "No."}
+    part: JsonObject = {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+    for said in (member, part):
+        assert contents_of(user("a"), said, user("b")) == expected
+
+
+def test_calls_and_results_go_out_with_ids_and_signatures() -> None:
+    first, second = pack_call_id("fc-1", SIGNATURE), "fc-2"
+    contents = contents_of(
+        user("weather?"),
+        calls((first, "get_weather", '{"city":"Oslo"}'), (second, "get_weather", ""), content="I look."),
+        result(second, "4 °C"),
+        result(first, [{"type": "text", "text": "3 "}, {"type": "text", "text": "°C"}]),
+        user("and now?"),
+    )
+    assert contents == [
+        turn("user", text("weather?")),
+        turn(
+            "model",
+            text("I look."),
+            {
+                "functionCall": {"name": "get_weather", "args": {"city": "Oslo"}, "id": "fc-1"},
+                "thoughtSignature": SIGNATURE,
+            },
+            {"functionCall": {"name": "get_weather", "args": {}, "id": "fc-2"}},
+        ),
+        turn(
+            "user",
+            {"functionResponse": {"name": "get_weather", "response": {"output": "3 °C"}, "id": "fc-1"}},
+            {"functionResponse": {"name": "get_weather", "response": {"output": "4 °C"}, "id": "fc-2"}},
+        ),
+        turn("user", text("and now?")),
+    ]
+
+
+def test_older_models_get_no_ids_and_keep_the_signature_of_the_text() -> None:
+    call = pack_call_id("call_1", None, SAID)
+    contents = contents_of(
+        user("weather?"), calls((call, "now", "{}"), content="I look."), result(call, "noon"), target=OLD
+    )
+    assert contents == [
+        turn("user", text("weather?")),
+        turn("model", text("I look.", thoughtSignature=SAID), {"functionCall": {"name": "now", "args": {}}}),
+        turn("user", {"functionResponse": {"name": "now", "response": {"output": "noon"}}}),
+    ]
+
+
+def test_a_foreign_call_gets_the_documented_signature_once_a_turn() -> None:
+    contents = contents_of(
+        user("hi"), calls(("call_1", "f", "{}"), ("call_2", "g", "{}")), result("call_1", "a"), result("call_2", "b")
+    )
+    assert contents[1] == turn(  # type: ignore[index]  # a list of turns
+        "model",
+        {"functionCall": {"name": "f", "args": {}, "id": "call_1"}, "thoughtSignature": SKIPPED},
+        {"functionCall": {"name": "g", "args": {}, "id": "call_2"}},
+    )
+
+
+def test_signatures_are_taken_from_where_the_vendors_own_endpoint_puts_them() -> None:
+    extra: JsonObject = {"google": {"thought_signature": SIGNATURE}}
+    call: JsonObject = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message: JsonObject = {"role": "assistant", "content": None, "tool_calls": [{**call, "extra_content": extra}]}
+    said: JsonObject = {"role": "assistant", "content": "I see.", "extra_content": extra}
+    contents = contents_of(user("hi"), said, user("go on"), message, result("a", "x"))
+    assert contents[1] == turn("model", text("I see.", thoughtSignature=SIGNATURE))  # type: ignore[index]
+    assert contents[3]["parts"][0]["thoughtSignature"] == SIGNATURE  # type: ignore[index,call-overload]
+
+
+def test_names_of_called_functions_are_made_fit() -> None:
+    contents = contents_of(user("hi"), calls(("a", "get weather", "{}")), result("a", "x"), target=OLD)
+    assert contents[2] == turn(  # type: ignore[index]
+        "user", {"functionResponse": {"name": "get_weather", "response": {"output": "x"}}}
+    )
+
+
+def test_an_image_in_a_result_goes_along() -> None:
+    contents = contents_of(
+        user("hi"),
+        calls(("a", "look", "{}")),
+        result("a", [{"type": "text", "text": "seen"}, {"type": "image_url", "image_url": {"url": PNG}}]),
+        target=OLD,
+    )
+    assert contents[2] == turn(  # type: ignore[index]
+        "user", {"functionResponse": {"name": "look", "response": {"output": "seen"}, "parts": [INLINE]}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "native"),
+    [
+        (
+            {"type": "image_url", "image_url": {"url": PNG}},
+            {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}},
+        ),
+        (
+            {"type": "image_url", "image_url": "data:image/JPG;base64,AA=="},
+            {"inlineData": {"mimeType": "image/jpeg", "data": "AA=="}},
+        ),
+        (
+            {"type": "image_url", "image_url": {"url": "https://example.org/a/b.JPEG?size=9"}},
+            {"fileData": {"mimeType": "image/jpeg", "fileUri": "https://example.org/a/b.JPEG?size=9"}},
+        ),
+        (
+            {"type": "image_url", "image_url": {"url": "gs://bucket/a.webp"}},
+            {"fileData": {"mimeType": "image/webp", "fileUri": "gs://bucket/a.webp"}},
+        ),
+        (
+            {"type": "file", "file": {"file_data": "data:application/pdf;name=a.pdf;base64,AA==", "filename": "a.pdf"}},
+            {"inlineData": {"mimeType": "application/pdf", "data": "AA=="}},
+        ),
+        (
+            {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
+            {"inlineData": {"mimeType": "audio/wav", "data": "AA=="}},
+        ),
+    ],
+)
+def test_media_become_parts(part: JsonObject, native: JsonObject) -> None:
+    assert contents_of(user([part])) == [turn("user", native)]
+
+
+@pytest.mark.parametrize(
+    ("details", "resolution"),
+    [(["low"], "LOW"), (["high"], "HIGH"), (["low", "auto", "high"], "HIGH"), (["low", "low"], "LOW")],
+)
+def test_the_sharpest_detail_asked_for_holds_for_all_images(details: list[str], resolution: str) -> None:
+    messages = [image(PNG, detail=detail) for detail in details]
+    assert config_of(chat_request(*messages)) == {"mediaResolution": f"MEDIA_RESOLUTION_{resolution}"}
+    assert config_of(chat_request(image(PNG, detail="auto"))) is None
+
+
+@pytest.mark.parametrize(
+    ("messages", "code"),
+    [
+        ((user(" "),), "invalid_value"),
+        (({"role": "function", "name": "f", "content": "x"},), "unsupported_parameter"),
+        (({"role": "function", "content": "x"},), "unsupported_parameter"),
+        (({"role": "user", "content": "x", "name": "ann"},), "unsupported_parameter"),
+        (({**user("hi"), "extra_content": {"google": {}}},), "unsupported_parameter"),
+        ((user([{"type": "video", "video": {}}]),), "unsupported_parameter"),
+        (({"role": "system", "content": [{"type": "image_url", "image_url": PNG}]},), "unsupported_parameter"),
+        ((image(None),), "invalid_value"),
+        ((image("data:image/gif;base64,AA=="),), "unsupported_parameter"),
+        ((image("https://example.org/image"),), "unsupported_parameter"),
+        ((image("http://example.org/a.png"),), "unsupported_parameter"),
+        ((user([{"type": "file", "file": {"file_id": "file-1"}}]),), "unsupported_parameter"),
+        (
+            (user([{"type": "input_audio", "input_audio": {"data": "AA==", "format": "midi"}}]),),
+            "unsupported_parameter",
+        ),
+        ((user("hi"), result("call_9", "x")), "invalid_value"),
+        ((user("hi"), {"role": "tool", "content": "x"}), "invalid_value"),
+        ((user("hi"), calls(("a", "f", "[1]"))), "invalid_value"),
+    ],
+)
+def test_what_cannot_be_said_is_refused_by_its_place(messages: tuple[JsonObject, ...], code: str) -> None:
+    refusal = refusal_of(*messages)
+    assert (refusal.param, refusal.code) == ("messages", code)
+    assert "messages" in refusal.message
+
+
+def test_images_of_a_prompt_stand_where_their_markers_were() -> None:
+    body = body_of(text_request("See <image>!", images=((PNG,),)))
+    assert body["contents"] == [turn("user", text("See "), INLINE, text("!"))]
+
+
+def test_an_image_of_a_prompt_that_cannot_be_sent_is_refused_under_its_own_name() -> None:
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(text_request("<image>", images=(("data:image/tiff;base64,AA==",),)), TARGET)
+    assert caught.value.param == "images"

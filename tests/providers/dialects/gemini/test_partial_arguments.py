@@ -1,0 +1,65 @@
+"""Arguments in pieces."""
+
+import pytest
+
+from providers.dialects.gemini.partial_arguments import MAX_DEPTH, Pieces
+from providers.failure import FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+
+
+def assembled(*pieces: JsonValue) -> JsonObject:
+    given = Pieces()
+    given.put([*pieces])
+    return given.whole()
+
+
+def test_pieces_find_their_places() -> None:
+    assert assembled(
+        {"jsonPath": "$.a.b[0].c", "numberValue": 1},
+        {"jsonPath": "$.a.b[1]", "stringValue": "x", "willContinue": True},
+        {"jsonPath": "$.a.b[1]", "stringValue": "y"},
+        {"jsonPath": "$['with space']", "boolValue": False},
+        {"jsonPath": '$["q"]', "nullValue": "NULL_VALUE"},
+    ) == {"a": {"b": [{"c": 1}, "xy"]}, "with space": False, "q": None}
+
+
+def test_no_pieces_change_nothing() -> None:
+    given = Pieces()
+    given.update({"a": 1})
+    given.put(None)
+    assert given.whole() == {"a": 1}
+
+
+def test_a_member_that_comes_whole_replaces_a_text_in_pieces() -> None:
+    given = Pieces()
+    given.put([{"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a", "stringValue": "y"}])
+    given.update({"a": "z"})
+    given.put([{"jsonPath": "$.a", "stringValue": "!"}])
+    assert given.whole() == {"a": "z!"}
+
+
+def test_arguments_are_nested_no_deeper_than_a_request() -> None:
+    nested = assembled({"jsonPath": "$" + ".a" * MAX_DEPTH, "stringValue": "x"})
+    assert str(nested).count("{") == MAX_DEPTH
+    with pytest.raises(UpstreamError) as caught:
+        assembled({"jsonPath": "$" + ".a" * (MAX_DEPTH + 1), "stringValue": "x"})
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [3],
+        [{"stringValue": "x"}],
+        [{"jsonPath": "$", "stringValue": "x"}],
+        [{"jsonPath": "a.b", "stringValue": "x"}],
+        [{"jsonPath": "$[0]", "stringValue": "x"}],
+        [{"jsonPath": "$.a..b", "stringValue": "x"}],
+        [{"jsonPath": "$.a[2]", "stringValue": "x"}],
+        [{"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a[0]", "stringValue": "x"}, {"jsonPath": "$.a.b"}],
+    ],
+)
+def test_places_that_cannot_be_are_malformed(pieces: list[JsonValue]) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        assembled(*pieces)
+    assert caught.value.failure.kind is FailureKind.MALFORMED

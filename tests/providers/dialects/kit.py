@@ -1,0 +1,183 @@
+"""Targets of a profile, requests, fixtures, and ways to read streams for the tests of all dialects."""
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import orjson
+import pytest
+
+from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.registry import DIALECTS
+from providers.emulation.collect_stream import Gatherer
+from providers.failure import FailureKind, Refusal, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.profiles.load_profiles import load_profiles
+from providers.target import Target, Timeouts
+from providers.unified_request import ChatPrompt, Operation, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.vendor_credential import Credential
+from tests.support.dialects import fixture_path
+
+SIZES = (1, 7, 4096)
+
+
+def target_of(profile: str, model: str = "tiny", **members: object) -> Target:
+    """Return a deployment of a profile at the profile's address, or at a local one."""
+    row = load_profiles()[profile]
+    target = Target(
+        vendor=profile,
+        model=model,
+        deployment="default",
+        upstream_model=model,
+        profile=row,
+        dialect=DIALECTS[row.dialect],
+        base_url=row.base_url or "http://host",
+        credential=Credential(),
+        timeouts=Timeouts(5, 60, 120, 600),
+    )
+    for name, value in members.items():
+        object.__setattr__(target, name, value)
+    return target
+
+
+def text_request(text: str = "Say hi", /, **params: object) -> UnifiedRequest:
+    return _request(Operation.COMPLETIONS, TextPrompt((text,)), params)
+
+
+def token_request(*ids: int, **params: object) -> UnifiedRequest:
+    """Return a completion of one prompt in token ids."""
+    return _request(Operation.COMPLETIONS, TokenPrompt((ids,)), params)
+
+
+def chat_request(*messages: JsonObject, **params: object) -> UnifiedRequest:
+    """Return a chat; without messages it has one of the user's."""
+    return _request(Operation.CHAT, ChatPrompt(messages or (user("hi"),)), params)
+
+
+def _request(operation: Operation, prompt: Prompt, params: dict[str, object]) -> UnifiedRequest:
+    return UnifiedRequest(operation, "vendor/tiny", prompt, cast(Params, params))
+
+
+def user(content: JsonValue) -> JsonObject:
+    return {"role": "user", "content": content}
+
+
+def tool(name: str = "look", **function: JsonValue) -> JsonObject:
+    parameters: JsonObject = {"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]}
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **function}}
+
+
+def sent_for(request: UnifiedRequest, target: Target) -> UpstreamRequest:
+    return target.dialect.encode(request, target)
+
+
+def body_for(request: UnifiedRequest, target: Target) -> JsonObject:
+    return cast(JsonObject, orjson.loads(sent_for(request, target).body))
+
+
+def refusal_for(request: UnifiedRequest, target: Target) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        target.dialect.encode(request, target)
+    return caught.value
+
+
+def fixture(*path: str) -> bytes:
+    return fixture_path("/".join(path)).read_bytes()
+
+
+def reader(dialect: str, folder: str, suffix: str) -> Callable[[str], bytes]:
+    """Return a function from the names of a folder's fixtures, without their suffix, to their bytes."""
+    return lambda name: fixture(dialect, folder, f"{name}.{suffix}")
+
+
+def names_in(*path: str) -> list[str]:
+    return sorted(found.name for found in fixture_path("/".join(path)).iterdir())
+
+
+def decoded(sent: UpstreamRequest, body: bytes) -> Completion:
+    return sent.target.dialect.decode(sent, body)
+
+
+def only(completion: Completion) -> Choice:
+    (choice,) = completion.choices
+    return choice
+
+
+def decode_failure(sent: UpstreamRequest, body: bytes) -> FailureKind:
+    """Return the kind of failure that decoding a whole answer raises."""
+    with pytest.raises(UpstreamError) as caught:
+        sent.target.dialect.decode(sent, body)
+    return caught.value.failure.kind
+
+
+def pieces(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+def streamed(sent: UpstreamRequest, data: bytes, size: int = 4096) -> list[StreamEvent]:
+    """Return every event of a stream that ends well."""
+    decoder = sent.target.dialect.stream(sent)
+    events = [event for piece in pieces(data, size) for event in decoder.feed(piece)]
+    events += decoder.finish()
+    assert decoder.complete
+    return events
+
+
+def stream_failure(
+    sent: UpstreamRequest, data: bytes, size: int = 4096, expected: int = 1
+) -> tuple[list[StreamEvent], UpstreamError]:
+    """Return the events of a stream that breaks, and the error. Fewer than the `expected` choices may have ended."""
+    decoder = sent.target.dialect.stream(sent)
+    events: list[StreamEvent] = []
+    error: UpstreamError | None = None
+    try:
+        for piece in pieces(data, size):
+            events.extend(decoder.feed(piece))
+        events.extend(decoder.finish())
+    except UpstreamError as broken:
+        error = broken
+    assert error is not None
+    assert not decoder.complete
+    assert sum(chunk.finish_reason is not None for chunk in chunks(events)) < expected
+    return events, error
+
+
+def chunks(events: list[StreamEvent]) -> list[Chunk]:
+    return [event for event in events if isinstance(event, Chunk)]
+
+
+def text_of(events: list[StreamEvent]) -> str:
+    return "".join([chunk.text for chunk in chunks(events)])
+
+
+def usage_in(events: list[StreamEvent]) -> Usage | None:
+    return next((event for event in reversed(events) if isinstance(event, Usage)), None)
+
+
+def gathered(events: list[StreamEvent], count: int = 1) -> Completion:
+    """Return the whole answer that the events make."""
+    gatherer = Gatherer(count)
+    for event in events:
+        gatherer.add(event)
+    return gatherer.completion()
+
+
+def check_pieces(sent: UpstreamRequest, data: bytes) -> None:
+    """Assert that the events are the same in pieces of several sizes, and when cut at any place."""
+    whole = streamed(sent, data, len(data))
+    for size in SIZES:
+        assert streamed(sent, data, size) == whole
+    for place in range(len(data)):
+        decoder = sent.target.dialect.stream(sent)
+        events = [*decoder.feed(data[:place]), *decoder.feed(data[place:]), *decoder.finish()]
+        assert events == whole
+
+
+def check_cuts(sent: UpstreamRequest, data: bytes, declared: int, expected: int = 1) -> None:
+    """Assert that a stream that ends before byte `declared` is TRUNCATED, and that one which ends later is whole."""
+    whole = streamed(sent, data, len(data))
+    for place in range(declared):
+        _, error = stream_failure(sent, data[:place], expected=expected)
+        assert error.failure.kind is FailureKind.TRUNCATED, place
+    for place in range(declared, len(data)):
+        assert streamed(sent, data[:place]) == whole

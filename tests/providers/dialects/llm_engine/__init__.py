@@ -1,0 +1,1 @@
+"""The LLM Engine dialect in tests: fixtures, fake server, published types, data for suites over all dialects."""

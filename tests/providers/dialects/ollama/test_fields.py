@@ -1,0 +1,127 @@
+"""Each unified field on Ollama's wire: written, left out because it asks for nothing, or refused by name."""
+
+from dataclasses import replace
+
+import pytest
+
+from providers.capabilities import COUNTED, Support
+from providers.dialects.ollama.fields import capabilities
+from providers.json_types import JsonObject
+from providers.unified_request import Guided, LogprobsWanted, Operation
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
+from tests.providers.neutral import NEUTRAL
+
+TARGET = target_of("ollama_native")
+SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+CHOICE: JsonObject = {
+    "type": "object",
+    "properties": {"choice": {"type": "string", "enum": ["a", "b"]}},
+    "required": ["choice"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("params", "members"),
+    [
+        ({"max_tokens": 5}, {"options": {"num_predict": 5}}),
+        ({"temperature": 0, "top_p": 1}, {"options": {"temperature": 0, "top_p": 1}}),
+        ({"top_k": 40}, {"options": {"top_k": 40}}),
+        ({"top_k": -1}, {"options": {"top_k": 0}}),
+        ({"min_p": 0.1, "typical_p": 0.9}, {"options": {"min_p": 0.1, "typical_p": 0.9}}),
+        ({"seed": 7}, {"options": {"seed": 7}}),
+        ({"frequency_penalty": -1}, {"options": {"frequency_penalty": -1}}),
+        ({"presence_penalty": 2}, {"options": {"presence_penalty": 2}}),
+        ({"repetition_penalty": 1.1}, {"options": {"repeat_penalty": 1.1}}),
+        ({"stop": ("a", "\n")}, {"options": {"stop": ["a", "\n"]}}),
+        ({"logprobs": LogprobsWanted(0, "content")}, {"logprobs": True}),
+        ({"logprobs": LogprobsWanted(3, "content")}, {"logprobs": True, "top_logprobs": 3}),
+        ({"guided": Guided("json", SCHEMA)}, {"format": SCHEMA}),
+        ({"guided": Guided("choice", ("a", "b"))}, {"format": CHOICE}),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}, {"format": SCHEMA}),
+        ({"response_format": {"type": "json_object"}}, {"format": "json"}),
+        ({"reasoning_effort": "high"}, {"think": "high"}),
+        ({"reasoning_effort": "none"}, {"think": False}),
+        ({"reasoning_effort": True}, {"think": True}),
+        ({"context_length_exceeded_behavior": "truncate", "max_tokens": 5}, {"options": {"num_predict": 5}}),
+        ({"context_length_exceeded_behavior": "error"}, {}),
+    ],
+)
+def test_a_field_is_written_in_the_engines_words(params: dict[str, object], members: JsonObject) -> None:
+    assert body_for(chat_request(**params), TARGET) == {**body_for(chat_request(), TARGET), **members}
+
+
+def test_values_that_ask_for_nothing_are_no_errors() -> None:
+    for request in (chat_request, text_request):
+        for name, values in NEUTRAL.items():
+            for value in values:
+                assert body_for(request(**{name: value}), TARGET)["model"], name
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"echo": True}, "echo"),
+        ({"suffix": "end"}, "suffix"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
+        ({"logprobs": LogprobsWanted(21, "content")}, "logprobs"),
+        ({"logprobs": LogprobsWanted(0, "content"), "guided": Guided("choice", ("a",))}, "logprobs"),
+        ({"ignore_eos": True}, "ignore_eos"),
+        ({"guided": Guided("regex", "a+")}, "guided_regex"),
+        ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
+        ({"guided": Guided("json", {"type": "object", "not": {}})}, "guided_json"),
+        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
+        ({"reasoning_effort": "minimal"}, "reasoning_effort"),
+        ({"reasoning_effort": 100}, "reasoning_effort"),
+        ({"thinking": {"type": "enabled"}}, "thinking"),
+        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
+        ({"user": "u-1"}, "user"),
+        ({"context_length_exceeded_behavior": "error", "max_tokens": 5}, "context_length_exceeded_behavior"),
+        ({"tools": [tool()], "tool_choice": "required"}, "tool_choice"),
+    ],
+)
+def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
+    refusal = refusal_for(chat_request(**params), TARGET)
+    assert refusal.param == param
+    assert f"'{param}'" in refusal.message
+    assert TARGET.name in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        ({"reasoning_effort": "low"}, "reasoning_effort"),
+        ({"thinking": {"type": "disabled"}}, "thinking"),
+        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
+    ],
+)
+def test_what_only_a_chat_has_is_refused_beside_a_raw_prompt(params: dict[str, object], param: str) -> None:
+    assert refusal_for(text_request(**params), TARGET).param == param
+
+
+def test_the_window_can_be_guarded_where_the_table_knows_it() -> None:
+    asked = chat_request(context_length_exceeded_behavior="error", max_tokens=5)
+    assert body_for(asked, replace(TARGET, context_window=4096))["truncate"] is False
+
+
+def test_a_choice_is_unwrapped_on_the_way_back() -> None:
+    sent = sent_for(text_request(guided=Guided("choice", ("a", "b"))), TARGET)
+    assert sent.unwrap_choice
+    assert sent.emulated == ("guided_choice",)
+
+
+def test_the_table_says_what_the_encoder_does() -> None:
+    raw = capabilities(Operation.COMPLETIONS, Operation.COMPLETIONS, False, True)
+    wrapped = capabilities(Operation.COMPLETIONS, Operation.CHAT, True, False)
+    chat = capabilities(Operation.CHAT, Operation.CHAT, False, False)
+    window = "context_length_exceeded_behavior.error"
+    assert raw.most_stops is None
+    assert (raw.verifies, wrapped.verifies) == (True, False)
+    assert (raw["prompt"].support, wrapped["prompt"].support) == (Support.NATIVE, Support.EMULATED)
+    assert (raw["echo"].support, chat["echo"].support) == (Support.EMULATED, Support.REFUSED)
+    assert (raw[window].support, wrapped[window]) == (Support.REFUSED, COUNTED)
+    assert not raw.counts
+    assert wrapped.counts == {"error"}
+    assert (raw["suffix"].support, chat["suffix"].support) == (Support.NATIVE, Support.REFUSED)

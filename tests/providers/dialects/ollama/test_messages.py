@@ -1,0 +1,108 @@
+"""Conversations and tools on Ollama's wire."""
+
+import pytest
+
+from providers.dialects.ollama.messages import OllamaConversation
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, tool, user
+
+TARGET = target_of("ollama_native")
+CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "Oslo"}'}}
+IMAGE: JsonObject = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+
+
+def read(*messages: JsonValue) -> list[JsonValue]:
+    return OllamaConversation("messages").read(messages)
+
+
+@pytest.mark.parametrize(
+    ("message", "turn"),
+    [
+        (user("hi"), user("hi")),
+        (user([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), user("ab")),
+        (user([{"type": "text", "text": "a"}, IMAGE]), {"role": "user", "content": "a", "images": ["AA=="]}),
+        ({"role": "developer", "content": "Be kind."}, {"role": "system", "content": "Be kind."}),
+        ({"role": "assistant", "content": None, "refusal": "No."}, {"role": "assistant", "content": "No."}),
+        (
+            {"role": "assistant", "content": "Oslo.", "reasoning_content": "Where?"},
+            {"role": "assistant", "content": "Oslo.", "thinking": "Where?"},
+        ),
+        (
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"id": "c1", "function": {"index": 0, "name": "look", "arguments": {"at": "Oslo"}}}],
+            },
+        ),
+        (
+            {"role": "tool", "tool_call_id": "c1", "name": "look", "content": [{"type": "text", "text": "3"}]},
+            {"role": "tool", "content": "3", "tool_call_id": "c1", "tool_name": "look"},
+        ),
+        (
+            {"role": "tool", "tool_call_id": "c9", "content": "3"},
+            {"role": "tool", "content": "3", "tool_call_id": "c9"},
+        ),
+    ],
+)
+def test_a_message_is_said_in_the_engines_shape(message: JsonObject, turn: JsonObject) -> None:
+    assert read(message) == [turn]
+
+
+def test_a_result_is_named_after_the_call_it_answers() -> None:
+    turns = read({"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "c1", "content": "3"})
+    assert turns[1] == {"role": "tool", "content": "3", "tool_call_id": "c1", "tool_name": "look"}
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("hi", "is not an object"),
+        ({"role": "critic", "content": "x"}, "has the role 'critic'"),
+        ({"role": "user", "content": "x", "name": "Ada"}, "has the member 'name'"),
+        ({"role": "tool", "content": "x"}, "without 'tool_call_id'"),
+        (user([{"type": "input_audio"}]), "has a part of type 'input_audio'"),
+        (user([{"type": "image_url", "image_url": "https://host/a.png"}]), "the engine fetches none"),
+        (user([{"type": "image_url", "image_url": "data:text/plain;base64,AA=="}]), "no base64 data URI"),
+        ({"role": "system", "content": [IMAGE]}, "has a part of type 'image_url'"),
+        ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "not a function's"),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "a", "arguments": "["}}]},
+            "not a JSON object",
+        ),
+    ],
+)
+def test_what_has_no_place_is_refused_with_its_position(message: JsonValue, reason: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        read(user("hi"), message)
+    assert caught.value.message.startswith("messages[1] ")
+    assert reason in caught.value.message
+
+
+def test_a_function_keeps_its_shape_and_always_has_parameters() -> None:
+    bare: JsonObject = {"type": "function", "function": {"name": "now", "description": None}}
+    assert body_for(chat_request(tools=[tool(strict=False), bare], tool_choice="auto"), TARGET)["tools"] == [
+        tool(),
+        {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}},
+    ]
+
+
+def test_the_choice_of_none_is_made_by_offering_nothing() -> None:
+    sent = sent_for(chat_request(tools=[tool()], tool_choice="none"), TARGET)
+    assert b"tools" not in sent.body
+    assert sent.emulated == ("tool_choice",)
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tools": [tool()], "tool_choice": {"type": "function", "function": {"name": "look"}}}, "tool_choice"),
+        ({"tools": [{"type": "custom"}]}, "tools"),
+        ({"tools": [tool(strict=True)]}, "tools"),
+        ({"tools": [tool()], "parallel_tool_calls": False}, "parallel_tool_calls"),
+    ],
+)
+def test_what_cannot_be_said_is_refused_by_name(params: dict[str, object], param: str) -> None:
+    assert refusal_for(chat_request(**params), TARGET).param == param

@@ -1,0 +1,118 @@
+"""Targets of the packaged profiles, requests and fixtures for the tests of the OpenAI dialect."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from providers.completion import Completion, StreamEvent
+from providers.dialect import UpstreamRequest
+from providers.dialects.openai.dialect import OpenAIDialect
+from providers.failure import Failure, Refusal, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.profiles.load_profiles import load_profiles
+from providers.target import Target, Timeouts
+from providers.unified_request import ChatPrompt, Operation, Params, Prompt, TextPrompt, UnifiedRequest
+from providers.vendor_credential import Credential
+from tests.providers.dialects.kit import chunks
+from tests.support.dialects import fixture_path
+
+FIXTURES = Path(__file__).parent / "fixtures"
+DIALECT = OpenAIDialect()
+HELLO = TextPrompt(("hello",))
+TALK = ChatPrompt(({"role": "user", "content": "hello"},))
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+ROWS = tuple(name for name, profile in load_profiles().items() if profile.dialect == "openai")
+every_row = pytest.mark.parametrize("row", ROWS)
+
+
+def target(row: str, model: str = "m", *, completions: bool | None = None, api_version: str | None = None) -> Target:
+    """Return a deployment of a packaged profile at http://up."""
+    profile = load_profiles()[row]
+    timeouts = Timeouts(1, 1, 1, 1)
+    made = Target("v", "m", "d", model, profile, DIALECT, "http://up/v1", Credential(), timeouts)
+    return replace(made, completions=completions, api_version=api_version)
+
+
+def completion(params: Params | None = None, prompt: Prompt = HELLO, *, stream: bool = False) -> UnifiedRequest:
+    return UnifiedRequest(Operation.COMPLETIONS, "v/m", prompt, params or {}, stream)
+
+
+def chat(params: Params | None = None, prompt: Prompt = TALK, *, stream: bool = False) -> UnifiedRequest:
+    return UnifiedRequest(Operation.CHAT, "v/m", prompt, params or {}, stream)
+
+
+def one_param(name: str, value: object) -> Params:
+    """Return params with one field whose name is known at run time."""
+    params: Params = {}
+    params[name] = value  # type: ignore[literal-required]
+    return params
+
+
+def body_of(request: UnifiedRequest, to: Target) -> JsonObject:
+    body: JsonObject = orjson.loads(DIALECT.encode(request, to).body)
+    return body
+
+
+def refusal_of(request: UnifiedRequest, to: Target) -> Refusal:
+    """Return the refusal, whose message names the deployment."""
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(request, to)
+    assert to.name in caught.value.message or caught.value.param == "inference_extra_params"
+    return caught.value
+
+
+def sent(row: str = "openai", *, unwrap: bool = False, chats: bool = True) -> UpstreamRequest:
+    """Return a call whose answer is to be decoded."""
+    operation = Operation.CHAT if chats else Operation.COMPLETIONS
+    return UpstreamRequest(target(row), operation, "http://up/v1", b"{}", True, unwrap_choice=unwrap)
+
+
+def fixture(name: str) -> bytes:
+    """Return the bytes of a fixture, such as `openai/groq_chat.sse`."""
+    return fixture_path(name).read_bytes()
+
+
+def frame(payload: JsonValue) -> bytes:
+    return b"data: " + orjson.dumps(payload) + b"\n\n"
+
+
+def pieces(stream: bytes, size: int) -> list[bytes]:
+    return [stream[start : start + size] for start in range(0, len(stream), size)]
+
+
+def played(call: UpstreamRequest, *stream: bytes) -> tuple[list[StreamEvent], Failure | None]:
+    """Return the events of a stream, and the failure that ended it."""
+    decoder = DIALECT.stream(call)
+    events: list[StreamEvent] = []
+    try:
+        for piece in stream:
+            for event in decoder.feed(piece):
+                events.append(event)
+        for event in decoder.finish():
+            events.append(event)
+    except UpstreamError as error:
+        return events, error.failure
+    assert decoder.complete
+    return events, None
+
+
+def text(events: list[StreamEvent], index: int = 0) -> str:
+    return "".join(chunk.text for chunk in chunks(events) if chunk.index == index)
+
+
+def decoded(call: UpstreamRequest, body: JsonValue) -> Completion:
+    return DIALECT.decode(call, orjson.dumps(body))
+
+
+def broken(call: UpstreamRequest, body: bytes) -> Failure:
+    with pytest.raises(UpstreamError) as caught:
+        DIALECT.decode(call, body)
+    return caught.value.failure

@@ -1,0 +1,131 @@
+"""Whole answers of the OpenAI family, from fixture bytes."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.completion import Choice, ContentLogprobs, LegacyLogprobs, TokenLogprob, ToolCall, Usage
+from providers.failure import FailureKind
+from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.openai.kit import DIALECT, broken, decoded, fixture, sent
+
+
+def only(name: str) -> Choice:
+    (choice,) = DIALECT.decode(sent(), fixture(f"openai/{name}.json")).choices
+    return choice
+
+
+def message(content: JsonValue, finish: JsonValue = "stop", **more: JsonValue) -> JsonObject:
+    return {"choices": [{"index": 0, "message": {"content": content, **more}, "finish_reason": finish}]}
+
+
+def test_choices_come_in_the_order_of_their_indices() -> None:
+    answer = DIALECT.decode(sent(), fixture("openai/openai_completion.json"))
+    assert [(choice.index, choice.text) for choice in answer.choices] == [(0, " Pàris"), (1, " Paris")]
+    assert answer.system_fingerprint == "fp_1"
+    assert answer.usage == Usage(6, 2, {"cached_tokens": 4, "audio_tokens": 0}, {"reasoning_tokens": 1})
+
+
+def test_choices_without_an_index_are_in_place() -> None:
+    answer = decoded(sent(), {"choices": [{"text": t, "finish_reason": "stop"} for t in "ab"]})
+    assert [(choice.index, choice.text) for choice in answer.choices] == [(0, "a"), (1, "b")]
+
+
+def test_the_service_tier_is_the_one_that_was_used() -> None:
+    assert DIALECT.decode(sent(), fixture("openai/openai_chat.json")).service_tier == "default"
+
+
+def test_tool_calls_are_whole_and_name_the_clients_tools() -> None:
+    answer = DIALECT.decode(replace(sent(), tool_names={"g": "g.1"}), fixture("openai/openai_tools.json"))
+    assert answer.choices[0].tool_calls == (ToolCall("call_a", "f", '{"x":1}'), ToolCall("call_b", "g.1", "{}"))
+    assert answer.choices[0].finish_reason == "tool_calls"
+
+
+def test_a_stop_with_tool_calls_is_one_for_them() -> None:
+    calls: JsonValue = [{"function": {"name": "f", "arguments": {"x": 1}}}, {"id": "", "function": {"name": "f"}}]
+    choice = decoded(sent(), {"id": "1", **message(None, tool_calls=calls)}).choices[0]
+    assert (choice.finish_reason, choice.native_finish_reason) == ("tool_calls", None)
+    assert [call.arguments for call in choice.tool_calls] == ['{"x":1}', ""]
+    assert len({call.id for call in choice.tool_calls}) == 2
+
+
+def test_a_filtered_choice_needs_no_message() -> None:
+    (choice,) = decoded(sent(), {"choices": [{"index": 0, "finish_reason": "content_filter"}]}).choices
+    assert (choice.text, choice.finish_reason) == ("", "content_filter")
+
+
+def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
+    refused = only("openai_refusal")
+    assert (refused.text, refused.refusal, refused.finish_reason) == ("I cannot.", "I cannot.", "stop")
+
+
+def test_reasoning_and_blank_lines_before_the_body_are_no_text() -> None:
+    thought = only("deepseek_chat")
+    assert (thought.text, thought.reasoning) == (" Paris", "France.")
+    assert DIALECT.decode(sent(), fixture("openai/deepseek_chat.json")).usage == Usage(6, 2, {"cached_tokens": 4})
+
+
+def test_a_list_of_parts_is_joined() -> None:
+    listed = only("mistral_chat")
+    assert (listed.text, listed.reasoning) == (" Paris", "hm")
+    assert (listed.finish_reason, listed.native_finish_reason) == ("length", "model_length")
+
+
+def test_log_probabilities_keep_the_vendors_shape() -> None:
+    assert only("openai_logprobs").logprobs == ContentLogprobs(
+        (
+            TokenLogprob(
+                "é", -0.5, (0xC3, 0xA9), (TokenLogprob("é", -0.5, (0xC3, 0xA9)), TokenLogprob("e", -2.0, (101,)))
+            ),
+            TokenLogprob("!", -9999.0, (33,)),
+        )
+    )
+    echoed = only("vllm_echo")
+    assert echoed.logprobs == LegacyLogprobs(
+        ("The", " end", "."),
+        (None, -1.5, -9999.0),
+        (None, {" end": -1.5, " cat": -2.0}, {".": -9999.0, "!": -0.1}),
+        (0, 3, 7),
+    )
+    assert echoed.matched_stop == "\n"
+    together = only("together_completion")
+    assert together.logprobs == LegacyLogprobs((" Paris",), (-0.25,), ({" Paris": -0.25, "x": -3.0},), None)
+    assert (together.finish_reason, together.native_finish_reason) == ("stop", "eos")
+
+
+def test_a_choice_inside_an_object_comes_out() -> None:
+    assert decoded(sent(unwrap=True), message('{"choice":"blue"}')).choices[0].text == "blue"
+    assert decoded(sent(unwrap=True), message('{"choice":"bl', "length")).choices[0].text == '{"choice":"bl'
+    assert decoded(sent(unwrap=True), message(None, refusal="no")).choices[0].text == "no"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"", FailureKind.MALFORMED),
+        (b"<html>", FailureKind.MALFORMED),
+        (b"1", FailureKind.MALFORMED),
+        (b"[]", FailureKind.MALFORMED),
+        (b"{}", FailureKind.MALFORMED),
+        (b'{"choices": []}', FailureKind.MALFORMED),
+        (b'{"choices": [1]}', FailureKind.MALFORMED),
+        (b'{"choices": [{"index": 0, "finish_reason": "stop"}]}', FailureKind.MALFORMED),
+        (b'{"choices": [{"index": 0, "message": null, "finish_reason": "stop"}]}', FailureKind.MALFORMED),
+        (b'{"choices": [{"message": {"content": "a"}, "finish_reason": "cancelled"}]}', FailureKind.SERVER),
+        (b'{"choices": [{"text": "a", "finish_reason": null}]}', FailureKind.MALFORMED),
+        (b'{"choices": [{"text": "a", "finish_reason": {}}]}', FailureKind.MALFORMED),
+        (b'{"choices": [{"text": "a", "finish_reason": "error"}]}', FailureKind.SERVER),
+        (b'{"choices": [{"message": {"tool_calls": [{}]}, "finish_reason": "stop"}]}', FailureKind.MALFORMED),
+        (b'{"error": {"message": "no", "code": "invalid_api_key"}}', FailureKind.AUTH),
+        (b'[{"error": {"message": "no", "code": 400}}]', FailureKind.INVALID_REQUEST),
+        (b'{"object": "error", "message": "no", "code": 404}', FailureKind.NOT_FOUND),
+        (fixture("openai/openrouter_error.json"), FailureKind.RATE_LIMITED),
+    ],
+)
+def test_an_answer_that_is_none_is_a_failure(body: bytes, kind: FailureKind) -> None:
+    assert broken(sent(), body).kind is kind
+
+
+def test_an_object_without_the_choice_is_malformed() -> None:
+    assert broken(sent(unwrap=True), orjson.dumps(message("blue"))).kind is FailureKind.MALFORMED

@@ -1,0 +1,271 @@
+"""What goes out to each vendor of the OpenAI family: addresses, golden bodies, extras."""
+
+from dataclasses import replace
+
+import pytest
+
+from providers.json_types import JsonObject
+from providers.unified_request import (
+    ChatPrompt,
+    LogprobsWanted,
+    Operation,
+    Params,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
+from tests.providers.dialects.openai.kit import (
+    DIALECT,
+    body_of,
+    chat,
+    completion,
+    every_row,
+    one_param,
+    refusal_of,
+    target,
+)
+
+RICH: Params = {
+    "max_tokens": 9,
+    "temperature": 0.5,
+    "top_p": 0.5,
+    "stop": ("a", "b"),
+    "seed": 7,
+}
+SAMPLING: JsonObject = {"temperature": 0.5, "top_p": 0.5, "stop": ["a", "b"], "seed": 7}
+LEGACY: JsonObject = {"model": "m", "prompt": "hello", "max_tokens": 9, **SAMPLING}
+TALKED: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 9, **SAMPLING}
+NEWER: JsonObject = {
+    **{name: value for name, value in TALKED.items() if name != "max_tokens"},
+    "max_completion_tokens": 9,
+}
+RENAMED: JsonObject = {**{name: value for name, value in TALKED.items() if name != "seed"}, "random_seed": 7}
+PICKED: JsonObject = {"provider": {"require_parameters": True}}
+
+
+def without(body: JsonObject, *names: str) -> JsonObject:
+    return {name: value for name, value in body.items() if name not in names}
+
+
+UNSEEDED, UNSTOPPED, BARE = without(TALKED, "seed"), without(TALKED, "stop"), without(TALKED, "seed", "stop")
+# What a completion becomes, and what a chat becomes; every field of every row is in tests/conformance/golden.
+GOLDEN: dict[str, tuple[JsonObject, JsonObject]] = {
+    "openai": (NEWER, NEWER),
+    "azure": (NEWER, NEWER),
+    "azure_v1": (NEWER, NEWER),
+    "fireworks": (LEGACY, TALKED),
+    "together": (LEGACY, TALKED),
+    "groq": (NEWER, NEWER),
+    "mistral": (RENAMED, RENAMED),
+    "deepseek": (UNSEEDED, UNSEEDED),
+    "ai21": (UNSEEDED, UNSEEDED),
+    "openrouter": ({**LEGACY, **PICKED}, {**TALKED, **PICKED}),
+    "xai": (TALKED, TALKED),
+    "perplexity": (BARE, BARE),
+    "cerebras": (LEGACY, NEWER),
+    "sambanova": (without(LEGACY, "seed"), UNSEEDED),
+    "nim": (LEGACY, TALKED),
+    "nim_1": (LEGACY, TALKED),
+    "hyperbolic": (TALKED, TALKED),
+    "deepinfra": (LEGACY, TALKED),
+    "nebius": (LEGACY, TALKED),
+    "novita": (LEGACY, TALKED),
+    "huggingface": (TALKED, TALKED),
+    "databricks": (without(LEGACY, "seed"), UNSEEDED),
+    "cloudflare": (UNSTOPPED, UNSTOPPED),
+    "github_models": (TALKED, TALKED),
+    "moonshot": (UNSEEDED, UNSEEDED),
+    "zai": (BARE, BARE),
+    "dashscope": (TALKED, TALKED),
+    "gemini_compat": (TALKED, TALKED),
+    "cohere_compat": (TALKED, TALKED),
+    "vllm": (LEGACY, TALKED),
+    "sglang": (LEGACY, TALKED),
+    "llamacpp": (LEGACY, TALKED),
+    "localai": (LEGACY, TALKED),
+    "ollama": (LEGACY, TALKED),
+    "lm_studio": (LEGACY, TALKED),
+    "tgi": (LEGACY, TALKED),
+    "pais": (LEGACY, TALKED),
+    "scale_genai": (LEGACY, TALKED),
+    "openai_compatible": (LEGACY, TALKED),
+    "mock": (LEGACY, TALKED),
+}
+NO_USAGE_ASKED = {"ai21", "fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"}
+NO_SEED = {"ai21", "deepseek", "perplexity", "sambanova", "databricks", "moonshot", "zai"}
+NO_STOPS = {"perplexity", "cloudflare", "zai"}  # the last one takes one
+
+
+def rich(row: str) -> Params:
+    params = RICH.copy()
+    if row in NO_SEED:
+        del params["seed"]
+    if row in NO_STOPS:
+        del params["stop"]
+    return params
+
+
+golden_row = pytest.mark.parametrize("row", GOLDEN)
+
+
+@golden_row
+def test_a_rich_completion_becomes_the_vendors_body(row: str) -> None:
+    assert body_of(completion(rich(row)), target(row)) == GOLDEN[row][0]
+
+
+@golden_row
+def test_a_rich_chat_becomes_the_vendors_body(row: str) -> None:
+    assert body_of(chat(rich(row)), target(row)) == GOLDEN[row][1]
+
+
+@golden_row
+def test_a_minimal_stream_asks_for_usage_only_where_it_must(row: str) -> None:
+    expected: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "stream": True}
+    expected |= PICKED if row == "openrouter" else {}
+    if row not in NO_USAGE_ASKED:
+        expected["stream_options"] = {"include_usage": True}
+    call = DIALECT.encode(chat(stream=True), target(row))
+    assert call.stream
+    assert body_of(chat(stream=True), target(row)) == expected
+
+
+@every_row
+def test_what_langchain_always_sends_works_everywhere(row: str) -> None:
+    params: Params = {
+        "temperature": 0.7,
+        "max_tokens": 256,
+        "top_p": 1,
+        "frequency_penalty": 0,
+        "presence_penalty": 0,
+        "n": 1,
+    }
+    for request in (completion(params), chat(params)):
+        body = body_of(request, target(row))
+        assert body["temperature"] == 0.7
+        assert 256 in body.values()
+
+
+@pytest.mark.parametrize(
+    ("row", "model", "operation", "url"),
+    [
+        ("openai", "gpt-4o", Operation.CHAT, "http://up/v1/chat/completions"),
+        ("openai", "davinci-002", Operation.COMPLETIONS, "http://up/v1/completions"),
+        ("openai", "ft:davinci-002:org::1", Operation.COMPLETIONS, "http://up/v1/completions"),
+        (
+            "azure",
+            "gpt 4/o",
+            Operation.CHAT,
+            "http://up/v1/openai/deployments/gpt%204%2Fo/chat/completions?api-version=2024-10-21",
+        ),
+        (
+            "azure",
+            "gpt-35-turbo-instruct",
+            Operation.COMPLETIONS,
+            "http://up/v1/openai/deployments/gpt-35-turbo-instruct/completions?api-version=2024-10-21",
+        ),
+        ("azure_v1", "gpt-4o", Operation.CHAT, "http://up/v1/chat/completions"),
+        ("groq", "m", Operation.CHAT, "http://up/v1/chat/completions"),
+        ("vllm", "m", Operation.COMPLETIONS, "http://up/v1/completions"),
+    ],
+)
+def test_a_prompt_goes_to_the_address_its_model_needs(row: str, model: str, operation: Operation, url: str) -> None:
+    call = DIALECT.encode(completion(), target(row, model))
+    assert (call.operation, call.url, call.method) == (operation, url, "POST")
+    assert call.emulated == (("prompt",) if operation is Operation.CHAT else ())
+
+
+def test_a_targets_own_api_version_wins() -> None:
+    call = DIALECT.encode(chat(), target("azure", api_version="2025-01-01-preview"))
+    assert call.url.endswith("/openai/deployments/m/chat/completions?api-version=2025-01-01-preview")
+
+
+def test_a_targets_own_word_on_raw_prompts_wins() -> None:
+    assert DIALECT.encode(completion(), target("vllm", completions=False)).operation is Operation.CHAT
+    assert DIALECT.encode(completion(), target("openai", completions=True)).operation is Operation.COMPLETIONS
+    # No path, so nothing to override.
+    assert DIALECT.encode(completion(), target("groq", completions=True)).operation is Operation.CHAT
+
+
+def test_tools_make_a_chat_of_a_prompt() -> None:
+    call = DIALECT.encode(completion({"tools": [{"type": "function", "function": {"name": "f"}}]}), target("vllm"))
+    assert call.operation is Operation.CHAT
+
+
+def test_a_completion_model_neither_chats_nor_has_tools() -> None:
+    assert refusal_of(chat(), target("openai", "davinci-002")).param == "messages"
+    tools: Params = {"tools": [{"type": "function", "function": {"name": "f"}}]}
+    assert refusal_of(completion(tools), target("openai", "davinci-002")).param == "tools"
+
+
+@pytest.mark.parametrize("model", ["o1", "o3-mini", "gpt-5", "gpt-5-mini", "ft:o4-mini:x"])
+def test_reasoning_models_get_only_what_they_take(model: str) -> None:
+    to = target("openai", model)
+    assert body_of(chat({"max_tokens": 5, "temperature": 1, "seed": 1}), to)["max_completion_tokens"] == 5
+    assert refusal_of(chat({"temperature": 0.5}), to).message == "'temperature' must be 1 on v/m/d."
+    refused: Params = {"top_p": 0.5, "presence_penalty": 1, "logit_bias": {"1": 1.0}, "stop": ("a",)}
+    for name, value in refused.items():
+        assert refusal_of(chat(one_param(name, value)), to).param == name
+    assert refusal_of(chat({"logprobs": LogprobsWanted(0, "content")}), to).param == "logprobs"
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-5-chat-latest", "gpt-5.1-chat-latest", "chatgpt-4o-latest"])
+def test_other_models_keep_their_sampling(model: str) -> None:
+    assert body_of(chat({"temperature": 0.5, "stop": ("a",)}), target("openai", model))["temperature"] == 0.5
+
+
+def test_a_surfaces_own_default_is_left_out_where_it_cannot_be_honoured() -> None:
+    injected = frozenset({"temperature", "context_length_exceeded_behavior", "min_p"})
+    params: Params = {"temperature": 0, "context_length_exceeded_behavior": "truncate", "min_p": 0.1, "max_tokens": 5}
+    request = replace(chat(params), injected=injected)
+    assert set(body_of(request, target("openai", "o3"))) == {"model", "messages", "max_completion_tokens"}
+    assert body_of(request, target("vllm"))["temperature"] == 0
+
+
+@every_row
+def test_a_field_that_nobody_knows_is_forwarded_or_refused_by_name(row: str) -> None:
+    request = replace(chat(), unknown={"min_tokens": 3})
+    to = target(row)
+    if to.profile.forwards_unknown:
+        assert body_of(request, to)["min_tokens"] == 3
+    else:
+        assert refusal_of(request, to).param == "min_tokens"
+
+
+@pytest.mark.parametrize("name", ["messages", "stream", "n", "repeat_penalty"])
+def test_an_unknown_field_cannot_replace_what_another_field_wrote(name: str) -> None:
+    request = replace(completion({"repetition_penalty": 1.1}), unknown={name: 5})
+    assert refusal_of(request, target("llamacpp")).code == "conflicting_parameters"
+
+
+def test_extra_params_merge_last_and_deep() -> None:
+    params: Params = {"response_format": {"type": "json_object"}, "temperature": 0.5}
+    request = replace(chat(params), extra_params={"response_format": {"schema": {}}, "temperature": 1, "x": [1]})
+    body = body_of(request, target("openai"))
+    assert body["response_format"] == {"type": "json_object", "schema": {}}
+    assert (body["temperature"], body["x"]) == (1, [1])
+
+
+@pytest.mark.parametrize("name", ["model", "stream", "stream_options", "messages", "prompt", "n"])
+def test_extra_params_cannot_touch_what_is_protected(name: str) -> None:
+    refusal = refusal_of(replace(chat(), extra_params={name: 1}), target("openai"))
+    assert (refusal.param, refusal.code) == ("inference_extra_params", "invalid_value")
+
+
+def test_extra_headers_are_handed_on() -> None:
+    request = replace(chat(), extra_headers={"x-a": "b"})
+    assert DIALECT.encode(request, target("openai")).headers == {"x-a": "b"}
+
+
+def test_encoding_never_changes_the_request() -> None:
+    params: Params = {"stop": ("a",), "logit_bias": {"1": 2.0}, "metadata": {"a": {"b": "c"}}}
+    prompt = ChatPrompt(({"role": "user", "content": [{"type": "text", "text": "hi"}]},))
+    request = replace(chat(params, prompt), extra_params={"metadata": {"a": {"d": "e"}}})
+    before = repr(request)
+    assert body_of(request, target("openai"))["metadata"] == {"a": {"b": "c", "d": "e"}}
+    assert repr(request) == before
+
+
+@pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
+def test_what_cannot_be_said_in_a_chat_is_refused(prompt: TextPrompt | TokenPrompt) -> None:
+    request = UnifiedRequest(Operation.COMPLETIONS, "v/m", prompt, {})
+    assert refusal_of(request, target("groq")).param == "prompt"

@@ -1,0 +1,260 @@
+"""How each field is written for each row: neutral values, bounds, counts, refusals by name."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from providers.dialects.openai.fields import writers
+from providers.profiles.load_profiles import load_profiles
+from providers.request_fields import is_neutral
+from providers.unified_request import Guided, LogprobsWanted, Operation, Params, TextPrompt
+from tests.providers.dialects.openai.kit import (
+    DIALECT,
+    ROWS,
+    SCHEMA,
+    body_of,
+    chat,
+    completion,
+    every_row,
+    one_param,
+    refusal_of,
+    target,
+)
+from tests.providers.neutral import NEUTRAL
+
+ASKING: Mapping[str, object] = {
+    "max_tokens": 5,
+    "temperature": 1,
+    "top_p": 0.5,
+    "top_k": 40,
+    "min_p": 0.1,
+    "typical_p": 0.9,
+    "repetition_penalty": 1.1,
+    "presence_penalty": 1,
+    "frequency_penalty": 1,
+    "mirostat_lr": 0.1,
+    "mirostat_target": 5,
+    "ignore_eos": True,
+    "n": 2,
+    "best_of": 3,
+    "stop": ("a",),
+    "include_stop_str_in_output": True,
+    "logprobs": LogprobsWanted(1, "content"),
+    "echo": True,
+    "echo_last": 3,
+    "suffix": "end",
+    "logit_bias": {"1": 1.0},
+    "seed": 1,
+    "user": "u",
+    "response_format": {"type": "json_object"},
+    "guided": Guided("json", SCHEMA),
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+    "tool_choice": "auto",
+    "parallel_tool_calls": False,
+    "audio": {"voice": "x"},
+    "prediction": {"type": "content", "content": "x"},
+    "prompt_cache_key": "k",
+    "prompt_cache_isolation_key": "k",
+    "metadata": {"a": "b"},
+    "service_tier": "auto",
+    "reasoning_effort": "low",
+    "reasoning_history": "disabled",
+    "thinking": {"type": "enabled"},
+    "raw_output": True,
+    "return_token_ids": True,
+    "perf_metrics_in_response": True,
+    "speculation": "x",
+}
+OUR_OWN = {"images", "modalities", "context_length_exceeded_behavior"}
+
+
+def test_the_tables_hold_every_field() -> None:
+    assert set(ASKING) | OUR_OWN == set(Params.__annotations__)
+    assert all(is_neutral(name, value) for name, values in NEUTRAL.items() for value in values)
+
+
+@every_row
+@pytest.mark.parametrize("name", NEUTRAL)
+def test_a_neutral_value_is_never_an_error(row: str, name: str) -> None:
+    for value in NEUTRAL[name]:
+        for request in (completion(one_param(name, value)), chat(one_param(name, value))):
+            assert body_of(request, target(row))["model"] == "m"
+
+
+@every_row
+@pytest.mark.parametrize("name", ASKING)
+def test_a_field_is_honoured_on_the_wire_or_refused_by_its_own_name(row: str, name: str) -> None:
+    params = one_param(name, ASKING[name])
+    profile = load_profiles()[row]
+    honoured = profile.for_version(profile.api_version).wires[Operation.CHAT].accepts
+    plain = body_of(chat(), target(row))
+    if name in honoured and not (name in ("guided", "response_format") and row in REFUSED_FORMS.get(name, ())):
+        assert body_of(chat(params), target(row)) != plain
+    else:
+        refusal = refusal_of(chat(params), target(row))
+        assert refusal.param == {"guided": "guided_json"}.get(name, name)
+        assert f"'{refusal.param}' is not supported by v/m/d" in refusal.message
+
+
+REFUSED_FORMS: Mapping[str, tuple[str, ...]] = {
+    "guided": ("ai21", "deepseek", "cloudflare", "moonshot", "zai"),
+    "response_format": ("tgi",),
+}
+"""Rows that take the field, but not the form in ASKING."""
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "value", "members"),
+    [
+        ("sglang", "include_stop_str_in_output", True, {"no_stop_trim": True}),
+        ("llamacpp", "repetition_penalty", 1.2, {"repeat_penalty": 1.2}),
+        ("lm_studio", "repetition_penalty", 1.2, {"repeat_penalty": 1.2}),
+        ("vllm", "top_k", 0, {"top_k": -1}),
+        ("sglang", "top_k", -1, {"top_k": -1}),
+        ("llamacpp", "top_k", -1, {"top_k": 0}),
+        ("together", "top_k", -1, {}),
+        ("vllm", "echo", False, {}),
+        ("vllm", "echo", True, {"echo": True}),
+        ("tgi", "top_p", 1, {}),
+        ("tgi", "top_p", 0.9, {"top_p": 0.9}),
+        ("fireworks", "images", (("data:x", "data:y"),), {"images": ["data:x", "data:y"]}),
+        ("fireworks", "context_length_exceeded_behavior", "error", {"context_length_exceeded_behavior": "error"}),
+        ("vllm", "context_length_exceeded_behavior", "truncate", {}),
+        ("llamacpp", "context_length_exceeded_behavior", "error", {}),
+    ],
+)
+def test_a_field_has_the_vendors_own_spelling(row: str, name: str, value: object, members: dict[str, object]) -> None:
+    plain = {"model": "m", "prompt": "hello"}
+    assert body_of(completion(one_param(name, value)), target(row)) == {**plain, **members}
+
+
+def test_images_come_one_list_a_prompt() -> None:
+    request = completion({"images": (("data:x",), ("data:y",))}, TextPrompt(("a", "b")))
+    assert body_of(request, target("fireworks"))["images"] == [["data:x"], ["data:y"]]
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "value", "message"),
+    [
+        ("fireworks", "top_k", 101, "'top_k' must be at least 0 and at most 100 on v/m/d."),
+        ("llamacpp", "max_tokens", 0, "'max_tokens' must be at least 1 on v/m/d."),
+        ("tgi", "top_p", 0, "'top_p' must be at least 0.001 and at most 0.999 on v/m/d."),
+    ],
+)
+def test_a_value_out_of_the_vendors_bounds_is_refused_with_the_bounds(
+    row: str, name: str, value: object, message: str
+) -> None:
+    refusal = refusal_of(completion(one_param(name, value)), target(row))
+    assert (refusal.param, refusal.code, refusal.message) == (name, "invalid_value", message)
+
+
+def test_too_many_stops_are_refused() -> None:
+    stops = tuple("abcde")
+    assert "at most 4" in refusal_of(chat({"stop": stops}), target("openai")).message
+    assert body_of(chat({"stop": stops}), target("deepseek"))["stop"] == list(stops)
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted", "on_completions", "on_chat"),
+    [
+        ("vllm", LogprobsWanted(0, "legacy"), {"logprobs": 0}, {"logprobs": True}),
+        ("vllm", LogprobsWanted(3, "legacy"), {"logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
+        ("vllm", LogprobsWanted(3, "content"), {"logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
+        ("llamacpp", LogprobsWanted(0, "legacy"), {"logprobs": 1}, {"logprobs": True, "top_logprobs": 1}),
+        ("together", LogprobsWanted(0, "content"), {"logprobs": 1}, {"logprobs": 1}),
+        ("together", LogprobsWanted(7, "content"), {"logprobs": 7}, {"logprobs": 7}),
+        ("fireworks", LogprobsWanted(2, "legacy"), {"logprobs": 2}, {"logprobs": 2}),
+        ("fireworks", LogprobsWanted(0, "legacy"), {"logprobs": True}, {"logprobs": True}),
+        (
+            "fireworks",
+            LogprobsWanted(2, "content"),
+            {"logprobs": True, "top_logprobs": 2},
+            {"logprobs": True, "top_logprobs": 2},
+        ),
+    ],
+)
+def test_log_probabilities_are_asked_for_in_the_vendors_form(
+    row: str, wanted: LogprobsWanted, on_completions: dict[str, object], on_chat: dict[str, object]
+) -> None:
+    text = body_of(completion({"logprobs": wanted}), target(row))
+    talk = body_of(chat({"logprobs": wanted}), target(row))
+    assert {name: text[name] for name in text if "logprobs" in name} == on_completions
+    assert {name: talk[name] for name in talk if "logprobs" in name} == on_chat
+
+
+def test_more_alternatives_than_the_vendor_lists_are_refused_and_never_fewer_given() -> None:
+    many: Params = {"logprobs": LogprobsWanted(6, "content")}
+    assert refusal_of(chat(many), target("fireworks")).code == "invalid_value"
+    two: Params = {"logprobs": LogprobsWanted(2, "content")}
+    assert "when streaming" in refusal_of(chat(two, stream=True), target("together")).message
+
+
+def test_log_probabilities_of_a_choice_inside_an_object_are_refused() -> None:
+    params: Params = {"guided": Guided("choice", ("a", "b")), "logprobs": LogprobsWanted(0, "content")}
+    assert refusal_of(chat(params), target("openai")).param == "logprobs"
+    assert body_of(completion(params), target("llamacpp"))["logprobs"] == 1
+
+
+def test_a_choice_inside_an_object_is_marked_for_the_answer() -> None:
+    call = DIALECT.encode(chat({"guided": Guided("choice", ("a", "b"))}), target("openai"))
+    assert (call.unwrap_choice, call.emulated) == (True, ("guided_choice",))
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "refused"),
+    [
+        ("ollama", "auto", False),
+        ("ollama", "none", True),
+        ("ollama", "required", True),
+        ("lm_studio", {"type": "function", "function": {"name": "f"}}, True),
+        ("openai", {"type": "function", "function": {"name": "f"}}, False),
+        ("vllm", "none", False),
+    ],
+)
+def test_a_tool_choice_is_sent_only_where_it_is_kept(row: str, value: object, refused: bool) -> None:
+    params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}]}
+    params["tool_choice"] = value  # type: ignore[typeddict-item]
+    if refused:
+        assert refusal_of(chat(params), target(row)).param == "tool_choice"
+    else:
+        assert body_of(chat(params), target(row))["tool_choice"] == value
+
+
+def test_no_tools_need_no_choice_of_tools() -> None:
+    assert "tool_choice" not in body_of(chat({"tool_choice": "none"}), target("openai"))
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "reason"),
+    [("ollama", "error", "cuts the prompt by itself"), ("ollama", "truncate", "cuts the prompt by itself")],
+)
+def test_what_the_vendor_does_at_its_window_by_itself_is_refused(row: str, value: object, reason: str) -> None:
+    params: Params = {**one_param("context_length_exceeded_behavior", value), "max_tokens": 9}
+    assert reason in refusal_of(chat(params), target(row)).message
+
+
+@every_row
+def test_a_window_that_the_gateway_knows_is_no_reason_to_refuse(row: str) -> None:
+    for value in ("truncate", "error"):
+        params: Params = {**one_param("context_length_exceeded_behavior", value), "max_tokens": 9}
+        assert body_of(chat(params), replace(target(row), context_window=100))
+
+
+def test_a_windows_behaviour_is_each_operations_own() -> None:
+    params: Params = {"context_length_exceeded_behavior": "truncate", "max_tokens": 9}
+    assert body_of(chat(params), target("together"))["context_length_exceeded_behavior"] == "truncate"
+    assert "context_length_exceeded_behavior" not in body_of(completion(params), target("together"))
+
+
+def test_rows_are_compiled_once() -> None:
+    for row in ROWS:
+        profile = load_profiles()[row]
+        assert writers(profile, Operation.CHAT) is writers(profile, Operation.CHAT)
+
+
+@pytest.mark.parametrize("row", ["openai", "groq", "ollama"])
+def test_no_chat_is_asked_for_nothing(row: str) -> None:
+    refusal = refusal_of(chat({"max_tokens": 0}), target(row))
+    assert (refusal.param, refusal.code) == ("max_tokens", "invalid_value")
+    assert "at least 1" in refusal.message

@@ -1,0 +1,365 @@
+"""Streams of the OpenAI family, from fixture bytes: the same events whatever the cuts, no clean end that is none."""
+
+from dataclasses import replace
+
+import pytest
+
+from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, StreamEvent, ToolCallDelta, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.read_json import call_id
+from providers.failure import FailureKind
+from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.kit import chunks, usage_in
+from tests.providers.dialects.openai.kit import DIALECT, FIXTURES, fixture, frame, pieces, played, sent, text
+from tests.support.dialects import fixture_name
+
+DONE = b"data: [DONE]\n\n"
+GOOD = sorted(fixture_name(path) for path in FIXTURES.glob("*.sse") if not path.stem.endswith("_error"))
+every_stream = pytest.mark.parametrize("name", GOOD)
+
+
+def sent_for(name: str) -> UpstreamRequest:
+    return sent("groq" if "groq" in name else "openai")
+
+
+def whole(name: str) -> list[StreamEvent]:
+    events, failure = played(sent_for(name), fixture(name))
+    assert failure is None
+    return events
+
+
+def delta(content: str | None, finish: str | None = None, index: int = 0, **more: JsonValue) -> bytes:
+    choice: JsonObject = {"index": index, "delta": {"content": content, **more}, "finish_reason": finish}
+    return frame({"choices": [choice]})
+
+
+def finished(events: list[StreamEvent]) -> set[int]:
+    return {chunk.index for chunk in chunks(events) if chunk.finish_reason}
+
+
+@every_stream
+def test_a_stream_that_nobody_asked_for_is_the_whole_answer(name: str) -> None:
+    events = whole(name)
+    for spelt in (fixture(name), b"\r\n: hello\n\n" + fixture(name)):
+        answer = DIALECT.decode(sent_for(name), spelt)
+        assert {choice.index for choice in answer.choices} == finished(events)
+        assert [choice.text for choice in answer.choices] == [text(events, index) for index in sorted(finished(events))]
+        assert answer.usage == usage_in(events)
+
+
+@every_stream
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_a_stream_gives_the_same_events_in_any_pieces(name: str, size: int) -> None:
+    events, failure = played(sent_for(name), *pieces(fixture(name), size))
+    assert failure is None
+    assert events == whole(name)
+
+
+@every_stream
+def test_a_stream_cut_anywhere_ends_well_only_when_every_choice_did(name: str) -> None:
+    stream = fixture(name)
+    for end in range(len(stream)):
+        events, failure = played(sent_for(name), stream[:end])
+        if failure is None:
+            assert finished(events)
+            assert finished(events) == {chunk.index for chunk in chunks(events)}
+        else:
+            assert failure.kind in (FailureKind.TRUNCATED, FailureKind.MALFORMED)
+
+
+@every_stream
+def test_each_choice_finishes_once_and_nothing_follows(name: str) -> None:
+    ended: set[int] = set()
+    for chunk in chunks(whole(name)):
+        assert chunk.index not in ended
+        assert chunk.text or chunk.finish_reason or chunk.tool_calls or chunk.reasoning
+        if chunk.finish_reason:
+            ended.add(chunk.index)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "reason", "native", "count"),
+    [
+        ("openai_completion", " Pàris", "stop", None, Usage(6, 2)),
+        (
+            "openai_chat",
+            " Paris",
+            "stop",
+            None,
+            Usage(6, 2, {"cached_tokens": 4, "audio_tokens": 0}, {"reasoning_tokens": 1}),
+        ),
+        ("openai_refusal", "I cannot.", "stop", None, None),
+        ("azure_chat", " Paris", "stop", None, Usage(6, 2)),
+        ("groq_chat", " Paris", "stop", None, Usage(6, 2)),
+        ("deepseek_chat", " Paris", "stop", None, Usage(6, 2, {"cached_tokens": 4})),
+        ("ollama_completion", " Paris", "stop", None, Usage(6, 2)),
+        ("together_completion", " Paris", "stop", "eos", Usage(6, 2)),
+        ("sglang_completion", " Paris", "stop", None, Usage(6, 2, {"cached_tokens": 2}, {"reasoning_tokens": 1})),
+        ("llamacpp_completion", " Paris", "length", None, Usage(6, 2, {"cached_tokens": 0})),
+        ("openrouter_chat", " Paris", "stop", None, Usage(6, 2)),
+        ("tgi_completion", " Paris", "stop", "eos_token", None),
+        ("perplexity_chat", " Paris", "stop", None, Usage(6, 2)),
+        ("vllm_echo", "The end.", "stop", None, Usage(6, 2)),
+        ("openai_tools", "", "tool_calls", None, Usage(6, 2)),
+        ("mistral_tools", "", "tool_calls", None, Usage(6, 2)),
+    ],
+)
+def test_text_finish_reason_and_usage_are_read(
+    name: str, words: str, reason: str, native: str | None, count: Usage | None
+) -> None:
+    events = whole(f"openai/{name}.sse")
+    assert text(events) == words
+    assert usage_in(events) == count
+    last = next(chunk for chunk in chunks(events) if chunk.index == 0 and chunk.finish_reason)
+    assert (last.finish_reason, last.native_finish_reason) == (reason, native)
+
+
+def test_choices_are_kept_apart() -> None:
+    events = whole("openai/openai_completion.sse")
+    assert (text(events, 0), text(events, 1)) == (" Pàris", " Rome 🙂")
+
+
+def calls(events: list[StreamEvent]) -> list[tuple[str | None, str | None, str]]:
+    found: dict[int, tuple[str | None, str | None, str]] = {}
+    for chunk in chunks(events):
+        for piece in chunk.tool_calls:
+            known = found.get(piece.index, (piece.id, piece.name, ""))
+            found[piece.index] = (known[0], known[1], known[2] + piece.arguments)
+    assert list(found) == list(range(len(found)))
+    return list(found.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("openai_tools", [("call_a", "f", '{"x":1}'), ("call_b", "g", "{}")]),
+        ("mistral_tools", [("abcdefghi", "f", '{"x":1}'), ("jklmnopqr", "f", '{"x":2}'), ("stuvwxyz0", "g", "{}")]),
+    ],
+)
+def test_tool_calls_are_dense_and_whole(name: str, expected: list[tuple[str, str, str]]) -> None:
+    assert calls(whole(f"openai/{name}.sse")) == expected
+
+
+MADE = (call_id(None, 0, 0), call_id(None, 0, 1))
+
+
+def piece(index: int | None, identity: str | None, name: str | None, arguments: JsonValue) -> JsonObject:
+    entry: JsonObject = {"function": {"name": name, "arguments": arguments}}
+    if index is not None:
+        entry["index"] = index
+    return {**entry, "id": identity}
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        ([[piece(0, "a", "f", "1")], [piece(0, "b", "g", "2")]], [("a", "f", "1"), ("b", "g", "2")]),
+        (
+            [[piece(3, "a", "f", "1"), piece(7, "b", "f", "2")], [piece(3, "", None, "3")]],
+            [("a", "f", "13"), ("b", "f", "2")],
+        ),
+        ([[piece(0, "a", "f", "1")], [piece(0, "a", "f", "2")]], [("a", "f", "12")]),
+        ([[piece(0, "a", "f", "1")], [piece(0, "another", None, "2")]], [("a", "f", "12")]),
+        ([[piece(0, "", "f", "1")], [piece(0, "", None, "2")]], [(MADE[0], "f", "12")]),
+        ([[piece(None, None, "f", "1"), piece(None, None, "g", "2")]], [(MADE[0], "f", "1"), (MADE[1], "g", "2")]),
+        ([[piece(0, "a", "f", {"x": 1})]], [("a", "f", '{"x":1}')]),
+        ([[piece(0, "a", "f", None)]], [("a", "f", "")]),
+    ],
+)
+def test_a_call_begins_with_a_new_index_or_another_id_and_a_name(
+    frames: list[list[JsonObject]], expected: list[tuple[str, str, str]]
+) -> None:
+    stream = [delta(None, tool_calls=[*entries]) for entries in frames]
+    events, failure = played(sent(), *stream, delta(None, "stop"), DONE)
+    assert failure is None
+    assert calls(events) == expected
+    assert chunks(events)[-1].finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize("entry", [1, {"index": 0}, {"index": 0, "id": "a", "function": {"arguments": "1"}}])
+def test_a_tool_call_that_makes_no_sense_is_malformed(entry: JsonValue) -> None:
+    _, failure = played(sent(), delta(None, tool_calls=[entry]))
+    assert failure is not None
+    assert failure.kind is FailureKind.MALFORMED
+
+
+def test_a_refusal_is_text_and_refusal() -> None:
+    found = chunks(whole("openai/openai_refusal.sse"))
+    assert [(chunk.text, chunk.refusal) for chunk in found] == [("I ", "I "), ("cannot.", "cannot."), ("", None)]
+
+
+def test_reasoning_is_no_text() -> None:
+    found = chunks(whole("openai/deepseek_chat.sse"))
+    assert [(chunk.text, chunk.reasoning) for chunk in found] == [("", "France."), (" Paris", None), ("", None)]
+
+
+def test_log_probabilities_come_in_the_shape_the_vendor_has() -> None:
+    first = chunks(whole("openai/openai_logprobs.sse"))[0].logprobs
+    assert isinstance(first, ContentLogprobs)
+    assert [(entry.token, entry.logprob, entry.bytes, len(entry.top)) for entry in first.content] == [
+        ("é", -0.5, (0xC3, 0xA9), 2)
+    ]
+    assert isinstance(chunks(whole("openai/llamacpp_completion.sse"))[0].logprobs, ContentLogprobs)
+    echoed = chunks(whole("openai/vllm_echo.sse"))
+    assert echoed[0].logprobs == LegacyLogprobs(("The", " end"), (None, -1.5), (None, {" end": -1.5}), (0, 3))
+    assert echoed[1].matched_stop == 128001
+    unplaced = chunks(whole("openai/sglang_completion.sse"))
+    assert unplaced[0].logprobs == LegacyLogprobs((" Pa",), (-0.5,), (None,), None)
+    assert unplaced[1].matched_stop == "END"
+    bare = chunks(whole("openai/together_completion.sse"))
+    assert [chunk.logprobs for chunk in bare] == [
+        LegacyLogprobs((" Pa",), (-0.25,), None, None),
+        LegacyLogprobs(("ris",), (0.0,), None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"error": {"message": "Upstream hung up", "code": 502}}, FailureKind.SERVER),
+        ({"error": {"message": "slow down", "code": 429}}, FailureKind.RATE_LIMITED),
+        ({"error": "text", "error_type": "generation"}, FailureKind.SERVER),
+        ({"error": {"message": "This model's maximum context length is 8 tokens"}}, FailureKind.CONTEXT_LENGTH),
+        ({"object": "error", "message": "bad", "type": "BadRequestError", "code": 400}, FailureKind.INVALID_REQUEST),
+        ({"error": "x", "status_code": 503}, FailureKind.OVERLOADED),
+    ],
+)
+def test_an_error_in_the_stream_is_raised_after_what_came_before_it(error: JsonObject, kind: FailureKind) -> None:
+    for start in ([], [delta("a"), delta("b")]):
+        for size in (1, 4096):
+            stream = b"".join([*start, frame(error), DONE])
+            events, failure = played(sent(), *pieces(stream, size))
+            assert text(events) == "ab"[: len(start)]
+            assert failure is not None
+            assert failure.kind is kind
+
+
+def test_an_error_in_groqs_own_member_is_raised() -> None:
+    broken = frame({"x_groq": {"error": "over capacity"}, "choices": []})
+    for row in ("groq", "openai_compatible"):
+        events, failure = played(sent(row), delta("a"), broken, DONE)
+        assert text(events) == "a"
+        assert failure is not None
+        assert failure.kind is FailureKind.SERVER
+
+
+def test_openrouters_error_inside_a_chunk_is_raised() -> None:
+    events, failure = played(sent("openrouter"), fixture("openai/openrouter_error.sse"))
+    assert text(events) == " Pa"
+    assert failure is not None
+    assert (failure.kind, failure.message, failure.status) == (FailureKind.SERVER, "Upstream hung up", 502)
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("error", FailureKind.SERVER),
+        ("abort", FailureKind.SERVER),
+        ("network_error", FailureKind.SERVER),
+        ("cancelled", FailureKind.SERVER),
+        ("timeout", FailureKind.TIMEOUT),
+        ("insufficient_system_resource", FailureKind.OVERLOADED),
+    ],
+)
+def test_a_finish_reason_that_means_failure_is_one(word: str, kind: FailureKind) -> None:
+    events, failure = played(sent(), delta("a"), delta("", word), DONE)
+    assert text(events) == "a"
+    assert failure is not None
+    assert failure.kind is kind
+
+
+def test_an_unknown_finish_reason_is_the_vendors_own_word() -> None:
+    events, failure = played(sent(), delta("a", "tired"), DONE)
+    assert failure is None
+    assert events == [Chunk(text="a", finish_reason="tired", native_finish_reason="tired")]
+
+
+def test_a_frame_of_null_is_passed_over() -> None:
+    events, failure = played(sent(), b"data: null\n\n" + delta("Hi", "stop") + DONE)
+    assert failure is None
+    assert text(events) == "Hi"
+
+
+def test_nothing_follows_a_choices_finish_nor_the_terminator() -> None:
+    events, failure = played(sent(), delta("a", "stop"), delta("b"), DONE, delta("c"), frame({"error": "late"}))
+    assert failure is None
+    assert text(events) == "a"
+
+
+@pytest.mark.parametrize(
+    ("stream", "kind"),
+    [
+        (b"", FailureKind.TRUNCATED),
+        (DONE, FailureKind.TRUNCATED),
+        (delta("a") + DONE, FailureKind.TRUNCATED),
+        (delta("a", "stop") + delta("b", index=1) + DONE, FailureKind.TRUNCATED),
+        (delta("a", ""), FailureKind.TRUNCATED),
+        (b"<html>oops</html>", FailureKind.TRUNCATED),
+        (b"data: nonsense\n\n", FailureKind.MALFORMED),
+        (b"data: [1]\n\n", FailureKind.MALFORMED),
+        (frame({"choices": {"index": 0}}), FailureKind.MALFORMED),
+        (frame({"choices": [1]}), FailureKind.MALFORMED),
+        (frame({"choices": [{"finish_reason": {"type": "stop"}}]}), FailureKind.MALFORMED),
+        (b'{"choices": [', FailureKind.TRUNCATED),
+        (b"[]", FailureKind.MALFORMED),
+        (b'{"error": {"message": "no", "code": 401}}', FailureKind.AUTH),
+        (b'[{"error": {"message": "no", "code": 400}}]', FailureKind.INVALID_REQUEST),
+    ],
+)
+def test_a_stream_that_is_none_is_a_failure(stream: bytes, kind: FailureKind) -> None:
+    _, failure = played(sent(), stream)
+    assert failure is not None
+    assert failure.kind is kind
+
+
+@pytest.mark.parametrize(
+    "name", ["openai_chat", "openai_completion", "openai_tools", "openai_refusal", "deepseek_chat"]
+)
+@pytest.mark.parametrize("size", [1, 4096])
+def test_a_whole_body_on_a_streamed_request_is_one_chunk_a_choice(name: str, size: int) -> None:
+    body = fixture(f"openai/{name}.json")
+    events, failure = played(sent(), *pieces(body, size))
+    completion = DIALECT.decode(sent(), body)
+    assert failure is None
+    assert [(chunk.index, chunk.text, chunk.finish_reason) for chunk in chunks(events)] == [
+        (choice.index, choice.text, choice.finish_reason) for choice in completion.choices
+    ]
+    assert usage_in(events) == completion.usage
+    assert [piece.arguments for chunk in chunks(events) for piece in chunk.tool_calls] == [
+        call.arguments for choice in completion.choices for call in choice.tool_calls
+    ]
+
+
+def test_a_stream_is_complete_only_at_its_terminator_or_end() -> None:
+    decoder = DIALECT.stream(sent())
+    assert list(decoder.feed(delta("a", "stop"))) == [Chunk(text="a", finish_reason="stop")]
+    assert not decoder.complete
+    assert list(decoder.feed(DONE)) == []
+    assert decoder.complete
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        ([delta('{"choi'), delta('ce":"b'), delta('lue"}', "stop")], ["blue"]),
+        ([delta('{"choice":"bl', "length")], ['{"choice":"bl']),
+        ([delta(None, refusal="no"), delta(None, "stop")], ["no", ""]),
+        ([delta(None, reasoning_content="hm"), delta('{"choice":"x"}', "stop")], ["", "x"]),
+    ],
+)
+def test_a_choice_inside_an_object_comes_out_at_the_end(frames: list[bytes], expected: list[str]) -> None:
+    events, failure = played(sent(unwrap=True), *frames, DONE)
+    assert failure is None
+    assert [chunk.text for chunk in chunks(events)] == expected
+
+
+def test_an_object_without_the_choice_is_malformed() -> None:
+    _, failure = played(sent(unwrap=True), delta("blue", "stop"), DONE)
+    assert failure is not None
+    assert failure.kind is FailureKind.MALFORMED
+
+
+def test_a_tools_name_on_the_wire_becomes_the_clients() -> None:
+    call = replace(sent(), tool_names={"f_1": "f.1"})
+    events, _ = played(call, delta(None, tool_calls=[piece(0, "a", "f_1", "{}")]), delta(None, "tool_calls"), DONE)
+    assert chunks(events)[0].tool_calls == (ToolCallDelta(0, "a", "f.1", "{}"),)

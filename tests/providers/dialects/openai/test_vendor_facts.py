@@ -1,0 +1,211 @@
+"""Facts of single vendors that their rows carry: what a request becomes there, and what is refused and why."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import ChatPrompt, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
+from tests.providers.dialects.openai.kit import DIALECT, TALK, body_of, chat, completion, one_param, refusal_of, target
+
+CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+ANSWERED: JsonObject = {
+    "role": "assistant",
+    "content": "4",
+    "refusal": None,
+    "reasoning_content": "2+2",
+    "reasoning": "2+2",
+}
+
+
+def messages(row: str, *given: JsonObject, model: str = "m") -> JsonValue:
+    return body_of(chat(prompt=ChatPrompt(given)), target(row, model))["messages"]
+
+
+def test_members_that_are_null_are_not_sent() -> None:
+    called: JsonObject = {"role": "assistant", "content": None, "audio": None, "tool_calls": [CALL]}
+    assert messages("groq", called) == [{"role": "assistant", "tool_calls": [CALL]}]
+    assert called["content"] is None
+
+
+@pytest.mark.parametrize(
+    ("row", "role"), [("openai", "developer"), ("azure", "developer"), ("vllm", "system"), ("mistral", "system")]
+)
+def test_the_developer_s_role_is_the_system_s_where_nobody_knows_it(row: str, role: str) -> None:
+    assert messages(row, {"role": "developer", "content": "be brief"}) == [{"role": role, "content": "be brief"}]
+
+
+@pytest.mark.parametrize(
+    ("row", "model", "member"),
+    [
+        ("deepseek", "deepseek-chat", "reasoning_content"),
+        ("deepseek", "deepseek-reasoner", None),
+        ("vllm", "m", "reasoning_content"),
+        ("openrouter", "m", "reasoning"),
+        ("groq", "m", None),
+        ("openai", "gpt-4o", None),
+    ],
+)
+def test_reasoning_of_earlier_turns_goes_under_the_vendor_s_name_for_it(
+    row: str, model: str, member: str | None
+) -> None:
+    expected: JsonObject = {"role": "assistant", "content": "4"}
+    if member is not None:
+        expected[member] = "2+2"
+    assert messages(row, ANSWERED, model=model) == [expected]
+
+
+def test_content_in_parts_is_joined_where_only_text_is_taken() -> None:
+    parts: list[JsonValue] = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    talk: JsonObject = {"role": "user", "content": parts}
+    assert messages("deepseek", talk) == [{"role": "user", "content": "ab"}]
+    assert messages("openai", talk) == [talk]
+
+
+def test_an_image_is_refused_where_only_text_is_taken() -> None:
+    image: JsonValue = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+    refusal = refusal_of(chat(prompt=ChatPrompt(({"role": "user", "content": [image]},))), target("deepseek"))
+    assert (refusal.param, refusal.code) == ("messages", "unsupported_parameter")
+
+
+def test_reasoning_models_of_the_newer_kind_decide_on_sampling_themselves() -> None:
+    to = target("openai", "gpt-5.1")
+    assert body_of(chat({"temperature": 0.5}), to)["temperature"] == 0.5
+    assert refusal_of(chat({"stop": ("a",)}), to).param == "stop"
+
+
+@pytest.mark.parametrize(("model", "upstream"), [("o3-mini", "reasoner-prod"), ("m", "o3-mini")])
+def test_a_deployment_s_free_name_does_not_hide_what_its_model_is(model: str, upstream: str) -> None:
+    to = replace(target("azure", upstream), model=model)
+    assert refusal_of(chat({"stop": ("a",)}), to).param == "stop"
+
+
+def test_an_instruct_deployment_with_a_free_name_takes_raw_prompts() -> None:
+    to = replace(target("azure", "prod"), model="gpt-35-turbo-instruct")
+    assert DIALECT.encode(completion(), to).operation is Operation.COMPLETIONS
+
+
+@pytest.mark.parametrize(("row", "path"), [("mistral", "/fim/completions"), ("deepseek", "/beta/completions")])
+def test_a_suffix_goes_where_the_vendor_fills_in_the_middle(row: str, path: str) -> None:
+    params: Params = {"suffix": "}", "max_tokens": 5}
+    call = DIALECT.encode(completion(params, TextPrompt(("{",))), target(row))
+    assert (call.url, call.operation) == (f"http://up/v1{path}", Operation.COMPLETIONS)
+    assert body_of(completion(params, TextPrompt(("{",))), target(row)) == {
+        "model": "m",
+        "prompt": "{",
+        "suffix": "}",
+        "max_tokens": 5,
+    }
+    assert DIALECT.encode(completion(), target(row)).operation is Operation.CHAT
+
+
+@pytest.mark.parametrize("row", ["mistral", "deepseek"])
+def test_a_middle_at_the_end_of_the_text_is_filled_in_without_a_suffix(row: str) -> None:
+    at_the_end = completion({"suffix": ""}, TextPrompt(("{",)))
+    assert DIALECT.encode(at_the_end, target(row)).operation is Operation.COMPLETIONS
+    assert body_of(at_the_end, target(row)) == {"model": "m", "prompt": "{"}
+
+
+def test_openrouter_must_find_an_upstream_that_has_every_parameter() -> None:
+    body = body_of(chat({"top_p": 1, "frequency_penalty": 0, "top_k": 5}), target("openrouter"))
+    assert body == {
+        "model": "m",
+        "messages": [*TALK.messages],
+        "top_k": 5,
+        "provider": {"require_parameters": True},
+    }
+
+
+def test_openrouter_s_client_may_say_otherwise_without_touching_the_row() -> None:
+    extra: JsonObject = {"provider": {"require_parameters": False, "order": ["x"]}}
+    asked = replace(chat(), extra_params=extra)
+    assert body_of(asked, target("openrouter"))["provider"] == {"require_parameters": False, "order": ["x"]}
+    assert body_of(chat(), target("openrouter"))["provider"] == {"require_parameters": True}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [("default", "on_demand"), ("auto", "auto"), ("flex", "flex"), ("on_demand", "on_demand")]
+)
+def test_groq_s_word_for_the_default_tier_is_its_own(asked: str, told: str) -> None:
+    call = DIALECT.encode(chat({"service_tier": asked}), target("groq"))
+    assert (orjson.loads(call.body)["service_tier"], call.emulated) == (told, ())
+
+
+def test_a_tier_goes_as_the_client_says_it_where_the_row_has_no_other_word() -> None:
+    assert body_of(chat({"service_tier": "default"}), target("openai"))["service_tier"] == "default"
+
+
+@pytest.mark.parametrize("request_of", [chat, completion])
+def test_sambanova_s_models_that_know_a_repetition_penalty_get_it(
+    request_of: Callable[[Params], UnifiedRequest],
+) -> None:
+    asked = request_of({"repetition_penalty": 1.2, "top_k": 4})
+    for model in ("gpt-oss-120b", "MiniMax-M2.5"):
+        body = body_of(asked, target("sambanova", model))
+        assert (body["repetition_penalty"], body["top_k"]) == (1.2, 4)
+    assert refusal_of(asked, target("sambanova", "DeepSeek-V3.1")).param == "repetition_penalty"
+    assert body_of(chat({"reasoning_effort": "low"}), target("sambanova", "gpt-oss-120b"))["reasoning_effort"] == "low"
+
+
+def test_openrouter_s_reasoning_effort_is_nested() -> None:
+    assert body_of(chat({"reasoning_effort": "low"}), target("openrouter"))["reasoning"] == {"effort": "low"}
+
+
+def test_strict_tools_are_refused_where_nobody_keeps_the_promise() -> None:
+    function: JsonObject = {"name": "f", "parameters": {"type": "object"}}
+    loose: Params = {"tools": [{"type": "function", "function": {**function, "strict": False}}]}
+    assert body_of(chat(loose), target("fireworks"))["tools"] == [{"type": "function", "function": function}]
+    strict: Params = {"tools": [{"type": "function", "function": {**function, "strict": True}}]}
+    assert refusal_of(chat(strict), target("fireworks")).param == "tools"
+    assert body_of(chat(strict), target("openai"))["tools"] == strict["tools"]
+
+
+def test_sglang_echoes_a_prompt_or_tells_log_probabilities() -> None:
+    params: Params = {"echo": True, "max_tokens": 1}
+    assert body_of(completion(params), target("sglang"))["echo"] is True
+    params["logprobs"] = LogprobsWanted(1, "legacy")
+    assert refusal_of(completion(params), target("sglang")).param == "echo"
+    assert body_of(completion(params), target("vllm"))["echo"] is True
+
+
+def test_a_limit_nobody_set_cannot_pass_the_window() -> None:
+    truncating: Params = {"context_length_exceeded_behavior": "truncate"}
+    failing: Params = {"context_length_exceeded_behavior": "error"}
+    assert body_of(chat(truncating), target("openai")) == body_of(chat(), target("openai"))
+    assert body_of(chat(failing), target("vllm")) == body_of(chat(), target("vllm"))
+    assert refusal_of(chat(failing), target("ollama")).param == "context_length_exceeded_behavior"
+
+
+def test_parallel_calls_are_refused_only_when_they_must_not_be() -> None:
+    assert "parallel_tool_calls" not in body_of(chat({"parallel_tool_calls": True}), target("ollama"))
+    assert refusal_of(chat({"parallel_tool_calls": False}), target("ollama")).param == "parallel_tool_calls"
+
+
+def test_a_choice_of_no_tool_is_kept_where_neutral_values_are_dropped() -> None:
+    params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "none"}
+    assert body_of(chat(params), target("openrouter"))["tool_choice"] == "none"
+
+
+def test_either_behaviour_is_kept_where_there_is_no_window() -> None:
+    for behaviour in ("truncate", "error"):
+        params = one_param("context_length_exceeded_behavior", behaviour)
+        params["max_tokens"] = 5
+        assert body_of(chat(params), target("mock")) == body_of(chat({"max_tokens": 5}), target("mock"))
+
+
+@pytest.mark.parametrize("row", ["fireworks", "together", "tgi", "lm_studio"])
+def test_calls_one_at_a_time_are_refused_where_nobody_would_keep_them_so(row: str) -> None:
+    assert refusal_of(chat({"parallel_tool_calls": False}), target(row)).param == "parallel_tool_calls"
+
+
+def test_deepseek_s_reasoner_has_no_log_probabilities() -> None:
+    params: Params = {"logprobs": LogprobsWanted(1, "content")}
+    assert refusal_of(chat(params), target("deepseek", "deepseek-reasoner")).param == "logprobs"
+    assert body_of(chat(params), target("deepseek", "deepseek-chat"))["top_logprobs"] == 1
+
+
+@pytest.mark.parametrize("request_", [completion({"echo": True}), chat({"echo": True})])
+def test_an_echo_beside_the_choices_is_none(request_: UnifiedRequest) -> None:
+    assert refusal_of(request_, target("together")).param == "echo"

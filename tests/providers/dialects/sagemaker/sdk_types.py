@@ -1,0 +1,48 @@
+"""Check calls of SageMaker endpoints against Amazon's service model (botocore 1.44.5, `sagemaker-runtime`).
+
+A body is the container's, and opaque to the service; TGI's is checked by `tgi/sdk_types.py`. Checked here are
+addresses, headers and frames.
+"""
+
+from typing import Any  # the SDK is not installed where types are checked
+from urllib.parse import urlsplit
+
+import orjson
+from botocore.eventstream import EventStreamBuffer
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+from botocore.parsers import EventStreamJSONParser
+from botocore.serialize import create_serializer
+
+_MODEL = ServiceModel(Loader().load_service_model("sagemaker-runtime", "service-2"))
+
+
+def check_call(url: str, headers: dict[str, str], endpoint: str) -> None:
+    """Raise AssertionError unless the SDK would call the same address, with these headers among its own."""
+    streams = url.endswith("-response-stream")
+    operation = "InvokeEndpointWithResponseStream" if streams else "InvokeEndpoint"
+    accept = headers.get("x-amzn-sagemaker-accept" if streams else "accept", "")
+    params = {"EndpointName": endpoint, "Body": b"{}", "ContentType": "application/json", "Accept": accept}
+    built = create_serializer("rest-json").serialize_to_request(params, _MODEL.operation_model(operation))
+    assert urlsplit(url).path == built["url_path"], built["url_path"]
+    wanted = {name.lower(): value for name, value in built["headers"].items() if name.lower() != "content-type"}
+    assert wanted.items() <= headers.items(), wanted
+
+
+def check_body(operation: str, body: bytes) -> None:
+    """Raise unless it is a JSON object of at most the service's 25 MB."""
+    assert isinstance(orjson.loads(body), dict)
+    assert len(body) <= 25 * 1024 * 1024
+
+
+def check_frames(data: bytes) -> bytes:
+    """The container's bytes as the SDK reads them; raises for a frame that it would not."""
+    shape = _MODEL.operation_model("InvokeEndpointWithResponseStream").output_shape.members["Body"]
+    buffer, parser = EventStreamBuffer(), EventStreamJSONParser()
+    buffer.add_data(data)
+    parts: list[bytes] = []
+    for message in buffer:
+        parsed: dict[str, Any] = parser.parse(message.to_response_dict(), shape)
+        if "PayloadPart" in parsed:
+            parts.append(parsed["PayloadPart"]["Bytes"])
+    return b"".join(parts)

@@ -1,0 +1,1 @@
+"""The SGLang dialect in tests: fixtures, fake server, published types, data for suites over all dialects."""

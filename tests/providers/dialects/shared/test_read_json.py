@@ -1,0 +1,87 @@
+"""Vendors' JSON: its bounds, what is no UTF-8, and the small readings."""
+
+from typing import cast
+
+import orjson
+import pytest
+
+from providers.dialects.shared.read_json import (
+    arguments_text,
+    call_id,
+    index_of,
+    is_json,
+    json_object,
+    load_json,
+    parse_json,
+    text_of,
+)
+from providers.failure import FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from tests.faults.memory import growth
+
+
+def test_arguments_are_a_text_whatever_the_vendor_sends() -> None:
+    assert [arguments_text("{}"), arguments_text({"a": 1}), arguments_text(None)] == ["{}", '{"a":1}', ""]
+
+
+def test_the_id_of_a_call_is_its_own_and_stays_the_same() -> None:
+    assert call_id("x", 0, 0) == call_id("x", 0, 0)
+    assert len({call_id("x", 0, 0), call_id("x", 0, 1), call_id("x", 1, 0), call_id("y", 0, 0)}) == 4
+
+
+def test_a_content_is_its_text() -> None:
+    assert text_of([{"type": "text", "text": "a"}, {"type": "image"}, "x", {"type": "text", "text": 1}]) == "ax"
+
+
+def test_a_refusal_among_the_parts_of_a_message_is_its_text() -> None:
+    assert text_of([{"type": "refusal", "refusal": "I cannot."}]) == "I cannot."
+
+
+@pytest.mark.parametrize("content", [7, True, {"text": "abc"}, [7], [["a"]]])
+def test_content_of_another_form_is_no_answer(content: JsonValue) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        text_of(content)
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+
+
+def test_an_index_that_is_none_is_the_position() -> None:
+    assert [index_of(cast(JsonObject, raw), 3) for raw in ({"index": 1}, {}, {"index": True})] == [1, 3, 3]
+
+
+def test_blank_lines_around_a_body_are_ignored() -> None:
+    assert json_object(b"\n\r\n" + orjson.dumps({"a": 1}) + b"\n") == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b'"h\xffi"', "h\ufffdi"),
+        (b'"\xe2\x82"', "\ufffd"),
+        (b'"\xed\xa0\x80"', "\ufffd\ufffd\ufffd"),
+        (b'"h\xc3\xa9"', "h\u00e9"),
+        (b"[1]", [1]),
+    ],
+)
+def test_what_is_no_utf8_is_replaced_and_nothing_else(text: bytes, value: JsonValue) -> None:
+    assert parse_json(text) == value
+    assert is_json(text)
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800"'])
+def test_replacing_makes_no_json_of_what_is_none(text: bytes) -> None:
+    assert not is_json(text)
+
+
+@pytest.mark.parametrize("piece", [b"{},", b"[],", b'{"a":1},', b'"ab",'])
+def test_a_text_whose_values_would_take_many_times_its_size_is_not_read(piece: bytes) -> None:
+    text = b'{"choices":[' + piece * (31 * 2**20 // len(piece)) + b"0]}"
+    with growth() as grown, pytest.raises(UpstreamError) as caught:
+        load_json(text)
+    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert grown.bytes < 8 * 2**20
+
+
+def test_the_log_probabilities_of_a_long_answer_are_read() -> None:
+    other = b'{"token":" the","logprob":-0.0123,"bytes":[32,116,104,101]}'
+    token = b'{"token":" the","logprob":-0.0123,"top_logprobs":[' + b",".join([other] * 20) + b"]}"
+    assert load_json(b'{"content":[' + b",".join([token] * 12_000) + b"]}")

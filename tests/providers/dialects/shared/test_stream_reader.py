@@ -1,0 +1,85 @@
+"""From a framing's events to a reader's: what ends a stream, and what breaks one."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from providers.completion import Chunk, StreamEvent
+from providers.dialects.shared.stream_reader import NOTHING, NativeStream, cut, event_object
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.framing.parse_ndjson import NDJSONParser
+from providers.framing.parse_sse import SSEParser
+
+
+class Words:
+    """Every event is a text; `end` ends the stream and `bad` breaks it."""
+
+    def __init__(self) -> None:
+        self.complete = False
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        if payload == b"bad":
+            raise UpstreamError(Failure(FailureKind.SERVER, "bad"))
+        self.complete = payload == b"end"
+        return NOTHING if self.complete else (Chunk(text=str(event_object(payload)["t"])),)
+
+
+def lines(cap: int = 100) -> NativeStream:
+    return NativeStream(NDJSONParser(cap), Words())
+
+
+def kind_of(stream: NativeStream, data: bytes) -> FailureKind:
+    with pytest.raises(UpstreamError) as caught:
+        list([*stream.feed(data), *stream.finish()])
+    return caught.value.failure.kind
+
+
+def test_any_framing_will_do() -> None:
+    for stream, data in (
+        (lines(), b'{"t":"a"}\nend\n'),
+        (NativeStream(SSEParser(), Words()), b'data: {"t":"a"}\n\ndata: end\n\n'),
+    ):
+        assert list(stream.feed(data)) == [Chunk(text="a")]
+        assert stream.complete
+        assert list(stream.finish()) == []
+
+
+def test_nothing_is_read_after_the_end() -> None:
+    assert list(lines().feed(b"end\nbad\n")) == []
+
+
+def test_a_framing_is_asked_for_nothing_after_the_end() -> None:
+    stream = lines(cap=5)
+    assert list(stream.feed(b"end\n" + b"x" * 10 + b"\n")) == []
+    assert list(stream.feed(b"x" * 10 + b"\n")) == []
+
+
+def test_the_end_may_lack_its_line_end() -> None:
+    stream = lines()
+    assert list(stream.feed(b"end")) == []
+    assert not stream.complete
+    assert list(stream.finish()) == []
+    assert stream.complete
+
+
+def test_a_stream_without_its_end_is_truncated() -> None:
+    assert kind_of(lines(), b"") is FailureKind.TRUNCATED
+    assert kind_of(lines(), b'{"t":"a"}\n') is FailureKind.TRUNCATED
+    assert kind_of(lines(), b'{"t":"a"}\n{"t":') is FailureKind.TRUNCATED
+    assert cut().failure.kind is FailureKind.TRUNCATED
+
+
+def test_a_reader_s_error_is_the_streams() -> None:
+    assert kind_of(lines(), b"bad\n") is FailureKind.SERVER
+    assert kind_of(lines(), b"bad") is FailureKind.SERVER
+
+
+def test_an_endless_event_is_malformed() -> None:
+    assert kind_of(lines(cap=20), b"x" * 40) is FailureKind.MALFORMED
+
+
+@pytest.mark.parametrize("payload", [b"", b"{", b"3", b"[]", b"null", b"\xff"])
+def test_what_is_no_object_is_malformed(payload: bytes) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        event_object(payload)
+    assert caught.value.failure.kind is FailureKind.MALFORMED

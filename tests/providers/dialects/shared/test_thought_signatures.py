@@ -1,0 +1,56 @@
+"""Ids of Gemini's calls and the signatures in them."""
+
+import base64
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.dialects.shared.thought_signatures import SKIPPED, make_call_id, pack_call_id, unpack_call_id
+
+
+@given(st.text("abc_-0", min_size=1, max_size=12), st.binary(min_size=1, max_size=80), st.booleans())
+def test_a_signature_comes_back_as_the_same_bytes(call_id: str, signature: bytes, own: bool) -> None:
+    text = base64.b64encode(signature).decode()
+    carried = pack_call_id(call_id, text) if own else pack_call_id(call_id, None, text)
+    assert unpack_call_id(carried) == ((call_id, text, None) if own else (call_id, None, text))
+
+
+@given(st.binary(min_size=1, max_size=80))
+def test_an_id_has_only_characters_that_other_vendors_allow(signature: bytes) -> None:
+    assert re.fullmatch(r"[a-zA-Z0-9_-]+", pack_call_id("call_1", base64.b64encode(signature).decode()))
+
+
+def test_a_calls_own_signature_goes_before_that_of_the_text() -> None:
+    assert unpack_call_id(pack_call_id("a", "c2ln", "b3RoZXI=")) == ("a", "c2ln", None)
+
+
+def test_the_form_that_another_gateway_writes_is_read() -> None:
+    assert unpack_call_id("call_7__thought__c2ln/+==") == ("call_7", "c2ln/+==", None)
+
+
+@pytest.mark.parametrize("given_id", ["call_1", "", "fc-1", "a__thought__", "a__thought__not base64", "__said__"])
+def test_a_foreign_id_is_itself(given_id: str) -> None:
+    assert unpack_call_id(given_id) == (given_id, None, None)
+
+
+def test_an_id_without_a_signature_stays_as_it_is() -> None:
+    assert pack_call_id("fc-1", None) == pack_call_id("fc-1", "", "") == "fc-1"
+
+
+def test_a_made_id_is_the_same_for_the_same_call_and_no_other() -> None:
+    call = ("r-1", 0, 0, "f", b"{}")
+    assert make_call_id(*call) == make_call_id(*call)
+    others = [
+        ("r-2", 0, 0, "f", b"{}"),
+        ("r-1", 1, 0, "f", b"{}"),
+        ("r-1", 0, 1, "f", b"{}"),
+        ("r-1", 0, 0, "g", b"{}"),
+    ]
+    assert len({make_call_id(*call), *(make_call_id(*other) for other in others)}) == 5
+    assert re.fullmatch(r"call_[0-9a-f]{24}", make_call_id(*call))
+
+
+def test_the_signature_for_foreign_calls_is_the_documented_one() -> None:
+    assert base64.b64decode(SKIPPED) == b"skip_thought_signature_validator"

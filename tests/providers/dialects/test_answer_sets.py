@@ -1,0 +1,102 @@
+"""What every dialect with an answer set makes of good, broken and senseless answers, whole and streamed."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import pytest
+
+from providers.failure import FailureKind
+from tests.providers.dialects.answer_sets import AnswerSet
+from tests.providers.dialects.kit import (
+    SIZES,
+    check_cuts,
+    check_pieces,
+    decode_failure,
+    decoded,
+    fixture,
+    gathered,
+    names_in,
+    stream_failure,
+    streamed,
+    text_of,
+)
+from tests.support.dialects import declared
+
+SETS: Final[Mapping[str, AnswerSet]] = declared("suite_data.py", "ANSWER_SETS")
+HIDDEN: Final = ("10.0.0.7", "62bc820451dbea002b1c5421")
+"""An address and an account that the fixtures of errors tell."""
+SENSELESS_BODIES: Final = (b"", b"<html>", b"3", b"{}")
+SENSELESS_EVENTS: Final[Mapping[str, tuple[bytes, ...]]] = {
+    "sse": (b"data: nonsense\n\n", b"data: 3\n\n"),
+    "ndjson": (b"nonsense\n", b"3\n"),
+}
+
+
+def each(names: Callable[[AnswerSet], Iterable[str]]) -> pytest.MarkDecorator:
+    """Parametrize a test by the sets, and by the fixtures of each."""
+    cases = [pytest.param(case, name, id=f"{at}-{name}") for at, case in SETS.items() for name in names(case)]
+    return pytest.mark.parametrize(("case", "name"), cases)
+
+
+def test_each_stream_among_the_fixtures_is_in_a_set() -> None:
+    named: defaultdict[str, set[str]] = defaultdict(set)
+    for case in SETS.values():
+        named[case.folder].update(f"{name}.{case.suffix}" for name in [*case.streams.split(), *case.broken])
+    for folder, names in named.items():
+        assert names_in(folder, "streams") == sorted(names)
+
+
+@each(lambda case: case.streams.split())
+def test_the_events_are_the_same_whatever_the_pieces(case: AnswerSet, name: str) -> None:
+    for call in case.calls:
+        check_pieces(call, case.stream(name))
+
+
+@each(lambda case: case.streams.split() if case.ends else ())
+def test_a_stream_cut_at_any_byte_is_never_a_success(case: AnswerSet, name: str) -> None:
+    data = case.stream(name)
+    check_cuts(case.calls[0], data, len(data.rstrip()), case.choices)
+
+
+@each(lambda case: case.alike.split())
+def test_a_stream_says_what_the_whole_answer_says(case: AnswerSet, name: str) -> None:
+    whole = fixture(case.folder, "answers", f"{name}.json")
+    for call in case.calls:
+        assert gathered(streamed(call, case.stream(name)), case.choices) == decoded(call, whole)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@each(lambda case: case.broken)
+def test_an_error_in_the_stream_ends_it(case: AnswerSet, name: str, size: int) -> None:
+    text, kind, status = case.broken[name]
+    events, error = stream_failure(case.calls[0], case.stream(name), size)
+    assert text_of(events) == text
+    assert (error.failure.kind, error.failure.status) == (kind, status)
+    assert not any(hidden in error.failure.message for hidden in HIDDEN)
+
+
+@pytest.mark.parametrize("case", [case for case in SETS.values() if case.ends and case.broken])
+def test_nothing_is_read_after_the_end(case: AnswerSet) -> None:
+    good, broken = case.stream(case.streams.split()[0]), case.stream(next(iter(case.broken)))
+    for size in SIZES:
+        assert streamed(case.calls[0], good + broken, size) == streamed(case.calls[0], good)
+
+
+@pytest.mark.parametrize("case", [case for case in SETS.values() if case.streams])
+def test_events_that_make_no_sense_are_malformed(case: AnswerSet) -> None:
+    for data in (*SENSELESS_EVENTS[case.suffix], *case.events):
+        assert stream_failure(case.calls[0], data)[1].failure.kind is FailureKind.MALFORMED, data
+
+
+@pytest.mark.parametrize("case", [case for case in SETS.values() if case.bodies])
+def test_a_body_that_makes_no_sense_is_malformed(case: AnswerSet) -> None:
+    for body in (*SENSELESS_BODIES, *case.bodies):
+        assert decode_failure(case.calls[0], body) is FailureKind.MALFORMED, body
+
+
+@pytest.mark.parametrize("case", [case for case in SETS.values() if case.disguised])
+def test_an_error_in_disguise_is_that_error(case: AnswerSet) -> None:
+    assert case.disguised
+    name, kind = case.disguised
+    assert decode_failure(case.calls[0], fixture(case.folder, "errors", name)) is kind

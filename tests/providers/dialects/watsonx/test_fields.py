@@ -1,0 +1,147 @@
+"""Each unified field on watsonx.ai's two wires: written, left out because it asks for nothing, or refused by name."""
+
+import pytest
+
+from providers.capabilities import PREFIXED, Support
+from providers.dialects.watsonx.fields import MOST_STOPS, capabilities
+from providers.json_types import JsonObject
+from providers.request_fields import STOP_STRING
+from providers.unified_request import Guided, LogprobsWanted, Operation
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, target_of, text_request, tool
+from tests.providers.neutral import NEUTRAL
+
+TARGET = target_of("watsonx", base_url="https://host/projects/p")
+SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+NAMED: JsonObject = {"type": "function", "function": {"name": "look"}}
+OFFERED: JsonObject = {"tools": [tool()]}
+
+
+def parameters(**params: object) -> object:
+    return body_for(text_request(**params), TARGET).get("parameters", {})
+
+
+def members(**params: object) -> JsonObject:
+    smallest = body_for(chat_request(), TARGET)
+    return {name: value for name, value in body_for(chat_request(**params), TARGET).items() if name not in smallest}
+
+
+@pytest.mark.parametrize(
+    ("params", "written"),
+    [
+        ({"temperature": 0}, {"decoding_method": "greedy"}),
+        ({"temperature": 0, "top_p": 0.5, "top_k": 5, "seed": 3}, {"decoding_method": "greedy"}),
+        ({"temperature": 0.5}, {"decoding_method": "sample", "temperature": 0.5}),
+        ({"top_p": 0.9}, {"decoding_method": "sample", "top_p": 0.9}),
+        ({"top_k": 40}, {"decoding_method": "sample", "top_k": 40}),
+        ({"seed": 7}, {"decoding_method": "sample", "random_seed": 7}),
+        ({"repetition_penalty": 1.1}, {"repetition_penalty": 1.1}),
+        ({"stop": ("a", "\n")}, {"stop_sequences": ["a", "\n"], "include_stop_sequence": False}),
+        ({"stop": ("a",), STOP_STRING: True}, {"stop_sequences": ["a"], "include_stop_sequence": True}),
+        ({STOP_STRING: True}, {}),
+        (
+            {"logprobs": LogprobsWanted(0, "legacy")},
+            {"return_options": {"generated_tokens": True, "token_logprobs": True}},
+        ),
+        (
+            {"logprobs": LogprobsWanted(5, "legacy")},
+            {"return_options": {"generated_tokens": True, "token_logprobs": True, "top_n_tokens": 5}},
+        ),
+        ({"context_length_exceeded_behavior": "truncate", "max_tokens": 5}, {"max_new_tokens": 5}),
+    ],
+)
+def test_a_field_of_a_prompt_is_written_in_the_servers_words(params: dict[str, object], written: JsonObject) -> None:
+    assert parameters(**params) == written
+
+
+@pytest.mark.parametrize(
+    ("params", "written"),
+    [
+        ({"max_tokens": 5}, {"max_tokens": 5}),
+        ({"temperature": 0}, {"temperature": 0}),
+        ({"top_p": 0.9, "n": 2, "seed": 7}, {"top_p": 0.9, "n": 2, "seed": 7}),
+        ({"presence_penalty": 0.5, "frequency_penalty": 1}, {"presence_penalty": 0.5, "frequency_penalty": 1}),
+        ({"logit_bias": {"5": 1.0}}, {"logit_bias": {"5": 1.0}}),
+        ({"stop": ("a",)}, {"stop": ["a"]}),
+        ({"logprobs": LogprobsWanted(0, "content")}, {"logprobs": True}),
+        ({"logprobs": LogprobsWanted(3, "content")}, {"logprobs": True, "top_logprobs": 3}),
+        ({"guided": Guided("json", SCHEMA)}, {"guided_json": SCHEMA}),
+        ({"guided": Guided("regex", "[0-9]{3}")}, {"guided_regex": "[0-9]{3}"}),
+        ({"guided": Guided("choice", ("a", "b"))}, {"guided_choice": ["a", "b"]}),
+        ({"guided": Guided("grammar", 'root ::= "a"')}, {"guided_grammar": 'root ::= "a"'}),
+        ({"response_format": {"type": "json_object"}}, {"response_format": {"type": "json_object"}}),
+        (
+            {"response_format": {"type": "json_object", "schema": SCHEMA}},
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "guided_json", "schema": SCHEMA, "strict": True},
+                }
+            },
+        ),
+        ({"tools": [tool()], "tool_choice": "auto"}, {**OFFERED, "tool_choice_option": "auto"}),
+        ({"tools": [tool()], "tool_choice": "none"}, {**OFFERED, "tool_choice_option": "none"}),
+        ({"tools": [tool()], "tool_choice": NAMED}, {**OFFERED, "tool_choice": NAMED}),
+        ({"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+    ],
+)
+def test_a_field_of_a_chat_is_written_in_the_servers_words(params: dict[str, object], written: JsonObject) -> None:
+    assert members(**params) == written
+
+
+def test_values_that_ask_for_nothing_ask_for_nothing() -> None:
+    for name, values in NEUTRAL.items():
+        for value in values:
+            assert parameters(**{name: value}) == {}, name
+            assert all(written == value for written in members(**{name: value}).values()), name
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"best_of": 2}, "best_of"),
+        ({"temperature": 2.5}, "temperature"),
+        ({"top_p": 0}, "top_p"),
+        ({"top_k": 101}, "top_k"),
+        ({"seed": 0}, "seed"),
+        ({"repetition_penalty": 0.5}, "repetition_penalty"),
+        ({"presence_penalty": 0.5}, "presence_penalty"),
+        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
+        ({"logprobs": LogprobsWanted(6, "legacy")}, "logprobs"),
+        ({"guided": Guided("json", SCHEMA)}, "guided_json"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"suffix": "end"}, "suffix"),
+        ({"user": "u-1"}, "user"),
+    ],
+)
+def test_a_field_of_a_prompt_that_cannot_be_honoured_is_refused(params: dict[str, object], param: str) -> None:
+    refusal = refusal_for(text_request(**params), TARGET)
+    assert refusal.param == param
+    assert f"'{param}'" in refusal.message
+    assert TARGET.name in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"top_k": 5}, "top_k"),
+        ({"logprobs": LogprobsWanted(21, "content")}, "logprobs"),
+        ({"reasoning_effort": 3}, "reasoning_effort"),
+        ({"response_format": {"type": "structural_tag"}}, "response_format"),
+        ({"tools": [tool()], "parallel_tool_calls": False}, "parallel_tool_calls"),
+        ({"user": "u-1"}, "user"),
+    ],
+)
+def test_a_field_of_a_chat_that_cannot_be_honoured_is_refused(params: dict[str, object], param: str) -> None:
+    assert refusal_for(chat_request(**params), TARGET).param == param
+
+
+def test_the_table_says_what_the_encoder_does() -> None:
+    text, chat = Operation.COMPLETIONS, Operation.CHAT
+    raw, wrapped, own = (capabilities(*pair, True) for pair in [(text, text), (text, chat), (chat, chat)])
+    assert [table.most_stops for table in (raw, wrapped, own)] == [MOST_STOPS[text], MOST_STOPS[chat], MOST_STOPS[chat]]
+    assert (raw["echo"], wrapped["echo"], own["echo"].support) == (PREFIXED, PREFIXED, Support.REFUSED)
+    assert raw["guided_json"].refused
+    assert own["guided_json"].native
+    assert not capabilities(text, text, False).verifies

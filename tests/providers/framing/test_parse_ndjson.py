@@ -1,0 +1,63 @@
+"""The splitter of lines: the same lines whatever the cuts, and never more than its cap in memory."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.framing.parse_ndjson import NDJSONParser
+from providers.framing.parse_sse import EventTooLarge
+
+PARTS = (b'{"a":1}', b'"', b"\n", b"\r\n", b" ", b"\xe2\x80\xa8", b"\xc2\x85", b"x")
+streams = st.lists(st.sampled_from(PARTS), max_size=40).map(b"".join)
+
+
+def lines(*pieces: bytes, cap: int = 1000) -> list[bytes]:
+    parser = NDJSONParser(cap)
+    found = [line for piece in pieces for _, line in parser.feed(piece)]
+    return [*found, *(line for _, line in parser.finish())]
+
+
+@given(streams, st.lists(st.integers(0, 200), max_size=12))
+def test_the_same_lines_come_whatever_the_cuts(stream: bytes, places: list[int]) -> None:
+    cuts = sorted({0, len(stream), *(place for place in places if place < len(stream))})
+    pieces = [stream[start:end] for start, end in pairwise(cuts)]
+    single = [stream[place : place + 1] for place in range(len(stream))]
+    assert lines(*pieces) == lines(stream) == lines(*single)
+
+
+@given(st.lists(st.text(alphabet=st.characters(exclude_characters="\n"), max_size=8), max_size=8))
+def test_a_line_ends_at_a_line_feed_and_nowhere_else(texts: list[str]) -> None:
+    stream = "\n".join(f"<{text}>" for text in texts).encode(errors="replace")
+    assert lines(stream) == [f"<{text}>".encode(errors="replace") for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [(b"", []), (b"\n\r\n \n", []), (b"a\nb\n", [b"a", b"b"]), (b"a\r\nb", [b"a", b"b"]), (b" a \n", [b"a"])],
+)
+def test_blank_lines_are_none_and_the_last_needs_no_end(stream: bytes, expected: list[bytes]) -> None:
+    assert lines(stream) == expected
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_an_endless_line_is_an_error(size: int) -> None:
+    data = b"ok\n" + b"x" * 40
+    parser = NDJSONParser(cap=20)
+    found: list[bytes] = []
+
+    def read() -> None:
+        for start in range(0, len(data), size):
+            found.extend(line for _, line in parser.feed(data[start : start + size]))
+
+    with pytest.raises(EventTooLarge, match="more than 20 bytes"):
+        read()
+    assert found == [b"ok"]
+
+
+def test_nothing_is_left_after_the_end() -> None:
+    parser = NDJSONParser()
+    assert list(parser.feed(b"a")) == []
+    assert list(parser.finish()) == [("", b"a")]
+    assert list(parser.finish()) == []

@@ -1,0 +1,149 @@
+"""The SSE splitter: the same events whatever the cuts, and never more than its cap in memory."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.framing.parse_sse import DataLines, EventTooLarge, SSEParser
+from tests.faults.memory import growth
+
+Events = list[tuple[str, bytes]]
+
+PARTS = (b"data:", b"data", b"event:", b"id: 7", b": note", b" ", b"a", b"{}", b"\n", b"\r", b"\r\n", b"\n\n", b":")
+streams = st.lists(st.sampled_from(PARTS), max_size=40).map(b"".join)
+
+
+def parsed(*pieces: bytes, cap: int = 1000) -> Events:
+    parser = SSEParser(cap)
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    return [*events, *parser.finish()]
+
+
+def in_pieces(stream: bytes, size: int) -> list[bytes]:
+    return [stream[start : start + size] for start in range(0, len(stream), size)]
+
+
+@given(streams, st.lists(st.integers(0, 200), max_size=12))
+def test_the_same_events_come_whatever_the_cuts(stream: bytes, places: list[int]) -> None:
+    cuts = sorted({0, len(stream), *(place for place in places if place < len(stream))})
+    pieces = [stream[start:end] for start, end in pairwise(cuts)]
+    assert parsed(*pieces) == parsed(stream) == parsed(*in_pieces(stream, 1))
+
+
+@given(streams)
+def test_every_line_end_means_the_same(stream: bytes) -> None:
+    plain = stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    assert parsed(plain.replace(b"\n", b"\r\n")) == parsed(plain.replace(b"\n", b"\r")) == parsed(plain)
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_make_it_fail(stream: bytes) -> None:
+    assert parsed(stream) == parsed(*in_pieces(stream, 1))
+
+
+@pytest.mark.parametrize(
+    ("stream", "events"),
+    [
+        (b"data: a\n\n", [("", b"a")]),
+        (b"data:a\n\n", [("", b"a")]),
+        (b"data:  a\n\n", [("", b" a")]),
+        (b"data: a\r\n\r\ndata: b\r\r", [("", b"a"), ("", b"b")]),
+        (b"data: a\ndata: b\n\n", [("", b"a\nb")]),
+        (b"data\n\n", [("", b"")]),
+        (b"event: error\ndata: a\n\ndata: b\n\n", [("error", b"a"), ("", b"b")]),
+        (b"event: lost\n\ndata: a\n\n", [("", b"a")]),
+        (b": note\n\n:\n\ndata: a\n: inside\n\n", [("", b"a")]),
+        (b"id: 7\nretry: 10\nother: x\ndata: a\n\n", [("", b"a")]),
+        (b"\n\n\ndata: a\n\n", [("", b"a")]),
+        (b"data: last", [("", b"last")]),
+        (b"data: a\n\nevent: only", [("", b"a")]),
+        (b"", []),
+    ],
+)
+def test_what_vendors_send_is_read(stream: bytes, events: Events) -> None:
+    assert parsed(stream) == events
+    assert parsed(*in_pieces(stream, 1)) == events
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_a_byte_order_mark_counts_only_at_the_start(size: int) -> None:
+    stream = b"\xef\xbb\xbfdata: a\n\ndata: \xef\xbb\xbfb\n\n"
+    assert parsed(*in_pieces(stream, size)) == [("", b"a"), ("", b"\xef\xbb\xbfb")]
+
+
+def test_a_byte_order_mark_after_a_whole_event_is_no_mark() -> None:
+    assert parsed(b"data: a\n\n", b"\xef\xbb\xbfdata: b\n\n") == [("", b"a")]
+
+
+@pytest.mark.parametrize("start", [b"\xef\xbb", b"\xef\xbbx\ndata: a\n\n"])
+def test_half_a_byte_order_mark_is_an_unknown_line(start: bytes) -> None:
+    assert parsed(*in_pieces(start, 1)) == parsed(start)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b"data: " + b"a" * 100,
+        b"data: " + b"a" * 100 + b"\n\n",
+        b"data: a\n" * 60,
+        b"data:\n" * 101,
+        b": " + b"a" * 100,
+        b"x" * 101,
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_an_event_past_the_cap_is_an_error(stream: bytes, size: int) -> None:
+    with pytest.raises(EventTooLarge):
+        parsed(*in_pieces(stream, size), b"x" * 100, cap=100)
+
+
+def test_events_together_may_pass_the_cap() -> None:
+    assert len(parsed(b"data: " + b"a" * 50 + b"\n\n", *[b"data: " + b"a" * 50 + b"\n\n"] * 9, cap=100)) == 10
+
+
+def test_an_events_bytes_are_not_counted_for_the_next() -> None:
+    assert len(parsed(*in_pieces(b"data: aaaa\n\n" * 100, 7), cap=30)) == 100
+
+
+def test_a_long_line_is_never_joined_again_while_it_grows() -> None:
+    parser = SSEParser()
+    held = parser._rest
+    for _ in range(1000):
+        assert list(parser.feed(b"data: aaaaaaaa")) == []
+    assert parser._rest is held
+    assert len(held) == 14_000
+
+
+LINES = b"data: {}\ndata:1\n: note\ndata: [DONE]\n"
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n"])
+@pytest.mark.parametrize("size", [1, 2, 7, 4096])
+def test_each_line_is_an_event_where_no_blank_one_ends_it(ends: bytes, size: int) -> None:
+    parser = DataLines()
+    pieces = in_pieces(LINES.replace(b"\n", ends), size)
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    assert [*events, *parser.finish()] == [("", b"{}"), ("", b"1"), ("", b"[DONE]")]
+
+
+def test_a_line_is_an_event_as_soon_as_it_ends() -> None:
+    parser = DataLines()
+    assert list(parser.feed(b"data: {}\ndata: 1")) == [("", b"{}")]
+    assert list(parser.finish()) == [("", b"1")]
+
+
+def test_a_line_past_the_cap_is_an_error() -> None:
+    with pytest.raises(EventTooLarge):
+        list(DataLines(100).feed(b"data: " + b"a" * 101))
+
+
+def test_an_event_of_a_million_empty_lines_takes_no_more_than_its_bytes() -> None:
+    parser, piece = SSEParser(), b"data:\n" * 10_000
+    with growth() as grown:
+        for _ in range(100):
+            assert list(parser.feed(piece)) == []
+        ((_, data),) = parser.feed(b"\n")
+    assert data == b"\n" * 999_999
+    assert grown.bytes < 16 * 2**20

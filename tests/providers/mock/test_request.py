@@ -1,0 +1,137 @@
+"""Reading a body strictly."""
+
+import orjson
+import pytest
+
+from providers.json_types import JsonObject, JsonValue
+from providers.mock.errors import MockError
+from providers.mock.request import KNOWN, MockLogprobs, MockRequest, parse
+from providers.request_fields import REQUEST_FIELDS
+
+TEXT: JsonObject = {"model": "m", "prompt": "Say hi"}
+CHAT: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def text_request(**more: JsonValue) -> MockRequest:
+    return parse("/completions", orjson.dumps({**TEXT, **more}))
+
+
+def chat_request(**more: JsonValue) -> MockRequest:
+    return parse("/chat/completions", orjson.dumps({**CHAT, **more}))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "counts"),
+    [("Say hi", [2]), ("", [0]), (["a b", "c"], [2, 1]), ([1, 2, 3], [3]), ([[1], [2, 3]], [1, 2])],
+)
+def test_all_four_forms_of_a_prompt_are_read(prompt: JsonValue, counts: list[int]) -> None:
+    assert [len(one.tokens) for one in text_request(prompt=prompt).prompts] == counts
+
+
+@pytest.mark.parametrize("prompt", [None, 3, [], [[]], ["a", 1], [True], [-1], [1.5], [[1], "a"]])
+def test_another_prompt_is_a_400(prompt: JsonValue) -> None:
+    with pytest.raises(MockError) as caught:
+        text_request(prompt=prompt)
+    assert caught.value.param == "prompt"
+
+
+def test_a_conversation_is_read_whole_and_the_last_user_message_is_repeated() -> None:
+    request = chat_request(
+        messages=[
+            {"role": "system", "content": "Be kind."},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "one"}, {"type": "image_url", "image_url": {"url": "x"}}],
+            },
+            {"role": "assistant", "content": None},
+        ]
+    )
+    assert request.prompts[0].text == "system: Be kind.\nuser: one\nassistant: "
+    assert request.prompts[0].repeated == "one"
+    assert len(request.prompts[0].tokens) == 4
+
+
+def test_without_a_user_the_last_message_is_repeated() -> None:
+    messages: JsonValue = [{"role": "developer", "content": "Be kind."}, {"role": "system", "content": "Be brief."}]
+    assert chat_request(messages=messages).prompts[0].repeated == "Be brief."
+
+
+@pytest.mark.parametrize("messages", [None, [], ["hi"], [{"content": "hi"}], [{"role": "user", "content": 3}]])
+def test_another_conversation_is_a_400(messages: JsonValue) -> None:
+    with pytest.raises(MockError) as caught:
+        chat_request(messages=messages)
+    assert caught.value.param == "messages"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, None),
+        ({"logprobs": False}, None),
+        ({"logprobs": 0}, MockLogprobs(0, legacy=True)),
+        ({"logprobs": 5}, MockLogprobs(5, legacy=True)),
+        ({"logprobs": True}, MockLogprobs(0, legacy=False)),
+        ({"logprobs": True, "top_logprobs": 20}, MockLogprobs(20, legacy=False)),
+    ],
+)
+def test_log_probabilities_follow_the_type_of_the_field(more: JsonObject, expected: MockLogprobs | None) -> None:
+    assert text_request(**more).logprobs == expected
+
+
+def test_the_newer_name_of_the_limit_wins() -> None:
+    assert chat_request(max_tokens=5, max_completion_tokens=3).limit == 3
+    assert chat_request(max_tokens=5).limit == 5
+    assert chat_request().limit is None
+
+
+def test_settings_of_sampling_are_accepted() -> None:
+    assert text_request(temperature=0.3, top_p=0.5, top_k=3, logit_bias={"5": 1}, user="u").n == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "param"),
+    [
+        ({"strange": 1}, "strange"),
+        ({"messages": []}, "messages"),
+        ({"model": None}, "model"),
+        ({"n": 0}, "n"),
+        ({"n": 3, "best_of": 2}, "best_of"),
+        ({"best_of": 2, "stream": True}, "best_of"),
+        ({"stream_options": {}}, "stream_options"),
+        ({"top_logprobs": 2}, "top_logprobs"),
+        ({"logprobs": 6}, "logprobs"),
+        ({"logprobs": "yes"}, "logprobs"),
+        ({"max_tokens": -1}, "max_tokens"),
+        ({"stop": [""]}, "stop"),
+        ({"seed": 1.5}, "seed"),
+        ({"guided_grammar": "x"}, "guided_grammar"),
+    ],
+)
+def test_a_bad_field_is_a_400_that_names_it(more: JsonObject, param: str) -> None:
+    with pytest.raises(MockError) as caught:
+        text_request(**more)
+    assert (caught.value.status, caught.value.param) == (400, param)
+
+
+def test_only_text_is_spoken() -> None:
+    assert chat_request(modalities=["text"]).chat
+    with pytest.raises(MockError):
+        chat_request(modalities=["text", "audio"])
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 3000])
+def test_a_body_that_is_no_object_is_a_400(body: bytes) -> None:
+    with pytest.raises(MockError) as caught:
+        parse("/completions", body)
+    assert caught.value.status == 400
+
+
+def test_an_unknown_path_is_a_404() -> None:
+    with pytest.raises(MockError) as caught:
+        parse("/embeddings", b"{}")
+    assert caught.value.status == 404
+
+
+def test_the_mock_calls_fields_what_clients_call_them() -> None:
+    spellings = {name for field in REQUEST_FIELDS for name in (field.name, *field.aliases)}
+    assert {name for known in KNOWN.values() for name in known} - {"safety_identifier", "store"} <= spellings

@@ -1,1 +1,0 @@
-"""Tests of providers.simulated, one file for each of its modules."""

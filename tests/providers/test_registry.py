@@ -1,8 +1,0 @@
-"""The dialects by name: every packaged row finds its own."""
-
-from providers.profiles import load_profiles
-from providers.registry import DIALECTS
-
-
-def test_every_profile_speaks_a_dialect_that_exists() -> None:
-    assert {profile.dialect for profile in load_profiles().values()} == set(DIALECTS)

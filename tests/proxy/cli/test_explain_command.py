@@ -1,0 +1,150 @@
+"""What is printed of an explanation: the steps, each call whole and without a secret, or the client's error."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from proxy.cli.explain_command import FORMS, ExplainOptions, explain
+from proxy.cli.terminal import USAGE, CommandError
+from proxy.process.load_table import Source
+from tests.proxy.cli.conftest import CANARY, TABLE
+
+Writer = Callable[[str], Source]
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def ask(source: Writer, tmp_path: Path, capsys: Output) -> Callable[..., tuple[int, str]]:
+    """Explain a body on the table with one of everything; the status and what was printed."""
+
+    def run(form: str, team: str | None = None, path: str | None = None, **body: object) -> tuple[int, str]:
+        request = tmp_path / "request.json"
+        request.write_bytes(orjson.dumps(body))
+        status = explain(source(TABLE), ExplainOptions(str(request), team, None, path), FORMS[form])
+        return status, capsys.readouterr().out
+
+    return run
+
+
+Ask = Callable[..., tuple[int, str]]
+MESSAGES = [{"role": "user", "content": "Hi"}]
+
+
+def facts(printed: tuple[int, str]) -> dict[str, Any]:  # Any: our own JSON
+    found: dict[str, Any] = json.loads(printed[1])
+    return found
+
+
+def test_the_text_shows_steps_targets_and_the_whole_call(ask: Ask) -> None:
+    status, text = ask("text", model="fast", messages=MESSAGES)
+    assert status == 0
+    assert text.startswith("POST /v1/chat/completions on the surface openai, as anonymous\nfast was found as\n")
+    assert "  route: fast\n  model: openai/gpt-4o-mini\n  model: anthropic/claude-haiku-4-5\n" in text
+    assert "1. openai/gpt-4o-mini/default gets\nPOST https://api.openai.com/v1/chat/completions\n" in text
+    assert "Authorization: ********\n" in text
+    assert '"content": "Hi"' in text
+    assert (
+        "2. anthropic/claude-haiku-4-5/default would get, if those before it fail or cannot honour the request\n"
+        in text
+    )
+    assert "chosen for each request" not in text
+
+
+def test_the_text_shows_what_follows_a_prompt_that_is_too_long(ask: Ask) -> None:
+    status, text = ask("text", model="long", messages=MESSAGES)
+    assert status == 0
+    before, _, after = text.partition("After a prompt that is too long for its target, instead of the next of these:\n")
+    assert "1. openai/gpt-4o-mini/default gets\n" in before
+    assert "1. anthropic/claude-haiku-4-5/default gets\nPOST https://api.anthropic.com/v1/messages\n" in after
+    assert "2. gpu/llama/default would get, if those before it fail or cannot honour the request\n" in after
+
+
+def test_the_object_has_it_by_the_kind_of_failure(ask: Ask) -> None:
+    found = facts(ask("json", model="long", messages=MESSAGES))
+    names = [each["deployment"] for each in found["fallbacks"]["context_length"]]
+    assert names == ["anthropic/claude-haiku-4-5/default", "gpu/llama/default"]
+    assert facts(ask("json", model="fast", messages=MESSAGES))["fallbacks"] == {}
+
+
+def test_the_text_says_when_chance_decides(ask: Ask) -> None:
+    assert "chosen for each request" in ask("text", model="azure-eu/gpt-4o", messages=MESSAGES)[1]
+
+
+def test_the_text_gives_the_reason_of_a_target_that_cannot(ask: Ask) -> None:
+    status, text = ask("text", model="any", messages=MESSAGES, guided_regex="[ab]+")
+    assert status == 0
+    assert "1. openai/gpt-4o-mini/default cannot: unsupported_parameter guided_regex: " in text
+    assert "3. gpu/llama/default gets\n" in text
+
+
+def test_the_text_shows_the_clients_error_and_fails(ask: Ask) -> None:
+    status, text = ask("text", model="fats", messages=MESSAGES)
+    assert status == 1
+    assert "Nothing would be sent. The client gets 404:\n{\n" in text
+    assert "Did you mean 'fast'?" in text
+
+
+def test_the_text_names_what_is_emulated(ask: Ask) -> None:
+    text = ask("text", model="openai/gpt-4o-mini", messages=MESSAGES, guided_choice=["a", "b"])[1]
+    assert text.endswith("emulated: guided_choice\n")
+
+
+def test_the_json_holds_the_same(ask: Ask) -> None:
+    found = facts(ask("json", model="any", messages=MESSAGES, guided_regex="[ab]+"))
+    assert (found["surface"], found["path"], found["team"]) == ("openai", "/v1/chat/completions", "anonymous")
+    assert found["steps"][0] == {"rule": "route", "name": "any"}
+    assert (found["model"], found["order_drawn"], found["error"]) == ("any", True, None)
+    refused, _, chosen = found["targets"]
+    assert refused["deployment"] == "openai/gpt-4o-mini/default"
+    assert refused["refused"]["param"] == "guided_regex"
+    assert (refused["chosen"], chosen["chosen"]) == (False, True)
+    (call,) = chosen["calls"]
+    assert call["method"] == "POST"
+    assert call["url"] == "http://10.0.0.1:8000/v1/chat/completions"
+    assert call["body"]["model"] == "meta-llama/Llama-3.3-70B-Instruct"
+    assert call["operation"] == "chat"
+
+
+def test_the_json_of_an_error_is_status_and_body(ask: Ask) -> None:
+    printed = ask("json", path="/v5/completions", model="gpu/llama", prompt=7)
+    assert printed[0] == 1
+    found = facts(printed)
+    assert found["targets"] == []
+    assert found["error"]["status"] == 422
+    assert found["error"]["body"]["detail"]
+
+
+def test_the_team_is_the_one_named(ask: Ask) -> None:
+    found = facts(ask("json", team="search", model="cheap", messages=MESSAGES))
+    assert found["steps"][0] == {"rule": "team route", "name": "cheap"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("model", ["fast", "any", "azure-eu/gpt-4o", "nothing"])
+def test_no_secret_is_printed(ask: Ask, form: str, model: str) -> None:
+    assert CANARY not in ask(form, model=model, messages=MESSAGES)[1]
+
+
+def test_a_body_may_come_on_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    body = io.TextIOWrapper(io.BytesIO(b'{"model": "mock/echo", "prompt": "hi"}'))
+    monkeypatch.setattr("sys.stdin", body)
+    assert explain(Source(None, {}), ExplainOptions("-", None, None, None), FORMS["text"]) == 0
+    assert capsys.readouterr().out.startswith("POST /v1/completions on the surface openai")
+
+
+def test_a_body_that_cannot_be_read_is_one_line() -> None:
+    with pytest.raises(CommandError, match=r"cannot read the request nowhere\.json: No such file or directory"):
+        explain(Source(None, {}), ExplainOptions("nowhere.json", None, None, None), FORMS["text"])
+
+
+def test_a_path_of_another_surface_is_wrong_usage(tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text("{}", encoding="utf-8")
+    with pytest.raises(CommandError, match="belongs to the surface openai") as caught:
+        explain(Source(None, {}), ExplainOptions(str(request), None, "scale", "/v1/completions"), FORMS["text"])
+    assert caught.value.status == USAGE

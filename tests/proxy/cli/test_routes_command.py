@@ -1,0 +1,182 @@
+"""What every name resolves to, a row for each deployment, whole and as a team sees it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from proxy.cli.routes_command import MODEL_COLUMNS, ROUTE_COLUMNS, SETTINGS, TEAM_COLUMNS, print_columns, routes
+from proxy.process.load_table import Source
+from tests.proxy.cli.conftest import CANARY, TABLE
+
+Writer = Callable[[str], Source]
+Output = pytest.CaptureFixture[str]
+
+
+def rows(output: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in output.splitlines()]
+
+
+def test_each_deployment_is_a_row(source: Writer, capsys: Output) -> None:
+    assert routes(source(TABLE), None) == 0
+    found = rows(capsys.readouterr().out)
+    assert found[0] == list(MODEL_COLUMNS)
+    assert found[1] == ["openai/gpt-4o-mini", "default", "-", "-", "openai", "gpt-4o-mini", "api.openai.com"]
+    assert found[2] == ["azure-eu/gpt-4o", "sweden", "weighted", "3", "azure", "gpt4o-prod", "swe.example.com"]
+    assert found[3] == ["azure-eu/gpt-4o", "france", "weighted", "1", "azure", "gpt4o-prod", "fra.example.com"]
+    assert [row[0] for row in found[4:7]] == ["anthropic/claude-haiku-4-5", "gpu/llama", "mock/*"]
+
+
+def test_routes_show_every_deployment_they_lead_to(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE), None)
+    found = rows(capsys.readouterr().out)
+    mini, haiku = "openai/gpt-4o-mini/default", "anthropic/claude-haiku-4-5/default"
+    start = found.index(list(ROUTE_COLUMNS)) + 1
+    assert [row for row in found[start:] if row and row[0] in ("fast", "any") and row[1] == "-"] == [
+        ["fast", "-", "priority", "-", "openai/gpt-4o-mini", mini],
+        ["fast", "-", "priority", "-", "anthropic/claude-haiku-4-5", haiku],
+        ["any", "-", "weighted", "2", "fast", f"{mini}, {haiku}"],
+        ["any", "-", "weighted", "1", "gpu/llama", "gpu/llama/default"],
+    ]
+
+
+def test_routes_show_what_they_fall_back_to_and_when(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE), None)
+    assert [row[2:] for row in rows(capsys.readouterr().out) if row and row[0] == "long"] == [
+        ["priority", "-", "openai/gpt-4o-mini", "openai/gpt-4o-mini/default"],
+        ["on context_window", "-", "anthropic/claude-haiku-4-5", "anthropic/claude-haiku-4-5/default"],
+        ["on context_window", "-", "gpu/llama", "gpu/llama/default"],
+    ]
+
+
+def test_retries_are_shown_where_they_differ(source: Writer, capsys: Output) -> None:
+    routes(source("version: 1\nvendors: {mock: {}}\nmodels: {mock/a: {retries: {safety: strict}}, mock/b: {}}\n"), None)
+    assert [row[-1] for row in rows(capsys.readouterr().out)] == [SETTINGS, "retries.safety: strict", "-"]
+
+
+def test_budgets_and_circuit_breakers_are_shown_where_they_differ(source: Writer, capsys: Output) -> None:
+    table = """\
+version: 1
+vendors: {mock: {}}
+models:
+  mock/a: {retries: {budget: {share: 0, per_second: 1, least: 2.5}}, circuit_breaker: {failures: 5, cooldown: 500ms}}
+  mock/b: {circuit_breaker: {failures: 3, cooldown: 1m}}
+"""
+    routes(source(table), None)
+    assert [row[-1] for row in rows(capsys.readouterr().out)] == [
+        SETTINGS,
+        "retries.budget.share: 0, retries.budget.least: 2.5, circuit_breaker.cooldown: 0.5s",
+        "circuit_breaker.failures: 3, circuit_breaker.cooldown: 60s, circuit_breaker.longest_cooldown: 60s",
+    ]
+
+
+def test_the_teams_own_routes_follow_with_their_team(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE), None)
+    sweden_first = "azure-eu/gpt-4o/sweden, azure-eu/gpt-4o/france"
+    assert rows(capsys.readouterr().out)[-2:] == [
+        ["fast", "search", "priority", "-", "azure-eu/gpt-4o", sweden_first],
+        ["cheap", "search", "priority", "-", "gpu/llama", "gpu/llama/default"],
+    ]
+
+
+def test_a_team_sees_only_what_it_may_ask_for(source: Writer, capsys: Output) -> None:
+    assert routes(source(TABLE), "search") == 0
+    output = capsys.readouterr().out
+    names = [row[0] for row in rows(output) if row]
+    assert names == ["MODEL", "azure-eu/gpt-4o/sweden", "mock/echo", "ROUTE", "fast", "cheap"]
+
+
+def test_a_team_without_routes_sees_none(source: Writer, capsys: Output) -> None:
+    assert routes(source(TABLE), "data") == 0
+    assert [row[0] for row in rows(capsys.readouterr().out)] == ["MODEL", "openai/gpt-4o-mini"]
+
+
+DIFFERING = f"""\
+version: 1
+defaults: {{on_unsupported: drop}}
+vendors: {{mock: {{}}}}
+models:
+  mock/echo: {{context_length_exceeded_behavior: truncate}}
+  mock/plain: {{on_unsupported: error}}
+  mock/*: {{}}
+teams:
+  strict:
+    keys: ["sha256:{"1" * 64}"]
+    models: ["*", mock/made-up]
+    on_unsupported: error
+    inference_extra_params: false
+    inference_extra_headers: false
+  lax: {{keys: ["sha256:{"2" * 64}"], models: ["*"], context_length_exceeded_behavior: error}}
+  silent: {{keys: ["sha256:{"3" * 64}"], models: ["*"]}}
+"""
+DROP, TRUNCATE = "on_unsupported: drop", "context_length_exceeded_behavior: truncate"
+
+
+def test_settings_are_shown_where_they_differ_from_what_is_built_in(source: Writer, capsys: Output) -> None:
+    routes(source(DIFFERING), None)
+    models, teams = capsys.readouterr().out.split("\n\n")
+    found = rows(models)
+    assert found[0] == [*MODEL_COLUMNS, SETTINGS]
+    assert [(row[0], row[-1]) for row in found[1:]] == [
+        ("mock/echo", f"{DROP}, {TRUNCATE}"),
+        ("mock/plain", "-"),
+        ("mock/*", DROP),
+    ]
+    assert rows(teams) == [
+        list(TEAM_COLUMNS),
+        ["strict", "on_unsupported: error, inference_extra_params: false, inference_extra_headers: false"],
+        ["lax", "context_length_exceeded_behavior: error"],
+    ]
+
+
+def test_what_clients_may_send_is_shown_with_the_team_s_word_first(source: Writer, capsys: Output) -> None:
+    table = f"""\
+version: 1
+vendors: {{mock: {{}}}}
+models:
+  mock/echo: {{allow_fields: [b, a], allow_headers: [X-A, "x-b-*"], media: {{schemes: [gs, https]}}}}
+teams:
+  t: {{keys: ["sha256:{"1" * 64}"], models: ["*"], media: {{schemes: [data], allow_private: true}}}}
+"""
+    permitted = "allow_fields: [a, b], allow_headers: [x-a, x-b-*], "
+    own = "media.schemes: [data], media.allow_private: true"
+    routes(source(table), None)
+    models, teams = capsys.readouterr().out.split("\n\n")
+    assert rows(models)[1][-1] == f"{permitted}media.schemes: [gs, https]"
+    assert rows(teams)[1] == ["t", own]
+    routes(source(table), "t")
+    assert rows(capsys.readouterr().out)[1][-1] == permitted + own
+
+
+def test_a_team_s_own_word_is_what_it_sees_at_each_deployment(source: Writer, capsys: Output) -> None:
+    routes(source(DIFFERING), "strict")
+    found = [(row[0], row[-1]) for row in rows(capsys.readouterr().out) if row]
+    assert found[1:5] == [("mock/echo", TRUNCATE), ("mock/plain", "-"), ("mock/*", "-"), ("mock/made-up", "-")]
+    routes(source(DIFFERING), "lax")
+    error = "context_length_exceeded_behavior: error"
+    found = [(row[0], row[-1]) for row in rows(capsys.readouterr().out) if row]
+    assert found[1:4] == [("mock/echo", f"{DROP}, {error}"), ("mock/plain", error), ("mock/*", f"{DROP}, {error}")]
+
+
+def test_a_team_without_settings_of_its_own_has_no_table(source: Writer, capsys: Output) -> None:
+    routes(source(DIFFERING), "silent")
+    assert list(TEAM_COLUMNS) not in rows(capsys.readouterr().out)
+
+
+def test_no_secret_is_shown(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE), None)
+    assert CANARY not in "".join(capsys.readouterr())
+
+
+def test_columns_are_aligned(capsys: Output) -> None:
+    print_columns(("A", "B"), [("1", "2"), ("longer", "3")])
+    assert capsys.readouterr().out == "A       B\n1       2\nlonger  3\n"
+
+
+def test_the_operators_limit_on_requests_at_once_is_shown(source: Writer, capsys: Output) -> None:
+    text = "version: 1\nvendors: {mock: {concurrent: 64}}\nmodels: {mock/a: {concurrent: 8}, mock/b: {}, mock/*: {}}\n"
+    routes(source(text), None)
+    assert [(row[0], row[-1]) for row in rows(capsys.readouterr().out)[1:]] == [
+        ("mock/a", "concurrent: 8"),
+        ("mock/b", "concurrent: 64"),
+        ("mock/*", "concurrent: 64"),
+    ]

@@ -1,0 +1,180 @@
+"""The command line's addresses beat the table's, and a port that is taken is one line."""
+
+import asyncio
+import os
+import pty
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import aiohttp
+import pytest
+from annotated_types import Ge, Le
+
+from config.problem import ConfigError
+from config.sections.server_section import ServerSection
+from proxy.cli.arguments import MOST_WORKERS
+from proxy.cli.main import main
+from proxy.cli.serve_command import ServeOptions, addresses, cannot_listen, serve
+from proxy.cli.terminal import CommandError
+from proxy.process.assemble_app import Addresses
+from proxy.process.load_table import Source
+from proxy.workers.assemble_supervisor import cores
+from tests.support.gateway import ROOT, running_gateway
+
+Writer = Callable[[str], Source]
+
+TABLE = """\
+version: 1
+server: {host: 127.0.0.2, port: 8000, admin: {port: 9000}}
+vendors: {mock: {}}
+models: {mock/*: {}}
+"""
+
+
+def listening(source: Source, port: int | None) -> Addresses:
+    return addresses(replace(source, port=port), source.load(), ServeOptions())
+
+
+def test_the_tables_addresses_are_used(source: Writer) -> None:
+    assert listening(source(TABLE), None) == Addresses("127.0.0.2", 8000, "127.0.0.1", 9000)
+
+
+def test_the_command_line_beats_the_table(source: Writer) -> None:
+    written = source(TABLE)
+    chosen = Source(written.path, written.env, host="127.0.0.3")
+    assert listening(chosen, 0) == Addresses("127.0.0.3", 0, "127.0.0.1", 9000)
+
+
+def test_the_command_line_chooses_the_operators_port_too(source: Writer) -> None:
+    written = source(TABLE)
+    wanted = ServeOptions(admin_port=0)
+    assert addresses(written, written.load(), wanted) == Addresses("127.0.0.2", 8000, "127.0.0.1", 0)
+
+
+def test_an_open_table_is_refused_beyond_loopback_unless_insisted_on(source: Writer) -> None:
+    path = source(TABLE).path
+    with pytest.raises(ConfigError, match="without teams"):
+        Source(path, {}, host="0.0.0.0").load()
+    assert listening(Source(path, {}, True, "0.0.0.0"), None).host == "0.0.0.0"
+
+
+def test_a_taken_port_is_one_line_that_names_it(source: Writer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=rf"cannot listen on 127\.0\.0\.1:{port} .*in use"):
+            serve(Source(source(TABLE).path, {}, host="127.0.0.1", port=port), ServeOptions())
+
+
+def test_a_host_that_is_not_ours_is_one_line(source: Writer) -> None:
+    with pytest.raises(CommandError, match=r"cannot listen on 192\.0\.2\.1:0 and 127\.0\.0\.1:9000: "):
+        serve(Source(source(TABLE).path, {}, True, "192.0.2.1", port=0), ServeOptions())
+
+
+def test_an_error_without_a_text_of_its_own_is_shown_whole() -> None:
+    listen = Addresses("h", 1, "a", 2)
+    assert str(cannot_listen(listen, OSError("no luck"))) == "cannot listen on h:1 and a:2: no luck"
+
+
+def test_the_program_says_one_line_and_fails_when_the_port_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = [sys.executable, "-m", "proxy", "serve", "--port", str(taken.getsockname()[1])]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, text=True)
+    assert done.returncode == 1
+    _, line = done.stderr.splitlines()
+    assert line.startswith("dragoman: cannot listen on 127.0.0.1:")
+
+
+async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path) -> None:
+    body = {"model": "mock/echo", "prompt": "hello"}
+    async with (
+        running_gateway("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n", tmp_path) as gateway,
+        aiohttp.ClientSession() as http,
+        http.post(f"{gateway.url}/v1/completions", json=body) as answer,
+    ):
+        assert (await answer.json())["choices"][0]["text"] == "hello"
+        assert await gateway.stop() == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_a_listener_for_all_addresses_is_told_as_one_and_warned_of_where_it_is_open(
+    tmp_path: Path, workers: str
+) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\nserver: {drain_grace: 0s}\n")
+    wide = ["--insecure-open", "--host", "0.0.0.0", "--port=0", "--admin-port=0", f"--workers={workers}"]
+    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *wide]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
+    assert process.stderr is not None
+    told = [await process.stderr.readline()]
+    while b"listening on" not in told[-1]:
+        told.append(await process.stderr.readline())
+    found = re.search(rb"listening on (http://0\.0\.0\.0:\d+) \(all addresses\)", told[-1])
+    assert found is not None
+    async with aiohttp.ClientSession() as http, http.get(found[1].decode() + "/health") as answer:
+        assert answer.status == 200
+    process.terminate()
+    assert await process.wait() == 0
+    (warning,) = [line for line in told if b"there are no teams: anybody who reaches this address can use" in line]
+    assert b'"level":"warning"' in warning
+
+
+@pytest.mark.parametrize(("given", "count"), [([], 2), (["--workers", "3"], 3), (["--workers", "1"], 0)])
+async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, given: list[str], count: int) -> None:
+    server = "server: {port: 0, workers: 2, drain_grace: 0s, admin: {port: 0}}\n"
+    path = tmp_path / "t.yaml"
+    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n" + server)
+    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *given]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
+    assert process.stderr is not None
+    first, *told, last = [await process.stderr.readline() for _ in range(3 if count > cores() else 2)]
+    process.terminate()
+    assert await process.wait() == 0
+    assert f"serving the table {path}".encode() in first
+    assert (b"with %d workers" % count in last) == (count > 0)
+    assert b"listening on" in last
+    assert [b"%d workers on %d cores: more than there are cores" % (count, cores()) in each for each in told] == [
+        True
+    ] * (count > cores())
+
+
+@pytest.mark.parametrize("given", ["0", "257", "-1", "two", "1.5", ""])
+def test_a_number_of_workers_that_cannot_be_is_wrong_usage(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", f"--workers={given}"])
+    assert caught.value.code == 2
+    assert f"{given!r} is no number of workers: 1 to 256" in capsys.readouterr().err
+
+
+def test_a_table_may_ask_for_as_many_workers_as_the_command_line() -> None:
+    (least, most) = (each for each in ServerSection.model_fields["workers"].metadata if isinstance(each, Ge | Le))
+    assert (least, most) == (Ge(1), Le(MOST_WORKERS))
+
+
+def shown_on_a_terminal(table: Path, piped: bool) -> str:
+    """The first line of the log of a gateway whose standard error is a terminal, and its standard output unless it is
+    piped."""
+    table.write_text("version: 1\nvendors: {mock: }\nmodels: {mock/*: }\n", encoding="utf-8")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "proxy", "serve", str(table), "--port=0", "--admin-port=0"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE if piped else theirs, stderr=theirs, stdin=subprocess.DEVNULL
+    ) as process:
+        os.close(theirs)
+        with open(ours, "rb", buffering=0) as terminal:
+            line = b""
+            while not line.endswith(b"\n"):
+                line += terminal.read(1)
+            process.kill()
+    return line.decode()
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_person_at_a_terminal_reads_text_and_a_program_json(piped: bool, tmp_path: Path) -> None:
+    line = shown_on_a_terminal(tmp_path / "t.yaml", piped)
+    assert "serving the table" in line
+    assert line.startswith("{") == piped

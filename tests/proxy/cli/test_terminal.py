@@ -1,0 +1,39 @@
+"""Colours appear on terminals where they are not switched off."""
+
+import io
+from typing import TextIO
+
+import pytest
+
+from proxy.cli.terminal import FAILED, CommandError, Ink, paint, shows_colour
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "env", "colourful"),
+    [
+        (Terminal(), {}, True),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {}, False),
+    ],
+)
+def test_colours_need_a_terminal_and_no_refusal(stream: TextIO, env: dict[str, str], colourful: bool) -> None:
+    assert shows_colour(stream, env) is colourful
+
+
+def test_painted_text_ends_in_the_plain_style() -> None:
+    assert paint("ok", Ink.GREEN, Terminal(), {}) == "\x1b[32mok\x1b[0m"
+
+
+def test_unpainted_text_is_the_text() -> None:
+    assert paint("ok", Ink.GREEN, io.StringIO(), {}) == "ok"
+
+
+def test_a_command_error_means_no_unless_it_says_otherwise() -> None:
+    assert CommandError("no").status == FAILED

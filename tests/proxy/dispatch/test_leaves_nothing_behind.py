@@ -1,0 +1,62 @@
+"""What a request leaves when it is over: nothing that waits for the collector, which comes seldom and late.
+
+A body of 24 MiB was kept for minutes by errors whose tracebacks held the frames that held the errors.
+"""
+
+import gc
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from providers.failure import FailureKind, UpstreamError
+from providers.unified_request import UnifiedRequest
+from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, refuses
+from tests.proxy.kit.virtual_time import run
+
+
+@contextmanager
+def cycles() -> Iterator[list[object]]:
+    """Gathers what only the collector frees of the objects that the block makes."""
+    gc.collect()
+    gc.disable()
+    found: list[object] = []
+    try:
+        yield found
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        found.extend(gc.garbage)
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+ENDS: dict[str, dict[str, list[Behaviour]]] = {
+    "answered": {"a": [OK]},
+    "answered elsewhere": {"a": [fails(FailureKind.SERVER)], "b": [OK]},
+    "refused": {"a": [refuses("invalid_request", 400)]},
+    "failed everywhere": {"a": [refuses("server")], "b": [refuses("overloaded", 529)]},
+    "failed after a wait": {"a": [refuses("rate_limited 2", 429)]},
+}
+
+
+async def whole(rig: Rig) -> None:
+    with suppress(UpstreamError):
+        await rig.dispatcher().whole(rig.job())
+
+
+async def streamed(rig: Rig) -> None:
+    with suppress(UpstreamError):
+        async with rig.dispatcher().streamed(rig.job()):
+            pass
+
+
+@pytest.mark.parametrize("ask", [whole, streamed])
+@pytest.mark.parametrize("behaviours", ENDS.values(), ids=ENDS)
+def test_no_request_is_left_to_the_collector_however_it_ends(
+    ask: Callable[[Rig], Coroutine[None, None, None]], behaviours: dict[str, list[Behaviour]]
+) -> None:
+    with cycles() as found:
+        run(ask(Rig({name: list(each) for name, each in behaviours.items()})))
+    assert [each for each in found if isinstance(each, UnifiedRequest)] == []

@@ -1,0 +1,90 @@
+"""What requests through the gateway cost, over real sockets: in the record and in the metrics."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from providers.json_types import JsonObject
+from tests.proxy.kit.gateway_rig import CLIENT_KEY, Rig, rig
+from tests.proxy.kit.limited_vendors import AT
+from tests.proxy.kit.tables import digest_of
+from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.openai_wire import chat, chat_frames
+
+TABLE = f"""
+vendors:
+  v: {{profile: openai, {AT}, price: {{input: 1000, output: 3000, cached_input: 500}}}}
+  single: {{profile: groq, {AT}}}
+models:
+  v/m: {{}}
+  v/own: {{price: {{input: 0, output: 0}}}}
+  v/two: {{deployments: {{dear: {{price: {{input: 8000, output: 9000}}}}, plain: {{}}}}}}
+  single/m: {{price: {{input: 1000, output: 3000}}}}
+  single/unknown: {{}}
+teams:
+  search: {{keys: ["{digest_of(CLIENT_KEY)}"], models: ["*"]}}
+"""
+
+
+@pytest_asyncio.fixture
+async def served() -> AsyncIterator[Rig]:
+    async with rig(TABLE) as made:
+        yield made
+
+
+def asking(model: str, **fields: object) -> JsonObject:
+    return {"model": model, "messages": [{"role": "user", "content": "hi"}], **fields}  # type: ignore[dict-item]  # JSON
+
+
+async def cost_of(served: Rig, model: str, **fields: object) -> float | None:
+    before = len(served.records)
+    await served.post("/v1/chat/completions", asking(model, **fields))
+    return (await served.finished(before + 1))[before].cost
+
+
+async def test_an_answer_costs_its_deployments_price(served: Rig) -> None:
+    served.vendor.default = json_answer(200, chat("hello"))
+    assert await cost_of(served, "v/m") == pytest.approx(0.012)
+    assert await cost_of(served, "v/two/dear") == pytest.approx(0.066)
+    assert await cost_of(served, "v/two/plain") == pytest.approx(0.012)
+    assert await cost_of(served, "v/own") == 0
+    assert served.series("cost_usd") == {
+        "cost_usd_total model=v/m team=search": pytest.approx(0.012),
+        "cost_usd_total model=v/two team=search": pytest.approx(0.078),
+        "cost_usd_total model=v/own team=search": 0,
+    }
+
+
+async def test_a_stream_costs_the_same(served: Rig) -> None:
+    served.vendor.default = sse_answer(chat_frames(["hel", "lo"]))
+    assert await cost_of(served, "v/m", stream=True) == pytest.approx(0.012)
+
+
+async def test_what_came_from_the_cache_costs_less(served: Rig) -> None:
+    usage: JsonObject = {
+        "prompt_tokens": 6,
+        "completion_tokens": 2,
+        "total_tokens": 8,
+        "prompt_tokens_details": {"cached_tokens": 4},
+    }
+    served.vendor.default = json_answer(200, {**chat("hello"), "usage": usage})
+    assert await cost_of(served, "v/m") == pytest.approx(0.010)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_every_call_that_a_request_needs_is_billed(served: Rig, stream: bool) -> None:
+    served.vendor.default = sse_answer(chat_frames(["hello"])) if stream else json_answer(200, chat("hello"))
+    assert await cost_of(served, "single/m", n=3, stream=stream) == pytest.approx(0.036)
+
+
+async def test_a_price_that_nobody_wrote_is_not_zero(served: Rig) -> None:
+    served.vendor.default = json_answer(200, chat("hello"))
+    assert await cost_of(served, "single/unknown") is None
+    assert served.series("cost_usd") == {}
+
+
+async def test_a_request_that_failed_costs_nothing(served: Rig) -> None:
+    served.vendor.default = json_answer(500, {"error": {"message": "no"}})
+    assert await cost_of(served, "v/m") is None
+    assert served.series("cost_usd") == {}

@@ -1,0 +1,226 @@
+"""An explanation says what the gateway does: the same targets, the same call byte for byte, the same error."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import aiohttp
+import orjson
+import pytest
+
+from config.load_config import load_text
+from providers.emulation.split_into_calls import CallPlan
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.redaction import MASK
+from providers.target import Target
+from providers.unified_request import Operation, UnifiedRequest
+from proxy.deployment_health.breaker_registry import Breakers
+from proxy.deployment_health.circuit_breaker_rules import HealthRules
+from proxy.dispatch.next_deployment import Candidates, prepared_for
+from proxy.errors import GatewayError
+from proxy.gateway.dry_run import Explanation, default_path, explained, upstream_headers
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.resolve_model import plan
+from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
+from proxy.surfaces.openai import OPENAI
+from tests.proxy.cli.conftest import CANARY, TABLE
+from tests.support.gateway import running_gateway
+from tests.support.http_scripts import json_answer
+from tests.support.openai_wire import chat
+from tests.support.vendor import FakeVendor
+
+CHAT = "/v1/chat/completions"
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    return build_snapshot(load_text(TABLE, "t.yaml", {}))
+
+
+def chatting(model: str, **fields: JsonValue) -> JsonObject:
+    return {"model": model, "messages": [{"role": "user", "content": "Hi"}], **fields}
+
+
+def ask(snapshot: Snapshot, body: JsonObject, path: str = CHAT, team: str | None = None) -> Explanation:
+    return explained(snapshot, snapshot.teams[team] if team else ANYONE, path, orjson.dumps(body))
+
+
+def chosen_by_the_gateway(snapshot: Snapshot, name: str, request: UnifiedRequest) -> CallPlan:
+    """The calls that a request would get."""
+    planned = plan(snapshot, ANYONE, name, "openai", IDLE)
+
+    async def prepared(target: Target) -> CallPlan:
+        return prepared_for(request, target, ANYONE)
+
+    return asyncio.run(Candidates(Breakers(HealthRules(), lambda: 0.0), ANYONE.tenant, prepared).first(planned, 0.0))
+
+
+def error_of(explanation: Explanation) -> tuple[int, Mapping[str, str]]:
+    assert explanation.error is not None
+    status, body = explanation.error
+    return status, orjson.loads(body)["error"]
+
+
+def test_the_targets_come_in_the_order_of_the_plan_with_their_calls(snapshot: Snapshot) -> None:
+    found = ask(snapshot, chatting("fast"))
+    assert found.plan is not None
+    assert [(step.rule, step.name) for step in found.plan.steps] == [
+        ("route", "fast"),
+        ("model", "openai/gpt-4o-mini"),
+        ("model", "anthropic/claude-haiku-4-5"),
+    ]
+    calls = [trial.outcome for trial in found.trials]
+    assert all(isinstance(call, CallPlan) for call in calls)
+    assert [trial.target.vendor for trial in found.trials] == ["openai", "anthropic"]
+    assert found.chosen is calls[0]
+    assert found.error is None
+
+
+def test_a_team_asks_with_its_own_meaning_of_a_name(snapshot: Snapshot) -> None:
+    found = ask(snapshot, chatting("fast"), team="search")
+    assert [trial.target.vendor for trial in found.trials] == ["azure-eu", "azure-eu"]
+    assert found.team == "search"
+
+
+def test_a_drawn_order_is_called_one_and_a_fixed_order_is_not(snapshot: Snapshot) -> None:
+    assert ask(snapshot, chatting("azure-eu/gpt-4o")).drawn
+    assert not ask(snapshot, chatting("azure-eu/gpt-4o/france")).drawn
+    assert not ask(snapshot, chatting("fast")).drawn
+
+
+def test_the_same_input_gives_the_same_explanation(snapshot: Snapshot) -> None:
+    names = {tuple(trial.target.name for trial in ask(snapshot, chatting("any")).trials) for _ in range(20)}
+    assert len(names) == 1
+
+
+def test_a_target_that_cannot_is_passed_over_as_the_gateway_passes_it(snapshot: Snapshot) -> None:
+    body = chatting("any", guided_regex="[ab]+")
+    found = ask(snapshot, body)
+    refusals = [trial.target.vendor for trial in found.trials if isinstance(trial.outcome, Refusal)]
+    assert refusals == ["openai", "anthropic"]
+    assert found.chosen is not None
+    request = OPENAI.parse(Operation.CHAT, orjson.dumps(body), None)
+    chosen = chosen_by_the_gateway(snapshot, "any", request)
+    assert [call.sent for call in found.chosen.calls] == [call.sent for call in chosen.calls]
+
+
+def test_when_no_target_can_the_error_is_the_gateways(snapshot: Snapshot) -> None:
+    body = chatting("fast", guided_regex="[ab]+")
+    found = ask(snapshot, body)
+    assert found.chosen is None
+    request = OPENAI.parse(Operation.CHAT, orjson.dumps(body), None)
+    with pytest.raises(GatewayError) as caught:
+        chosen_by_the_gateway(snapshot, "fast", request)
+    assert found.error == OPENAI.error(caught.value.facts)
+    assert error_of(found)[1]["param"] == "guided_regex"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [(chatting("fats"), 404, "model_not_found"), (chatting("fast", temperature=9), 400, "invalid_value")],
+)
+def test_what_the_gateway_would_refuse_is_the_answer(
+    snapshot: Snapshot, body: JsonObject, status: int, code: str
+) -> None:
+    found = ask(snapshot, body)
+    assert (error_of(found)[0], error_of(found)[1]["code"]) == (status, code)
+    assert found.trials == ()
+
+
+def test_a_name_for_others_is_the_404_that_the_team_gets_and_the_operator_learns_why(snapshot: Snapshot) -> None:
+    found = ask(snapshot, chatting("gpu/llama"), team="data")
+    assert (error_of(found)[0], found.logged) == (404, "model_not_allowed")
+    missing = ask(snapshot, chatting("gpu/lama"), team="data")
+    assert (error_of(missing)[0], missing.logged) == (404, None)
+
+
+def test_the_error_wears_the_envelope_of_the_paths_surface(snapshot: Snapshot) -> None:
+    found = ask(snapshot, chatting("fast", temperature=9), "/v5/chat/completions")
+    assert found.surface == "scale"
+    assert found.error is not None
+    status, body = found.error
+    assert status == 422
+    assert orjson.loads(body)["detail"]
+
+
+@pytest.mark.parametrize(("path", "status"), [("/v1/nothing", 404), ("/v1/models", 405)])
+def test_a_path_that_takes_no_request_is_its_error(snapshot: Snapshot, path: str, status: int) -> None:
+    assert error_of(ask(snapshot, chatting("fast"), path))[0] == status
+
+
+def test_bytes_that_are_no_json_are_an_error_not_a_crash(snapshot: Snapshot) -> None:
+    found = explained(snapshot, ANYONE, CHAT, b"{")
+    assert error_of(found)[0] == 400
+    assert found.plan is None
+
+
+@pytest.mark.parametrize(
+    ("model", "members"),
+    [
+        ("gpu/llama", ("response_format", "json_schema", "schema")),
+        ("fireworks/any", ("response_format", "json_schema", "schema")),
+        ("openai/gpt-4o-mini", ("response_format", "json_schema", "schema")),
+        ("anthropic/claude-haiku-4-5", ("output_config", "format", "schema")),
+    ],
+)
+def test_one_constraint_takes_each_vendors_own_form(snapshot: Snapshot, model: str, members: tuple[str, ...]) -> None:
+    chosen = ask(snapshot, chatting(model, guided_json=SCHEMA)).chosen
+    assert chosen is not None
+    body = found = orjson.loads(chosen.calls[0].sent.body)
+    for member in members:
+        found = found[member]
+    assert found == SCHEMA
+    assert "guided_json" not in body
+
+
+@pytest.mark.parametrize(
+    ("surface", "body", "path"),
+    [
+        ("openai", b'{"messages": []}', "/v1/chat/completions"),
+        ("openai", b'{"prompt": "x"}', "/v1/completions"),
+        ("openai", b"[", "/v1/completions"),
+        ("openai", b'["messages"]', "/v1/completions"),
+        ("scale", b'{"messages": []}', "/v4/beta/chat/completions"),
+        ("fireworks", b"{}", "/inference/v1/completions"),
+        ("pais", b"{}", "/api/v1/compatibility/openai/v1/completions"),
+    ],
+)
+def test_the_body_chooses_the_path_of_a_surface(surface: str, body: bytes, path: str) -> None:
+    assert default_path(surface, body) == path
+
+
+async def test_what_is_shown_is_what_arrives_at_the_vendor(tmp_path: Path) -> None:
+    body = orjson.dumps(chatting("openai/gpt-4o-mini", inference_extra_headers={"x-trace-id": "1"}, seed=7))
+    async with FakeVendor(json_answer(200, chat("hello"))) as vendor:
+        table = f"""\
+version: 1
+vendors:
+  openai: {{base_url: "{vendor.base_url}/v1", allow_private: true, api_key: {CANARY}, headers: {{X-Org: {CANARY}}}}}
+models: {{openai/gpt-4o-mini: {{}}}}
+"""
+        chosen = explained(build_snapshot(load_text(table, "t.yaml", {})), ANYONE, CHAT, body).chosen
+        async with (
+            running_gateway(table, tmp_path) as gateway,
+            aiohttp.ClientSession() as http,
+            http.post(gateway.url + CHAT, data=body, headers={"content-type": "application/json"}) as answer,
+        ):
+            assert answer.status == 200
+        (received,) = vendor.requests
+        target = vendor.base_url + received.target
+    assert chosen is not None
+    (call,) = chosen.calls
+    shown = call.sent
+    assert (shown.method, shown.url, shown.body) == (received.method, target, received.body)
+    expected = {name.lower(): value for name, value in upstream_headers(shown).items()}
+    arrived = {name.lower(): value for name, value in received.headers}
+    assert expected.keys() == arrived.keys() - {"host", "content-length"}
+    other = {name for name, value in expected.items() if value != arrived[name]}
+    assert other == {"authorization", "x-org", "x-request-id"}
+    assert expected["authorization"] == expected["x-org"] == MASK

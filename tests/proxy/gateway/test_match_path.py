@@ -1,0 +1,117 @@
+"""Paths to surfaces and actions."""
+
+import pytest
+
+from providers.unified_request import Operation
+from proxy.errors import GatewayError
+from proxy.gateway.match_path import resolve_path
+from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import ReadAction
+
+TEXT, CHAT = Operation.COMPLETIONS, Operation.CHAT
+PAIS = "/api/v1/compatibility/openai/v1"
+
+PATHS = {
+    "/v1/completions": ("openai", TEXT),
+    "/completions": ("openai", TEXT),
+    "/v1/chat/completions": ("openai", CHAT),
+    "/chat/completions": ("openai", CHAT),
+    "/v4/beta/completions": ("scale", TEXT),
+    "/v4/beta/chat/completions": ("scale", CHAT),
+    "/v5/completions": ("scale", TEXT),
+    "/v5/chat/completions": ("scale", CHAT),
+    "/inference/v1/completions": ("fireworks", TEXT),
+    "/inference/v1/chat/completions": ("fireworks", CHAT),
+    "/inference/v1/v1/completions": ("fireworks", TEXT),
+    f"{PAIS}/completions": ("pais", TEXT),
+    f"{PAIS}/chat/completions": ("pais", CHAT),
+}
+LISTS = {"/v1/models": "openai", "/models": "openai", f"{PAIS}/models": "pais"}
+
+
+@pytest.mark.parametrize(("path", "surface", "action"), [(path, *meaning) for path, meaning in PATHS.items()])
+def test_every_path_of_the_contract_leads_to_its_surface(path: str, surface: str, action: Operation) -> None:
+    route = resolve_path(path)
+    assert (route.surface.name, route.action("POST"), route.tail) == (surface, action, None)
+
+
+@pytest.mark.parametrize(("path", "surface"), LISTS.items())
+def test_models_are_listed_and_shown_one_by_one(path: str, surface: str) -> None:
+    route = resolve_path(path)
+    assert (route.surface.name, route.action("GET"), route.tail) == (surface, ReadAction.MODELS, None)
+    one = resolve_path(f"{path}/fireworks/accounts/x/models/y")
+    assert (one.surface.name, one.action("GET")) == (surface, ReadAction.MODELS)
+    assert one.tail == "fireworks/accounts/x/models/y"
+
+
+@pytest.mark.parametrize(
+    "path", ["//v1/completions", "/v1//completions", "/v1/completions/", "///v1///completions//", "/v1/v1/.."]
+)
+def test_repeated_and_trailing_slashes_do_not_matter(path: str) -> None:
+    found = resolve_path(path)
+    assert bool(found.methods) is not path.endswith("..")
+
+
+def test_repeated_slashes_in_a_model_s_name_collapse() -> None:
+    assert resolve_path("/v1/models//a///b").tail == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("path", "surface"),
+    [
+        ("/", "openai"),
+        ("", "openai"),
+        ("/nowhere", "openai"),
+        ("/v1/nowhere", "openai"),
+        ("/v1", "openai"),
+        ("/v1/modelsx", "openai"),
+        ("/v4/nowhere", "scale"),
+        ("/v5/", "scale"),
+        ("//v5//nowhere", "scale"),
+        ("/inference/v1/nowhere", "fireworks"),
+        (f"{PAIS}/nowhere", "pais"),
+        ("*", "openai"),
+    ],
+)
+def test_an_unknown_path_is_a_404_in_the_envelope_of_its_neighbours(path: str, surface: str) -> None:
+    route = resolve_path(path)
+    assert route.surface.name == surface
+    with pytest.raises(GatewayError) as caught:
+        route.action("POST")
+    assert (caught.value.facts.status, caught.value.facts.code) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "allow"),
+    [
+        ("/v1/completions", "GET", "POST"),
+        ("/v5/chat/completions", "DELETE", "POST"),
+        ("/v1/models", "POST", "GET"),
+        ("/v1/models/a/b", "POST", "GET"),
+        ("/v1/completions", "post", "POST"),
+    ],
+)
+def test_another_method_is_a_405_that_says_which_are_allowed(path: str, method: str, allow: str) -> None:
+    with pytest.raises(GatewayError) as caught:
+        resolve_path(path).action(method)
+    facts = caught.value.facts
+    assert (facts.status, facts.code, facts.headers) == (405, "method_not_allowed", {"allow": allow})
+
+
+def test_every_endpoint_of_every_surface_can_be_reached() -> None:
+    for surface in SURFACES:
+        for endpoint in surface.endpoints:
+            route = resolve_path(endpoint.path)
+            assert (route.surface, route.action(endpoint.method)) == (surface, endpoint.action)
+
+
+@pytest.mark.parametrize("path", ["/v1%2Fcompletions", "/v1/chat%2Fcompletions", "%2Fv1/models", "/v1/models%2Fa/b"])
+def test_an_escaped_slash_separates_nothing(path: str) -> None:
+    assert resolve_path(path).methods == {}
+
+
+@pytest.mark.parametrize(
+    ("tail", "name"), [("a%2Fb", "a/b"), ("a/b%2Fc", "a/b/c"), ("a%252Fb", "a%2Fb"), ("a%25", "a%")]
+)
+def test_in_a_model_s_name_it_is_a_slash_decoded_once(tail: str, name: str) -> None:
+    assert resolve_path(f"/v1/models/{tail}").tail == name

@@ -1,0 +1,1 @@
+"""Rigs, clients and fakes that tests of several rooms of `proxy` share."""

@@ -1,0 +1,39 @@
+"""Work under a request's deadlines, in virtual time, and which of them ends it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from tests.proxy.kit.virtual_time import run
+
+TOTAL = 600.0
+AGES = 1e6
+
+Work = Callable[[Deadlines], Awaitable[object]]
+
+
+async def under(clock: Deadlines, work: Work) -> None:
+    """Do the work inside the block."""
+    with clock:
+        await work(clock)
+
+
+def deadline_of(work: Work) -> tuple[Phase, float, float]:
+    """Which deadline stopped the work, its limit, and the virtual second in which it did."""
+
+    async def main() -> tuple[Phase, float, float]:
+        with pytest.raises(DeadlinePassed) as caught:
+            await under(Deadlines(TOTAL), work)
+        assert cancelling() == 0
+        return caught.value.phase, caught.value.limit, asyncio.get_running_loop().time()
+
+    return run(main())
+
+
+def cancelling() -> int:
+    """How many cancellations of this task are open."""
+    task = asyncio.current_task()
+    assert task is not None
+    return task.cancelling()

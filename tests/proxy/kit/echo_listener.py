@@ -1,0 +1,45 @@
+"""A listener with the gateway's own protocol and a handler that answers with what it read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from proxy.errors import GatewayError
+from proxy.listener.http_connection import PublicServer
+from proxy.listener.request_body import read_body
+from proxy.listener.response_headers import BASE_HEADERS
+from proxy.surfaces.registry import surface_envelope
+
+LIMIT = 2048
+
+
+class Echo:
+    """Answers with the body it read, or with the refusal's status and message. `raised` holds what it must raise."""
+
+    def __init__(self) -> None:
+        self.reading = asyncio.Event()
+        self.raised: Exception | None = None
+        self.sizes: list[int] = []
+
+    async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
+        self.reading.set()
+        if self.raised is not None:
+            raise self.raised
+        try:
+            return web.Response(body=await read_body(http, self.sizes.append), headers=dict(BASE_HEADERS))
+        except GatewayError as error:
+            return web.Response(status=error.facts.status, text=error.facts.message)
+
+
+@asynccontextmanager
+async def listening(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[int]:
+    """The port of a listener with the gateway's own protocol."""
+    public = PublicServer(handler, LIMIT, surface_envelope)
+    listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
+    try:
+        yield listener.sockets[0].getsockname()[1]
+    finally:
+        listener.close()
+        await public.shutdown(0.1)

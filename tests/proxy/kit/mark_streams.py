@@ -1,0 +1,90 @@
+"""Upstream streams made of single marks: a scripted response and the decoder that reads it.
+
+The words of a body are marks: `+text` is text, `.` ends choice 0 and `.1` choice 1, `#` is usage, `$` the terminator,
+`!` an error in-band; anything else, such as `:`, is a comment.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from providers.completion import Chunk, StreamEvent, Usage
+from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.upstream.transport import fail
+
+USAGE = Usage(6, 2)
+CUT = UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's answer broke off."))
+
+Step = bytes | float | UpstreamError
+"""A piece of the body, seconds that pass, or how it breaks. After the last step the connection stays open and silent
+unless the last piece is empty, which is the end of the body."""
+
+
+def often(count: int, *steps: Step) -> list[Step]:
+    """The steps, again and again."""
+    return [*steps] * count
+
+
+class Body:
+    """A scripted upstream response, which counts how it was given back."""
+
+    def __init__(self, *steps: Step, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        self._steps = list(steps)
+        self.status = status
+        self.headers: Mapping[str, str] = headers or {}
+        self.closed = 0
+        self.released = 0
+
+    @property
+    def left(self) -> int:
+        """How many steps nobody has read."""
+        return len(self._steps)
+
+    async def read(self) -> bytes:
+        while self._steps:
+            if self._steps[0] == b"":
+                return b""
+            step = self._steps.pop(0)
+            if isinstance(step, UpstreamError):
+                raise step
+            if isinstance(step, bytes):
+                return step
+            await asyncio.sleep(step)
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    def release(self) -> None:
+        self.released += 1
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Marks:
+    """A decoder of marks. The stream has ended well at `$`, or at its end after any finish."""
+
+    def __init__(self) -> None:
+        self.complete = False
+        self._ended = False
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        for mark in data.decode().split():
+            match mark[0], mark[1:]:
+                case "+", text:
+                    yield Chunk(text=text)
+                case ".", index:
+                    self._ended = True
+                    yield Chunk(index=int(index or 0), finish_reason="stop")
+                case "#", _:
+                    yield USAGE
+                case "$", _:
+                    self.complete = True
+                case "!", _:
+                    raise fail(FailureKind.SERVER, "in-band")
+                case _:
+                    pass
+
+    def finish(self) -> Iterator[StreamEvent]:
+        if not self._ended:
+            raise fail(FailureKind.TRUNCATED, "no end")
+        self.complete = True
+        yield from ()

@@ -1,0 +1,55 @@
+"""An event loop whose clock jumps to the next timer, so that limits of minutes pass exactly and at once."""
+
+import asyncio
+import functools
+import selectors
+from collections.abc import Callable, Coroutine
+from typing import ParamSpec, TypeVar
+
+from typing_extensions import override
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class _Jumping(selectors.DefaultSelector):
+    """Instead of waiting for a timer, moves the clock to it."""
+
+    now = 0.0
+
+    @override
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready:
+            if timeout is None:
+                raise AssertionError("everything waits and no timer is set")
+            self.now += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """Its time starts at 0 and passes only while everything waits."""
+
+    def __init__(self) -> None:
+        self._jumping = _Jumping()
+        super().__init__(self._jumping)
+
+    @override
+    def time(self) -> float:
+        return self._jumping.now
+
+
+def run(main: Coroutine[None, None, _T]) -> _T:
+    """The coroutine's result, on a loop of its own."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main)
+
+
+def in_virtual_time(test: Callable[_P, Coroutine[None, None, None]]) -> Callable[_P, None]:
+    """Let an asynchronous test run to its end on a loop of its own, in virtual time."""
+
+    @functools.wraps(test)
+    def runs(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        run(test(*args, **kwargs))
+
+    return runs

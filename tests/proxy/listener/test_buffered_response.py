@@ -1,0 +1,94 @@
+"""Answers in one write: their bytes for each version of HTTP, and what they refuse to say."""
+
+import re
+from email.utils import parsedate_to_datetime
+
+import pytest
+from aiohttp import HttpVersion10, HttpVersion11
+
+from proxy.listener.buffered_response import header_lines, start_line
+from tests.proxy.kit.gateway_rig import AUTH, ask, rig
+from tests.proxy.kit.raw_client import connected, exchange, request
+from tests.support.http_scripts import json_answer
+from tests.support.openai_wire import completion
+
+OK = json_answer(200, completion("hello", "m"))
+
+
+async def test_an_answer_has_its_length_its_date_and_every_header_once() -> None:
+    async with rig() as served, connected(served.port) as client:
+        served.vendor.default = OK
+        await client.send(request("POST", "/v1/completions", ask(), {**AUTH, "x-request-id": "abc"}))
+        head = (await client.reader.readuntil(b"\r\n\r\n")).decode()
+    names = [line.partition(":")[0].lower() for line in head.split("\r\n")[1:] if line]
+    assert len(names) == len(set(names))
+    wanted = {"server", "cache-control", "x-content-type-options", "content-type", "content-length", "date"}
+    assert wanted | {"x-request-id", "x-dragoman-deployment", "x-dragoman-attempts"} == set(names)
+    date = re.search(r"Date: (.*)\r\n", head)
+    assert date is not None
+    assert parsedate_to_datetime(date[1]).year >= 2026
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "answered", "stays"),
+    [
+        ("1.1", "keep-alive", None, True),
+        ("1.1", "close", "close", False),
+        ("1.0", "keep-alive", "keep-alive", True),
+        ("1.0", "close", "close", False),
+    ],
+)
+async def test_a_connection_stays_as_its_version_of_http_has_it(
+    version: str, asked: str, answered: str | None, stays: bool
+) -> None:
+    data = request("GET", "/v1/models", None, {**AUTH, "Connection": asked}).replace(
+        b"HTTP/1.1", f"HTTP/{version}".encode()
+    )
+    async with rig() as served, connected(served.port) as client:
+        await client.send(data)
+        first = await client.answer()
+        assert (first.status, first.headers.get("connection")) == (200, answered)
+        if stays:
+            await client.send(data)
+            assert (await client.answer()).status == 200
+        else:
+            assert await client.closed() == b""
+
+
+async def test_the_answer_to_head_has_the_length_of_a_body_that_does_not_come() -> None:
+    async with rig() as served, connected(served.port) as client:
+        await client.send(request("HEAD", "/nowhere", None, AUTH))
+        status, headers = await client.head()
+        assert (status, int(headers["content-length"]) > 0) == (404, True)
+        await client.send(request("GET", "/v1/models", None, AUTH))
+        assert (await client.answer()).status == 200
+
+
+async def test_a_gateway_that_stops_closes_after_its_answer() -> None:
+    async with rig() as served:
+        served.gateway.draining = True
+        assert (await exchange(served.port, request("GET", "/v1/models", None, AUTH))).headers["connection"] == "close"
+
+
+@pytest.mark.parametrize("value", ["a\r\nb: c", "a\nb", "a\x00b", "\x7f", "a\u2028b"])
+def test_a_value_that_would_end_its_line_is_a_fault_of_ours(value: str) -> None:
+    with pytest.raises(ValueError, match="end its line"):
+        header_lines({"x-a": value})
+
+
+async def test_a_name_of_the_client_s_comes_back_as_it_was() -> None:
+    async with rig() as served:
+        served.vendor.default = OK
+        answer = await served.post("/v1/completions", ask("local/モデル。"))
+    assert answer.headers["x-dragoman-deployment"].encode("latin-1").decode() == "local/モデル。/default"
+
+
+def test_headers_are_lines() -> None:
+    assert header_lines({}) == ""
+    assert header_lines({"a": "1", "b": ""}) == "a: 1\r\nb: \r\n"
+
+
+@pytest.mark.parametrize(("status", "words"), [(200, "OK"), (404, "Not Found"), (499, "Status")])
+def test_an_answer_begins_with_the_version_that_was_asked(status: int, words: str) -> None:
+    assert start_line(HttpVersion11, status) == f"HTTP/1.1 {status} {words}\r\n"
+    assert start_line(HttpVersion10, status) == f"HTTP/1.0 {status} {words}\r\n"

@@ -1,0 +1,19 @@
+"""The answers of the health paths."""
+
+import pytest
+
+from proxy.listener.health_endpoints import health_response
+
+
+@pytest.mark.parametrize(
+    ("path", "ready", "status", "word"),
+    [
+        ("/health/ready", True, 200, b"ok"),
+        ("/health/ready", False, 503, b"unavailable"),
+        ("/health", False, 503, b"unavailable"),
+        ("/health/live", False, 200, b"ok"),
+    ],
+)
+def test_health_is_a_status_and_a_word(path: str, ready: bool, status: int, word: bytes) -> None:
+    answer = health_response(path, ready)
+    assert (answer.status, answer.body, answer.content_type) == (status, b'{"status":"%b"}' % word, "application/json")

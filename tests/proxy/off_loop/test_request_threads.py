@@ -1,0 +1,48 @@
+"""Reading requests in threads: the loop goes on, and owners take turns."""
+
+import asyncio
+import os
+import threading
+
+import pytest
+
+from proxy.off_loop.request_threads import THREADS, RequestThreads
+
+
+@pytest.fixture
+def threads() -> RequestThreads:
+    return RequestThreads()
+
+
+async def test_the_result_or_the_error_comes_back(threads: RequestThreads) -> None:
+    assert await threads.run("a", lambda: threading.current_thread().name.startswith("request")) is True
+    with pytest.raises(LookupError):
+        await threads.run("a", lambda: os.environ["NO_SUCH_NAME"])
+    threads.close()
+
+
+async def test_one_owner_leaves_a_thread_to_the_others(threads: RequestThreads) -> None:
+    release = threading.Event()
+    slow = [asyncio.ensure_future(threads.run("greedy", release.wait)) for _ in range(10)]
+    await asyncio.sleep(0)
+    assert await threads.run("light", lambda: 1) == 1
+    release.set()
+    assert await asyncio.gather(*slow) == [True] * 10
+    threads.close()
+
+
+async def test_a_cancelled_request_holds_its_slot_until_its_thread_is_done(threads: RequestThreads) -> None:
+    release = threading.Event()
+    owners = [str(number) for number in range(THREADS)]
+    gone = [asyncio.ensure_future(threads.run(owner, release.wait)) for owner in owners]
+    await asyncio.sleep(0.05)
+    for task in gone:
+        task.cancel()
+    late = asyncio.ensure_future(threads.run("late", lambda: 1))
+    await asyncio.sleep(0.05)
+    assert not late.done()
+    release.set()
+    assert await late == 1
+    await asyncio.wait(gone)
+    assert [task.cancelled() for task in gone] == [True] * THREADS
+    threads.close()

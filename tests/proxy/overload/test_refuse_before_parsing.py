@@ -1,0 +1,273 @@
+"""What may be refused before it is parsed, and that the ordinary way reads and answers the same bytes the same."""
+
+import asyncio
+from collections.abc import Mapping
+from unittest import mock
+
+import pytest
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
+from aiohttp.streams import StreamReader
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from providers.unified_request import Operation
+from proxy.errors import OverloadReason
+from proxy.listener.cors_and_host_names import BrowserGuard
+from proxy.listener.head_checks import head_fault
+from proxy.listener.http_connection import MAX_FIELDS
+from proxy.overload.admission_limits import Admission, AdmissionLimits, ShedRules
+from proxy.overload.refusal_responses import RefusalResponses
+from proxy.overload.refuse_before_parsing import MAX_HEAD, EarlyRefusal, parsed_alone, read_whole_request
+from proxy.overload.start_queue import StartQueue, StartQueueRules
+from proxy.surfaces.registry import SURFACES, surface_for_path
+from proxy.surfaces.surface import Surface
+from tests.proxy.kit import smuggled_requests as smuggling
+from tests.proxy.overload.test_admission_limits import Gauge
+
+PATHS = [
+    (surface, endpoint.path)
+    for surface in SURFACES
+    for endpoint in surface.endpoints
+    if isinstance(endpoint.action, Operation)
+]
+SOUND = {"Host": "localhost", "Content-Length": "2"}
+
+
+def told(path: str = "/v1/completions", more: Mapping[str, str] | None = None, body: bytes = b"{}") -> bytes:
+    """A request's bytes."""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in {**SOUND, **(more or {})}.items())
+    return f"POST {path} HTTP/1.1\r\n{fields}\r\n".encode("latin-1") + body
+
+
+def parsed(data: bytes) -> list[tuple[RawRequestMessage, StreamReader]]:
+    """What the listener's parser makes of these bytes; the settings are those of the public listener."""
+    loop = mock.create_autospec(asyncio.AbstractEventLoop, instance=True)
+    parser = HttpRequestParser(
+        BaseProtocol(loop),
+        loop,
+        2**16,
+        max_line_size=8190,
+        max_field_size=8190,
+        max_headers=MAX_FIELDS,
+        auto_decompress=False,
+    )
+    messages, upgraded, tail = parser.feed_data(data)
+    assert (upgraded, tail) == (False, b"")
+    return list(messages)
+
+
+@pytest.mark.parametrize(("surface", "path"), PATHS)
+def test_every_path_that_takes_a_request_is_known_with_its_surface(surface: Surface, path: str) -> None:
+    door, _ = made()
+    assert door.read(told(path)) == (surface, 2)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"Authorization": "Bearer dk-x", "content-type": "application/json", "USER-AGENT": "x"},
+        {"Connection": "keep-alive"},
+        {"connection": "Keep-Alive"},
+        {"x-stainless-lang": "python", "Cookie": "a=b", "accept-encoding": "gzip", "empty": ""},
+        {"Content-Encoding": "gzip", "TE": "trailers", "Keep-Alive": "timeout=5", "x-real-ip": "::1"},
+        {"Sec-Fetch-Mode": "cors"},  # fetch of Node 20
+    ],
+)
+def test_what_clients_send_is_read(more: Mapping[str, str]) -> None:
+    assert read_whole_request(told(more=more)) == (b"/v1/completions", 2, b"localhost")
+
+
+LEFT_ALONE = {
+    "another method": told().replace(b"POST", b"GET"),
+    "another version": told().replace(b"1.1", b"1.0"),
+    "a query": told("/v1/completions?a=b"),
+    "an escape": told("/v1/%63ompletions"),
+    "a whole address": told("http://localhost/v1/completions"),
+    "no host": told().replace(b"Host: localhost\r\n", b""),
+    "two hosts": told(more={"host": "localhost"}),
+    "no length": told().replace(b"Content-Length: 2\r\n", b""),
+    "two lengths": told(more={"content-length": "2"}),
+    "a length that is none": told(more={"Content-Length": "+2"}),
+    "a length after two spaces": told(more={"Content-Length": " 2"}),
+    "two types": told(more={"Content-Type": "a", "content-type": "a"}),
+    "two agents": told(more={"User-Agent": "a", "user-agent": "a"}),
+    "chunks": told(more={"Transfer-Encoding": "chunked"}),
+    "no chunks": told(more={"Transfer-Encoding": "identity"}),
+    "an invitation": told(more={"Expect": "100-continue"}),
+    "another protocol": told(more={"Upgrade": "h2c"}),
+    "the end": told(more={"Connection": "close"}),
+    "the end and not": told(more={"Connection": "keep-alive, close"}),
+    "the end for a proxy": told(more={"Proxy-Connection": "close"}),
+    "an id to echo": told(more={"X-Request-Id": "abc"}),
+    "a page": told(more={"Origin": "https://evil.example"}),
+    "a page without its origin": told(more={"sec-fetch-site": "cross-site"}),
+    "another host": told(more={"Host": "evil.example"}),
+    "an old key": told(more={"Sec-WebSocket-Key1": "x"}),
+    "a folded line": told(more={"a": "b\r\n c"}),
+    "a space before the colon": told(more={"a ": "b"}),
+    "no name": told(more={"": "b"}),
+    "no colon": told().replace(b"Host: ", b"abc\r\nHost: "),
+    "a control": told(more={"a": "b\x0bc"}),
+    "a byte beyond ASCII": told(more={"a": "\xe9"}),
+    "a bare line feed": told(more={"a": "b\nc"}),
+    "a bare return": told(more={"a": "b\rc"}),
+    "a line before": b"\r\n" + told(),
+    "less than its body": told(body=b"{"),
+    "more than its body": told(body=b"{} "),
+    "two requests": told() + told(),
+    "half of another": told() + b"POST",
+    "a head without its end": told(body=b"")[:-2],
+    "a long head": told(more={"a": "x" * MAX_HEAD}),
+    "many fields": told(more={f"a{number}": "" for number in range(65)}),
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("data", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_anything_else_is_left_to_the_parser(data: bytes) -> None:
+    door, _ = made()
+    assert door.read(data) is None
+
+
+@pytest.mark.parametrize("name", smuggling.REFUSED)
+def test_nothing_that_servers_read_differently_is_read(name: str) -> None:
+    data = smuggling.REFUSED[name].replace(b" /x ", b" /v1/completions ")
+    assert read_whole_request(data) is None
+
+
+TOKENS = "".join(chr(code) for code in range(33, 127) if chr(code) not in '"(),/:;<=>?@[\\]{}')
+RULED = (
+    *("Host", "host", "CONTENT-LENGTH", "Content-Length", "content-type", "Content-Type", "User-Agent", "Connection"),
+    *(
+        "proxy-connection",
+        "Transfer-Encoding",
+        "Upgrade",
+        "Expect",
+        "X-Request-ID",
+        "x-request-i",
+        "Sec-WebSocket-Key1",
+        "Origin",
+        "Sec-Fetch-Site",
+    ),
+    *(
+        "Server",
+        "ETag",
+        "Max-Forwards",
+        "Content-Range",
+        "Content-Location",
+        "Content-Encoding",
+        "HTTP2-Settings",
+        "TE",
+    ),
+    *("Trailer", "Cookie", "X-Forwarded-For", "Keep-Alive", "Via", "Accept", "HTTP2-Settings"),
+)
+NAMES = st.one_of(st.text(TOKENS, min_size=1, max_size=20), st.sampled_from(RULED))
+FRAMING = ("2", " 2", "0", "02", "2 ", "chunked", "keep-alive", "Keep-Alive", "close", "h2c", "100-continue")
+VALUES = st.one_of(st.text(st.characters(codec="latin-1"), max_size=12), st.sampled_from(FRAMING))
+COLONS = st.sampled_from([": ", ":", ":  ", ":\t", " : "])
+HEADS = st.lists(st.tuples(NAMES, COLONS, VALUES), max_size=8)
+
+
+@given(
+    HEADS, st.sampled_from([path for _, path in PATHS] + ["/", "/v1//completions", "/V1/completions"]), st.booleans()
+)
+@example([("Host", ": ", "a"), ("Content-Length", ": ", "002")], "/v1/completions", False)
+def test_what_is_read_is_what_the_parser_reads_and_nothing_more(
+    fields: list[tuple[str, str, str]], path: str, framed: bool
+) -> None:
+    start = [("Host", ": ", "a"), ("Content-Length", ": ", "2")] if framed else []
+    lines = "".join(f"{name}{colon}{value}\r\n" for name, colon, value in start + fields)
+    data = f"POST {path} HTTP/1.1\r\n{lines}\r\n{{}}".encode("latin-1")
+    found = read_whole_request(data)
+    if found is None:
+        return
+    ((message, payload),) = parsed(data)
+    headers = message.headers
+    assert found == (message.path.encode(), int(headers["Content-Length"]), headers["Host"].encode("latin-1"))
+    assert head_fault(message) is None
+    assert payload.is_eof()
+    assert (message.method, message.path, message.should_close) == ("POST", path, False)
+    assert (message.upgrade, message.chunked) == (False, False)
+    assert not {"expect", "x-request-id", "origin", "sec-fetch-site"} & {name.lower() for name in message.headers}
+    assert parsed_alone(data, message)
+
+
+BEFORE = [
+    b"P",
+    b"POST ",
+    b"POST /v1/completions HTTP/1.1\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nA: ",
+    b"POST /v1/completions HTTP/1.1\r\nA",
+    b"POST /v1/completions HTTP/1.1\r\nA:b\r\nC: ",
+    b"GET /v1/completions HTTP/1.1\r\nHost: b\r\nA: ",
+    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\nPOST /v1/completions HTTP/1.1\r\nA: ",
+]
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_what_the_parser_had_before_is_seen_in_what_it_makes(before: bytes) -> None:
+    data = told()
+    try:
+        messages = parsed(before + data)
+    except HttpProcessingError:  # which is as good
+        return
+    assert [message for message, _ in messages if parsed_alone(data, message)] == [] or len(messages) != 1
+
+
+def made(
+    gauge: Gauge | None = None, limits: AdmissionLimits | None = None
+) -> tuple[EarlyRefusal, list[tuple[str, OverloadReason, int]]]:
+    """A door under the pressure that a gauge says, and what it tells."""
+    gauge = gauge or Gauge(share=1.0)
+    line = StartQueue(StartQueueRules(), lambda: 0.0, lambda call: None)
+    admission = Admission(limits or AdmissionLimits(), ShedRules(), gauge, line, gauge, gauge.draw)
+    tales: list[tuple[str, OverloadReason, int]] = []
+    gateway = mock.Mock(draining=False, refusals=RefusalResponses())
+    guard = BrowserGuard("127.0.0.1", (), ())
+    return EarlyRefusal(gateway, admission, line, 1000, guard, lambda *tale: tales.append(tale)), tales
+
+
+def test_what_was_refused_is_told_once_by_surface_and_reason() -> None:
+    gauge = Gauge(share=1.0)
+    door, tales = made(gauge)
+    for path in ("/v1/completions", "/v1/chat/completions", "/v5/completions"):
+        assert door.refusal((surface_for_path(path), 2)) is not None
+    door.look()
+    assert tales == [("openai", OverloadReason.MEMORY, 2), ("scale", OverloadReason.MEMORY, 1)]
+    door.look()
+    assert len(tales) == 2
+
+
+def test_a_watch_lasts_as_long_as_requests_are_refused() -> None:
+    gauge = Gauge(share=1.0)
+    door, _ = made(gauge)
+    period = door.period
+    for _ in range(3):
+        assert door.refusal((SURFACES[0], 2))
+        door.look()
+    assert door.period == period
+    gauge.share = 0.0
+    assert door.refusal((SURFACES[0], 2)) is None
+    door.look()
+    assert door.period == period + 1
+
+
+def test_those_who_are_let_in_at_once_count_under_the_lids() -> None:
+    door, _ = made(Gauge(), AdmissionLimits(requests=2))
+    for _ in range(2):
+        assert door.refusal((SURFACES[0], 2)) is None
+        door.admit((SURFACES[0], 2))
+    assert door.queue.coming == 2
+    assert door.refusal((SURFACES[0], 2)) is not None
+
+
+def test_a_body_beyond_the_limit_and_a_gateway_that_drains_are_none_of_its_business() -> None:
+    door, _ = made()
+    assert door.read(told(more={"Content-Length": "1000"}, body=b"x" * 1000)) is not None
+    assert door.read(told(more={"Content-Length": "1001"}, body=b"x" * 1001)) is None
+    door.gateway.draining = True
+    assert door.read(told()) is None

@@ -1,0 +1,266 @@
+"""The operator's listener over real sockets: what it shows, and to whom."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from providers.failure import Failure, FailureKind
+from proxy.deployment_health import circuit_breaker as health
+from proxy.process.assemble_app import Addresses, WholeGateway, running
+from proxy.process.load_table import Source
+from proxy.telemetry.metrics import CACHE_SECONDS, Metrics
+from proxy.version import VERSION
+from tests.proxy.kit.gateway_rig import ask
+from tests.proxy.kit.raw_client import Answer, connected, exchange, request
+from tests.proxy.kit.tables import digest_of
+
+TOKEN = "admin-token-canary"
+TABLE = f"""version: 1
+vendors: {{mock: {{}}}}
+models: {{mock/echo: {{}}, mock/*: {{}}}}
+routes: {{fast: mock/echo}}
+teams: {{search: {{keys: ["{digest_of("k")}"], models: ["*"]}}}}
+"""
+WITH_TOKEN = TABLE + f"server: {{admin: {{token: {TOKEN}}}}}\n"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A client of the admin listener of a gateway whose table is `path`."""
+
+    app: WholeGateway
+    path: Path
+
+    async def ask(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+        port = urlsplit(self.app.admin_url).port
+        assert port is not None
+        return await exchange(port, request(method, path, None, headers))
+
+
+@asynccontextmanager
+async def up(text: str, folder: Path) -> AsyncIterator[Operator]:
+    path = folder / "t.yaml"
+    path.write_text(text, encoding="utf-8")
+    source = Source(path, {})
+    async with running(source, source.load(), Addresses("127.0.0.1", 0, "127.0.0.1", 0), BytesIO()) as app:
+        yield Operator(app, path)
+
+
+@pytest.fixture
+async def operator(tmp_path: Path) -> AsyncIterator[Operator]:
+    """An operator who needs no token."""
+    async with up(TABLE, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path) -> AsyncIterator[Operator]:
+    """An operator who needs the token."""
+    async with up(WITH_TOKEN, tmp_path) as made:
+        yield made
+
+
+async def test_a_scrape_is_what_prometheus_reads(operator: Operator) -> None:
+    answer = await operator.ask("GET", "/metrics")
+    assert answer.status == 200
+    assert answer.headers["content-type"] == Metrics.content_type
+    assert answer.headers["server"] == "dragoman"
+    names = {family.name for family in text_string_to_metric_families(answer.body.decode())}
+    assert {"dragoman_build_info", "dragoman_config_info", "dragoman_config_last_reload_successful"} <= names
+
+
+async def test_scrapes_within_a_second_cost_what_one_does(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+
+    def generate(registry: object) -> bytes:
+        made.append(b"# scrape %d\n" % len(made))
+        return made[-1]
+
+    monkeypatch.setattr("proxy.telemetry.metrics.generate_latest", generate)
+    answers = await asyncio.gather(*(operator.ask("GET", "/metrics") for _ in range(20)))
+    assert {answer.body for answer in answers} == {b"# scrape 0\n"}
+    assert (await operator.ask("GET", "/metrics", {"Cache-Control": "no-cache"})).body == b"# scrape 1\n"
+    assert (await operator.ask("GET", "/metrics")).body == b"# scrape 1\n"
+    later = time.monotonic() + CACHE_SECONDS
+    monkeypatch.setattr("proxy.telemetry.metrics.time.monotonic", lambda: later)
+    assert (await operator.ask("GET", "/metrics")).body == b"# scrape 2\n"
+
+
+async def test_health_is_told_as_on_the_public_port(operator: Operator) -> None:
+    for path in ("/health", "/health/live", "/health/ready"):
+        assert (await operator.ask("GET", path)).status == 200
+    operator.app.front.gateway.ready = False
+    assert (await operator.ask("GET", "/health/live")).status == 200
+    assert (await operator.ask("GET", "/health/ready")).status == 503
+
+
+async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) -> None:
+    body = (await operator.ask("GET", "/status")).json()
+    assert isinstance(body["table"], str)
+    assert len(body.pop("table") or "") == 64  # type: ignore[arg-type]  # just seen to be text
+    assert body == {
+        "version": VERSION,
+        "ready": True,
+        "in_flight": 0,
+        "log_lines_dropped": 0,
+        "teams": ["search"],
+        "routes": ["fast"],
+        "deployments": ["mock/*/default", "mock/echo/default"],
+        "shared": "off",
+        "left_alone": [],
+        "last_failures": [],
+        "limited": [],
+    }
+
+
+async def test_the_status_names_who_is_left_alone_and_for_how_long(operator: Operator) -> None:
+    breakers = operator.app.front.dispatcher.deployments.breakers
+    (target, *_) = operator.app.reloader._table.snapshot.targets()
+    now = operator.app.front.dispatcher.now()
+    limited = Failure(FailureKind.RATE_LIMITED, "why", 429, retry_after=50)
+    breakers.of(target).begin(now, health.AnswerKind.WHOLE).failed(now, limited)
+    told = (await operator.ask("GET", "/status")).json()["left_alone"]
+    assert isinstance(told, list)
+    assert re.fullmatch(rf"{re.escape(target.label)}, (50\.0|49\.\d) s", str(told[0]))
+
+
+async def test_the_status_names_whose_requests_are_limited_and_why(operator: Operator) -> None:
+    dispatcher = operator.app.front.dispatcher
+    (target, *_) = operator.app.reloader._table.snapshot.targets()
+    queue = dispatcher.deployments.queue(target)
+    await queue.take("a")
+    queue.limit.lost(FailureKind.RATE_LIMITED, dispatcher.now(), 0.0, 50)
+    told = (await operator.ask("GET", "/status")).json()["limited"]
+    why = "learned after rate_limited 0 s ago"
+    assert told == [f"{target.label}, 45 at once ({why}), 1 in flight, 0 waiting"]
+
+
+async def test_a_browser_gets_the_status_as_a_page(operator: Operator) -> None:
+    answer = await operator.ask("GET", "/status", {"Accept": "text/html,*/*;q=0.8"})
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert b"<td>mock/*/default<br>mock/echo/default</td>" in answer.body
+
+
+async def test_a_good_table_is_taken(operator: Operator) -> None:
+    operator.path.write_text(TABLE.replace("mock/echo", "mock/other"), encoding="utf-8")
+    answer = await operator.ask("POST", "/-/reload")
+    assert (answer.status, answer.json()["result"]) == (200, "reloaded")
+    status = (await operator.ask("GET", "/status")).json()
+    assert status["table"] == answer.json()["digest"]
+    assert status["deployments"] == ["mock/*/default", "mock/other/default"]
+
+
+async def test_a_bad_table_is_refused_with_its_places_and_the_old_one_stays(operator: Operator) -> None:
+    before = (await operator.ask("GET", "/status")).json()["table"]
+    operator.path.write_text("version: 1\nvendors: {v: {profile: nothing}}\nmodels: {v/m: {}}\n", encoding="utf-8")
+    answer = await operator.ask("POST", "/-/reload")
+    assert (answer.status, answer.json()["result"]) == (400, "refused")
+    assert answer.json()["problems"] == [
+        f"{operator.path}:2:24 vendors.v.profile: no profile is called 'nothing'; for a server that speaks OpenAI's "
+        "API write profile: openai_compatible"
+    ]
+    assert answer.json()["digest"] == before
+    assert (await operator.ask("GET", "/status")).json()["table"] == before
+    scrape = (await operator.ask("GET", "/metrics")).body.decode()
+    assert 'dragoman_config_reloads_total{result="failure"} 1.0' in scrape
+    assert "dragoman_config_last_reload_successful 0.0" in scrape
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/-/reload", 405), ("POST", "/metrics", 405), ("GET", "/nowhere", 404), ("GET", "/v1/models", 404)],
+)
+async def test_anything_else_is_an_error_in_json(operator: Operator, method: str, path: str, status: int) -> None:
+    answer = await operator.ask(method, path)
+    assert answer.status == status
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["server"] == "dragoman"
+    assert answer.json()["error"]
+
+
+async def test_another_method_says_which_is_allowed(operator: Operator) -> None:
+    assert (await operator.ask("GET", "/-/reload")).headers["allow"] == "POST"
+
+
+async def test_a_probe_that_wants_no_body_gets_none(operator: Operator) -> None:
+    port = urlsplit(operator.app.admin_url).port
+    assert port is not None
+    async with connected(port) as client:
+        await client.send(request("HEAD", "/health/live", None, {"Connection": "close"}))
+        status, headers = await client.head()
+        assert (status, headers["content-length"]) == (200, "15")
+        assert await client.closed() == b""
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/2.0\r\n\r\n", b"GET /#x HTTP/1.1\r\nHost: localhost\r\n\r\n"]
+)
+async def test_what_is_no_http_gets_an_error_of_ours_and_no_echo(operator: Operator, data: bytes) -> None:
+    port = urlsplit(operator.app.admin_url).port
+    assert port is not None
+    answer = await exchange(port, data)
+    assert (answer.status, answer.headers["server"]) == (400, "dragoman")
+    assert answer.headers["content-type"] == "application/json"
+    assert isinstance(answer.json()["error"], str)
+
+
+async def test_a_fault_of_ours_is_an_error_of_ours(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(metrics: Metrics) -> bytes:
+        raise LookupError("secret of ours")
+
+    monkeypatch.setattr(Metrics, "render", broken)
+    answer = await operator.ask("GET", "/metrics")
+    assert (answer.status, answer.json()) == (500, {"error": "The gateway failed to handle the request."})
+
+
+PATHS = [("GET", "/metrics"), ("GET", "/status"), ("POST", "/-/reload"), ("GET", "/nowhere")]
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+@pytest.mark.parametrize(
+    "given", [None, "", "Bearer", "Bearer wrong", TOKEN, f"bearer {TOKEN}", f"Bearer {TOKEN} ", f"Bearer {TOKEN}x"]
+)
+async def test_with_a_token_everything_but_health_asks_for_it(
+    guarded: Operator, method: str, path: str, given: str | None
+) -> None:
+    answer = await guarded.ask(method, path, None if given is None else {"Authorization": given})
+    permitted = given is not None and given.split() == ["Bearer", TOKEN]
+    assert (answer.status == 401) is not permitted
+    assert TOKEN not in str(answer)
+    if not permitted:
+        assert answer.json() == {"error": "The admin token is missing or wrong."}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [(*each, 200) for each in PATHS[:3]] + [("GET", "/nowhere", 404)]
+)
+async def test_the_token_opens_everything(guarded: Operator, method: str, path: str, status: int) -> None:
+    assert (await guarded.ask(method, path, BEARER)).status == status
+
+
+async def test_health_needs_no_token(guarded: Operator) -> None:
+    for path in ("/health", "/health/live", "/health/ready"):
+        assert (await guarded.ask("GET", path)).status == 200
+
+
+async def test_a_token_of_other_bytes_is_wrong_and_no_fault(guarded: Operator) -> None:
+    data = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \xff\xfe\r\n\r\n"
+    port = urlsplit(guarded.app.admin_url).port
+    assert port is not None
+    assert (await exchange(port, data)).status == 401
+
+
+async def test_no_completion_is_served_here(operator: Operator) -> None:
+    port = urlsplit(operator.app.admin_url).port
+    assert port is not None
+    assert (await exchange(port, request("POST", "/v1/completions", ask("mock/echo")))).status == 404

@@ -1,0 +1,151 @@
+"""Reloading the table: whole or not at all, and logged either way."""
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.sections.server_section import ServerSection
+from tests.proxy.kit.table_reloader import BAD, GOOD, NEEDY, OTHER, Rig, reloading, stopped
+from tests.support.authority import LOCAL, Authority
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return reloading(tmp_path)
+
+
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, "dragoman")
+    return caplog
+
+
+async def test_a_table_whose_credentials_cannot_be_had_is_refused(
+    rig: Rig, told: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.write(NEEDY)
+    monkeypatch.setitem(sys.modules, "azure.identity", None)
+    assert len((await rig.reloader.reload()).problems) == 1
+    assert rig.models == ["mock/one"]
+    monkeypatch.undo()
+    assert (await rig.reloader.reload()).problems == ()
+    assert rig.models == ["v/m"]
+    assert "no credentials of Azure" in told.text
+
+
+async def test_a_good_table_is_in_force_from_then_on(rig: Rig, told: pytest.LogCaptureFixture) -> None:
+    before = rig.live.snapshot
+    rig.write(OTHER)
+    result = await rig.reloader.reload()
+    assert rig.models == ["mock/two"]
+    assert [list(table.snapshot.models) for table in rig.swapped] == [["mock/two"]]
+    assert (result.digest, result.problems) == (rig.live.snapshot.digest, ())
+    assert result.digest != before.digest
+    assert list(before.models) == ["mock/one"]
+    assert (rig.count("success"), rig.count("failure")) == (1, 0)
+    assert f"table {result.digest[:12]} in force" in told.text
+
+
+@pytest.mark.parametrize(
+    "text", [BAD, "", "version: 2", "{", "\t", "version: 1\nvendors: {mock: {}}\nmodels: {mock/m: {x: 1}}"]
+)
+async def test_a_bad_table_changes_nothing_and_is_told_with_its_place(
+    rig: Rig, told: pytest.LogCaptureFixture, text: str
+) -> None:
+    before = rig.live.snapshot
+    rig.write(text)
+    result = await rig.reloader.reload()
+    assert rig.live.snapshot is before
+    assert result.digest == before.digest
+    assert result.problems
+    for problem in result.problems:
+        assert f"reload refused: {rig.path}:{problem.line}:{problem.column}" in told.text
+    assert (rig.count("success"), rig.count("failure")) == (0, 1)
+
+
+async def test_a_file_that_is_gone_is_a_bad_table(rig: Rig) -> None:
+    rig.path.unlink()
+    assert (await rig.reloader.reload()).problems
+    assert rig.models == ["mock/one"]
+
+
+async def test_after_a_refusal_a_good_table_is_taken(rig: Rig) -> None:
+    rig.write(BAD)
+    await rig.reloader.reload()
+    rig.write(OTHER)
+    assert not (await rig.reloader.reload()).problems
+    assert rig.models == ["mock/two"]
+
+
+async def test_reloads_at_the_same_time_come_one_after_the_other(rig: Rig) -> None:
+    rig.write(OTHER)
+    results = await asyncio.gather(*(rig.reloader.reload() for _ in range(3)))
+    assert {result.digest for result in results} == {rig.live.snapshot.digest}
+    assert rig.count("success") == 3
+
+
+CHANGES = {
+    "host": "host: localhost",
+    "port": "port: 1234",
+    "workers": "workers: 2",
+    "admin": "admin: {port: 1234}",
+    "max_body": "max_body: 2MiB",
+    "limits": "limits: {streams: 7}",
+    "shared": 'shared: {redis: "redis://127.0.0.1:1"}',
+    "drain_grace": "drain_grace: 3s",
+    "drain_timeout": "drain_timeout: 3s",
+    "stall_limit": "stall_limit: 7s",
+    "watch": "watch: false",
+    "log": "log: text",
+}
+
+
+@pytest.mark.parametrize(("name", "written"), CHANGES.items())
+async def test_what_needs_a_restart_is_told(rig: Rig, told: pytest.LogCaptureFixture, name: str, written: str) -> None:
+    rig.write(OTHER + f"server: {{{written}}}\n")
+    await rig.reloader.reload()
+    assert f"changes that need a restart were not applied: server.{name}" in told.text
+    assert rig.models == ["mock/two"]
+
+
+async def test_tls_that_comes_or_goes_needs_a_restart_and_other_files_of_it_do_not(
+    rig: Rig, told: pytest.LogCaptureFixture
+) -> None:
+    authority = Authority()
+    for name in ("a", "b"):
+        rig.path.with_name(name).write_bytes(b"".join(authority.pair(*LOCAL)))
+    for server, restart in (("{tls: {cert: a, key: a}}", True), ("{tls: {cert: b, key: b}}", False), ("{}", True)):
+        told.clear()
+        rig.write(f"{OTHER}server: {server}\n")
+        assert not (await rig.reloader.reload()).problems
+        assert ("need a restart were not applied: server.tls" in told.text) is restart
+
+
+async def test_what_needs_none_is_not(rig: Rig, told: pytest.LogCaptureFixture) -> None:
+    pages = "hosts: [a.example], cors: {origins: ['https://b.example']}"
+    rig.write(OTHER + f"server: {{surfaces: {{openai: {{default_vendor: mock}}}}, {pages}}}\n")
+    await rig.reloader.reload()
+    assert "restart" not in told.text
+    assert rig.live.snapshot.default_vendors["openai"] == "mock"
+
+
+def test_every_setting_of_the_server_is_one_or_the_other() -> None:
+    assert set(ServerSection.model_fields) == {*CHANGES, "cors", "hosts", "surfaces", "tls"}
+
+
+# Who asks ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_request_is_served_in_the_background(rig: Rig) -> None:
+    rig.write(OTHER)
+    serving = asyncio.create_task(rig.reloader.run())
+    rig.reloader.request()
+    await until(lambda: rig.models == ["mock/two"])
+    rig.write(GOOD)
+    rig.reloader.request()
+    await until(lambda: rig.models == ["mock/one"])
+    await stopped(serving)

@@ -1,0 +1,1 @@
+"""Tests of `proxy/shared_state`."""

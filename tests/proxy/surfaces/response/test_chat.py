@@ -1,0 +1,160 @@
+"""Chat completions as clients get them."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
+from providers.json_types import JsonObject
+from proxy.surfaces.completion_surface import CompletionSurface
+from tests.proxy.surfaces.kit import FACTS, ROWS, USAGE, choices, converse, every_row, objects, play
+
+OPENAI = ROWS["openai"]
+CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+def message(choice: Choice) -> JsonObject:
+    body: JsonObject = orjson.loads(OPENAI.renderer(converse(), FACTS).completion(Completion((choice,), USAGE)))
+    (rendered,) = choices(body)
+    inner = rendered["message"]
+    assert isinstance(inner, dict)
+    return inner
+
+
+def deltas(*chunks: Chunk) -> list[object]:
+    renderer = OPENAI.renderer(converse(stream=True), FACTS)
+    return [choice["delta"] for choice in choices(*objects(b"".join(map(renderer.chunk, chunks))))]
+
+
+@every_row
+def test_a_whole_answer_has_the_common_shape(row: CompletionSurface) -> None:
+    completion = Completion((Choice(0, "Hi", "stop"),), Usage(6, 1), "fp", "default")
+    assert row.renderer(converse(row), FACTS).completion(completion) == (
+        b'{"id":"chatcmpl-1","object":"chat.completion","created":1795246123,"model":"openai/gpt-x",'
+        b'"system_fingerprint":"fp",'
+        b'"choices":[{"index":0,"message":{"role":"assistant","content":"Hi","refusal":null},'
+        b'"logprobs":null,"finish_reason":"stop"}],'
+        b'"usage":{"prompt_tokens":6,"completion_tokens":1,"total_tokens":7},"service_tier":"default"}'
+    )
+
+
+def test_a_text_s_signature_goes_where_gemini_s_own_endpoint_has_it() -> None:
+    extra = {"google": {"thought_signature": "c2ln"}}
+    assert message(Choice(0, "Hi", "stop", signature="c2ln"))["extra_content"] == extra
+    assert "extra_content" not in message(Choice(0, "Hi", "stop"))
+    assert deltas(Chunk(0, "Hi"), Chunk(0, signature="c2ln"), Chunk(0, finish_reason="stop")) == [
+        {"role": "assistant", "content": "Hi"},
+        {"extra_content": extra},
+        {},
+    ]
+    assert deltas(Chunk(0, "Hi"), Chunk(0, "!", "stop", signature="c2ln"))[1:] == [
+        {"content": "!", "extra_content": extra},
+        {},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choice", "members"),
+    [
+        (Choice(0, "", "length"), {"content": "", "refusal": None}),
+        (Choice(0, "No", "stop", refusal="No"), {"content": None, "refusal": "No"}),
+        (Choice(0, "", "stop", refusal="No"), {"content": None, "refusal": "No"}),
+        (
+            Choice(0, "", "tool_calls", tool_calls=(ToolCall("c1", "f", "{}"),)),
+            {"content": None, "refusal": None, "tool_calls": [CALL]},
+        ),
+        (
+            Choice(0, "so", "tool_calls", tool_calls=(ToolCall("c1", "f", "{}"),)),
+            {"content": "so", "refusal": None, "tool_calls": [CALL]},
+        ),
+        (
+            Choice(0, "42", "stop", reasoning="hm"),
+            {"content": "42", "refusal": None, "reasoning_content": "hm", "reasoning": "hm"},
+        ),
+    ],
+)
+def test_a_message_holds_what_the_model_said(choice: Choice, members: JsonObject) -> None:
+    assert message(choice) == {"role": "assistant", **members}
+
+
+@every_row
+def test_tool_calls_are_a_finish_of_their_own(row: CompletionSurface) -> None:
+    called = Choice(0, "", "tool_calls", "tool_use", tool_calls=(ToolCall("c1", "f", "{}"),))
+    (choice,) = choices(orjson.loads(row.renderer(converse(row), FACTS).completion(Completion((called,), USAGE))))
+    assert (choice["finish_reason"], choice["native_finish_reason"]) == ("tool_calls", "tool_use")
+    renderer = row.renderer(converse(row, stream=True), FACTS)
+    stream = renderer.chunk(Chunk(finish_reason="tool_calls")) + renderer.end()
+    assert choices(*objects(stream))[-1]["finish_reason"] == "tool_calls"
+
+
+def test_a_choices_first_delta_says_the_role_and_its_last_is_empty() -> None:
+    stream = (Chunk(), Chunk(text="a"), Chunk(text=""), Chunk(text="b"), Chunk(finish_reason="stop"))
+    assert deltas(*stream) == [{"role": "assistant", "content": "a"}, {"content": "b"}, {}]
+
+
+def test_text_with_the_finish_comes_before_the_empty_delta() -> None:
+    stream = (Chunk(text="a"), Chunk(text="b", finish_reason="stop"))
+    assert deltas(*stream) == [{"role": "assistant", "content": "a"}, {"content": "b"}, {}]
+
+
+def test_an_empty_answer_still_says_its_role() -> None:
+    assert deltas(Chunk(finish_reason="stop")) == [{"role": "assistant", "content": ""}, {}]
+
+
+def test_each_choice_begins_with_its_role() -> None:
+    assert deltas(Chunk(0, "a"), Chunk(1, "b"), Chunk(0, "c")) == [
+        {"role": "assistant", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"content": "c"},
+    ]
+
+
+def test_deltas_carry_reasoning_refusals_and_pieces_of_calls() -> None:
+    assert deltas(
+        Chunk(reasoning="hm"),
+        Chunk(refusal="No"),
+        Chunk(text="No", refusal="No"),
+        Chunk(tool_calls=(ToolCallDelta(0, "c1", "f"),)),
+        Chunk(tool_calls=(ToolCallDelta(0, arguments="{}"),)),
+    ) == [
+        {"role": "assistant", "reasoning_content": "hm", "reasoning": "hm"},
+        {"refusal": "No"},
+        {"refusal": "No"},
+        {"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": ""}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]},
+    ]
+
+
+def test_log_probabilities_go_with_their_text_and_not_with_the_finish() -> None:
+    hi = ContentLogprobs((TokenLogprob("Hi", -0.5, (72, 105)),))
+    renderer = OPENAI.renderer(converse(stream=True, logprobs=True), FACTS)
+    stream = renderer.chunk(Chunk(text="Hi", logprobs=hi, finish_reason="stop"))
+    shown = {"content": [{"token": "Hi", "logprob": -0.5, "bytes": [72, 105], "top_logprobs": []}], "refusal": None}
+    assert [choice["logprobs"] for choice in choices(*objects(stream))] == [shown, None]
+
+
+def test_log_probabilities_alone_are_worth_a_frame() -> None:
+    hi = ContentLogprobs((TokenLogprob("Hi", -0.5, None),))
+    renderer = OPENAI.renderer(converse(stream=True, logprobs=True), FACTS)
+    (choice,) = choices(*objects(renderer.chunk(Chunk(logprobs=hi))))
+    assert choice["delta"] == {"role": "assistant"}
+    assert renderer.chunk(Chunk()) == b""
+
+
+@every_row
+@given(texts=st.lists(st.text(min_size=1), max_size=5))
+def test_every_frame_is_ascii_json_and_the_text_arrives_whole(row: CompletionSurface, texts: list[str]) -> None:
+    renderer = row.renderer(converse(row, stream=True), FACTS)
+    stream = play(renderer, *(Chunk(text=text) for text in texts), Chunk(finish_reason="stop"), USAGE)
+    gained = [choice["delta"] for choice in choices(*objects(stream))]
+    assert "".join(str(delta.get("content", "")) for delta in gained if isinstance(delta, dict)) == "".join(texts)

@@ -1,0 +1,58 @@
+"""What to install for a library that is missing."""
+
+import logging
+import sys
+
+import pytest
+
+from proxy.optional_libraries import EXTRAS, REDIS, missing, silence, without
+from tests.test_packaging import project
+
+
+@pytest.mark.parametrize("kind", [*EXTRAS, "oidc"])
+def test_where_the_tests_run_nothing_is_missing(kind: str) -> None:
+    assert missing(kind) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "extra"),
+    [
+        ("aws", "botocore", "aws"),
+        ("google", "google.auth", "gcp"),
+        ("google", "requests", "gcp"),
+        ("entra", "azure.identity", "azure"),
+    ],
+)
+def test_a_missing_library_is_told_with_the_extra_to_install(
+    kind: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    assert missing(kind) == f"credentials of the kind {kind} need an extra: pip install 'dragoman[{extra}]'"
+
+
+@pytest.mark.parametrize("package", ["google", "azure"])
+def test_a_package_that_is_not_there_at_all_is_missing_too(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "path", [])
+    assert missing({"google": "google", "azure": "entra"}[package]) is not None
+
+
+def test_every_extra_that_is_named_is_one_of_the_distribution_s() -> None:
+    declared = project()["project"]["optional-dependencies"]
+    assert {extra.name for extra in (*EXTRAS.values(), REDIS)} <= declared.keys()
+
+
+def test_whoever_needs_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert without(REDIS, "this needs") is None
+    monkeypatch.setitem(sys.modules, "redis", None)
+    assert without(REDIS, "this needs") == "this needs an extra: pip install 'dragoman[redis]'"
+
+
+def test_a_library_that_was_silenced_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("made-up-library")
+    logger.warning("heard")
+    silence("made-up-library")
+    logging.getLogger("made-up-library.part").critical("canary")
+    logger.critical("canary")
+    assert [record.getMessage() for record in caplog.records] == ["heard"]

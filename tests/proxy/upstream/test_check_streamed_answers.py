@@ -1,0 +1,146 @@
+"""Answers held against constraints on their way: a choice ends only where its text keeps what was promised."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+import pytest
+
+from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage
+from providers.emulation.check_answer import AnswerCheck, CheckKind
+from providers.emulation.post_processing import PostProcessing, PostProcessor
+from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.off_loop.answer_check_pool import CheckFailed, TooCostly
+from proxy.upstream.check_streamed_answers import Constraint, HeldStream
+from tests.proxy.kit.in_process_checks import InlineChecks
+from tests.proxy.kit.virtual_time import run
+
+AB = AnswerCheck("guided_choice", CheckKind.CHOICE, choices=frozenset({"ab"}))
+USAGE = Usage(1, 1)
+
+
+class Failing(InlineChecks):
+    """Raises instead of an answer."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    async def breach(self, check: AnswerCheck, text: str, owner: str) -> str | None:
+        raise self._error
+
+
+class Pieces:
+    """A stream that comes in pieces; an error among the events breaks it there. See
+    proxy.upstream.vendor_stream.Stream."""
+
+    def __init__(self, *pieces: Sequence[StreamEvent | UpstreamError]) -> None:
+        self._pieces = list(pieces)
+
+    @property
+    def over(self) -> bool:
+        return not self._pieces
+
+    def first(self) -> Iterator[StreamEvent]:
+        return self.take()
+
+    async def wait(self) -> None:
+        """See Stream."""
+
+    def take(self) -> Iterator[StreamEvent]:
+        for event in self._pieces.pop(0):
+            if isinstance(event, UpstreamError):
+                raise event
+            yield event
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        return iter(())
+
+    async def finish(self) -> None:
+        """See Stream."""
+
+    def close(self) -> None:
+        """See Stream."""
+
+
+def held(stream: Pieces, checks: InlineChecks | None = None, echo: tuple[str, ...] = ()) -> HeldStream:
+    return HeldStream(
+        stream, Constraint(checks or InlineChecks(), AB, "team"), PostProcessor(PostProcessing(echo=echo, check=AB))
+    )
+
+
+async def read(stream: HeldStream) -> tuple[list[StreamEvent], Failure | None]:
+    events: list[StreamEvent] = []
+    await stream.begin()
+    try:
+        events.extend(stream.first())
+        while not stream.over:
+            await stream.wait()
+            for event in stream.take():
+                events.append(event)
+        events.extend(stream.conclude())
+    except UpstreamError as error:
+        return events, error.failure
+    return events, None
+
+
+def test_a_text_that_keeps_to_its_constraint_passes_in_any_pieces() -> None:
+    chunks: list[StreamEvent] = [Chunk(text="a"), Chunk(text="b"), Chunk(finish_reason="stop"), USAGE]
+    assert run(read(held(Pieces([*chunks])))) == (chunks, None)
+    assert run(read(held(Pieces(*[[chunk] for chunk in chunks])))) == (chunks, None)
+
+
+def test_a_choice_that_breaks_it_never_ends() -> None:
+    events, failure = run(read(held(Pieces([Chunk(text="a")], [Chunk(text="c"), Chunk(finish_reason="stop"), USAGE]))))
+    assert events == [Chunk(text="a"), Chunk(text="c")]
+    assert failure == Failure(
+        FailureKind.NONCONFORMING, "The upstream's answer breaks 'guided_choice': it is none of the choices."
+    )
+
+
+def test_what_came_before_a_break_of_the_upstream_s_own_is_given_out_first() -> None:
+    broken = UpstreamError(Failure(FailureKind.TRUNCATED, "gone"))
+    events, failure = run(read(held(Pieces([Chunk(text="a")], [Chunk(text="b"), broken]))))
+    assert (events, failure) == ([Chunk(text="a"), Chunk(text="b")], broken.failure)
+
+
+def test_the_prompt_is_no_part_of_what_is_held() -> None:
+    events, failure = run(read(held(Pieces([Chunk(text="ab", finish_reason="stop")]), echo=("Q:",))))
+    assert (events, failure) == ([Chunk(text="Q:ab", finish_reason="stop")], None)
+
+
+def test_the_owner_is_told_to_the_checks() -> None:
+    checks = InlineChecks()
+    run(read(held(Pieces([Chunk(text="ab", finish_reason="stop")]), checks)))
+    assert checks.owners == ["team"]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (
+            TooCostly("takes too much time"),
+            FailureKind.INVALID_REQUEST,
+            "against 'guided_choice': it takes too much time",
+        ),
+        (CheckFailed("no process"), FailureKind.BUSY, "The gateway could not hold the answer against 'guided_choice'"),
+    ],
+)
+def test_a_check_that_cannot_be_made_is_no_fault_of_the_deployment(
+    error: Exception, kind: FailureKind, words: str
+) -> None:
+    events, failure = run(read(held(Pieces([Chunk(text="ab", finish_reason="stop")]), Failing(error))))
+    assert events == []
+    assert failure is not None
+    assert failure.kind is kind
+    assert words in failure.message
+
+
+def test_a_whole_answer_is_held_choice_by_choice() -> None:
+    def all_of(*choices: Choice) -> Callable[[], Awaitable[None]]:
+        return lambda: Constraint(InlineChecks(), AB, "team").check_all(Completion(choices, None))
+
+    async def main() -> None:
+        await all_of(Choice(0, "ab", "stop"), Choice(1, "ab", "stop"), Choice(2, "zz", "length"))()
+        with pytest.raises(UpstreamError):
+            await all_of(Choice(0, "ab", "stop"), Choice(1, "", "stop"))()
+
+    run(main())

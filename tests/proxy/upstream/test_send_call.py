@@ -1,0 +1,82 @@
+"""Calls that are made again within their attempt, over real sockets: what is sent, and what the log says of it."""
+
+from pathlib import Path
+from typing import Literal
+
+import orjson
+import pytest
+
+from proxy.upstream.send_call import may_repeat_call
+from proxy.upstream.transport import RepeatCause
+from tests.proxy.kit.gateway_rig import ask
+from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.vendor_credentials.test_in_the_gateway import World, give, serve, world
+from tests.support.http_scripts import json_answer
+from tests.support.vendor_script import Fin, Script
+
+TOO_LONG = (
+    "This model's maximum context length is 100 tokens. However, you requested 150 tokens (50 in the messages, 100 in "
+    "the completion)."
+)
+
+CAUSES: dict[str, Script] = {
+    "stale_connection": (Fin(),),
+    "credential_refreshed": json_answer(401, {"error": {"message": "the token has been revoked"}}),
+    "context_window": json_answer(400, {"error": {"message": TOO_LONG, "code": "context_length_exceeded"}}),
+}
+
+ALL = (CAUSES["stale_connection"], CAUSES["credential_refreshed"], give, CAUSES["context_window"])
+"""One after the other; the identity provider's answer is between them."""
+
+
+async def post(made: World, stream: bool) -> tuple[int, str]:
+    asked = ask(stream=stream, max_tokens=100, context_length_exceeded_behavior="truncate")
+    body = request("POST", "/v1/completions", asked)
+    answer = await exchange(int(made.app.url.rpartition(":")[2]), body)
+    return answer.status, answer.headers["x-dragoman-attempts"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("cause", CAUSES)
+async def test_a_call_that_is_made_again_is_one_attempt_whose_repeats_the_log_tells(
+    tmp_path: Path, cause: str, stream: bool
+) -> None:
+    async with world(tmp_path) as made:
+        assert await post(made, stream) == (200, "1")
+        made.vendor.answer(CAUSES[cause])
+        assert await post(made, stream) == (200, "1")
+        assert len(made.authorizations()) == 3
+    first, second = map(orjson.loads, made.log.getvalue().splitlines())
+    assert ("repeated" in first, "attempts" in second, second["repeated"]) == (False, False, {cause: 1})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_each_cause_repeats_a_call_that_the_others_repeated_before(tmp_path: Path, stream: bool) -> None:
+    async with world(tmp_path) as made:
+        assert await post(made, stream) == (200, "1")
+        made.vendor.answer(*ALL)
+        assert await post(made, stream) == (200, "1")
+        assert len(made.authorizations()) == 5
+    assert orjson.loads(made.log.getvalue().splitlines()[1])["repeated"] == dict.fromkeys(CAUSES, 1)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_repeat_takes_nothing_of_the_attempts_that_the_operator_allows(tmp_path: Path, stream: bool) -> None:
+    async with world(tmp_path) as made:
+        assert await post(made, stream) == (200, "1")
+        made.vendor.answer(*ALL, json_answer(500, {"error": {"message": "down"}}), serve)
+        assert await post(made, stream) == (200, "2")
+    line = orjson.loads(made.log.getvalue().splitlines()[1])
+    assert [each["outcome"] for each in line["attempts"]] == ["server"]
+    assert line["repeated"] == dict.fromkeys(CAUSES, 1)
+
+
+@pytest.mark.parametrize("cause", RepeatCause)
+@pytest.mark.parametrize("safety", ["safe", "strict", "off"])
+def test_a_call_is_repeated_once_for_each_cause_and_never_where_it_may_have_run_against_the_operator_s_will(
+    cause: RepeatCause, safety: Literal["safe", "strict", "off"]
+) -> None:
+    allowed = cause is not RepeatCause.STALE_CONNECTION or safety == "safe"
+    assert may_repeat_call(cause, (), safety) is allowed
+    assert may_repeat_call(cause, tuple(each for each in RepeatCause if each is not cause), safety) is allowed
+    assert not may_repeat_call(cause, (cause,), safety)

@@ -1,0 +1,312 @@
+"""A token and its renewal, in virtual time: who waits, who does not, and how often it is asked for one."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from providers.failure import FailureKind, UpstreamError
+from proxy.vendor_credentials.token_cache import (
+    DEADLINE,
+    LONGEST_PAUSE,
+    RECENT,
+    Bearer,
+    CachedToken,
+    Fetched,
+    Pause,
+    Token,
+)
+from tests.proxy.kit.transport_calls import call
+from tests.proxy.kit.virtual_time import run
+from tests.proxy.vendor_credentials.kit import SECRET, Fetches, Numbered, Outcome, bearer
+
+HOUR = 3600.0
+
+
+def played(scene: Callable[[CachedToken], Awaitable[None]], *outcomes: Outcome, takes: float = 1.0) -> list[float]:
+    """Run a scene with fetches that come out so; when they began."""
+    fetches = Fetches(list(outcomes), takes)
+
+    async def main() -> None:
+        held = fetches.held()
+        await scene(held)
+        await held.aclose()
+        assert len(asyncio.all_tasks()) == 1
+
+    run(main())
+    return fetches.begun
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def until(moment: float) -> None:
+    await asyncio.sleep(moment - now())
+
+
+async def failure(held: CachedToken) -> FailureKind:
+    """What a call that gets no token is told."""
+    with pytest.raises(UpstreamError) as caught:
+        await held.token()
+    assert caught.value.failure.message == "The gateway has no valid credential for the upstream at the moment."
+    return caught.value.failure.kind
+
+
+# Who waits ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_hundred_calls_at_once_cause_one_fetch() -> None:
+    async def scene(held: CachedToken) -> None:
+        tokens = await asyncio.gather(*(held.token() for _ in range(100)))
+        assert set(tokens) == {Numbered(1)}
+        assert now() == 1
+
+    assert played(scene, HOUR) == [0]
+
+
+def test_a_token_serves_until_five_minutes_before_its_end_and_is_then_renewed_beside_the_calls() -> None:
+    async def scene(held: CachedToken) -> None:
+        await held.token()
+        await until(HOUR - 300)
+        assert await held.token() == Numbered(1)
+        await until(HOUR - 299)
+        assert [await held.token() for _ in range(100)] == [Numbered(1)] * 100
+        assert now() == HOUR - 299
+        await until(HOUR - 290)
+        assert await held.token() == Numbered(2)
+
+    assert played(scene, HOUR) == [0, HOUR - 299]
+
+
+def test_a_token_that_lives_for_minutes_is_renewed_at_four_fifths_of_its_life() -> None:
+    async def scene(held: CachedToken) -> None:
+        await held.token()
+        for moment in (50, 79, 80, 82, 100):
+            await until(1 + moment)
+            await held.token()
+
+    assert played(scene, 100.0) == [0, 81]
+
+
+def test_a_token_whose_end_is_past_is_waited_for() -> None:
+    async def scene(held: CachedToken) -> None:
+        await held.token()
+        await until(1 + HOUR)
+        assert set(await asyncio.gather(held.token(), held.token())) == {Numbered(2)}
+        assert now() == HOUR + 2
+
+    assert played(scene, HOUR) == [0, HOUR + 1]
+
+
+def test_the_last_tokens_are_remembered_for_those_who_must_not_repeat_them() -> None:
+    async def scene(held: CachedToken) -> None:
+        assert list(held.secrets()) == []
+        for number in range(1, RECENT + 3):
+            await held.token()
+            await until(number * (HOUR + 1))
+        told = [secret.get_secret_value() for secret in held.secrets()]
+        assert told == [f"{SECRET}-{number}" for number in range(3, RECENT + 3)]
+
+    played(scene, HOUR)
+
+
+def test_a_call_that_gives_up_leaves_the_fetch_to_the_others() -> None:
+    async def scene(held: CachedToken) -> None:
+        waiting = [asyncio.create_task(held.token()) for _ in range(3)]
+        await asyncio.sleep(0.5)
+        waiting[0].cancel()
+        assert await asyncio.gather(*waiting[1:]) == [Numbered(1)] * 2
+        assert waiting[0].cancelled()
+
+    assert played(scene, HOUR) == [0]
+
+
+def test_a_call_that_gives_up_alone_leaves_a_token_for_the_next() -> None:
+    async def scene(held: CachedToken) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await held.token()
+        await asyncio.sleep(1)
+        assert await held.token() == Numbered(1)
+        assert now() == 1.5
+
+    assert played(scene, HOUR) == [0]
+
+
+# What fails ---------------------------------------------------------------------------------------------------------
+
+
+def test_all_who_wait_for_a_fetch_that_fails_are_told_and_the_next_call_tries_again() -> None:
+    async def scene(held: CachedToken) -> None:
+        kinds = await asyncio.gather(*(failure(held) for _ in range(10)))
+        assert set(kinds) == {FailureKind.AUTH}
+        assert await held.token() == Numbered(2)
+
+    assert played(scene, "no", HOUR) == [0, 1]
+
+
+def test_fetches_that_go_on_failing_are_further_and_further_apart_and_calls_between_them_fail_at_once() -> None:
+    async def scene(held: CachedToken) -> None:
+        while now() < 100:
+            assert await failure(held) is FailureKind.AUTH
+            await asyncio.sleep(0.25)
+
+    begun = played(scene, "no", takes=0.0)
+    assert begun == [0, 0.25, 1.25, 3.25, 7.25, 15.25, 31.25, 63.25]
+
+
+def test_a_fetch_that_works_ends_the_pauses() -> None:
+    async def scene(held: CachedToken) -> None:
+        for _ in range(3):
+            await failure(held)
+            await asyncio.sleep(10)
+        await held.token()
+        await asyncio.sleep(20)
+        await failure(held)
+        await failure(held)
+
+    assert played(scene, "no", "no", "no", 10.0, "no", takes=0.0) == [0, 10, 20, 30, 50, 50]
+
+
+def test_a_renewal_that_fails_leaves_the_old_token_in_use_to_its_end() -> None:
+    async def scene(held: CachedToken) -> None:
+        await held.token()
+        while now() < HOUR:
+            assert await held.token() == Numbered(1)
+            await asyncio.sleep(10)
+        await until(HOUR + 1)
+        assert await failure(held) is FailureKind.AUTH
+
+    begun = played(scene, HOUR, "no")
+    assert begun[:8] == [0, 3301, 3311, 3321, 3331, 3341, 3351, 3371]
+    assert len(begun) < 15
+
+
+def test_a_fetch_that_hangs_is_given_up() -> None:
+    async def scene(held: CachedToken) -> None:
+        assert await failure(held) is FailureKind.AUTH
+        assert now() == DEADLINE
+        assert await held.token() == Numbered(2)
+
+    assert played(scene, None, HOUR) == [0, DEADLINE]
+
+
+def test_a_fault_of_ours_is_told_to_who_waits_and_not_run_into_by_every_call() -> None:
+    begun = []
+
+    async def fetch() -> Fetched:
+        begun.append(now())
+        raise LookupError("ours")
+
+    async def main() -> None:
+        held = CachedToken("test credentials of v/m", fetch, now)
+        for _ in range(2):
+            with pytest.raises(LookupError, match="ours"):
+                await held.token()
+        assert [await failure(held) for _ in range(5)] == [FailureKind.AUTH] * 5
+
+    run(main())
+    assert begun == [0, 0]
+
+
+@pytest.mark.parametrize("lives", [0.0, -5.0])
+def test_a_token_that_has_expired_when_it_comes_is_none(lives: float) -> None:
+    async def scene(held: CachedToken) -> None:
+        assert await failure(held) is FailureKind.AUTH
+
+    assert played(scene, lives) == [0]
+
+
+def test_the_log_says_what_failed_and_the_token_is_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene(held: CachedToken) -> None:
+        for _ in range(3):
+            await failure(held)
+            await asyncio.sleep(5)
+        await held.token()
+        assert SECRET not in repr(held) + repr(vars(held))
+
+    with caplog.at_level(logging.DEBUG):
+        played(scene, "the endpoint answered 500", None, -1.0, HOUR)
+    assert [record.getMessage() for record in caplog.records if record.name == "dragoman"] == [
+        "no test credentials of v/m: the endpoint answered 500",
+        "no test credentials of v/m: no answer within 15 s",
+        "no test credentials of v/m: what was given had expired already",
+    ]
+    assert SECRET not in caplog.text
+
+
+# Tokens that are refused --------------------------------------------------------------------------------------------
+
+
+def test_a_refused_token_is_replaced_and_all_who_had_it_get_the_same_new_one() -> None:
+    async def scene(held: CachedToken) -> None:
+        old = await held.token()
+        others = await asyncio.gather(*(held.instead_of(old) for _ in range(100)))
+        assert others == [Numbered(2)] * 100
+        assert await held.instead_of(old) == Numbered(2)
+
+    assert played(scene, HOUR) == [0, 1]
+
+
+def test_others_go_on_with_a_refused_token_until_the_new_one_is_there() -> None:
+    async def scene(held: CachedToken) -> None:
+        old = await held.token()
+        waiting = asyncio.create_task(held.instead_of(old))
+        await asyncio.sleep(0.5)
+        assert await held.token() == old
+        assert await waiting == Numbered(2) == await held.token()
+
+    assert played(scene, HOUR) == [0, 1]
+
+
+def test_a_new_token_that_cannot_be_had_leaves_the_old_one() -> None:
+    async def scene(held: CachedToken) -> None:
+        old = await held.token()
+        assert await held.instead_of(old) is None
+        assert await held.token() == old
+
+    assert played(scene, HOUR, "no") == [0, 1]
+
+
+def test_an_upstream_that_refuses_every_token_does_not_cause_a_fetch_for_every_call() -> None:
+    async def scene(held: CachedToken) -> None:
+        while now() < 60:
+            token: Token | None = await held.token()
+            while token is not None:
+                token = await held.instead_of(token)
+            await asyncio.sleep(0.25)
+
+    assert played(scene, HOUR, takes=0.0) == [0, 0, 0, 1, 3, 7, 15, 31]
+
+
+def test_a_token_that_was_good_for_a_while_is_replaced_again() -> None:
+    async def scene(held: CachedToken) -> None:
+        for moment in (0, 0, 0, 100, 200):
+            await until(max(now(), moment))
+            await held.instead_of(await held.token())
+
+    assert played(scene, HOUR, takes=0.0) == [0, 0, 0, 100, 200]
+
+
+# Parts --------------------------------------------------------------------------------------------------------------
+
+
+def test_pauses_double_to_their_longest() -> None:
+    pause = Pause()
+    lengths = []
+    for _ in range(12):
+        pause.lengthen(1000.0)
+        lengths.append(next(s for s in (0, 1, 2, 4, 8, 16, 32, 60) if pause.over(1000.0 + s)))
+    assert lengths == [0, 1, 2, 4, 8, 16, 32, *[int(LONGEST_PAUSE)] * 5]
+    pause.end()
+    assert pause.over(0.0)
+
+
+def test_an_access_token_travels_as_bearer_beside_the_target_s_own_headers() -> None:
+    token = Bearer(bearer("t").value, {"x-goog-user-project": bearer("p").value})
+    headers = token.credential(call("https://v.example/x")).headers()
+    assert headers == {"X-Org": "acme", "x-goog-user-project": "p", "Authorization": "Bearer t"}
+    assert [status for status in (200, 400, 401, 403, 500) if token.refused(status, {})] == [401]
+    assert "canary" not in repr(bearer())

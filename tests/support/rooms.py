@@ -1,0 +1,72 @@
+"""The rooms of each package, and which of them each may import. Pure data, for `tests/test_architecture.py`.
+
+A room is a folder. Files at a package's top are its vocabulary: every room may import them, and they import no room.
+Each entry names what its files may import besides: rooms, or single files of a room. All of it stands above the entry,
+so there are no cycles of imports between rooms.
+"""
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+Rooms: TypeAlias = Mapping[str, tuple[str, ...]]
+
+CONFIG: Final[Rooms] = {
+    ".": (),
+    "reading": (),
+    "sections": ("reading",),
+    "checks": ("reading", "sections"),
+}
+
+PROVIDERS: Final[Rooms] = {
+    ".": (),
+    "framing": (),
+    "constraints": (),
+    "client_extras": (),
+    "profiles": ("constraints",),
+    "mock": ("constraints",),
+    "emulation": ("constraints", "client_extras"),
+    "dialects/shared": ("framing", "constraints", "profiles", "emulation"),
+    "dialects/platforms": ("framing", "dialects/shared"),
+    "dialects/*": ("framing", "constraints", "profiles", "emulation", "dialects/shared", "dialects/platforms"),
+    "dialects": ("profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
+}
+
+DIALECTS: Final[Rooms] = {
+    "dialects/bedrock": ("dialects/anthropic",),
+    "dialects/sagemaker": ("dialects/openai", "dialects/tgi"),
+    "dialects/watsonx": ("dialects/openai",),
+}
+"""Dialects that carry another dialect's wire format inside their own addresses, frames and errors."""
+
+PROXY: Final[Rooms] = {
+    ".": (),
+    "surfaces/request": (),
+    "surfaces/response": ("surfaces/surface",),
+    "surfaces": ("surfaces/request", "surfaces/response"),
+    "off_loop": (),
+    "shared_state": (),
+    "deployment_health": ("shared_state",),
+    "telemetry": ("deployment_health",),
+    "listener": (),
+    "upstream": ("off_loop",),
+    "vendor_credentials": ("upstream",),
+    "overload": ("listener", "surfaces"),
+    "routing": ("surfaces", "deployment_health", "vendor_credentials"),
+    "teams": ("routing",),
+    "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
+    "gateway": (
+        *("surfaces", "surfaces/request", "deployment_health", "telemetry", "listener", "upstream", "overload"),
+        *("routing", "teams", "dispatch"),
+    ),
+    "process": (
+        *("surfaces", "off_loop", "deployment_health", "telemetry", "listener", "upstream", "vendor_credentials"),
+        *("shared_state", "overload", "routing", "teams", "dispatch", "gateway"),
+    ),
+    "workers": ("off_loop", "telemetry", "listener", "routing", "process"),
+    "cli": ("deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process", "workers"),
+}
+
+ROOMS: Final[Mapping[str, Rooms]] = {"config": CONFIG, "providers": PROVIDERS, "proxy": PROXY}
+
+STARTS: Final = frozenset({"config/generate_readme.py", "config/load_config.py", "proxy/__main__.py"})
+"""Files at a package's top that are no vocabulary: what others start, which may import every room of its package."""

@@ -1,0 +1,102 @@
+"""The steps of a fake vendor's script, and the requests that it received.
+
+The steps are the vocabulary of the failure model: bytes and delays, then FIN, RST, silence or an endless loop.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import orjson
+
+from providers.json_types import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Write these bytes and wait until the kernel took them all."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Wait; cut short when the peer leaves."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Wait for the test's own event; cut short when the peer leaves."""
+
+    event: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Send nothing more and wait for the peer to leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fin:
+    """Close the connection in good order after what was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rst:
+    """Reset the connection after what was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Repeat these steps until the peer leaves."""
+
+    steps: tuple["Step", ...]
+
+
+Step: TypeAlias = Send | Delay | Until | Hang | Fin | Rst | Loop
+Script: TypeAlias = Sequence[Step]
+
+
+@dataclass(slots=True, eq=False)
+class Received:
+    """One request as it came off the wire.
+
+    `connection` counts connections from 0, so equal numbers mean a reused one. `gone` is set when that connection is
+    over, no matter which side ended it.
+    """
+
+    method: str
+    target: str
+    headers: list[tuple[str, str]]
+    body: bytes
+    connection: int
+    gone: asyncio.Event
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+    def json(self) -> JsonValue:
+        """The body as JSON; raises `orjson.JSONDecodeError`."""
+        parsed: JsonValue = orjson.loads(self.body)
+        return parsed
+
+    @property
+    def model(self) -> str | None:
+        """The body's `model`, None when it has none or is no JSON object."""
+        try:
+            body = self.json()
+        except orjson.JSONDecodeError:
+            return None
+        model = body.get("model") if isinstance(body, dict) else None
+        return model if isinstance(model, str) else None
+
+
+Behaviour: TypeAlias = Script | Callable[[Received], Script]
+"""A script, or a function that chooses one by the request."""
