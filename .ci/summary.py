@@ -1,4 +1,4 @@
-"""Reads pytest's XML report, refuses skips nobody agreed to, and prints the count. Never runs a test.
+"""Reads pytest's XML report, names what failed, refuses skips nobody agreed to, prints the count. Never runs a test.
 
 Usage: summary.py REPORT.xml [ALLOWED SKIP REASON]...
 """
@@ -9,6 +9,21 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 FAILED_OUTCOMES = ("failure", "error")
+MOST_NAMED = 60
+"""Failures that are named; a log that is cut keeps its end."""
+MOST_OF_A_MESSAGE = 500
+"""Characters of a failure's message that are shown."""
+
+
+def failures(report: ElementTree.Element) -> list[str]:
+    """Tests that failed or broke, as `test: outcome: message` on one line each."""
+    return [
+        f"{case.get('classname')}::{case.get('name')}: {outcome}: "
+        + " ".join((found.get("message") or "").split())[:MOST_OF_A_MESSAGE]
+        for case in report.iter("testcase")
+        for outcome in FAILED_OUTCOMES
+        for found in case.iter(outcome)
+    ]
 
 
 def refused_skips(report: ElementTree.Element, allowed: Collection[str]) -> list[str]:
@@ -30,6 +45,8 @@ def main(arguments: list[str]) -> int:
     failed = sum(any(case.find(outcome) is not None for outcome in FAILED_OUTCOMES) for case in cases)
     skipped = sum(case.find("skipped") is not None for case in cases)
     refused = refused_skips(report, allowed)
+    for line in failures(report)[:MOST_NAMED]:
+        print(f"ci: {line}")
     for line in refused:
         print(f"ci: skipped without an agreed reason: {line}")
     print(f"ci: {len(cases) - failed - skipped} passed, {failed} failed, {skipped} skipped")

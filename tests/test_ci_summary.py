@@ -28,7 +28,17 @@ def test_a_clean_report_passes_and_is_counted(tmp_path: Path) -> None:
 
 
 def test_failures_and_errors_are_counted_and_fail(tmp_path: Path) -> None:
-    assert summary(tmp_path, PASSED + FAILED + BROKEN) == (1, "ci: 1 passed, 2 failed, 0 skipped\n")
+    code, output = summary(tmp_path, PASSED + FAILED + BROKEN)
+    assert code == 1
+    assert output.endswith("ci: 1 passed, 2 failed, 0 skipped\n")
+
+
+def test_what_failed_is_named_with_its_message_on_a_line_each(tmp_path: Path) -> None:
+    many = FAILED.replace('"no"', '"first&#10;second"') * 100
+    _, output = summary(tmp_path, BROKEN + many)
+    lines = output.splitlines()
+    assert lines[:2] == ["ci: tests.a::breaks: error: no fixture", "ci: tests.a::fails: failure: first second"]
+    assert len(lines) == 61
 
 
 def test_a_skip_nobody_agreed_to_fails_with_its_reason(tmp_path: Path) -> None:

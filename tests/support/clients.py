@@ -45,10 +45,14 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 class Raised(TypedDict):
-    """An exception of an SDK: its class's name and what it carries, None where it carries no such thing."""
+    """An exception of an SDK: its class's name and what it carries, None where it carries no such thing.
+
+    `cause` is the `repr` of what it was raised from, for instance the transport's own error.
+    """
 
     kind: str
     message: str
+    cause: str | None
     status_code: int | None
     code: str | int | None
     param: str | None

@@ -151,7 +151,8 @@ def last(values: Iterable[T | None]) -> T | None:
 def described(error: Exception) -> dict[str, object]:
     """An exception as its catcher would look at it; what it does not carry is None."""
     carried = {name: getattr(error, name, None) for name in ("status_code", "code", "param", "type", "body")}
-    return {"kind": type(error).__name__, "message": str(error), **carried}
+    cause = None if error.__cause__ is None else repr(error.__cause__)
+    return {"kind": type(error).__name__, "message": str(error), "cause": cause, **carried}
 
 
 def run(connect: Callable[[Options], Sdk], order: Mapping[str, Wire]) -> dict[str, object]:
