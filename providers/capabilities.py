@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import get_args
 
-from providers.request_fields import REQUEST_FIELDS
+from providers.request_fields import ADVISORY_FIELDS, REQUEST_FIELDS
 from providers.unified_request import ContextBehavior, Guided, Operation
 
 
@@ -19,6 +19,7 @@ class Support(StrEnum):
 
     NATIVE = "native"
     EMULATED = "emulated"
+    LEFT_OUT = "left out"
     REFUSED = "refused"
 
 
@@ -41,6 +42,11 @@ class Cell:
         return self.support is Support.EMULATED
 
     @property
+    def left_out(self) -> bool:
+        """Whether a request goes without the feature, which is then named in the answer's headers."""
+        return self.support is Support.LEFT_OUT
+
+    @property
     def refused(self) -> bool:
         """Whether a request with the feature is refused."""
         return self.support is Support.REFUSED
@@ -48,6 +54,8 @@ class Cell:
 
 NATIVE = Cell(Support.NATIVE)
 REFUSED = Cell(Support.REFUSED)
+LEFT_OUT = Cell(Support.LEFT_OUT, "it promises nothing about the answer")
+"""An advisory field that the vendor does not have."""
 
 
 def emulated(how: str) -> Cell:
@@ -120,9 +128,15 @@ RESENT = emulated("asked again with as many tokens as fit")
 COUNTED = emulated("the prompt is counted first")
 
 
+def missing(name: str) -> Cell:
+    """Return the cell of a feature that a vendor does not have."""
+    return LEFT_OUT if FEATURES[name].field in ADVISORY_FIELDS else REFUSED
+
+
 def compiled(known: Collection[str], decided: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Return a cell for every feature: as `decided`, else native where the field is `known`, else refused."""
-    cells = {name: NATIVE if name in known else REFUSED for name in FEATURES}
+    """Return a cell for every feature: as `decided`, else native where the field is `known`, else left out or
+    refused."""
+    cells = {name: NATIVE if name in known else missing(name) for name in FEATURES}
     return {**cells, **ALWAYS, **decided}
 
 

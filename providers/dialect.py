@@ -20,7 +20,8 @@ class UpstreamRequest:
     """One call as it is sent, without the credential, and what decoding its answer requires.
 
     `operation` is that of the upstream endpoint, which differs from the client's when a prompt was wrapped into a chat.
-    `emulated` names the unified fields that the gateway emulates. `tool_names` maps a tool's name on the wire to the
+    `emulated` names the unified fields that the gateway emulates, `dropped` what is advisory and was left out: fields,
+    and members of messages such as `cache_control`. `tool_names` maps a tool's name on the wire to the
     client's where it had to change. `unwrap_choice` says that the text is a JSON object whose `choice` member is the
     answer.
     """

@@ -158,8 +158,12 @@ class Params(TypedDict, total=False):
     prompt_cache_key: str
     prompt_cache_isolation_key: str
     metadata: JsonObject
+    prompt_cache_retention: str
+    safety_identifier: str
+    store: bool
     service_tier: str
     reasoning_effort: str | int | bool
+    verbosity: str
     reasoning_history: str
     thinking: JsonObject
     raw_output: bool

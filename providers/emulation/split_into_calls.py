@@ -122,6 +122,8 @@ def plan_calls(
     plan = _plan(request, target) if on_unsupported == "error" else _plan_dropping(request, target, dropped)
     if overruled:
         dropped.append("inference_extra_headers")
+    if plan.calls and plan.calls[0].sent.dropped:
+        dropped += plan.calls[0].sent.dropped
     return replace(plan, dropped=tuple(dropped)) if dropped else plan
 
 

@@ -20,7 +20,7 @@ from providers.dialect import UpstreamRequest
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import AtWindow, Profile, Wire
-from providers.request_fields import PROMPT_FIELDS, WINDOW, is_neutral
+from providers.request_fields import PROMPT_FIELDS, WINDOW, is_advisory, is_neutral
 from providers.target import Target
 from providers.unified_request import Guided, Operation, Params, UnifiedRequest
 
@@ -29,8 +29,8 @@ from providers.unified_request import Guided, Operation, Params, UnifiedRequest
 class RequestBody:
     """The body of one upstream request while it is written, and what decoding the answer needs.
 
-    `emulated` names the request's fields that the gateway has a part in, `unwrap` says that the answer is a JSON object
-    holding one choice.
+    `emulated` names the request's fields that the gateway has a part in, `dropped` the advisory ones that are left out;
+    `unwrap` says that the answer is a JSON object holding one choice.
     """
 
     request: UnifiedRequest
@@ -38,6 +38,7 @@ class RequestBody:
     table: Capabilities
     body: JsonObject
     emulated: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
     unwrap: bool = False
 
     @property
@@ -78,8 +79,8 @@ def unsupported(target: Target, name: str, reason: str = "") -> Refusal:
 def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere: Collection[str] = ()) -> None:
     """Write every field of the request except those that are written `elsewhere`.
 
-    Raises Refusal for the first one that the vendor cannot honour, unless the surface filled it in as its own default:
-    such a field is left out.
+    Raises Refusal for the first one that the vendor cannot honour. Left out instead are a field that the surface filled
+    in as its own default, and an advisory one, which is noted in `dropped`.
     """
     for name, value in draft.params.items():
         if name in elsewhere:
@@ -91,8 +92,11 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
             elif not is_neutral(name, value):
                 raise not_native(draft, name, value)
         except Refusal:
-            if name not in draft.request.injected:
+            if name in draft.request.injected:
+                continue
+            if not is_advisory(name, value):
                 raise
+            draft.dropped.append(name)
     if draft.unwrap and "logprobs" in draft.params:
         raise draft.unsupported("logprobs", "the choice is made inside an object whose tokens are not the text's")
 
@@ -305,6 +309,7 @@ def build_request(
         stream=draft.request.stream,
         headers=headers,
         emulated=tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
+        dropped=tuple(dict.fromkeys(draft.dropped)) if draft.dropped else (),
         tool_names=tool_names,
         unwrap_choice=draft.unwrap,
     )

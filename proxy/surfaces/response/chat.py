@@ -11,6 +11,7 @@ from typing import ClassVar
 from providers.completion import Choice, Chunk, Completion
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
+from proxy.surfaces.response.extras import answer_members, choice_members, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
 from proxy.surfaces.surface import AnswerFacts
@@ -40,6 +41,7 @@ class ChatRenderer(AnswerRenderer):
             "message": _message(choice),
             "logprobs": chat_logprobs(self._request, choice.logprobs),
             **finish_members(choice, "tool_calls"),
+            **choice_members(choice.extras),
         }
 
     def chunk(self, chunk: Chunk) -> bytes:
@@ -62,6 +64,7 @@ class ChatRenderer(AnswerRenderer):
             "delta": self.no_delta,
             "logprobs": None,
             **finish_members(chunk, "tool_calls"),
+            **choice_members(chunk.extras),
         }
         return events + self._writer.finish(ascii_json(body))
 
@@ -74,15 +77,20 @@ class ChatRenderer(AnswerRenderer):
             if delta or logprobs:
                 self._begun.add(chunk.index)
                 delta = {"role": "assistant", **delta}
-        if not (delta or logprobs):
-            return b""
-        body = {
+        extras = chunk.extras
+        ours = None if extras is None else answer_members(extras.answer)
+        body: dict[str, object] = {
             "index": chunk.index,
             "delta": {**self.no_delta, **delta},
             "logprobs": logprobs,
             "finish_reason": None,
         }
-        return self._writer.event(ascii_json(body))
+        if extras is not None and chunk.finish_reason is None:
+            body |= (beside := choice_members(extras))
+            delta = delta or beside
+        if not (delta or logprobs or ours):
+            return b""
+        return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))
 
 
 def _only_text(chunk: Chunk) -> bool:
@@ -93,6 +101,7 @@ def _only_text(chunk: Chunk) -> bool:
         and chunk.refusal is None
         and not chunk.tool_calls
         and chunk.signature is None
+        and chunk.extras is None
     )
 
 
@@ -108,6 +117,8 @@ def _delta(chunk: Chunk) -> dict[str, object]:
         delta["tool_calls"] = [delta_json(call) for call in chunk.tool_calls]
     if chunk.signature is not None:
         delta["extra_content"] = _signed(chunk.signature)
+    if chunk.extras is not None:
+        delta |= message_members(chunk.extras)
     return delta
 
 
@@ -131,4 +142,6 @@ def _message(choice: Choice) -> dict[str, object]:
         message["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
     if choice.signature is not None:
         message["extra_content"] = _signed(choice.signature)
+    if choice.extras is not None:
+        message |= message_members(choice.extras)
     return message

@@ -8,6 +8,7 @@ tokens.
 from providers.completion import Choice, Chunk, Completion
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_members, tool_call_json
+from proxy.surfaces.response.extras import answer_members, text_members
 from proxy.surfaces.response.logprobs import TextLogprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
 from proxy.surfaces.surface import AnswerFacts
@@ -40,13 +41,19 @@ class TextRenderer(AnswerRenderer):
             body["refusal"] = choice.refusal
         if choice.tool_calls:
             body["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
-        return body
+        return body | text_members(choice.extras)
 
     def chunk(self, chunk: Chunk) -> bytes:
         """See Renderer; a chunk that changes no member of a text completion has no event."""
         if chunk.system_fingerprint is not None:
             self._set_fingerprint(chunk.system_fingerprint)
-        if chunk.finish_reason is None and chunk.logprobs is None and chunk.refusal is None and not chunk.tool_calls:
+        if (
+            chunk.finish_reason is None
+            and chunk.logprobs is None
+            and chunk.refusal is None
+            and chunk.extras is None
+            and not chunk.tool_calls
+        ):
             if not chunk.text:
                 return b""
             # Formatted by hand, because nearly every token comes this way.
@@ -62,18 +69,24 @@ class TextRenderer(AnswerRenderer):
         text = chunk.text or chunk.refusal or ""
         logprobs = self._logprobs.render(index, chunk.logprobs)
         ended = chunk.finish_reason is not None
-        if not (text or logprobs or ended):
+        beside, ours = text_members(chunk.extras), answer_members(chunk.extras.answer if chunk.extras else None)
+        if not (text or logprobs or ended or beside or ours):
             return b""
         body: dict[str, object] = {
             "index": index,
             "text": text,
             "logprobs": logprobs,
             **finish_members(chunk, self._style.tool_finish),
+            **beside,
         }
         if chunk.refusal is not None:
             body["refusal"] = chunk.refusal
         if not ended:
-            return self._writer.event(ascii_json(body))
+            return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))
         if index in self._calls:
             body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
-        return self._writer.finish(ascii_json(body))
+        said = b""
+        if ours:
+            said = self._writer.event_with(ascii_json({**body, "finish_reason": None}), ours)
+            body["text"] = ""
+        return said + self._writer.finish(ascii_json(body))

@@ -74,6 +74,10 @@ class SseWriter:
         """Return an event with one choice."""
         return self._prefix + choice + self._suffix
 
+    def event_with(self, choice: bytes, members: Mapping[str, object]) -> bytes:
+        """Return an event with one choice and further members of the answer, at least one."""
+        return self._prefix + choice + self._suffix[:-3] + b"," + ascii_json(members)[1:] + b"\n\n"
+
     def finish(self, choice: bytes) -> bytes:
         """Return the event that ends a choice; empty while it is held back."""
         return self.event(choice)
