@@ -143,8 +143,8 @@ async def openai_agents(order: Order) -> object:
 
 async def instructor(order: Order) -> object:
     """Run instructor, whose structured outputs are calls of a tool, or with `stream` the vendor's schema."""
-    from instructor import Mode, from_openai
-    from openai import AsyncOpenAI  # type: ignore[import-not-found]
+    from instructor import Mode, from_openai  # type: ignore[import-not-found]
+    from openai import AsyncOpenAI
 
     client = AsyncOpenAI(base_url=order["url"], api_key=KEY, max_retries=0)
     patched = from_openai(client, mode=Mode.JSON_SCHEMA if order["stream"] else Mode.TOOLS)
