@@ -42,8 +42,8 @@ _SIGNING: Final = frozenset(
 _SIGNING_PROFILES: Final = frozenset({"openrouter"})
 
 _WANTS_TEXT: Final = re.compile(r"deepseek|kimi", re.IGNORECASE)
-"""Models that refuse a turn with calls and without `reasoning_content` while they think: "The `reasoning_content` in the
-thinking mode must be passed back to the API." (DeepSeek V4; Kimi k2-thinking, k2.5 and newer.)"""
+"""Models that refuse a turn with calls and without `reasoning_content` while they think (DeepSeek V4, Kimi k2-thinking,
+k2.5 and newer): "The `reasoning_content` in the thinking mode must be passed back to the API." """
 
 _OWN = ("reasoning_details", "thinking_blocks", "reasoning_signature")
 _OWN_TEXT = ("reasoning_content", "reasoning")
