@@ -141,7 +141,7 @@ class _MessageReader:
         )
 
     def _check_members(self, message: JsonObject) -> None:
-        if len(message) <= 2:
+        if len(message) <= 2 and "content" in message:
             return
         for name, member in message.items():
             if member and name not in _KNOWN:

@@ -66,7 +66,7 @@ def _message(value: JsonValue) -> JsonObject:
         raise Invalid("must be a string or a list of parts", "content")
     if role == "function" and not isinstance(message.get("name"), str):
         raise Invalid("is required", "name")  # it is all that says which call this answers
-    if len(message) > 2:
+    if len(message) > 2 or content is None:
         _members(message, _MESSAGE)
     return message
 
