@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import replace
-from typing import Any
 
 import orjson
 import pytest
@@ -45,9 +44,10 @@ RESULT: JsonObject = {"role": "tool", "tool_call_id": ID, "content": "42"}
 KEPT = TurnThinking((SIGNED,), "hm")
 
 
-def choice(**members: Any) -> Choice:
+def choice(**members: object) -> Choice:
     base = Choice(0, "", "tool_calls", tool_calls=(ToolCall(ID, "f", "{}"),), reasoning="hm")
-    return replace(base, **{"extras": Extras(reasoning_details=(SIGNED,)), **members})
+    made = {"extras": Extras(reasoning_details=(SIGNED,)), **members}
+    return replace(base, **made)  # type: ignore[arg-type]
 
 
 def restored(*messages: JsonObject, kept: TurnThinking = KEPT) -> tuple[JsonObject, ...] | None:
@@ -102,7 +102,7 @@ def test_the_text_alone_is_kept_where_the_model_wants_it() -> None:
         {"extras": Extras(reasoning_details=({"type": "reasoning.text", "text": "hm", "format": "unknown"},))},
     ],
 )
-def test_what_no_vendor_checks_is_not_kept(changed: dict[str, Any]) -> None:
+def test_what_no_vendor_checks_is_not_kept(changed: dict[str, object]) -> None:
     assert thinking_to_keep(choice(**changed), CLAUDE) is None
     assert thinking_to_keep(choice(), target("openai")) is None
 
@@ -231,10 +231,8 @@ def test_signatures_go_back_to_the_calls_and_the_text_that_lack_them() -> None:
 
 
 def test_the_latest_turns_are_looked_up_first_and_no_more_than_so_many() -> None:
-    messages: list[JsonObject] = [
-        USER,
-        *[{**ASKED, "tool_calls": [{**CALL, "id": f"{ID}{turn}"}]} for turn in range(MOST_TURNS + 5)],
-    ]
+    called: list[JsonObject] = [{**ASKED, "tool_calls": [{**CALL, "id": str(turn)}]} for turn in range(MOST_TURNS + 5)]
+    messages = [USER, *called]
     positions = [turn.position for turn in missing_turns(messages)]
     assert positions == list(range(MOST_TURNS + 5, 5, -1))
 
@@ -254,7 +252,8 @@ def chunks() -> list[Chunk]:
 
 def test_a_stream_s_turn_is_gathered_until_it_ends() -> None:
     gathered = GatheredTurns()
-    assert [gathered.add(event) for event in (*chunks(), Usage(1, 1))] == [None] * 7
+    assert [gathered.add(chunk) for chunk in chunks()] == [None] * 6
+    assert gathered.add(Usage(1, 1)) is None
     ended = gathered.add(Chunk(finish_reason="tool_calls"))
     assert ended is not None
     assert thinking_to_keep(ended, CLAUDE) == KEPT
