@@ -177,5 +177,16 @@ class Chunk:
     extras: Extras | None = None
 
 
+def has_content(chunk: Chunk) -> bool:
+    """Return whether a chunk holds anything of an answer, and not only members of a choice or the whole answer that
+    have no common form, which vendors send before they generate."""
+    extras = chunk.extras
+    if extras is None:
+        return True
+    held = extras.reasoning_details or extras.annotations or extras.images or extras.audio or extras.message
+    said = chunk.text or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.signature or chunk.logprobs
+    return bool(held or said or chunk.finish_reason)
+
+
 StreamEvent = Chunk | Usage
 """An event of a stream decoder. A later Usage replaces an earlier one: vendors that repeat it count cumulatively."""

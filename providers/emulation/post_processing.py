@@ -129,8 +129,9 @@ class PostProcessor:
         return replace(completion, choices=tuple([self._choice(choice) for choice in completion.choices]))
 
     def _choice(self, choice: Choice) -> Choice:
-        (chunk,) = self.feed(Chunk(choice.index, choice.text, choice.finish_reason, refusal=choice.refusal))
-        return replace(choice, text=chunk.text)
+        text, extras = choice.text, choice.extras
+        (chunk,) = self.feed(Chunk(choice.index, text, choice.finish_reason, refusal=choice.refusal, extras=extras))
+        return replace(choice, text=chunk.text, extras=chunk.extras)
 
 
 def echo_only(request: UnifiedRequest) -> Completion:

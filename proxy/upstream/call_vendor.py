@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent
+from providers.completion import Chunk, Completion, StreamEvent, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import with_usage
@@ -330,10 +330,11 @@ async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> 
     _refuse_page(piece)
     while True:
         try:
-            events.extend(decoder.feed(piece) if piece else decoder.finish())
+            latest = [*(decoder.feed(piece) if piece else decoder.finish())]
         except UpstreamError as error:
             raise _with_status(error, response) from None
-        if any(isinstance(event, Chunk) for event in events):
+        events += latest
+        if any(isinstance(event, Chunk) and has_content(event) for event in latest):
             return events, not piece
         if not piece:
             raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")

@@ -13,7 +13,9 @@ from providers.json_types import JsonObject, JsonValue
 
 _OF_MESSAGE = frozenset({"role", "content", "refusal", "tool_calls", "reasoning", "reasoning_content"})
 _OF_CHOICE = frozenset({"index", "message", "delta", "text", "logprobs", "finish_reason"})
-_OF_ANSWER = frozenset({"id", "object", "created", "model", "choices", "usage", "error", "service_tier"})
+_OF_ANSWER = frozenset(
+    {"id", "object", "created", "model", "choices", "usage", "error", "service_tier", "system_fingerprint"}
+)
 
 
 def message_members(extras: Extras | None) -> dict[str, object]:
