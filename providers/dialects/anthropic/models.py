@@ -73,8 +73,8 @@ class ClaudeModel:
         """Return the model's word for one of EFFORT_WORDS: itself, else the next higher, else the highest; None where
         the model has no words."""
         rank = EFFORT_WORDS.index(word)
-        higher = [own for own in self.efforts if EFFORT_WORDS.index(own) >= rank]
-        return (higher or [*self.efforts[-1:], None])[0]
+        higher = (own for own in self.efforts if EFFORT_WORDS.index(own) >= rank)
+        return next(higher, self.efforts[-1] if self.efforts else None)
 
 
 _BUDGET: frozenset[ThinkingKind] = frozenset({"enabled", "disabled"})
