@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from providers.completion import Choice, ContentLogprobs, TokenLogprob, ToolCall, Usage
-from providers.dialects.gemini.answer import finish_reason, logprobs_of, usage_of
+from providers.dialects.gemini.finish_reasons import finish_reason
+from providers.dialects.gemini.usage import logprobs_of, usage_of
 from providers.dialects.shared.thought_signatures import pack_call_id, unpack_call_id
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
