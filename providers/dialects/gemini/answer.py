@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from providers.completion import Chunk, Completion, Extras, StreamEvent
 from providers.dialect import UpstreamRequest
-from providers.dialects.gemini.candidate import MOST_MEMBERS, Candidate, with_underscores
+from providers.dialects.gemini.candidate import MOST_MEMBERS, GeminiCandidate, with_underscores
 from providers.dialects.gemini.finish_reasons import BLOCKED
 from providers.dialects.gemini.usage import usage_of
 from providers.dialects.platforms.google_errors import error_in, failure_of
@@ -44,7 +44,7 @@ class GeminiAnswer:
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._sent = sent
-        self._candidates: dict[int, Candidate] = {}
+        self._candidates: dict[int, GeminiCandidate] = {}
         self._usage: JsonObject = {}
         self._members: JsonObject = {}
         self._blocked: JsonObject | None = None
@@ -64,7 +64,7 @@ class GeminiAnswer:
                 index = _index_of(raw)
                 candidate = self._candidates.get(index)
                 if candidate is None:
-                    candidate = self._candidates[index] = Candidate(self._sent, index)
+                    candidate = self._candidates[index] = GeminiCandidate(self._sent, index)
                 chunk = candidate.read(raw, self._id)
                 if chunk is not None:
                     yield chunk
@@ -81,7 +81,7 @@ class GeminiAnswer:
             self._usage.update(usage)
         for name in value:
             if name not in _READ and (name in self._members or len(self._members) < MOST_MEMBERS):
-                self._members[name] = value[name]
+                self._members[name] = value[name] or self._members.get(name)
         answer_id = value.get("responseId")
         if isinstance(answer_id, str):
             self._id = answer_id
@@ -117,15 +117,15 @@ class GeminiAnswer:
         return all(candidate.finish is not None for candidate in self._candidates.values())
 
     def _answer_members(self) -> JsonObject:
-        members = {with_underscores(name): value for name, value in self._members.items()}
+        members = {with_underscores(name): value for name, value in self._members.items() if value}
         traffic = self._usage.get("trafficType")
         return members if traffic is None else {**members, "traffic_type": traffic}
 
-    def _blocked_prompt(self, feedback: JsonObject) -> Candidate:
+    def _blocked_prompt(self, feedback: JsonObject) -> GeminiCandidate:
         """Return the choice that answers a blocked prompt."""
         reason, message = feedback.get("blockReason"), feedback.get("blockReasonMessage")
         text = message if isinstance(message, str) and message else None
-        return Candidate(self._sent, 0, BLOCKED + str(reason), text)
+        return GeminiCandidate(self._sent, 0, BLOCKED + str(reason), text)
 
 
 def _index_of(candidate: JsonObject) -> int:

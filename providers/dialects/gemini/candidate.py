@@ -90,7 +90,7 @@ class SoundPieces:
         return binascii.b2a_base64(rest, newline=False).decode()
 
 
-class Candidate:
+class GeminiCandidate:
     """Reads one candidate. `calls` counts its complete calls; `finish` is the vendor's reason, once it is known."""
 
     __slots__ = (
