@@ -90,14 +90,8 @@ class _Blocks:
                 start, citations = self._said, cited.get("citations")
                 self._say(cited_text(cited))
                 self.extras.cite(citations if isinstance(citations, list) else (), start, self._said)
-            case {"reasoningContent": {"reasoningText": {"text": str(thought), "signature": str(signature)}}} if (
-                signature
-            ):
-                self.thoughts.append(thought)
-                self.extras.think(thought_detail(self._format, index, thought, signature))
-            case {"reasoningContent": {"reasoningText": {"text": str(thought)}}}:
-                self.thoughts.append(thought)
-                self.extras.think(thought_detail(UNKNOWN_FORMAT, index, thought, None))
+            case {"reasoningContent": {"reasoningText": dict(thought)}}:
+                self._think(index, thought)
             case {"reasoningContent": {"redactedContent": str(data)}}:
                 self.extras.think(redacted_detail(self._format, index, data))
             case {"toolUse": dict(call)} if call.get("type") != SERVER_TOOL:
@@ -107,6 +101,13 @@ class _Blocks:
             case _:
                 for kind, value in block.items():
                     self.extras.keep(kind, value)
+
+    def _think(self, index: int, thought: JsonObject) -> None:
+        text, signature = thought.get("text"), thought.get("signature")
+        if isinstance(text, str):
+            signed = signature if isinstance(signature, str) and signature else None
+            self.thoughts.append(text)
+            self.extras.think(thought_detail(self._format if signed else UNKNOWN_FORMAT, index, text, signed))
 
     def _say(self, text: str) -> None:
         self.texts.append(text)
