@@ -5,17 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from providers.completion import Chunk, Completion, Extras, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Completion, Extras, StreamEvent
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai.answer import (
-    READ_IN_CALL,
-    called_in,
-    calls_in,
-    decode_object,
-    shown_id,
-    signature_of,
-    signs,
-)
+from providers.dialects.openai.answer import calls_in, decode_object, signature_of, signs
 from providers.dialects.openai.cited_marks import MarkFinder, Source, sources_of
 from providers.dialects.openai.read import (
     content_of,
@@ -36,9 +28,9 @@ from providers.dialects.openai.read_extras import (
     repeated_in,
     unknown_in,
 )
+from providers.dialects.openai.streamed_calls import StreamedCalls
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
-    call_id,
     index_of,
     is_json,
     json_object,
@@ -57,30 +49,26 @@ from providers.json_types import JsonObject, JsonValue
 MAX_BODY = 32 * 1024 * 1024
 """Bytes at most of a body that is JSON although the request was for a stream."""
 
+_MOST_WAITING = 4
+"""Chunks at most that wait for a stream's content."""
 
-@dataclass(slots=True)
-class _ToolCallState:
-    """A tool call in progress: its dense number and the vendor's id, empty where there is none."""
-
-    number: int
-    identity: str
+_MOST_KEPT = 256 * 1024
+"""Bytes at most of an event whose own members are kept after it."""
 
 
 @dataclass(slots=True)
 class _ChoiceState:
-    """State of one choice: `held` is text kept for its end, `count` the number of its tool calls, `calls` the latest
-    call of each of the vendor's indices, `written` the length of its text, `blocks` the number of its complete blocks
-    of thinking, `marks` what finds citations in its text."""
+    """State of one choice: `held` is text kept for its end, `written` the length of its text, `blocks` the number of
+    its complete blocks of thinking, `marks` what finds citations in its text."""
 
     index: int
+    calls: StreamedCalls
     finished: bool = False
     refused: bool = False
     written: int = 0
     blocks: int = 0
     marks: MarkFinder | None = None
     held: list[str] = field(default_factory=list)
-    count: int = 0
-    calls: dict[int, _ToolCallState] = field(default_factory=dict)
 
 
 class OpenAIStream:
@@ -97,13 +85,14 @@ class OpenAIStream:
         "_done",
         "_lifting",
         "_own",
-        "_scans",
         "_sent",
         "_signs",
+        "_slow",
         "_sources",
         "_sse",
         "_started",
         "_tier",
+        "_waiting",
     )
 
     def __init__(self, sent: UpstreamRequest) -> None:
@@ -119,8 +108,9 @@ class OpenAIStream:
         self._signs = signs(sent)
         self._own: JsonObject = {}
         self._sources: Sequence[Source] = ()
-        # Text is read further than to be passed on.
-        self._scans = sent.unwrap_choice
+        self._waiting: list[Chunk] | None = []
+        # An event may need more than to be passed on.
+        self._slow = True
         self._done = False
 
     @property
@@ -147,7 +137,7 @@ class OpenAIStream:
                 body = self._event(frame)
                 chunk = self._plain(body)
                 if chunk is None:
-                    yield from self._pieces(body)
+                    yield from self._pieces(body, len(frame))
                 else:
                     yield chunk
         except EventTooLarge:
@@ -174,7 +164,7 @@ class OpenAIStream:
 
     def read(self, frame: bytes) -> Iterator[StreamEvent]:
         """Translate one event's data, of whatever framing; nothing after the end. Raises UpstreamError."""
-        return self._pieces(self._event(frame))
+        return self._pieces(self._event(frame), len(frame))
 
     def _plain(self, body: JsonObject) -> Chunk | None:
         """Return the chunk of an event that holds text of one choice alone, as nearly all do; None for the others."""
@@ -182,7 +172,7 @@ class OpenAIStream:
         if type(choices) is not list or len(choices) != 1 or not PLAIN_IN_EVENT.issuperset(body):
             return None
         raw = choices[0]
-        if self._scans or type(raw) is not dict or body.get("usage") is not None:
+        if self._slow or type(raw) is not dict or body.get("usage") is not None:
             return None
         text, index = only_text_of(raw), raw.get("index")
         state = self._choices.get(index) if text and type(index) is int else None
@@ -192,13 +182,14 @@ class OpenAIStream:
         if "service_tier" in body:
             self._tier = body["service_tier"] or self._tier
         fingerprint = body.get("system_fingerprint")
-        return Chunk(index, text, system_fingerprint=fingerprint if type(fingerprint) is str else None)
+        return Chunk(state.index, text, system_fingerprint=fingerprint if type(fingerprint) is str else None)
 
-    def _pieces(self, body: JsonObject) -> Iterator[StreamEvent]:
+    def _pieces(self, body: JsonObject, size: int) -> Iterator[StreamEvent]:
+        """Yield what an event of `size` bytes comes to."""
         choices = body.get("choices")
         if "error" in body or not choices:
             self._check_error(body)
-        own = None if KNOWN_IN_EVENT.issuperset(body) else self._own_members(body)
+        own = None if KNOWN_IN_EVENT.issuperset(body) else self._own_members(body, size)
         if choices:
             if not isinstance(choices, list):
                 raise malformed("has choices that are not a list")
@@ -209,9 +200,10 @@ class OpenAIStream:
                 if chunk is not None:
                     if own is not None:
                         chunk, own = _with_members(chunk, own), None
-                    yield chunk
+                    yield from (chunk,) if self._waiting is None else self._begin(chunk, self._waiting, size)
         if own is not None:
-            yield Chunk(extras=Extras(answer=own))
+            chunk = Chunk(extras=Extras(answer=own))
+            yield from (chunk,) if self._waiting is None else self._begin(chunk, self._waiting, size)
         if body.get("usage") is not None:
             usage = usage_of(body)
             if usage is not None:
@@ -237,21 +229,32 @@ class OpenAIStream:
             raise malformed("has an event that is not a JSON object")
         return body if self._lifting is None else lift_members(self._lifting, body)
 
+    def _begin(self, chunk: Chunk, waiting: list[Chunk], size: int) -> Iterator[Chunk]:
+        """Yield a chunk of a stream that has not begun. The first chunk commits the gateway to the vendor, so what a
+        vendor says of itself (Groq's `x_groq`, Azure's filter of the prompt) waits for content."""
+        if size <= _MOST_KEPT and len(waiting) < _MOST_WAITING and _says_nothing(chunk):
+            waiting.append(chunk)
+            return
+        self._waiting = None
+        self._slow = self._sent.unwrap_choice or bool(self._sources)
+        yield from waiting
+        yield chunk
+
     def _check_error(self, body: JsonObject) -> None:
         """Raise UpstreamError for an event that is an error."""
         if is_error(body):
             raise UpstreamError(failure_in_body(self._sent.target.profile, body))
 
-    def _own_members(self, body: JsonObject) -> JsonObject | None:
+    def _own_members(self, body: JsonObject, size: int) -> JsonObject | None:
         """Return the vendor's own members of an event that differ from those of the event before: Perplexity repeats
         its sources in each."""
         own = unknown_in(body, KNOWN_IN_EVENT)
         if own is None:
             return None
-        before, self._own = self._own, own
+        before, self._own = self._own, own if size <= _MOST_KEPT else {}
         if fresh := {name: value for name, value in own.items() if before.get(name) != value}:
             self._sources = sources_of(fresh) or self._sources
-            self._scans = self._scans or bool(self._sources)
+            self._slow = self._slow or bool(self._sources)
         return fresh or None
 
     def _chunk(self, raw: JsonValue, body: JsonObject) -> Chunk | None:
@@ -263,18 +266,18 @@ class OpenAIStream:
             index = index_of(raw, 0)
         state = self._choices.get(index)
         if state is None:
-            state = self._choices[index] = _ChoiceState(index)
+            state = self._choices[index] = _ChoiceState(index, StreamedCalls(self._sent, index))
         fingerprint = body.get("system_fingerprint")
         fingerprint = fingerprint if isinstance(fingerprint, str) else None
-        if (text := only_text_of(raw)) and not (state.finished or self._scans):
+        if (text := only_text_of(raw)) and not (state.finished or self._sources or self._sent.unwrap_choice):
             state.written += len(text)
-            return Chunk(index, text, system_fingerprint=fingerprint)
+            return Chunk(state.index, text, system_fingerprint=fingerprint)
         message = message_of(raw)
         extras = extras_of(raw, message, state.written, state.blocks, self._signs)
         if extras is not None:
             state.blocks += sum(map(ends_block, extras.reasoning_details))
         if state.finished:
-            return None if extras is None else Chunk(index, extras=extras)
+            return None if extras is None else Chunk(state.index, extras=extras)
         return self._full(state, raw, message, extras, body, fingerprint)
 
     def _full(
@@ -291,8 +294,8 @@ class OpenAIStream:
             refusal = None
         state.refused = state.refused or refusal is not None
         text = content_of(raw, message)
-        calls = tuple([self._call(state, entry, position) for position, entry in enumerate(calls_in(message))])
-        reason, native = finish_reason(raw.get("finish_reason"), state.count > 0)
+        calls = state.calls.read(calls_in(message), self._answer)
+        reason, native = finish_reason(raw.get("finish_reason"), state.calls.count > 0)
         if text and reason is not None:
             self._check_text(text)
         logprobs = logprobs_of(raw.get("logprobs"), text)
@@ -340,34 +343,6 @@ class OpenAIStream:
                 Failure(FailureKind.NONCONFORMING, "The upstream wrote an error in the answer's place.")
             )
 
-    def _call(self, state: _ChoiceState, entry: JsonValue, position: int) -> ToolCallDelta:
-        """Return one piece of a call.
-
-        A call begins with a new index, or with a name and another id at a known one, or with a name where neither has
-        an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives every piece an id of its
-        own. A missing index is the position in the list.
-        """
-        kind, called, arguments = called_in(entry)
-        if not isinstance(entry, dict):
-            raise malformed("has a tool call that is not an object")
-        given, identity, name = entry.get("index"), entry.get("id"), called.get("name")
-        native = given if isinstance(given, int) else position
-        identity = identity if isinstance(identity, str) else ""
-        call = state.calls.get(native)
-        if call is not None and (not name or (identity == call.identity if identity else call.identity != "")):
-            extra = unknown_in(entry, READ_IN_CALL)
-            return ToolCallDelta(call.number, arguments=arguments, kind=kind, extra=extra)
-        if not isinstance(name, str) or not name:
-            raise malformed("has a tool call without a function's name")
-        call = state.calls[native] = _ToolCallState(state.count, identity)
-        shown = shown_id(self._sent, entry, identity or self._made_id(state))
-        state.count += 1
-        shown_name = self._sent.tool_names.get(name, name)
-        return ToolCallDelta(call.number, shown, shown_name, arguments, kind, unknown_in(entry, READ_IN_CALL))
-
-    def _made_id(self, state: _ChoiceState) -> str:
-        return call_id(self._answer, state.index, state.count)
-
     def _whole(self, data: bytes) -> Iterator[StreamEvent]:
         """Decode a whole body in place of a stream, one chunk a choice; one that is no JSON was cut off."""
         if not is_json(data):
@@ -392,6 +367,14 @@ def decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
         return gatherer.completion()
     except ValueError:
         raise malformed("has choices whose numbers leave a gap") from None
+
+
+def _says_nothing(chunk: Chunk) -> bool:
+    """Return whether a chunk holds nothing but members of the vendor's own."""
+    extras = chunk.extras
+    if extras is None or extras.reasoning_details or extras.annotations or extras.images or extras.audio:
+        return False
+    return chunk == Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint, extras=extras)
 
 
 def _with_members(chunk: Chunk, own: JsonObject) -> Chunk:
