@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import orjson
+
 from providers.completion import Choice, Completion, Extras
 from providers.json_types import JsonObject, JsonValue
 
@@ -93,6 +95,12 @@ class _GrowingDetail:
 
     def whole(self) -> JsonObject:
         return {**self._members, **{name: "".join(pieces) for name, pieces in self._pieces.items()}}
+
+
+def size_of_extras(extras: Extras) -> int:
+    """Return the bytes that extras take as JSON."""
+    parts = (extras.reasoning_details, extras.annotations, extras.images, extras.audio)
+    return len(orjson.dumps((parts, extras.message, extras.choice, extras.answer)))
 
 
 def overlay(holder: JsonObject, members: Mapping[str, JsonValue] | None) -> None:

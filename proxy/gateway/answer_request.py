@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from providers.emulation.split_into_calls import CallPlan
-from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
@@ -213,7 +213,8 @@ def record_failure(record: RequestRecord, error: UpstreamError | DeadlinePassed)
     elif committed:
         record.outcome = "truncated"
     else:
-        record.outcome = "client_error" if VERDICTS[failure.kind].status == 400 else "upstream_error"
+        own = VERDICTS[failure.kind].status == 400 or failure.code == UNKNOWN_MODEL
+        record.outcome = "client_error" if own else "upstream_error"
     return failure
 
 

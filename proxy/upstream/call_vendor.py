@@ -11,6 +11,7 @@ from providers.completion import Chunk, Completion, StreamEvent, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import with_usage
+from providers.emulation.join_extras import size_of_extras
 from providers.emulation.merge_choices import UsageTally, billed_usage, merge
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
 from providers.emulation.prefer_streaming import refuses_streams
@@ -180,6 +181,7 @@ class UpstreamCaller:
                 gatherer.add(event)
                 if isinstance(event, Chunk):
                     size += len(event.text) + len(event.reasoning or "")
+                    size += 0 if event.extras is None else size_of_extras(event.extras)
                     ended += event.finish_reason is not None
             if size > MAX_BODY:
                 raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {MAX_BODY} bytes.")
