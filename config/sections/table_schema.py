@@ -209,7 +209,8 @@ class DeploymentSettings(MaybeEmptySection):
         default=None,
         description="A field the deployment cannot honour: error refuses the request by name, drop leaves the field "
         f"out and names it in x-dragoman-dropped. Built in: {defaults.ON_UNSUPPORTED}. guided_*, tools, n, logprobs, "
-        "stop and response_format are never dropped.",
+        "stop and response_format are never dropped; user, metadata and other fields that promise nothing about the "
+        "answer are never refused.",
     )
     allow_fields: list[AllowedField] | None = Field(
         default=None,
