@@ -87,13 +87,13 @@ class MatrixClient:
     fake: FakeEngine
     client: RawClient
 
-    async def exchange(self, row: MatrixEntry, fields: JsonObject) -> Exchange:
-        """Send the smallest request with these fields."""
+    async def exchange(self, row: MatrixEntry, fields: JsonObject, path: str | None = None) -> Exchange:
+        """Send the smallest request with these fields, to a path of a surface or to OpenAI's."""
         self.fake.forget()
         self.rig.vendor.requests.clear()
         self.rig.records.clear()
         body = {"model": f"{row.profile}/{row.model}", **SMALLEST[row.operation], **fields}
-        await self.client.send(request("POST", PATHS[row.operation], body))
+        await self.client.send(request("POST", path or PATHS[row.operation], body))
         answer = await self.client.answer()
         (record,) = await self.rig.finished(1)
         return Exchange(tuple(map(_sent, self.rig.vendor.requests)), answer, record)
