@@ -195,7 +195,7 @@ class DeploymentSettings(MaybeEmptySection):
     max_output_tokens: Tokens = Field(
         default=None,
         description="Most tokens of an answer. Where the vendor must be told a number (Anthropic, for one) it is that "
-        "of clients who send no max_tokens, who are refused without it.",
+        "of clients who send no max_tokens. Built in: the model's, as far as models are known.",
     )
     price: PriceSection | None = Field(
         default=None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from providers.dialects.capability_matrix import MatrixEntry, matrix_entries
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Operation
 from proxy.surfaces.registry import SURFACES
