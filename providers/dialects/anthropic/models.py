@@ -81,7 +81,7 @@ _BUDGET: frozenset[ThinkingKind] = frozenset({"enabled", "disabled"})
 _THREE = ("low", "medium", "high")
 _ALL = (*_THREE, "xhigh", "max")
 
-_UNTHINKING = ClaudeModel(4_096, 4_096, frozenset({"disabled"}))
+_UNTHINKING = ClaudeModel(4_096, 4_096, frozenset())
 # These refuse a prompt that does not fit their window together with max_tokens; later ones end the answer there.
 _CLAUDE_4 = ClaudeModel(32_000, 4_096, _BUDGET)
 _CLAUDE_4_5 = ClaudeModel(64_000, 64_000, _BUDGET)
