@@ -33,7 +33,7 @@ vendors:
   gemini: {api_key: k, base_url: "GEMINI", allow_private: true}
   bedrock: {api_key: k, base_url: "BEDROCK", allow_private: true}
 models:
-  anthropic/*: {max_output_tokens: 64000}
+  anthropic/*: {}
   gemini/*: {}
   bedrock/*: {}
 """
