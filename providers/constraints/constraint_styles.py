@@ -9,18 +9,17 @@ Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x,
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import get_args
 
 import orjson
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
-from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI, Engine, engine_problem
-from providers.constraints.openai_strict import strict_problem
+from providers.constraints.engine_gaps import Engine, engine_problem
 from providers.constraints.regex_parse import MalformedPattern, parse
 from providers.constraints.regex_to_gbnf import Unwritable, gbnf_literal, to_gbnf
 from providers.json_types import JsonObject
-from providers.unified_request import Guided, GuidedKind, Operation
+from providers.unified_request import Guided, GuidedKind
 
 SCHEMA_NAME = "guided_json"
 CHOICE_MEMBER = "choice"
@@ -38,16 +37,22 @@ class Unenforceable(Exception):
 @dataclass(frozen=True, slots=True)
 class ConstraintMembers:
     """Body members that make the vendor enforce a constraint. `unwrap` says that the answer is an object whose `choice`
-    is the text; `emulated` that the vendor lacks the field itself."""
+    is the text; `emulated` that the vendor lacks the field itself; `unheld` that the members promise less than the
+    constraint, so that the answer must be checked; `in_text` that there are none, and the prompt has to tell it."""
 
     members: JsonObject
     unwrap: bool = False
     emulated: bool = False
+    unheld: bool = False
+    in_text: bool = False
 
 
 BY_ENUM = emulated("a JSON object with one enum member")
 BY_REGEX = emulated("a regular expression")
 BY_GRAMMAR = emulated("a grammar")
+IN_TEXT = emulated("the prompt asks for it, and the answer is checked")
+TOLD = ConstraintMembers({}, emulated=True, unheld=True, in_text=True)
+"""A constraint that the vendor has no form for: the prompt tells it, and the answer is checked."""
 
 
 # Conversions of a constraint ----------------------------------------------------------------------------------------
@@ -125,6 +130,8 @@ class Encoding:
 
     def constraint(self, guided: Guided) -> ConstraintMembers:
         """Return the members for a constraint. Raises Unenforceable."""
+        if self.cell == IN_TEXT:
+            return TOLD
         return ConstraintMembers(self.make(guided), self.unwrap, self.cell.emulated)
 
 
@@ -135,6 +142,10 @@ def refused_encoding(reason: str) -> Encoding:
         raise Unenforceable(reason)
 
     return Encoding(refused(reason), make)
+
+
+TOLD_IN_PROMPT = Encoding(IN_TEXT, lambda guided: {})
+"""The encoding of a constraint that is told in the prompt and checked in the answer."""
 
 
 def member(*path: str) -> Encoding:
@@ -149,33 +160,7 @@ def member(*path: str) -> Encoding:
     return Encoding(NATIVE, make)
 
 
-def _format(make: Make, cell: Cell = NATIVE, *, unwrap: bool = False) -> Encoding:
-    """Send a `response_format`."""
-    return Encoding(cell, lambda guided: {"response_format": make(guided)}, unwrap)
-
-
-def _wrapped(guided: Guided) -> JsonObject:
-    return choice_schema(guided.choices)
-
-
-def _strictly(schema: JsonObject) -> JsonObject:
-    problem = strict_problem(schema)
-    if problem is not None:
-        raise Unenforceable(f"its strict mode refuses this schema: {problem}")
-    return json_schema_format(schema, strict=True)
-
-
-def _any_version(kind: str) -> Encoding:
-    """Send both spellings: vLLM before 0.11 ignores the new one and from 0.12 the old one, without an error."""
-    old, new = member(f"guided_{kind}"), member("structured_outputs", kind)
-    return Encoding(NATIVE, lambda guided: {**new.make(guided), **old.make(guided)})
-
-
-SCHEMA_FORMAT = _format(lambda guided: json_schema_format(guided.schema, strict=True))
-_ENUM = _format(lambda guided: json_schema_format(_wrapped(guided), strict=True), BY_ENUM, unwrap=True)
-_STRICT_SCHEMA = _format(lambda guided: _strictly(guided.schema))
-# Strict mode limits the size of an enum.
-_STRICT_ENUM = _format(lambda guided: _strictly(_wrapped(guided)), BY_ENUM, unwrap=True)
+SCHEMA_FORMAT = Encoding(NATIVE, lambda guided: {"response_format": json_schema_format(guided.schema, strict=True)})
 SCHEMA_ONLY = refused_encoding("it can only be held to a JSON Schema")
 
 
@@ -185,7 +170,8 @@ class ConstraintStyle:
 
     `passes` are the types of `response_format` that are sent unchanged; `SCHEMA_MODE` is Fireworks' JSON mode with a
     schema. `json_mode` holds the body members of the plain JSON mode where it is not in `passes`; without them,
-    `object_by_schema` says that it is sent as the schema of any object. `engine` is the converter whose gaps a schema
+    `object_by_schema` says that it is sent as the schema of any object, and `object_in_text` that the prompt asks for
+    it. `engine` is the converter whose gaps a schema
     must avoid, however it is sent.
     """
 
@@ -196,6 +182,7 @@ class ConstraintStyle:
     passes: frozenset[str] = frozenset()
     json_mode: JsonObject | None = None
     object_by_schema: bool = False
+    object_in_text: bool = False
     engine: Engine | None = None
 
     def guided(self, kind: GuidedKind) -> Encoding:
@@ -214,6 +201,8 @@ class ConstraintStyle:
             return None
         if kind == "json_object" and self.json_mode is not None:
             return Encoding(NATIVE, lambda guided: self.json_mode or {})
+        if kind == "json_object" and self.object_in_text:
+            return TOLD_IN_PROMPT
         if kind == "json_object" and not self.object_by_schema and not self.json.cell.refused:
             return refused_encoding("it has no JSON mode without a schema")
         if kind in ("json_object", "json_schema", SCHEMA_MODE):
@@ -221,108 +210,13 @@ class ConstraintStyle:
         return self.grammar if kind == "grammar" else refused_encoding(f"it has no response_format of type {kind!r}")
 
 
-_FORMATS = frozenset({"json_object", "json_schema"})
-_VLLM_FORMATS = _FORMATS | {"structural_tag"}
-_FIREWORKS_FORMATS = _FORMATS | {"grammar", SCHEMA_MODE}
 _ANY_OBJECT: JsonObject = {"type": "object"}
-
-Endpoints = Mapping[Operation, ConstraintStyle]
-
-
-def _nothing(reason: str) -> ConstraintStyle:
-    return style_by_kind(lambda kind: refused_encoding(reason))
-
-
-def _on_both(style: ConstraintStyle) -> Endpoints:
-    return dict.fromkeys((Operation.CHAT, Operation.COMPLETIONS), style)
 
 
 def style_by_kind(encoding: Callable[[GuidedKind], Encoding]) -> ConstraintStyle:
     """Return the style that has an encoding for each kind of constraint."""
     return ConstraintStyle(encoding("json"), encoding("regex"), encoding("choice"), encoding("grammar"))
 
-
-_SGLANG = ConstraintStyle(
-    SCHEMA_FORMAT,
-    member("regex"),
-    Encoding(BY_REGEX, lambda guided: {"regex": choice_regex(guided.choices)}),
-    member("ebnf"),
-    _VLLM_FORMATS,
-    engine=SGLANG,
-)
-_SGLANG_TEXT = replace(
-    _SGLANG,
-    json=Encoding(NATIVE, lambda guided: {"json_schema": orjson.dumps(guided.schema).decode()}),
-    passes=frozenset(),
-    object_by_schema=True,
-)
-_LLAMACPP_TEXT = ConstraintStyle(
-    Encoding(NATIVE, lambda guided: {"json_schema": guided.schema}),
-    Encoding(BY_GRAMMAR, lambda guided: {"grammar": regex_grammar(guided.value_text)}),
-    Encoding(BY_GRAMMAR, lambda guided: {"grammar": choice_grammar(guided.choices)}),
-    member("grammar"),
-    object_by_schema=True,
-    engine=LLAMACPP,
-)
-_FIREWORKS = ConstraintStyle(
-    _format(lambda guided: {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": guided.schema}}),
-    _format(lambda guided: {"type": "grammar", "grammar": regex_grammar(guided.value_text)}, BY_GRAMMAR),
-    _format(lambda guided: {"type": "grammar", "grammar": choice_grammar(guided.choices)}, BY_GRAMMAR),
-    _format(lambda guided: {"type": "grammar", "grammar": guided.value_text}),
-    _FIREWORKS_FORMATS,
-    engine=FIREWORKS,
-)
-_TGI = ConstraintStyle(
-    _format(lambda guided: {"type": "json", "value": guided.schema}),
-    _format(lambda guided: {"type": "regex", "value": guided.value_text}),
-    _format(lambda guided: {"type": "regex", "value": choice_regex(guided.choices)}, BY_REGEX),
-    refused_encoding("it has no grammars"),
-    engine=TGI,
-)
-_SCHEMAS = ConstraintStyle(SCHEMA_FORMAT, SCHEMA_ONLY, _ENUM, SCHEMA_ONLY, _FORMATS)
-_SCHEMAS_BY_MODE = ConstraintStyle(
-    _format(lambda guided: {"type": "json_object", "schema": guided.schema}),
-    SCHEMA_ONLY,
-    _format(lambda guided: {"type": "json_object", "schema": _wrapped(guided)}, BY_ENUM, unwrap=True),
-    SCHEMA_ONLY,
-    frozenset({"json_object", SCHEMA_MODE}),
-)
-_SCHEMAS_ALONE = replace(_SCHEMAS, passes=frozenset({"json_schema"}), object_by_schema=True)
-_OPENAI = ConstraintStyle(_STRICT_SCHEMA, SCHEMA_ONLY, _STRICT_ENUM, SCHEMA_ONLY, _FORMATS)
-
-STYLES: Mapping[str, Endpoints] = {
-    "guided": _on_both(replace(style_by_kind(lambda kind: member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
-    "structured_outputs": _on_both(
-        replace(style_by_kind(lambda kind: member("structured_outputs", kind)), passes=_VLLM_FORMATS)
-    ),
-    "vllm_both": _on_both(replace(style_by_kind(_any_version), json=SCHEMA_FORMAT, passes=_VLLM_FORMATS)),
-    "nvext": _on_both(replace(style_by_kind(lambda kind: member("nvext", f"guided_{kind}")), object_by_schema=True)),
-    "sglang": {Operation.CHAT: _SGLANG, Operation.COMPLETIONS: _SGLANG_TEXT},
-    "llamacpp": {
-        Operation.CHAT: replace(_LLAMACPP_TEXT, passes=_FORMATS | {SCHEMA_MODE}),
-        Operation.COMPLETIONS: _LLAMACPP_TEXT,
-    },
-    "ollama": _on_both(replace(_SCHEMAS, engine=LLAMACPP)),
-    "fireworks": _on_both(_FIREWORKS),
-    "tgi": {
-        Operation.CHAT: _TGI,
-        Operation.COMPLETIONS: _nothing("its completions route ignores constraints; ask by chat"),
-    },
-    "openai": {
-        Operation.CHAT: _OPENAI,
-        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
-    },
-    "json_schema": _on_both(_SCHEMAS),
-    "schema_only": _on_both(_SCHEMAS_ALONE),
-    "schema_in_mode": _on_both(_SCHEMAS_BY_MODE),
-    "localai": _on_both(replace(_LLAMACPP_TEXT, json=SCHEMA_FORMAT, passes=_FORMATS)),
-    "json_object_only": _on_both(
-        replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
-    ),
-    "none": _on_both(_nothing("it cannot be held to a constraint")),
-}
-"""The values of a profile's `structured`. `json_schema` is for vendors that compile any schema and not only OpenAI's
-strict subset."""
 
 FORMAT_KINDS = ("json_object", "json_schema", "grammar", "structural_tag")
 

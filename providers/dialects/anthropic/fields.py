@@ -92,6 +92,7 @@ _STYLE = ConstraintStyle(
     SCHEMA_ONLY,
     Encoding(BY_ENUM, lambda guided: _output_format(choice_schema(guided.choices)), unwrap=True),
     SCHEMA_ONLY,
+    object_in_text=True,
 )
 
 _EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})

@@ -29,6 +29,7 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
+    IN_TEXT,
     SCHEMA_NAME,
     SCHEMA_ONLY,
     ConstraintStyle,
@@ -109,6 +110,7 @@ _write_constraint = constraint_writer(
         SCHEMA_ONLY,
         Encoding(BY_ENUM, lambda guided: _text_format(choice_schema(guided.choices)), unwrap=True),
         SCHEMA_ONLY,
+        object_in_text=True,
     )
 )
 
@@ -221,7 +223,7 @@ _CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
     "stop.blank": SCANNED,
-    "response_format.json_object": refused("it has no JSON mode without a schema"),
+    "response_format.json_object": IN_TEXT,
     "response_format.grammar": SCHEMA_ONLY.cell,
     "guided_regex": SCHEMA_ONLY.cell,
     "guided_grammar": SCHEMA_ONLY.cell,

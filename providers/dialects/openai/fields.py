@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import cast
 
 from providers.capabilities import feature_of
-from providers.constraints.constraint_styles import STYLES
+from providers.constraints.style_table import STYLES
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,

@@ -94,7 +94,6 @@ def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
         ({"guided": Guided("json", OPEN)}, "guided_json"),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
         ({"reasoning_effort": "minimal"}, "reasoning_effort"),
         ({"reasoning_effort": 4096}, "reasoning_effort"),
