@@ -1,6 +1,7 @@
 """Constraints on the generated text in each vendor's form: from `guided_*` and `response_format` to body members.
 
-A constraint is never weakened: one that a vendor cannot enforce is `Unenforceable`.
+A constraint is never weakened in silence: a schema of which a vendor enforces a part is sent as that part, with a note
+that the answer must be checked; a constraint that a vendor cannot enforce is `Unenforceable`.
 
 Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x, Fireworks "Structured outputs", OpenAI
 "Structured outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
@@ -9,15 +10,17 @@ Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x,
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import orjson
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
-from providers.constraints.engine_gaps import Engine, engine_problem
+from providers.constraints.engine_gaps import Engine
+from providers.constraints.fit_schema import FittedSchema, fit_schema
 from providers.constraints.regex_parse import MalformedPattern, parse
 from providers.constraints.regex_to_gbnf import Unwritable, gbnf_literal, to_gbnf
+from providers.constraints.schema_rules import SchemaRules, rules_of
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, GuidedKind
 
@@ -171,8 +174,9 @@ class ConstraintStyle:
     `passes` are the types of `response_format` that are sent unchanged; `SCHEMA_MODE` is Fireworks' JSON mode with a
     schema. `json_mode` holds the body members of the plain JSON mode where it is not in `passes`; without them,
     `object_by_schema` says that it is sent as the schema of any object, and `object_in_text` that the prompt asks for
-    it. `engine` is the converter whose gaps a schema
-    must avoid, however it is sent.
+    it. `rules` are what its schemas may hold, however they are sent (`engine` alone: those of the converter);
+    `loosely` makes the members for a schema that has no form by the rules, and is None where the prompt tells it.
+    `loose_unless_strict` says that a format without `strict: true` is sent unchanged.
     """
 
     json: Encoding
@@ -184,6 +188,9 @@ class ConstraintStyle:
     object_by_schema: bool = False
     object_in_text: bool = False
     engine: Engine | None = None
+    rules: SchemaRules | None = None
+    loosely: Make | None = None
+    loose_unless_strict: bool = False
 
     def guided(self, kind: GuidedKind) -> Encoding:
         """Return the encoding of a `guided_*` field."""
@@ -237,9 +244,9 @@ def constraint_cells(style: ConstraintStyle) -> Mapping[str, Cell]:
 def constraint_members(style: ConstraintStyle, value: object) -> ConstraintMembers:
     """Return the body members that enforce a `guided_*` field or a `response_format`. Raises Unenforceable."""
     match value:
+        case Guided(kind="json"):
+            return _schema_members(style, value.schema)
         case Guided():
-            if value.kind == "json":
-                _check(style, value.schema)
             return style.guided(value.kind).constraint(value)
         case {"type": "text"}:
             return ConstraintMembers({})
@@ -249,19 +256,57 @@ def constraint_members(style: ConstraintStyle, value: object) -> ConstraintMembe
             raise TypeError(f"a constraint is no {type(value).__name__}")
 
 
+def _schema_members(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers:
+    """Return the members for a schema, or for what the vendor takes of it."""
+    fitted = None if style.json.cell.refused else _fitted(style, schema)
+    if fitted is None:
+        return style.json.constraint(Guided("json", schema))
+    if fitted.schema is not None:
+        return replace(style.json.constraint(Guided("json", fitted.schema)), unheld=fitted.weakened)
+    return _unfitted(style, schema)
+
+
+def _fitted(style: ConstraintStyle, schema: JsonObject) -> FittedSchema | None:
+    rules = rules_of(style.engine) if style.rules is None and style.engine is not None else style.rules
+    return None if rules is None else fit_schema(schema, rules)
+
+
+def _unfitted(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers:
+    """Return the members for a schema that has no form by the vendor's rules."""
+    if style.loosely is None or schema.get("type") != "object":
+        return TOLD
+    return ConstraintMembers(style.loosely(Guided("json", schema)), unheld=True)
+
+
 def _format_members(style: ConstraintStyle, value: JsonObject) -> ConstraintMembers:
     kind, schema = str(value.get("type")), schema_in(value)
     if schema is not None:
-        _check(style, schema)
         kind = SCHEMA_MODE if kind == "json_object" else kind
     encoding = style.form(kind)
     if encoding is None:
-        return ConstraintMembers({"response_format": value})
+        return ConstraintMembers({"response_format": value}) if schema is None else _passed(style, value, schema)
     if kind == "grammar":
         return encoding.constraint(Guided("grammar", str(value.get("grammar"))))
     if kind == "json_schema" and schema is None and not encoding.cell.refused:
         raise Unenforceable("it has no JSON mode without a schema")
+    if encoding is style.json and schema is not None:
+        return _schema_members(style, schema)
     return encoding.constraint(Guided("json", _ANY_OBJECT if schema is None else schema))
+
+
+def _passed(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> ConstraintMembers:
+    """Return a `response_format` with a schema as the vendor takes it, the same object where nothing changes."""
+    named = value.get("json_schema")
+    strict = isinstance(named, dict) and bool(named.get("strict"))
+    fitted = None if style.loose_unless_strict and not strict else _fitted(style, schema)
+    if fitted is None or fitted.schema is schema:
+        return ConstraintMembers({"response_format": value})
+    if fitted.schema is None:
+        return _unfitted(style, schema)
+    put: JsonObject = {**value, "schema": fitted.schema}
+    if isinstance(named, dict):
+        put = {**value, "json_schema": {**named, "schema": fitted.schema}}
+    return ConstraintMembers({"response_format": put}, unheld=fitted.weakened)
 
 
 def field_of(value: object) -> str:
@@ -278,9 +323,3 @@ def schema_in(value: object) -> JsonObject | None:
             return schema
         case _:
             return None
-
-
-def _check(style: ConstraintStyle, schema: JsonObject) -> None:
-    problem = None if style.engine is None else engine_problem(style.engine, schema)
-    if problem is not None:
-        raise Unenforceable(f"it would not keep this schema: {problem}")

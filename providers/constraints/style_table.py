@@ -34,6 +34,7 @@ from providers.constraints.constraint_styles import (
 )
 from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI
 from providers.constraints.openai_strict import strict_problem
+from providers.constraints.schema_rules import AZURE, OPENAI, VLLM
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, Operation
 
@@ -61,7 +62,6 @@ def _any_version(kind: str) -> Encoding:
 
 
 _ENUM = _format(lambda guided: json_schema_format(_wrapped(guided), strict=True), BY_ENUM, unwrap=True)
-_STRICT_SCHEMA = _format(lambda guided: _strictly(guided.schema))
 # Strict mode limits the size of an enum.
 _STRICT_ENUM = _format(lambda guided: _strictly(_wrapped(guided)), BY_ENUM, unwrap=True)
 
@@ -125,14 +125,23 @@ _SCHEMAS_BY_MODE = ConstraintStyle(
     frozenset({"json_object", SCHEMA_MODE}),
 )
 _SCHEMAS_ALONE = replace(_SCHEMAS, passes=frozenset({"json_schema"}), object_by_schema=True)
-_OPENAI = ConstraintStyle(_STRICT_SCHEMA, SCHEMA_ONLY, _STRICT_ENUM, SCHEMA_ONLY, _FORMATS)
+_OPENAI = ConstraintStyle(
+    SCHEMA_FORMAT,
+    SCHEMA_ONLY,
+    _STRICT_ENUM,
+    SCHEMA_ONLY,
+    _FORMATS,
+    rules=OPENAI,
+    loosely=lambda guided: {"response_format": json_schema_format(guided.schema, strict=False)},
+    loose_unless_strict=True,
+)
 
 STYLES: Mapping[str, Endpoints] = {
     "guided": _on_both(replace(style_by_kind(lambda kind: member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
     "structured_outputs": _on_both(
-        replace(style_by_kind(lambda kind: member("structured_outputs", kind)), passes=_VLLM_FORMATS)
+        replace(style_by_kind(lambda kind: member("structured_outputs", kind)), passes=_VLLM_FORMATS, rules=VLLM)
     ),
-    "vllm_both": _on_both(replace(style_by_kind(_any_version), json=SCHEMA_FORMAT, passes=_VLLM_FORMATS)),
+    "vllm_both": _on_both(replace(style_by_kind(_any_version), json=SCHEMA_FORMAT, passes=_VLLM_FORMATS, rules=VLLM)),
     "nvext": _on_both(replace(style_by_kind(lambda kind: member("nvext", f"guided_{kind}")), object_by_schema=True)),
     "sglang": {Operation.CHAT: _SGLANG, Operation.COMPLETIONS: _SGLANG_TEXT},
     "llamacpp": {
@@ -147,6 +156,10 @@ STYLES: Mapping[str, Endpoints] = {
     },
     "openai": {
         Operation.CHAT: _OPENAI,
+        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
+    },
+    "azure": {
+        Operation.CHAT: replace(_OPENAI, rules=AZURE),
         Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
     },
     "json_schema": _on_both(_SCHEMAS),

@@ -9,6 +9,7 @@ from typing import Final, cast
 
 import orjson
 
+from providers.capabilities import Capabilities
 from providers.constraints.constraint_styles import Unenforceable, field_of, schema_in
 from providers.emulation.check_answer import AnswerCheck, required_check
 from providers.emulation.check_tool_calls import FIELD, strict_tool_checks
@@ -42,13 +43,15 @@ def constraint_field(params: Params) -> str:
     return field_of(params["guided"]) if "guided" in params else "response_format"
 
 
-def plan_checks(request: UnifiedRequest, *, verifies: bool, unheld: Collection[str], in_text: bool) -> PlannedChecks:
+def plan_checks(
+    request: UnifiedRequest, table: Capabilities, unheld: Collection[str] = (), *, in_text: bool = False
+) -> PlannedChecks:
     """Return the checks of a request's answer. Raises Unenforceable where one is required and cannot be made.
 
-    `verifies` is the vendor's, `unheld` and `in_text` are what encoding has shown, as in UpstreamRequest.
+    `unheld` and `in_text` are what encoding has shown, as in UpstreamRequest.
     """
     name = constraint_field(request.params)
-    text = required_check(request.params) if verifies or name in unheld else None
+    text = required_check(request.params) if table.verifies or name in unheld else None
     emulated = [name] if text is not None and name in unheld else []
     calls: Mapping[str, AnswerCheck] = {}
     if "tools" in unheld:
@@ -56,22 +59,25 @@ def plan_checks(request: UnifiedRequest, *, verifies: bool, unheld: Collection[s
         emulated.append(FIELD)
     if text is not None and in_text:
         # Models put such a text into a fence.
-        request, text = tell_in_prompt(request), replace(text, fenced=True)
+        request = tell_in_prompt(request, json_mode=table["response_format.json_object"].native)
+        text = replace(text, fenced=True)
     return PlannedChecks(request, text, calls, tuple(emulated))
 
 
-def tell_in_prompt(request: UnifiedRequest) -> UnifiedRequest:
-    """Return the request without its constraint, which its prompt tells instead. Raises Unenforceable for a prompt that
-    is not text."""
-    prompt = _with_words(request.prompt, _words(request.params))
+def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> UnifiedRequest:
+    """Return the request without its constraint, which its prompt tells instead; with `json_mode` any object is asked
+    for beside. Raises Unenforceable for a prompt that is not text."""
+    schema = _schema_of(request.params)
+    prompt = _with_words(request.prompt, OBJECT if schema is None else _SCHEMA + orjson.dumps(schema).decode())
     params = {name: value for name, value in request.params.items() if name not in ("guided", "response_format")}
+    if json_mode and schema is not None and schema.get("type") == "object":
+        params["response_format"] = {"type": "json_object"}
     return replace(request, prompt=prompt, params=cast(Params, params))
 
 
-def _words(params: Params) -> str:
+def _schema_of(params: Params) -> JsonObject | None:
     guided = params.get("guided")
-    schema = guided.schema if guided is not None else schema_in(params["response_format"])
-    return OBJECT if schema is None else _SCHEMA + orjson.dumps(schema).decode()
+    return guided.schema if guided is not None else schema_in(params["response_format"])
 
 
 def _with_words(prompt: Prompt, words: str) -> Prompt:

@@ -303,7 +303,7 @@ class _Planner:
 
     def _plan_check(self, finishing: PostProcessing) -> PostProcessing:
         try:
-            checks = plan_checks(self.request, verifies=self.table.verifies, unheld=self.unheld, in_text=self.in_text)
+            checks = plan_checks(self.request, self.table, self.unheld, in_text=self.in_text)
         except Unenforceable as reason:
             raise self._refuse(constraint_field(self.params), reason.reason) from None
         self.prompt, self.params = checks.request.prompt, cast(Params, dict(checks.request.params))

@@ -22,7 +22,7 @@ from providers.capabilities import (
     counted_first,
 )
 from providers.constraints.constraint_styles import BY_ENUM, SCHEMA_ONLY, ConstraintStyle, Encoding, choice_schema
-from providers.dialects.anthropic.schema import enforceable_schema
+from providers.constraints.schema_rules import ANTHROPIC
 from providers.dialects.shared.field_writers import check_images, keep_stop
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -88,11 +88,12 @@ def _output_format(schema: JsonObject) -> JsonObject:
 
 
 _STYLE = ConstraintStyle(
-    Encoding(NATIVE, lambda guided: _output_format(enforceable_schema(guided.schema))),
+    Encoding(NATIVE, lambda guided: _output_format(guided.schema)),
     SCHEMA_ONLY,
     Encoding(BY_ENUM, lambda guided: _output_format(choice_schema(guided.choices)), unwrap=True),
     SCHEMA_ONLY,
     object_in_text=True,
+    rules=ANTHROPIC,
 )
 
 _EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})

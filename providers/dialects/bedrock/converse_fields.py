@@ -36,7 +36,7 @@ from providers.constraints.constraint_styles import (
     Encoding,
     choice_schema,
 )
-from providers.dialects.anthropic.schema import enforceable_schema
+from providers.constraints.schema_rules import BEDROCK
 from providers.dialects.shared.field_writers import check_images, keep_stop
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -106,11 +106,12 @@ def _text_format(schema: JsonObject) -> JsonObject:
 _SCHEMA_NAMES = "outputConfig.textFormat.structure.jsonSchema"
 _write_constraint = constraint_writer(
     ConstraintStyle(
-        Encoding(NATIVE, lambda guided: _text_format(enforceable_schema(guided.schema))),
+        Encoding(NATIVE, lambda guided: _text_format(guided.schema)),
         SCHEMA_ONLY,
         Encoding(BY_ENUM, lambda guided: _text_format(choice_schema(guided.choices)), unwrap=True),
         SCHEMA_ONLY,
         object_in_text=True,
+        rules=BEDROCK,
     )
 )
 

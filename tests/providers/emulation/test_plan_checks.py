@@ -4,6 +4,7 @@ from typing import cast
 
 import pytest
 
+from providers.capabilities import NATIVE, REFUSED, Capabilities
 from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation.check_answer import AnswerCheck, CheckKind
 from providers.emulation.plan_checks import OBJECT, plan_checks, tell_in_prompt
@@ -18,6 +19,7 @@ from providers.unified_request import (
     UnifiedRequest,
 )
 
+TABLE = Capabilities({"response_format.json_object": REFUSED})
 ANY: Params = {"response_format": {"type": "json_object"}}
 CHAT = ChatPrompt(({"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}))
 
@@ -27,19 +29,19 @@ def request(params: Params, prompt: Prompt = CHAT) -> UnifiedRequest:
 
 
 def test_without_a_reason_nothing_is_checked() -> None:
-    planned = plan_checks(request(ANY), verifies=False, unheld=(), in_text=False)
+    planned = plan_checks(request(ANY), TABLE)
     assert (planned.text, planned.calls, planned.emulated, planned.request.params) == (None, {}, (), ANY)
 
 
 def test_a_constraint_that_the_vendor_is_not_held_to_is_checked_and_named() -> None:
-    planned = plan_checks(request(ANY), verifies=False, unheld=("response_format",), in_text=False)
+    planned = plan_checks(request(ANY), TABLE, ("response_format",))
     assert planned.text == AnswerCheck("response_format", CheckKind.OBJECT)
     assert planned.emulated == ("response_format",)
     assert planned.request.params == ANY
 
 
 def test_one_in_the_prompt_leaves_the_request_and_may_be_fenced() -> None:
-    planned = plan_checks(request(ANY), verifies=False, unheld=("response_format",), in_text=True)
+    planned = plan_checks(request(ANY), TABLE, ("response_format",), in_text=True)
     assert planned.text == AnswerCheck("response_format", CheckKind.OBJECT, fenced=True)
     assert planned.request.params == {}
     assert planned.request.prompt == ChatPrompt(
@@ -49,7 +51,7 @@ def test_one_in_the_prompt_leaves_the_request_and_may_be_fenced() -> None:
 
 def test_strict_tools_are_checked_by_their_names() -> None:
     tools = [{"type": "function", "function": {"name": "f", "strict": True, "parameters": {}}}]
-    planned = plan_checks(request(cast(Params, {"tools": tools})), verifies=False, unheld=("tools",), in_text=False)
+    planned = plan_checks(request(cast(Params, {"tools": tools})), TABLE, ("tools",))
     assert set(planned.calls) == {"f"}
     assert planned.emulated == ("tools.strict",)
 
@@ -64,3 +66,11 @@ def test_a_text_prompt_tells_it_at_its_end() -> None:
 def test_a_prompt_in_token_ids_cannot_tell_it() -> None:
     with pytest.raises(Unenforceable, match="no text"):
         tell_in_prompt(request(ANY, TokenPrompt(((1,),))))
+
+
+def test_a_schema_of_objects_is_told_beside_the_vendors_own_json_mode() -> None:
+    table = Capabilities({"response_format.json_object": NATIVE})
+    wanted = request({"guided": Guided("json", {"type": "object"})})
+    assert plan_checks(wanted, table, ("guided_json",), in_text=True).request.params == ANY
+    other = request({"guided": Guided("json", {"type": "array"})})
+    assert plan_checks(other, table, ("guided_json",), in_text=True).request.params == {}
