@@ -128,8 +128,8 @@ class UpstreamCaller:
             record.billed = billed_usage(completions)
             completion = _merged(prepared, completions, finishing.candidates)
         completion = finishing.ranked(completion, request.prompts)
-        if finishing.check is not None:
-            await Constraint(self._off_loop.checks, finishing.check, record.owner).check_all(completion)
+        if finishing.checks:
+            await Constraint(self._off_loop.checks, finishing, record.owner).check_all(completion)
         return PostProcessor(finishing).whole(completion)
 
     async def _read(
@@ -233,10 +233,10 @@ class UpstreamCaller:
         if finishing is None:
             return stream
         finisher = PostProcessor(finishing)
-        if finishing.check is None:
+        if not finishing.checks:
             stream.finisher = finisher
             return stream
-        held = HeldStream(stream, Constraint(self._off_loop.checks, finishing.check, record.owner), finisher)
+        held = HeldStream(stream, Constraint(self._off_loop.checks, finishing, record.owner), finisher)
         await held.begin()
         return held
 

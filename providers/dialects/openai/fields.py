@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import cast
 
-from providers.constraints.constraint_styles import STYLES
+from providers.constraints.style_table import STYLES
 from providers.dialects.openai.tools import choice_writer, parallel_writer, tools_writer
 from providers.dialects.shared.request_body import (
     FieldWriter,
