@@ -233,8 +233,13 @@ class AnthropicReader:
         message = event.get("message")
         if not isinstance(message, dict):
             return NOTHING
+        if self._blocks:
+            raise malformed("begins a second time before a block has ended")
         self._count_usage(message.get("usage"))
         self._members |= message_members(message)
+        if message.get("stop_reason") is not None:
+            # Such a message may be whole already.
+            self._end = message
         blocks = message.get("content")
         begun: list[StreamEvent] = []
         for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
