@@ -39,7 +39,10 @@ def refusal_of(params: dict[str, object], target: Target = TARGET) -> Refusal:
         ({"top_k": 40}, {"top_k": 40}),
         ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
         ({"user": "u-17"}, {"metadata": {"user_id": "u-17"}}),
-        ({"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+        ),
         ({"metadata": {"user_id": "u-17", "x": "y"}}, {"metadata": {"user_id": "u-17"}}),
         ({"metadata": {"a": "b"}}, {}),
         ({"prompt_cache_key": "k", "store": False, "safety_identifier": "s"}, {}),
