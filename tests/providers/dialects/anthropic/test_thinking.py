@@ -246,7 +246,10 @@ def repeated(choice: Choice, returned: JsonObject) -> list[JsonObject]:
         for call in choice.tool_calls
     ]
     said: JsonObject = {"role": "assistant", "content": choice.text, "tool_calls": calls, **returned}
-    return [said, *[{"role": "tool", "tool_call_id": call.id, "content": "Seen."} for call in choice.tool_calls]]
+    results: list[JsonObject] = [
+        {"role": "tool", "tool_call_id": call.id, "content": "Seen."} for call in choice.tool_calls
+    ]
+    return [said, *results]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -258,7 +261,8 @@ def test_five_turns_of_thinking_and_tools_keep_the_vendors_rules(
 ) -> None:
     assert callable(returns)
     target = replace(TARGET, upstream_model=model, max_output_tokens=None)
-    messages, signatures = [user("go")], frozenset[str]()
+    messages: list[JsonObject] = [user("go")]
+    signatures = frozenset[str]()
     for number in range(5):
         request: UnifiedRequest = replace(chat_request(*messages, tools=[tool()], **params), stream=stream)
         sent = encode(request, target)
