@@ -29,6 +29,7 @@ from providers.dialects.anthropic.answer_parts import (
     whole_thought,
 )
 from providers.dialects.anthropic.errors import failure_of
+from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_json
 from providers.dialects.shared.stream_reader import NOTHING
 from providers.failure import UpstreamError
@@ -44,10 +45,11 @@ MAX_KEPT = 32 * 2**20
 @dataclass(slots=True)
 class _OpenToolCall:
     """A call in progress: its index among the calls (the vendor counts all blocks), and the arguments that the block
-    began with, empty once a piece has come."""
+    began with, empty once a piece has come. The pieces of a custom tool's are `held` until its text can be read."""
 
     index: int
     arguments: str
+    held: list[str] | None = None
 
 
 @dataclass(slots=True)
@@ -142,8 +144,7 @@ class AnthropicReader:
         block = self._blocks.get(index) if isinstance(index, int) else None
         match block, delta:
             case _OpenToolCall(), {"partial_json": str(piece)} if piece:
-                block.arguments = ""
-                return (Chunk(tool_calls=(ToolCallDelta(block.index, arguments=piece),)),)
+                return self._arguments(block, piece)
             case _, {"type": "thinking_delta", "thinking": str(piece)} if piece:
                 return _thought(block, piece)
             case _OpenThought(), {"type": "signature_delta", "signature": str(signature)} if signature:
@@ -157,6 +158,14 @@ class AnthropicReader:
                 block.add(delta)
             case _:
                 pass
+        return NOTHING
+
+    def _arguments(self, call: _OpenToolCall, piece: str) -> Events:
+        call.arguments = ""
+        if call.held is None:
+            return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece),)),)
+        self._keep()
+        call.held.append(piece)
         return NOTHING
 
     def _keep(self) -> None:
@@ -212,11 +221,17 @@ class AnthropicReader:
         self._blocks[index] = opened
         self._count += 1
         client = self._sent.tool_names.get(name, name)
+        if client in self._sent.custom_tools:
+            opened.held = []
+            return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, kind="custom"),)),)
         return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, extra=call_extra(block)),)),)
 
     def _block_stop(self, event: JsonObject) -> Events:
         index = event.get("index")
         match self._blocks.pop(index, None) if isinstance(index, int) else None:
+            case _OpenToolCall(number, arguments, list(held)):
+                text = input_text(arguments or "".join(held))
+                return (Chunk(tool_calls=(ToolCallDelta(number, arguments=text, kind="custom"),)),)
             case _OpenToolCall(number, arguments) if arguments:
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=arguments),)),)
             case _OpenThought(number, signed=False):
