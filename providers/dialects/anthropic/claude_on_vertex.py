@@ -11,7 +11,7 @@ import orjson
 
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.blocks import refuse_stored_media
-from providers.dialects.anthropic.dialect import AnthropicDialect, request_body, with_betas
+from providers.dialects.anthropic.dialect import AnthropicDialect, call_of, request_body, with_betas
 from providers.dialects.anthropic.errors import classify_answer
 from providers.dialects.anthropic.stream import AnthropicReader, Events
 from providers.dialects.anthropic.thinking import needed_betas
@@ -21,7 +21,6 @@ from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.request_body import build_request
 from providers.dialects.shared.stream_reader import NativeStream
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
@@ -51,7 +50,7 @@ class AnthropicVertexDialect(AnthropicDialect):
         draft, names = request_body(request, target, self.capabilities(request, target), version, opening)
         refuse_tools(draft, _ABSENT_TOOLS)
         refuse_stored_media(draft, "images" if "images" in request.params else "messages")
-        return build_request(draft, Operation.CHAT, _url(target, request.stream), headers, names.changed())
+        return call_of(draft, names, _url(target, request.stream), headers)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""

@@ -4,6 +4,7 @@ Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages" and "API vers
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion
@@ -55,7 +56,7 @@ class AnthropicDialect:
         opening: JsonObject = {"model": target.upstream_model}
         draft, names = request_body(request, target, table, headers[_VERSION_HEADER], opening)
         url = target.base_url.removesuffix("/v1") + PATH
-        return build_request(draft, Operation.CHAT, url, headers, names.changed())
+        return call_of(draft, names, url, headers)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
@@ -106,6 +107,12 @@ def model_of(target: Target) -> ClaudeModel:
     """Return the facts about a target's model; the name on the wire may hide it, then the table's tells."""
     model = claude_model(target.upstream_model)
     return claude_model(target.model) if model is UNKNOWN else model
+
+
+def call_of(draft: RequestBody, names: ToolNames, url: str, headers: Mapping[str, str]) -> UpstreamRequest:
+    """Return the finished call."""
+    sent = build_request(draft, Operation.CHAT, url, headers, names.changed())
+    return replace(sent, custom_tools=names.custom) if names.custom else sent
 
 
 def _read_prompt(draft: RequestBody, names: ToolNames) -> Conversation:

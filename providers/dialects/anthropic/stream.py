@@ -24,10 +24,12 @@ from providers.dialects.anthropic.answer_parts import (
     cited,
     message_members,
     other_block,
+    signature_piece,
     thought_piece,
     whole_thought,
 )
 from providers.dialects.anthropic.errors import failure_of
+from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_json
 from providers.dialects.shared.stream_reader import NOTHING
 from providers.failure import UpstreamError
@@ -43,10 +45,11 @@ MAX_KEPT = 32 * 2**20
 @dataclass(slots=True)
 class _OpenToolCall:
     """A call in progress: its index among the calls (the vendor counts all blocks), and the arguments that the block
-    began with, empty once a piece has come."""
+    began with, empty once a piece has come. The pieces of a custom tool's are `held` until its text can be read."""
 
     index: int
     arguments: str
+    held: list[str] | None = None
 
 
 @dataclass(slots=True)
@@ -141,13 +144,12 @@ class AnthropicReader:
         block = self._blocks.get(index) if isinstance(index, int) else None
         match block, delta:
             case _OpenToolCall(), {"partial_json": str(piece)} if piece:
-                block.arguments = ""
-                return (Chunk(tool_calls=(ToolCallDelta(block.index, arguments=piece),)),)
+                return self._arguments(block, piece)
             case _, {"type": "thinking_delta", "thinking": str(piece)} if piece:
                 return _thought(block, piece)
             case _OpenThought(), {"type": "signature_delta", "signature": str(signature)} if signature:
                 block.signed = True
-                return (Chunk(extras=thought_piece(block.index, "signature", signature)),)
+                return (Chunk(extras=signature_piece(block.index, signature)),)
             case _OpenText(), {"type": "citations_delta", "citation": citation}:
                 self._keep()
                 block.citations.append(citation)
@@ -156,6 +158,14 @@ class AnthropicReader:
                 block.add(delta)
             case _:
                 pass
+        return NOTHING
+
+    def _arguments(self, call: _OpenToolCall, piece: str) -> Events:
+        call.arguments = ""
+        if call.held is None:
+            return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece),)),)
+        self._keep()
+        call.held.append(piece)
         return NOTHING
 
     def _keep(self) -> None:
@@ -211,15 +221,21 @@ class AnthropicReader:
         self._blocks[index] = opened
         self._count += 1
         client = self._sent.tool_names.get(name, name)
+        if client in self._sent.custom_tools:
+            opened.held = []
+            return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, kind="custom"),)),)
         return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, extra=call_extra(block)),)),)
 
     def _block_stop(self, event: JsonObject) -> Events:
         index = event.get("index")
         match self._blocks.pop(index, None) if isinstance(index, int) else None:
+            case _OpenToolCall(number, arguments, list(held)):
+                text = input_text(arguments or "".join(held))
+                return (Chunk(tool_calls=(ToolCallDelta(number, arguments=text, kind="custom"),)),)
             case _OpenToolCall(number, arguments) if arguments:
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=arguments),)),)
             case _OpenThought(number, signed=False):
-                return (Chunk(extras=thought_piece(number, "text", "", UNKNOWN_FORMAT)),)
+                return (Chunk(extras=thought_piece(number, "", UNKNOWN_FORMAT)),)
             case _OpenText(start, citations) if citations:
                 extras = cited(citations, start, self._length)
                 return NOTHING if extras is None else (Chunk(extras=extras),)
@@ -233,8 +249,13 @@ class AnthropicReader:
         message = event.get("message")
         if not isinstance(message, dict):
             return NOTHING
+        if self._blocks:
+            raise malformed("begins a second time before a block has ended")
         self._count_usage(message.get("usage"))
         self._members |= message_members(message)
+        if message.get("stop_reason") is not None:
+            # Such a message may be whole already.
+            self._end = message
         blocks = message.get("content")
         begun: list[StreamEvent] = []
         for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
@@ -266,6 +287,8 @@ class AnthropicReader:
             chunk for index in list(self._blocks) for chunk in self._block_stop({"index": index})
         ]
         self._members |= message_members(event)
+        if self._members:
+            ended.append(Chunk(extras=Extras(answer=self._members)))
         finish, native = finish_reason(reason)
         matched, refusal = stop_string(self._end), explanation(self._end)
         text = whole_text(self._sent, "".join(self._held), finish, matched)
@@ -277,7 +300,6 @@ class AnthropicReader:
                 refusal=refusal,
                 matched_stop=matched,
                 service_tier=service_tier(self._usage),
-                extras=Extras(answer=self._members) if self._members else None,
             )
         )
         usage = usage_of(self._usage)
@@ -296,12 +318,12 @@ def _begun(opened: _OpenThought, block: JsonObject) -> Events:
     events = [*_thought(opened, thought)] if isinstance(thought, str) and thought else []
     if isinstance(signature, str) and signature:
         opened.signed = True
-        events.append(Chunk(extras=thought_piece(opened.index, "signature", signature)))
+        events.append(Chunk(extras=signature_piece(opened.index, signature)))
     return events
 
 
 def _thought(block: _OpenBlock | None, text: str) -> Events:
-    extras = thought_piece(block.index, "text", text) if isinstance(block, _OpenThought) else None
+    extras = thought_piece(block.index, text) if isinstance(block, _OpenThought) else None
     return (Chunk(reasoning=text, extras=extras),)
 
 

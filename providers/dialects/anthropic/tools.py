@@ -6,11 +6,12 @@ clouds lack: pydantic-ai 2.68.0 `providers/bedrock`, "Claude on Vertex AI" page.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from providers.dialects.anthropic.models import ClaudeModel
 from providers.dialects.anthropic.schema import schema_problem
+from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.dialects.shared.tool_names import FittedNames, native_choice, offered_names
@@ -29,23 +30,30 @@ _MEMBERS = ("cache_control", "defer_loading", "eager_input_streaming", "allowed_
 
 
 class ToolNames(FittedNames):
-    """Names of tools as the vendor's pattern allows them."""
+    """Names of tools as the vendor's pattern allows them; `own` are the names of its own tools among them, `custom`
+    those of the client's tools that take a text."""
 
-    __slots__ = ()
+    __slots__ = ("custom", "own")
 
     fits = re.compile(r"[a-zA-Z0-9_-]{1,128}")
     foreign = re.compile(r"[^a-zA-Z0-9_-]")
     most = 128
 
+    def __init__(self, offered: Iterable[str], own: Iterable[str] = (), custom: frozenset[str] = frozenset()) -> None:
+        self.own = frozenset(own)
+        self.custom = custom
+        super().__init__([*offered, *self.own])
+
 
 def tool_names(params: Params) -> ToolNames:
     """Return the names of the request's tools. Raises Refusal for a kind of tool that the vendor does not have."""
+    params, custom = as_functions(params)
     given = params.get("tools", [])
     functions = [tool for tool in given if not _is_own(tool)]
     if unfit := [str(tool.get("type")) for tool in functions if tool.get("type") != "function"]:
         raise Refusal("tools", f"The vendor has no tools of type '{unfit[0][:64]}'.")
-    own = [str(tool["name"]) for tool in given if _is_own(tool) and isinstance(tool.get("name"), str)]
-    return ToolNames([*offered_names(cast(Params, {"tools": functions})), *own])
+    own = [str(tool.get("name", tool["type"])) for tool in given if _is_own(tool)]
+    return ToolNames(offered_names(cast(Params, {"tools": functions})), own, custom)
 
 
 def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:
@@ -54,7 +62,7 @@ def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:
     A conversation that holds calls needs definitions even when the request offers no tools: then they are stubs that
     the model may not call.
     """
-    body, params = draft.body, draft.params
+    body, (params, _) = draft.body, as_functions(draft.params)
     if not offers_tools(params):
         if names.history:
             body["tools"] = [{"name": name, "input_schema": _schema({})} for name in names.history]
@@ -68,6 +76,8 @@ def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:
         chosen = {**(chosen or {"type": "auto"}), "disable_parallel_tool_use": True}
     if chosen is not None:
         body["tool_choice"] = chosen
+    if names.custom:
+        draft.emulated.append("tools")
 
 
 def forces_call(chosen: JsonValue) -> bool:

@@ -15,7 +15,7 @@ from providers.completion import Chunk, Completion, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.answer import decode_message
 from providers.dialects.anthropic.blocks import refuse_stored_media
-from providers.dialects.anthropic.dialect import AnthropicDialect, request_body, with_betas
+from providers.dialects.anthropic.dialect import AnthropicDialect, call_of, request_body, with_betas
 from providers.dialects.anthropic.stream import AnthropicReader
 from providers.dialects.anthropic.thinking import needed_betas
 from providers.dialects.anthropic.tools import refuse_tools
@@ -24,12 +24,11 @@ from providers.dialects.bedrock.invoke import invoke_action, invoke_headers
 from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_payload
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.request_body import build_request
 from providers.dialects.shared.stream_reader import cut, event_object
 from providers.failure import Failure
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import Operation, UnifiedRequest
+from providers.unified_request import UnifiedRequest
 
 VERSION = "bedrock-2023-05-31"
 """The version sent where the table names none; later versions on this service are Anthropic's own dates."""
@@ -66,7 +65,7 @@ class BedrockAnthropicDialect:
         refuse_tools(draft, _ABSENT_TOOLS)
         refuse_stored_media(draft, "images" if "images" in request.params else "messages")
         url = target.base_url + model_path(target, invoke_action(request.stream))
-        sent = build_request(draft, Operation.CHAT, url, headers, names.changed())
+        sent = call_of(draft, names, url, headers)
         return replace(sent, headers=invoke_headers(sent, request.stream))
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:

@@ -79,6 +79,7 @@ _KNOWN = frozenset(
         "annotations",
         "images",
         "citations",
+        "content_blocks",
         "id",
         "type",
         "status",

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.completion import ToolCallDelta
 from providers.dialects.anthropic.tools import ToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, body_of, encode
-from tests.providers.dialects.kit import chat_request, refusal_for, target_of
+from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, answer, body_of, encode, stream
+from tests.providers.dialects.kit import chat_request, chunks, only, refusal_for, streamed, target_of
 
 PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -93,7 +94,7 @@ def test_without_tools_only_a_choice_that_asks_for_nothing_is_taken() -> None:
 @pytest.mark.parametrize(
     ("params", "param", "code"),
     [
-        ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools", "unsupported_parameter"),
+        ({"tools": [{"type": "mcp", "server_url": "https://x"}]}, "tools", "unsupported_parameter"),
         ({"tools": [tool(), tool()]}, "tools", "invalid_value"),
         ({"tools": [tool(parameters={"type": "array"})]}, "tools", "invalid_value"),
         ({"tools": [tool()], "tool_choice": {"type": "allowed_tools"}}, "tool_choice", "unsupported_parameter"),
@@ -152,11 +153,46 @@ def test_tools_of_the_vendors_own_go_beside_functions_as_they_came() -> None:
     assert body["tool_choice"] == {"type": "tool", "name": "bash"}
 
 
-@pytest.mark.parametrize("kind", ["custom", "web_search", "file_search", "mcp", "bash_20250124; drop"])
+@pytest.mark.parametrize("kind", ["web_search", "file_search", "mcp", "bash_20250124; drop"])
 def test_tools_of_other_vendors_are_refused_by_their_type(kind: str) -> None:
     refusal = refusal_of({"tools": [{"type": kind, "name": "x"}]})
     assert refusal.param == "tools"
     assert kind in refusal.message
+
+
+CUSTOM: JsonObject = {"type": "custom", "custom": {"name": "apply patch", "description": "Applies a patch."}}
+
+
+def test_a_custom_tool_is_a_function_of_one_text() -> None:
+    chosen: JsonObject = {"type": "custom", "custom": {"name": "apply patch"}}
+    sent = encode(chat_request(tools=[CUSTOM, tool()], tool_choice=chosen))
+    assert (sent.emulated, sent.custom_tools) == (("tools",), frozenset({"apply patch"}))
+    match orjson.loads(sent.body):
+        case {"tools": [{"name": "apply_patch", "input_schema": {"required": required}}, _], "tool_choice": choice}:
+            assert required == ["input"]
+            assert choice == {"type": "tool", "name": "apply_patch"}
+        case other:
+            pytest.fail(f"unexpected body {other}")
+    grammar: JsonObject = {"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}}
+    assert refusal_of({"tools": [{"type": "custom", "custom": {"name": "f", "format": grammar}}]}).param == "tools"
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_a_call_of_a_custom_tool_comes_back_as_its_text(size: int) -> None:
+    weather: JsonObject = {"type": "custom", "custom": {"name": "get_weather"}}
+    sent = encode(chat_request(tools=[weather, tool("now")]))
+    body = answer("tools").replace(b'"city": "Oslo"', rb'"input": "a\n\"b\""')
+    first, second = only(DIALECT.decode(sent, body)).tool_calls
+    assert (first.kind, first.name, first.arguments) == ("custom", "get_weather", 'a\n"b"')
+    assert (second.kind, second.arguments) == ("function", "{}")
+    data = stream("tools").replace(rb"{\"city\": \"Os", rb"{\"input\": \"Os")
+    deltas = [delta for chunk in chunks(streamed(sent, data, size)) for delta in chunk.tool_calls]
+    assert deltas == [
+        ToolCallDelta(0, "toolu_01Qz", "get_weather", kind="custom"),
+        ToolCallDelta(0, arguments="Oslo", kind="custom"),
+        ToolCallDelta(1, "toolu_02Qz", "now"),
+        ToolCallDelta(1, arguments="{}"),
+    ]
 
 
 @pytest.mark.parametrize(
