@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.dialects.gemini.tools import GeminiToolNames, put_tools
+from providers.dialects.gemini.tools import GeminiToolNames, server_tool
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from tests.providers.dialects.gemini.kit import DIALECT, TARGET, body_of, tool
+from providers.target import Target
+from tests.providers.dialects.gemini.kit import DIALECT, OLD, TARGET, VERTEX, body_of, tool
 from tests.providers.dialects.kit import chat_request
 
 PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -107,6 +108,69 @@ def test_a_name_that_begins_with_a_digit_gets_a_lead() -> None:
 
 
 def test_nothing_is_added_where_there_are_no_functions() -> None:
-    body: JsonObject = {}
-    put_tools(body, {"tools": [], "tool_choice": "none"}, GeminiToolNames(()))
-    assert body == {}
+    assert body_of(chat_request(tools=[], tool_choice="none")) == body_of(chat_request())
+
+
+# Tools that Google runs ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "native"),
+    [
+        ({"type": "google_search"}, {"googleSearch": {}}),
+        ({"type": "googleSearch", "googleSearch": {}}, {"googleSearch": {}}),
+        ({"googleSearch": {}}, {"googleSearch": {}}),
+        ({"url_context": {}}, {"urlContext": {}}),
+        ({"type": "code_execution"}, {"codeExecution": {}}),
+        ({"type": "google_maps", "enableWidget": True}, {"googleMaps": {"enableWidget": True}}),
+        (
+            {"type": "file_search", "file_search": {"fileSearchStoreNames": ["fileSearchStores/a"]}},
+            {"fileSearch": {"fileSearchStoreNames": ["fileSearchStores/a"]}},
+        ),
+        (
+            {"type": "computer_use", "environment": "ENVIRONMENT_BROWSER"},
+            {"computerUse": {"environment": "ENVIRONMENT_BROWSER"}},
+        ),
+        ({"type": "mcpServers", "mcpServers": [{"name": "a"}]}, {"mcpServers": [{"name": "a"}]}),
+    ],
+)
+@pytest.mark.parametrize("target", [OLD, TARGET, VERTEX], ids=["2.5", "3.1", "vertex"])
+def test_googles_own_tools_are_sent_in_its_form(given: JsonObject, native: JsonObject, target: Target) -> None:
+    body = body_of(chat_request(tools=[given]), target)
+    assert body["tools"] == [native]
+    assert "toolConfig" not in body
+    assert server_tool(given) == native
+
+
+@pytest.mark.parametrize("other", [{"type": "web_search"}, {"type": "function"}, {"type": 3}, {"a": 1, "b": 2}, {}])
+def test_other_tools_are_not_googles(other: JsonObject) -> None:
+    assert server_tool(other) is None
+
+
+def test_googles_tools_stand_beside_functions_from_gemini_3_on() -> None:
+    request = chat_request(tools=[{"type": "google_search"}, tool()])
+    declared = {"functionDeclarations": [{"name": "get_weather"}]}
+    body = body_of(request, TARGET)
+    assert body["tools"] == [{"googleSearch": {}}, declared]
+    assert body["toolConfig"] == {"includeServerSideToolInvocations": True}
+    assert "toolConfig" not in body_of(request, VERTEX)
+    with pytest.raises(Refusal, match="models before Gemini 3 cannot use Google's own tools beside functions"):
+        DIALECT.encode(request, OLD)
+
+
+def test_a_choice_among_functions_keeps_googles_tools() -> None:
+    request = chat_request(tools=[{"type": "google_search"}, tool()], tool_choice="required")
+    config = {"functionCallingConfig": {"mode": "ANY"}, "includeServerSideToolInvocations": True}
+    assert body_of(request)["toolConfig"] == config
+
+
+def test_googles_tools_can_be_left_out_but_not_demanded() -> None:
+    assert "tools" not in body_of(chat_request(tools=[{"type": "google_search"}], tool_choice="none"))
+    refusal = refusal_of(tools=[{"type": "google_search"}], tool_choice="required")
+    assert (refusal.param, refusal.code) == ("tool_choice", "unsupported_parameter")
+
+
+def test_a_cache_marker_of_a_tool_is_left_out_and_named() -> None:
+    request = chat_request(tools=[{**tool(), "cache_control": {"type": "ephemeral"}}])
+    assert DIALECT.encode(request, TARGET).dropped == ("cache_control",)
+    assert body_of(request) == body_of(chat_request(tools=[tool()]))
