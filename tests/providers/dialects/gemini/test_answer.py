@@ -11,7 +11,18 @@ from providers.json_types import JsonValue
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, SIGNED, answer, sent
 
 NAMES = (
-    *("blocked", "blocked_told", "cached", "choice", "empty", "json", "length", "logprobs", "malformed_call"),
+    *(
+        "blocked",
+        "blocked_told",
+        "cached",
+        "choice",
+        "empty",
+        "everything",
+        "json",
+        "length",
+        "logprobs",
+        "malformed_call",
+    ),
     *("no_usage", "safety", "text", "thinking", "thinking_old", "tools", "tools_old", "two", "unknown"),
 )
 
