@@ -2,7 +2,7 @@
 
 import base64
 import tracemalloc
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -56,8 +56,8 @@ def extras_of(choice: Choice) -> Extras:
 def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
     completion = DIALECT.decode(sent(), answer("everything"))
     (choice,) = completion.choices
-    candidate = cast(JsonObject, EVERYTHING["candidates"][0])  # type: ignore[index,call-overload]
-    parts = cast(list[JsonObject], candidate["content"]["parts"])  # type: ignore[index,call-overload]
+    candidate = cast(Any, EVERYTHING)["candidates"][0]
+    parts = candidate["content"]["parts"]
     assert (choice.text, choice.reasoning, choice.finish_reason) == ("Oslo: 3 °C. Cold.", "I look it up.", "stop")
     assert choice.signature == "c2FpZA=="
     extras = extras_of(choice)
@@ -106,9 +106,9 @@ def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
 
 
 def test_a_stream_of_one_part_each_says_the_same() -> None:
-    candidate = cast(JsonObject, EVERYTHING["candidates"][0])  # type: ignore[index,call-overload]
-    parts = cast(list[JsonObject], candidate["content"]["parts"])  # type: ignore[index,call-overload]
-    last = {**EVERYTHING, "candidates": [{**candidate, "content": {"parts": []}}]}
+    candidate = cast(Any, EVERYTHING)["candidates"][0]
+    parts = candidate["content"]["parts"]
+    last: JsonObject = {**EVERYTHING, "candidates": [{**candidate, "content": {"parts": []}}]}
     data = events_of(*[said(part) for part in parts], last)
     assert gathered(data) == DIALECT.decode(sent(), answer("everything"))
     check_pieces(SENT, data)

@@ -50,9 +50,12 @@ def test_the_text_of_a_segment_decides_where_its_offsets_are_off() -> None:
     text = "Ärger, dann Ruhe. Ärger, dann Glück."
     chunks: JsonValue = [web("https://a.example")]
     for wrong in (0, 20, 27, 900):
-        moved = {"groundingChunks": chunks, "groundingSupports": [support(wrong, wrong + 3, 0, text="dann Glück")]}
+        moved: JsonValue = {
+            "groundingChunks": chunks,
+            "groundingSupports": [support(wrong, wrong + 3, 0, text="dann Glück")],
+        }
         assert spans_in(text, moved) == [("https://a.example", "dann Glück")]
-    lost = {"groundingChunks": chunks, "groundingSupports": [support(0, 6, 0, text="nowhere")]}
+    lost: JsonValue = {"groundingChunks": chunks, "groundingSupports": [support(0, 6, 0, text="nowhere")]}
     assert spans_in(text, lost) == [("https://a.example", "Ärger")]
 
 

@@ -1,6 +1,7 @@
 """Conversations on Gemini's wire."""
 
 import time
+from typing import Any, cast
 
 import pytest
 
@@ -261,7 +262,7 @@ def test_other_vendors_thinking_is_never_a_signature() -> None:
         "signature": SIGNATURE,
         "format": "anthropic-claude-v1",
     }
-    message = {**calls(("a", "f", "{}")), "reasoning_details": [claude]}
+    message: JsonObject = {**calls(("a", "f", "{}")), "reasoning_details": [claude]}
     contents = contents_of(user("hi"), message, result("a", "1"))
     assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
     assert DIALECT.encode(chat_request(user("hi"), message, result("a", "1")), TARGET).dropped == ("thinking",)
@@ -272,7 +273,7 @@ def test_a_signature_goes_back_only_to_the_service_that_made_it(target: Target, 
     def signature_of(service: Service | None) -> object:
         call_id = pack_call_id("a", SIGNATURE, None, service)
         contents = contents_of(user("hi"), calls((call_id, "f", "{}")), result(call_id, "1"), target=target)
-        part = contents[1]["parts"][0]  # type: ignore[index,call-overload]
+        part = cast(Any, contents)[1]["parts"][0]
         assert part["functionCall"]["id"] == "a"
         return part["thoughtSignature"]
 
@@ -292,7 +293,7 @@ def test_the_signature_of_a_text_goes_back_only_to_the_service_that_made_it() ->
 def test_a_signature_that_cannot_be_one_is_not_sent() -> None:
     extra: JsonObject = {"extra_content": {"google": {"thought_signature": "not base64!"}}}
     message = calls(("a", "f", "{}"))
-    message["tool_calls"][0].update(extra)  # type: ignore[index,union-attr,call-overload]
+    message["tool_calls"][0].update(extra)  # type: ignore[index,union-attr]
     contents = contents_of(user("hi"), {**message, **extra}, result("a", "1"))
     assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
 
