@@ -177,7 +177,9 @@ class GeminiCandidate:
             found = annotations_of("".join(self._texts), self._parts, grounding, citations)
             extras = replace(extras, annotations=found)
         if self._members:
-            extras = replace(extras, choice={with_underscores(name): value for name, value in self._members.items()})
+            extras = replace(
+                extras, choice={with_underscores(name): value for name, value in sorted(self._members.items())}
+            )
         return None if extras is _NO_EXTRAS else extras
 
     def _say(self, text: str) -> None:
