@@ -22,8 +22,8 @@ from providers.capabilities import (
     refused,
 )
 from providers.constraints.constraint_styles import ConstraintStyle, Encoding, refused_encoding
+from providers.constraints.schema_rules import GEMINI
 from providers.dialects.gemini.model_path import is_modern
-from providers.dialects.gemini.schema import native_schema
 from providers.dialects.gemini.thinking import NO_THINKING, SILENT_REASON, THINKING
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_images, check_logprobs
 from providers.dialects.shared.operations import ECHO_CELLS
@@ -72,7 +72,7 @@ _SCHEMA_OR_CHOICE = refused_encoding("it can only be held to a JSON Schema or to
 _STYLE = ConstraintStyle(
     Encoding(
         NATIVE,
-        lambda guided: {CONFIG: {"responseMimeType": _JSON, "responseJsonSchema": native_schema(guided.schema)}},
+        lambda guided: {CONFIG: {"responseMimeType": _JSON, "responseJsonSchema": guided.schema}},
     ),
     _SCHEMA_OR_CHOICE,
     # The answer is the bare string.
@@ -84,6 +84,7 @@ _STYLE = ConstraintStyle(
     ),
     _SCHEMA_OR_CHOICE,
     json_mode={CONFIG: {"responseMimeType": _JSON}},
+    rules=GEMINI,
 )
 _write_constraint = constraint_writer(_STYLE)
 

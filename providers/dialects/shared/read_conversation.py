@@ -144,7 +144,7 @@ class _MessageReader:
         )
 
     def _check_members(self, message: JsonObject) -> None:
-        if len(message) <= 2:
+        if len(message) <= 2 and "content" in message:
             return
         for name, member in message.items():
             if member and name not in _KNOWN:
@@ -279,11 +279,14 @@ class _MessageReader:
 
 def _arguments(function: JsonObject) -> JsonObject | None:
     """Return a call's arguments; None where they are no JSON object of at most MAX_DEPTH levels."""
-    arguments = function.get("arguments")
-    try:
-        given: JsonValue = orjson.loads(arguments) if isinstance(arguments, str) and arguments else {}
-    except orjson.JSONDecodeError:
-        return None
+    given = function.get("arguments")
+    if isinstance(given, str):
+        try:
+            given = orjson.loads(given) if given.strip() else {}
+        except orjson.JSONDecodeError:
+            return None
+    elif given is None:
+        given = {}
     return given if isinstance(given, dict) and not nests_deeper(given, MAX_DEPTH) else None
 
 
