@@ -27,6 +27,7 @@ from providers.dialects.gemini.grounding import MOST_TEXT, annotations_of
 from providers.dialects.gemini.model_path import service_of
 from providers.dialects.gemini.partial_arguments import Pieces
 from providers.dialects.gemini.usage import logprobs_of
+from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.read_json import malformed
 from providers.dialects.shared.thought_signatures import make_call_id, mark_service, pack_call_id
 from providers.json_types import JsonObject, JsonValue
@@ -304,6 +305,8 @@ class GeminiCandidate:
             service_of(self._sent.target),
         )
         extra = _extra_content(call.signature) if call.signature else None
+        if name in self._sent.custom_tools:
+            return ToolCallDelta(number, call_id, name, input_text(arguments.decode()), "custom", extra)
         return ToolCallDelta(number, call_id, name, arguments.decode(), extra=extra)
 
 

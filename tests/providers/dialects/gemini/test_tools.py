@@ -1,18 +1,22 @@
 """Functions on Gemini's wire."""
 
 import re
+from typing import Any, cast
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.completion import ToolCall
 from providers.dialects.gemini.tools import GeminiToolNames, server_tool
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from tests.providers.dialects.gemini.kit import DIALECT, OLD, TARGET, VERTEX, body_of, tool
-from tests.providers.dialects.kit import chat_request
+from tests.providers.dialects.kit import chat_request, user
 
+UNSUPPORTED_TOOLS = ("tools", "unsupported_parameter")
 PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
@@ -76,7 +80,8 @@ def test_strict_functions_are_validated_and_their_schemas_must_be_keepable() -> 
     ("params", "param", "code"),
     [
         ({"tool_choice": "required"}, "tool_choice", "invalid_value"),
-        ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools", "unsupported_parameter"),
+        ({"tools": [{"type": "custom", "custom": {"name": "x", "format": {"type": "grammar"}}}]}, *UNSUPPORTED_TOOLS),
+        ({"tools": [{"type": "web_search"}]}, *UNSUPPORTED_TOOLS),
         ({"tools": [tool(), tool()]}, "tools", "invalid_value"),
         ({"tools": [tool(parameters={"type": "array"})]}, "tools", "invalid_value"),
         ({"tools": [tool()], "tool_choice": {"type": "allowed_tools"}}, "tool_choice", "unsupported_parameter"),
@@ -109,6 +114,30 @@ def test_a_name_that_begins_with_a_digit_gets_a_lead() -> None:
 
 def test_nothing_is_added_where_there_are_no_functions() -> None:
     assert body_of(chat_request(tools=[], tool_choice="none")) == body_of(chat_request())
+
+
+def test_a_custom_tool_is_a_function_of_a_text_and_its_call_has_the_text() -> None:
+    custom: JsonObject = {"type": "custom", "custom": {"name": "run code", "description": "Runs it."}}
+    choice: JsonObject = {"type": "custom", "custom": {"name": "run code"}}
+    request = chat_request(tools=[custom, tool()], tool_choice=choice)
+    body = body_of(request)
+    (held,) = cast(Any, body["tools"])
+    declared = held["functionDeclarations"]
+    assert [one["name"] for one in declared] == ["run_code", "get_weather"]
+    assert declared[0]["parametersJsonSchema"]["required"] == ["input"]
+    assert body["toolConfig"] == {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["run_code"]}}
+    part: JsonObject = {"functionCall": {"id": "fc-1", "name": "run_code", "args": {"input": "print(1)\n"}}}
+    candidate: JsonObject = {"content": {"parts": [part]}, "finishReason": "STOP"}
+    (choice_made,) = DIALECT.decode(DIALECT.encode(request, TARGET), orjson.dumps({"candidates": [candidate]})).choices
+    assert choice_made.tool_calls == (ToolCall("fc-1", "run code", "print(1)\n", "custom"),)
+    said: JsonObject = {"id": "fc-1", "type": "custom", "custom": {"name": "run code", "input": "print(1)\n"}}
+    again = chat_request(
+        user("hi"),
+        {"role": "assistant", "content": None, "tool_calls": [said]},
+        {"role": "tool", "tool_call_id": "fc-1", "content": "1"},
+        tools=[custom],
+    )
+    assert cast(Any, body_of(again)["contents"])[1]["parts"][0]["functionCall"] == part["functionCall"]
 
 
 # Tools that Google runs ---------------------------------------------------------------------------------------------
