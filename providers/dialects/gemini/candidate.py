@@ -2,10 +2,11 @@
 
 Thoughts become `reasoning_details` of the format `unknown`, since clients leave out unsigned details of a vendor's own
 format when they send them back. The signature of a text is a detail of Google's format beside `Chunk.signature`; that
-of a call is in the call's id and in its `extra_content`. Members of a candidate and kinds of parts that have no common
-form are members of the choice: `grounding_metadata`, `citation_metadata`, `url_context_metadata`, `safety_ratings`,
-`finish_message`, `avg_logprobs` and the like under the vendor's names with underscores, and `google_parts`, a list of
-parts as the vendor wrote them (code that it ran, its results, calls of Google's own tools).
+of a call is in the call's id and in its `extra_content`. Kinds of parts that have no common form (code that the vendor
+ran, its results, calls of Google's own tools) are listed in the message's `google_parts` as the vendor wrote them, and
+go back to it from there. Members of a candidate that have no common form are members of the choice under the vendor's
+names with underscores: `grounding_metadata`, `citation_metadata`, `url_context_metadata`, `safety_ratings`,
+`finish_message`, `avg_logprobs` and the like.
 
 Sources: `google-genai` 3.4.0 types `Candidate`, `Part`; @openrouter/ai-sdk-provider 2.10.0 on details that are left
 out, November 2026.
@@ -24,6 +25,7 @@ from providers.conversation import GEMINI_FORMAT, UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.finish_reasons import check_finish, finish_reason
 from providers.dialects.gemini.grounding import MOST_TEXT, annotations_of
+from providers.dialects.gemini.media import GOOGLE_PARTS
 from providers.dialects.gemini.model_path import service_of
 from providers.dialects.gemini.partial_arguments import Pieces
 from providers.dialects.gemini.usage import logprobs_of
@@ -65,8 +67,8 @@ class _Delta:
 
     def extras(self) -> Extras | None:
         """Return what is neither text nor call."""
-        choice: JsonObject | None = {"google_parts": self.others} if self.others else None
-        made = Extras(tuple(self.details), (), tuple(self.images), self.audio, None, choice)
+        message: JsonObject | None = {GOOGLE_PARTS: self.others} if self.others else None
+        made = Extras(tuple(self.details), (), tuple(self.images), self.audio, message)
         return None if made == _NO_EXTRAS else made
 
 

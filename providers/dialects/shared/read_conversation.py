@@ -79,6 +79,7 @@ _KNOWN = frozenset(
         "annotations",
         "images",
         "citations",
+        "google_parts",
         "id",
         "type",
         "status",

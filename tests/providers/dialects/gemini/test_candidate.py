@@ -77,8 +77,8 @@ def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
         },
     )
     assert extras.audio == {"data": "AAECAw==", "mime_type": "audio/L16;codec=pcm;rate=24000"}
+    assert extras.message == {"google_parts": [*parts[1:5], parts[8], parts[9], {"partMetadata": {"k": "v"}}]}
     assert extras.choice == {
-        "google_parts": [*parts[1:5], parts[8], parts[9], {"partMetadata": {"k": "v"}}],
         "finish_message": "Model finished.",
         "token_count": 7,
         "avg_logprobs": -0.25,
@@ -193,7 +193,7 @@ def test_data_that_is_no_image_and_no_sound_is_passed_on_as_it_is() -> None:
         {"inlineData": {"mimeType": 3}},
         {"inlineData": 3},
     ]
-    assert extras_of(whole(*odd)).choice == {"google_parts": odd}
+    assert extras_of(whole(*odd)).message == {"google_parts": odd}
 
 
 # Calls --------------------------------------------------------------------------------------------------------------

@@ -233,6 +233,28 @@ def test_the_vendors_own_parts_go_back_to_it() -> None:
     assert contents_of(user("hi"), said, user("so?"))[1] == turn("model", {"executableCode": code})  # type: ignore[index]
 
 
+def test_parts_of_googles_tools_go_back_with_the_calls_that_followed_them() -> None:
+    search: JsonObject = {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB"}, "thoughtSignature": SAID}
+    found: JsonObject = {"toolResponse": {"id": "t", "response": {}}}
+    listed: JsonObject = {"google_parts": [search, found, {"hologram": {}}, {"toolCall": 3}, 4]}
+    ours = pack_call_id("a", SIGNATURE, None, "studio")
+    contents = contents_of(user("hi"), {**calls((ours, "f", "{}")), **listed}, result(ours, "1"))
+    assert cast(Any, contents)[1]["parts"][:2] == [search, found]
+    foreign = pack_call_id("a", SIGNATURE, None, "vertex")
+    for message in ({**calls((foreign, "f", "{}")), **listed}, {**says("Yes."), **listed}):
+        answers = [result(foreign, "1")] if "tool_calls" in message else []
+        request = chat_request(user("hi"), message, *answers)
+        assert DIALECT.encode(request, TARGET).dropped == ("google_parts",)
+        assert b"toolCall" not in DIALECT.encode(request, TARGET).body
+
+
+def test_thinking_is_only_left_out_where_no_signature_goes_back() -> None:
+    ours = pack_call_id("a", SIGNATURE, None, "studio")
+    for call_id, dropped in ((ours, ()), ("call_1", ("thinking",))):
+        message: JsonObject = {**calls((call_id, "f", "{}")), "reasoning_content": "Hm."}
+        assert DIALECT.encode(chat_request(user("hi"), message, result(call_id, "1")), TARGET).dropped == dropped
+
+
 # Signatures ---------------------------------------------------------------------------------------------------------
 
 
