@@ -165,8 +165,12 @@ class GeminiConversation:
     # Turns of the model -----------------------------------------------------------------------------------------------
 
     def _assistant(self, turn: Turn, own: list[JsonObject]) -> None:
-        signatures = self._signatures(turn)
         content = self._parts(turn)
+        if not own and turn.text_signature is None and len(content) == len(turn.parts):
+            # Texts and media alone, as nearly every turn: nothing to sign and nothing to leave out.
+            self._add("model", content)
+            return
+        signatures = self._signatures(turn)
         calls = [part for part in turn.parts if isinstance(part, ToolUse)]
         signed = [unpack_call_id(call.id) for call in calls]
         parts = [self._call(call, ids, signatures) for call, ids in zip(calls, signed, strict=True)]
