@@ -127,9 +127,11 @@ def own_part(part: OtherPart) -> JsonObject | None:
 def parts_to_send_back(message: JsonValue) -> list[JsonObject]:
     """Return the parts of the vendor's own tools that a message of its model lists."""
     listed = message.get(GOOGLE_PARTS) if isinstance(message, dict) else None
+    if not isinstance(listed, list):
+        return []
     return [
         part
-        for part in (listed if isinstance(listed, list) else ())
+        for part in listed
         if isinstance(part, dict) and any(isinstance(part.get(kind), dict) for kind in _SENT_BACK)
     ]
 
