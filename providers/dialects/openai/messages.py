@@ -34,6 +34,7 @@ _COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _ANSWERS_OWN: Final = frozenset(
     {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools", "provider_specific_fields"}
     | {"native_finish_reason", "finish_reason", "phase", "id", "type", "status", "stop_reason", "images", "audio"}
+    | {"google_parts"}
 )
 """Members of answers that clients send back with a turn of the model, and that say nothing beyond its text."""
 

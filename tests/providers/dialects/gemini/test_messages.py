@@ -1,6 +1,7 @@
 """Conversations on Gemini's wire."""
 
 import time
+from typing import Any, cast
 
 import pytest
 
@@ -232,6 +233,28 @@ def test_the_vendors_own_parts_go_back_to_it() -> None:
     assert contents_of(user("hi"), said, user("so?"))[1] == turn("model", {"executableCode": code})  # type: ignore[index]
 
 
+def test_parts_of_googles_tools_go_back_with_the_calls_that_followed_them() -> None:
+    search: JsonObject = {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB"}, "thoughtSignature": SAID}
+    found: JsonObject = {"toolResponse": {"id": "t", "response": {}}}
+    listed: JsonObject = {"google_parts": [search, found, {"hologram": {}}, {"toolCall": 3}, 4]}
+    ours = pack_call_id("a", SIGNATURE, None, "studio")
+    contents = contents_of(user("hi"), {**calls((ours, "f", "{}")), **listed}, result(ours, "1"))
+    assert cast(Any, contents)[1]["parts"][:2] == [search, found]
+    foreign = pack_call_id("a", SIGNATURE, None, "vertex")
+    for message in ({**calls((foreign, "f", "{}")), **listed}, {**says("Yes."), **listed}):
+        answers = [result(foreign, "1")] if "tool_calls" in message else []
+        request = chat_request(user("hi"), message, *answers)
+        assert DIALECT.encode(request, TARGET).dropped == ("google_parts",)
+        assert b"toolCall" not in DIALECT.encode(request, TARGET).body
+
+
+def test_thinking_is_only_left_out_where_no_signature_goes_back() -> None:
+    ours = pack_call_id("a", SIGNATURE, None, "studio")
+    for call_id, dropped in ((ours, ()), ("call_1", ("thinking",))):
+        message: JsonObject = {**calls((call_id, "f", "{}")), "reasoning_content": "Hm."}
+        assert DIALECT.encode(chat_request(user("hi"), message, result(call_id, "1")), TARGET).dropped == dropped
+
+
 # Signatures ---------------------------------------------------------------------------------------------------------
 
 
@@ -261,7 +284,7 @@ def test_other_vendors_thinking_is_never_a_signature() -> None:
         "signature": SIGNATURE,
         "format": "anthropic-claude-v1",
     }
-    message = {**calls(("a", "f", "{}")), "reasoning_details": [claude]}
+    message: JsonObject = {**calls(("a", "f", "{}")), "reasoning_details": [claude]}
     contents = contents_of(user("hi"), message, result("a", "1"))
     assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
     assert DIALECT.encode(chat_request(user("hi"), message, result("a", "1")), TARGET).dropped == ("thinking",)
@@ -272,7 +295,7 @@ def test_a_signature_goes_back_only_to_the_service_that_made_it(target: Target, 
     def signature_of(service: Service | None) -> object:
         call_id = pack_call_id("a", SIGNATURE, None, service)
         contents = contents_of(user("hi"), calls((call_id, "f", "{}")), result(call_id, "1"), target=target)
-        part = contents[1]["parts"][0]  # type: ignore[index,call-overload]
+        part = cast(Any, contents)[1]["parts"][0]
         assert part["functionCall"]["id"] == "a"
         return part["thoughtSignature"]
 
@@ -292,7 +315,7 @@ def test_the_signature_of_a_text_goes_back_only_to_the_service_that_made_it() ->
 def test_a_signature_that_cannot_be_one_is_not_sent() -> None:
     extra: JsonObject = {"extra_content": {"google": {"thought_signature": "not base64!"}}}
     message = calls(("a", "f", "{}"))
-    message["tool_calls"][0].update(extra)  # type: ignore[index,union-attr,call-overload]
+    message["tool_calls"][0].update(extra)  # type: ignore[index,union-attr]
     contents = contents_of(user("hi"), {**message, **extra}, result("a", "1"))
     assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
 
