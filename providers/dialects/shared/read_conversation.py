@@ -76,6 +76,7 @@ _KNOWN = frozenset(
         "annotations",
         "images",
         "citations",
+        "content_blocks",
         "id",
         "type",
         "status",

@@ -7,7 +7,7 @@ import pytest
 
 from providers.dialects.bedrock.converse_cache import MOST_POINTS, cache_point, limit_points, mark_last
 from providers.dialects.bedrock.converse_models import converse_model
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonObject
 
 CLAUDE, NOVA = converse_model("claude-haiku-4-5"), converse_model("amazon.nova-pro-v1:0")
 TEXT: JsonObject = {"text": "a"}
@@ -17,10 +17,10 @@ def point(ttl: str | None = None) -> JsonObject:
     return {"cachePoint": {"type": "default", **({"ttl": ttl} if ttl else {})}}
 
 
-def body(*contents: list[JsonValue], system: list[JsonValue] | None = None) -> JsonObject:
+def body(*contents: list[JsonObject], system: list[JsonObject] | None = None) -> JsonObject:
     return {
-        "messages": [{"role": "user", "content": content} for content in contents],
-        **({"system": system} if system else {}),
+        "messages": [{"role": "user", "content": [*content]} for content in contents],
+        **({"system": [*system]} if system else {}),
     }
 
 

@@ -239,7 +239,7 @@ def test_cache_markers_of_models_without_cache_points_are_left_out_and_named() -
     ("media", "place"), [("application/pdf", 2), ("text/csv", 1)], ids=["behind a PDF", "before another document"]
 )
 def test_no_cache_point_stands_right_behind_a_document_but_a_pdf(media: str, place: int) -> None:
-    marked = {**file("a.x", f"data:{media};base64,YQ=="), "cache_control": {"type": "ephemeral"}}
+    marked: JsonObject = {**file("a.x", f"data:{media};base64,YQ=="), "cache_control": {"type": "ephemeral"}}
     content = read(user([part("a"), marked]), model=CLAUDE).turns[0]["content"]
     assert isinstance(content, list)
     assert content.index(POINT) == place

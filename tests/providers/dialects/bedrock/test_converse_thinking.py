@@ -184,6 +184,7 @@ def whole_answer(number: int) -> bytes:
 @pytest.mark.parametrize("keeps", [True, False], ids=["keeps the details", "keeps nothing"])
 def test_five_turns_of_thinking_and_tools_pass_what_the_service_checks(to: Target, keeps: bool) -> None:
     messages: list[JsonObject] = [user("What time is it?")]
+    sent = sent_for(chat_request(*messages), to)
     for number in range(5):
         sent = sent_for(chat_request(*messages, tools=[TOOL], reasoning_effort="low", max_tokens=9000), to)
         check_body("chat", sent.body)
