@@ -91,7 +91,7 @@ def test_an_answer_that_the_service_could_not_read_is_an_error() -> None:
 
 def test_blocks_that_are_not_the_client_s_or_not_known_are_passed_on_and_cited_text_is_text() -> None:
     found = choice("unknown")
-    assert (found.text, found.finish_reason) == ("quotedStill here.", "sunset")
+    assert (found.text, found.finish_reason) == ("Still here.", "sunset")
     assert found.tool_calls == ()
     assert found.extras is not None
     call: JsonObject = {"toolUseId": "srv_1", "name": "nova_grounding", "input": {"q": "x"}, "type": "server_tool_use"}
