@@ -73,15 +73,15 @@ class ClaudeModel:
         """Return the model's word for one of EFFORT_WORDS: itself, else the next higher, else the highest; None where
         the model has no words."""
         rank = EFFORT_WORDS.index(word)
-        higher = [own for own in self.efforts if EFFORT_WORDS.index(own) >= rank]
-        return (higher or [*self.efforts[-1:], None])[0]
+        higher = (own for own in self.efforts if EFFORT_WORDS.index(own) >= rank)
+        return next(higher, self.efforts[-1] if self.efforts else None)
 
 
 _BUDGET: frozenset[ThinkingKind] = frozenset({"enabled", "disabled"})
 _THREE = ("low", "medium", "high")
 _ALL = (*_THREE, "xhigh", "max")
 
-_UNTHINKING = ClaudeModel(4_096, 4_096, frozenset({"disabled"}))
+_UNTHINKING = ClaudeModel(4_096, 4_096, frozenset())
 # These refuse a prompt that does not fit their window together with max_tokens; later ones end the answer there.
 _CLAUDE_4 = ClaudeModel(32_000, 4_096, _BUDGET)
 _CLAUDE_4_5 = ClaudeModel(64_000, 64_000, _BUDGET)

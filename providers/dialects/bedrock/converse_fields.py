@@ -29,13 +29,14 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
+    IN_TEXT,
     SCHEMA_NAME,
     SCHEMA_ONLY,
     ConstraintStyle,
     Encoding,
     choice_schema,
 )
-from providers.dialects.anthropic.schema import enforceable_schema
+from providers.constraints.schema_rules import BEDROCK
 from providers.dialects.bedrock.converse_models import ConverseModel
 from providers.dialects.bedrock.converse_thinking import claude_effort, effort_writer
 from providers.dialects.shared.field_writers import check_images, keep_stop
@@ -106,10 +107,12 @@ def _text_format(schema: JsonObject) -> JsonObject:
 _SCHEMA_NAMES = "outputConfig.textFormat.structure.jsonSchema"
 _write_constraint = constraint_writer(
     ConstraintStyle(
-        Encoding(NATIVE, lambda guided: _text_format(enforceable_schema(guided.schema))),
+        Encoding(NATIVE, lambda guided: _text_format(guided.schema)),
         SCHEMA_ONLY,
         Encoding(BY_ENUM, lambda guided: _text_format(choice_schema(guided.choices)), unwrap=True),
         SCHEMA_ONLY,
+        object_in_text=True,
+        rules=BEDROCK,
     )
 )
 
@@ -215,7 +218,7 @@ _CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
     "stop.blank": SCANNED,
-    "response_format.json_object": refused("it has no JSON mode without a schema"),
+    "response_format.json_object": IN_TEXT,
     "response_format.grammar": SCHEMA_ONLY.cell,
     "guided_regex": SCHEMA_ONLY.cell,
     "guided_grammar": SCHEMA_ONLY.cell,

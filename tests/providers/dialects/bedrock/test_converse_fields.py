@@ -142,7 +142,6 @@ def test_values_that_ask_for_nothing_are_no_error_and_change_nothing(to: Target)
         (CLAUDE, {"guided": Guided("json", OPEN)}, "guided_json"),
         (CLAUDE, {"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
         (CLAUDE, {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
-        (CLAUDE, {"response_format": {"type": "json_object"}}, "response_format"),
         (CLAUDE, {"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
         (CLAUDE, {"service_tier": "gold"}, "service_tier"),
         (CLAUDE, {"images": (("data:image/png;base64,AA==",),)}, "images"),
