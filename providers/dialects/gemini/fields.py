@@ -225,4 +225,6 @@ def capabilities(profile: Profile, operation: Operation) -> Capabilities:
     cells["best_of"] = RANKED if "logprobs" in fields else UNSCORED
     cells["unknown"] = unknown_cell(profile)
     watched = _WATCHED | CHECKED_FIELDS[profile.verifies]
-    return Capabilities(cells, most_stops=profile.stop_most, verifies=profile.verifies, watched=watched)
+    return Capabilities(
+        cells, most_stops=profile.stop_most, verifies=profile.verifies, strict_tools="gemini", watched=watched
+    )
