@@ -16,6 +16,7 @@ from providers.capabilities import (
     FEATURES,
     IN_MESSAGE,
     NATIVE,
+    NO_PROMISE,
     ONE_CHAT,
     REFUSED,
     SCANNED,
@@ -238,6 +239,7 @@ def capabilities(profile: Profile, model: ConverseModel, operation: Operation, c
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
         blank_stops=False,
+        strict_tools="bedrock" if profile.structured != "none" else NO_PROMISE,
         counts=counted_first(cells),
         watched=frozenset({"n", "best_of", "echo", "stop"}),
     )

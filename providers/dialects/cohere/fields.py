@@ -187,4 +187,10 @@ def capabilities(operation: Operation, verifies: bool) -> Capabilities:
     """Return the capabilities for clients of an operation; `verifies` as in the profile."""
     cells = compiled(FIELDS.keys() | {"tools"}, _CELLS)
     cells.update(ECHO_CELLS[operation])
-    return Capabilities(cells, most_stops=MOST_STOPS, verifies=verifies, watched=_WATCHED | CHECKED_FIELDS[verifies])
+    return Capabilities(
+        cells,
+        most_stops=MOST_STOPS,
+        verifies=verifies,
+        strict_tools="cohere",
+        watched=_WATCHED | CHECKED_FIELDS[verifies],
+    )
