@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from providers.capabilities import Support
@@ -94,7 +95,6 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
         ({"logprobs": LogprobsWanted(0, "legacy"), "guided": Guided("choice", ("a",))}, "logprobs"),
         ({"guided": Guided("regex", "a+")}, "guided_regex"),
         ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"guided": Guided("json", {"type": "array"})}, "guided_json"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
         ({"response_format": {"type": "json_object"}, "tools": [tool()]}, "response_format"),
@@ -133,18 +133,23 @@ def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honou
 
 
 @pytest.mark.parametrize(
-    ("schema", "place"),
+    ("node", "sent_as"),
     [
-        ({"type": "string"}, "$ must have the type 'object'"),
-        ({"type": "object", "properties": {"a": {}}}, "$ must require at least one property"),
-        (of_n({"type": "integer", "minimum": 1}), "$.properties.n.minimum"),
-        (of_n({"oneOf": []}), "$.properties.n.oneOf"),
-        (of_n({"type": "string", "pattern": "^a"}), "$.properties.n.pattern"),
-        (of_n({"type": "string", "format": "email"}), "$.properties.n.format"),
+        ({"type": "integer", "minimum": 1}, {"type": "integer", "description": "(minimum: 1)"}),
+        ({"type": "string", "pattern": "^a"}, {"type": "string", "description": '(pattern: "^a")'}),
     ],
 )
-def test_a_schema_that_would_not_be_kept_is_refused_with_its_path(schema: JsonObject, place: str) -> None:
-    assert place in refusal_for(chat_request(guided=Guided("json", schema)), TARGET).message
+def test_what_the_vendor_s_schemas_lack_is_told_and_checked_in_the_answer(
+    node: JsonObject, sent_as: JsonObject
+) -> None:
+    sent = sent_for(chat_request(guided=Guided("json", of_n(node))), TARGET)
+    assert orjson.loads(sent.body)["response_format"] == {"type": "json_object", "json_schema": of_n(sent_as)}
+    assert sent.unheld == ("guided_json",)
+
+
+def test_a_schema_that_is_not_of_an_object_is_told_in_the_prompt() -> None:
+    sent = sent_for(chat_request(guided=Guided("json", {"type": "array"})), TARGET)
+    assert (sent.unheld, sent.in_text) == (("guided_json",), True)
 
 
 @pytest.mark.parametrize(
