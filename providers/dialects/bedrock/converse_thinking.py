@@ -21,6 +21,8 @@ _THINKING: Final = f"{_OWN}.thinking"
 _INFERENCE: Final = "inferenceConfig"
 _FIELD: Final = "reasoning_effort"
 
+NO_REASONING: Final = "this model does not reason"
+
 _ROOM = 4096
 """Tokens for the text beside a budget of thinking, where nobody gave a limit."""
 
@@ -89,7 +91,7 @@ def claude_effort(draft: RequestBody, value: object) -> None:
     elif "enabled" in facts.thinking:
         _put_budget(draft, BUDGETS[word], facts)
     else:
-        raise draft.unsupported(_FIELD, "this model does not reason")
+        raise draft.unsupported(_FIELD, NO_REASONING)
 
 
 def _beside_thinking(draft: RequestBody, value: object, facts: ClaudeModel) -> None:
