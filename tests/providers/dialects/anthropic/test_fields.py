@@ -193,8 +193,8 @@ def test_what_promises_nothing_is_left_out_and_named() -> None:
     assert body_of(chat_request(metadata={"user_id": "u"}, user="v"))["metadata"] == {"user_id": "v"}
 
 
-@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999"])
-def test_a_user_who_looks_like_an_address_or_a_number_becomes_a_digest(user: str) -> None:
+@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999", "x" * 257])
+def test_a_user_who_looks_like_an_address_or_a_number_or_is_long_becomes_a_digest(user: str) -> None:
     digest = hashlib.sha256(user.encode()).hexdigest()
     assert body_of(chat_request(user=user))["metadata"] == {"user_id": digest}
 
