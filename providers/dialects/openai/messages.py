@@ -32,7 +32,7 @@ from providers.unified_request import ChatPrompt
 _PLAIN: Final = ("system", "user", "assistant")
 _COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _ANSWERS_OWN: Final = frozenset(
-    {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools", "provider_specific_fields"}
+    {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools"}
     | {"native_finish_reason", "finish_reason", "phase", "id", "type", "status", "stop_reason", "images", "audio"}
 )
 """Members of answers that clients send back with a turn of the model, and that say nothing beyond its text."""
@@ -109,6 +109,8 @@ class _VendorMessage:
                 return known
             case "cache_control":
                 self.dropped.append(name)
+                return False
+            case "provider_specific_fields":
                 return False
             case "extra_content":
                 return role != "assistant" or not is_googles(value)
