@@ -16,6 +16,7 @@ from providers.capabilities import (
     WRAPPED,
     Capabilities,
     Cell,
+    Support,
     compiled,
     counted_first,
     refused,
@@ -43,6 +44,7 @@ def capabilities(profile: Profile, operation: Operation, upstream: Operation, co
     cells.update(_constraints(profile, upstream, wire))
     cells.update(_tool_choices(profile, wire))
     cells.update(window_cells(wire, counted))
+    cells.update(_beside_others(profile, wire))
     cells["unknown"] = unknown_cell(profile)
     return Capabilities(
         cells,
@@ -51,6 +53,12 @@ def capabilities(profile: Profile, operation: Operation, upstream: Operation, co
         counts=counted_first(cells),
         watched=frozenset(_watched(profile, cells)),
     )
+
+
+def _beside_others(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
+    for name, other in profile.needs.items():
+        if name in wire.accepts:
+            yield name, Cell(Support.LEFT_OUT, f"it is sent only with '{other}: true'")
 
 
 def _watched(profile: Profile, cells: dict[str, Cell]) -> Iterator[str]:

@@ -17,10 +17,11 @@ from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.capabilities import capabilities
 from providers.dialects.openai.fields import writers
 from providers.dialects.openai.messages import vendor_messages
+from providers.dialects.openai.own_fields import put_own_fields
 from providers.dialects.openai.stream import OpenAIStream, decode_stream, is_stream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
-from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown, unsupported
+from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, unsupported
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.profile import Profile
@@ -53,7 +54,7 @@ class OpenAIDialect(OpenAIErrors):
                 # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
                 draft.body["stream_options"] = {"include_usage": True}
         if request.unknown:
-            put_unknown(draft, PROTECTED_PARAMS)
+            put_own_fields(draft, profile, PROTECTED_PARAMS)
         if request.extra_params:
             _check_extra(request.extra_params)
         return build_request(draft, operation, _url(target, profile, operation), request.extra_headers or {}, {})
@@ -139,7 +140,7 @@ def _put_messages(draft: RequestBody, profile: Profile) -> None:
     if isinstance(prompt, ChatPrompt):
         if not is_neutral("images", params.get("images", ())):
             raise draft.unsupported("images", "on chat they belong into the messages")
-        draft.body["messages"] = vendor_messages(draft.target, profile, prompt)
+        draft.body["messages"] = vendor_messages(draft.target, profile, prompt, draft.dropped)
     else:
         draft.body["messages"] = wrapped_messages(draft.target, draft.table, draft.request)
         draft.emulated.append("prompt")

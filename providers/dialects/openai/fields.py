@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import cast
 
-from providers.capabilities import feature_of
 from providers.constraints.constraint_styles import STYLES
+from providers.dialects.openai.tools import choice_writer, parallel_writer, tools_writer
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,
@@ -17,7 +17,7 @@ from providers.dialects.shared.request_body import (
     within,
 )
 from providers.failure import Refusal
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import Profile
 from providers.request_fields import WINDOW, is_neutral
 from providers.unified_request import LogprobsWanted, Operation
@@ -33,7 +33,7 @@ def writers(profile: Profile, operation: Operation) -> Mapping[str, FieldWriter]
     Cached by the profile, which lives as long as the process.
     """
     factories = {**_FACTORIES, **_BY_OPERATION[operation]}
-    names = profile.wires[operation].accepts | {WINDOW, "tool_choice"}
+    names = profile.wires[operation].accepts | {WINDOW, "tool_choice", "parallel_tool_calls"}
     made = {name: factories.get(name, _plain)(name, profile, operation) for name in names}
     if profile.drops_neutral:
         # Beside tools, the choice of none asks for something.
@@ -43,12 +43,50 @@ def writers(profile: Profile, operation: Operation) -> Mapping[str, FieldWriter]
 
 def _plain(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     write = _bounded(name, profile, profile.wires[operation].rename.get(name, name))
-    return _worded(write, words) if (words := profile.words.get(name)) else write
+    if words := profile.words.get(name):
+        write = _worded(name, write, words)
+    if nearest := profile.nearest.get(name):
+        write = _named_where_inexact(name, write, nearest)
+    other = profile.needs.get(name)
+    return write if other is None else _beside(name, other, write)
 
 
-def _worded(write: FieldWriter, words: Mapping[str, str]) -> FieldWriter:
-    """Write a value under the vendor's name for it."""
-    return lambda draft, value: write(draft, words.get(value, value) if isinstance(value, str) else value)
+def _worded(name: str, write: FieldWriter, words: Mapping[str, str | JsonObject]) -> FieldWriter:
+    """Write a value under the vendor's name for it, or the members that say the same there. A member that the client
+    gives by a field of its own stays."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        word = words.get(value, value) if isinstance(value, str) else value
+        if isinstance(word, dict):
+            given = {other: member for other, member in draft.params.items() if other in word and other != name}
+            draft.body = merged(merged(draft.body, word), cast(JsonObject, given))
+        else:
+            write(draft, word)
+
+    return put
+
+
+def _named_where_inexact(name: str, write: FieldWriter, nearest: frozenset[str]) -> FieldWriter:
+    """Name the field among the dropped ones where the vendor's word for the value only comes near."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        write(draft, value)
+        if isinstance(value, str) and value in nearest:
+            draft.dropped.append(name)
+
+    return put
+
+
+def _beside(name: str, other: str, write: FieldWriter) -> FieldWriter:
+    """Write a field only beside another one that is true."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        if not is_neutral(name, value):
+            if draft.params.get(other) is not True:
+                raise draft.unsupported(name, f"it takes it only with '{other}: true'")
+            write(draft, value)
+
+    return put
 
 
 def _bounded(name: str, profile: Profile, path: str) -> FieldWriter:
@@ -144,38 +182,6 @@ def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     return put
 
 
-def _tools(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    def put(draft: RequestBody, value: object) -> None:
-        if tools := cast(list[JsonObject], value):
-            draft.body[name] = [*tools] if profile.strict_tools else [_loose(draft, tool) for tool in tools]
-
-    return put
-
-
-def _loose(draft: RequestBody, tool: JsonObject) -> JsonObject:
-    """Return a tool without `strict`, which the vendor does not know. Raises Refusal where it is true."""
-    function = tool.get("function")
-    if not isinstance(function, dict) or "strict" not in function:
-        return tool
-    if function["strict"]:
-        raise draft.unsupported("tools", "it cannot promise arguments that are 'strict'")
-    return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
-
-
-def _tool_choice(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    known = name in profile.wires[operation].accepts
-
-    def put(draft: RequestBody, value: object) -> None:
-        if is_neutral(name, value) and not draft.params.get("tools"):
-            return
-        cell = draft.table[feature_of(name, value)]
-        if cell.refused or not known:
-            raise draft.unsupported(name, cell.how)
-        draft.body[name] = cast(JsonValue, value)
-
-    return put
-
-
 def _images(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     def put(draft: RequestBody, value: object) -> None:
         if isinstance(value, tuple) and not is_neutral(name, value):
@@ -202,8 +208,9 @@ _FACTORIES: Mapping[str, _Factory] = {
     "logprobs": _logprobs,
     "guided": _constraint,
     "response_format": _constraint,
-    "tools": _tools,
-    "tool_choice": _tool_choice,
+    "tools": tools_writer,
+    "tool_choice": choice_writer,
+    "parallel_tool_calls": parallel_writer,
     # Not every server knows every spelling of "off".
     "echo": _echo,
     "echo_last": _unless_neutral,

@@ -306,6 +306,9 @@ def build_request(
 ) -> UpstreamRequest:
     """Return the request to `url`, with the client's extra members on top."""
     extra = draft.request.extra_params
+    if extra and isinstance(tools := draft.body.get("tools"), list) and isinstance(more := extra.get("tools"), list):
+        # A vendor's own tools stand beside the request's functions.
+        extra = {**extra, "tools": [*tools, *more]}
     return UpstreamRequest(
         target=draft.target,
         operation=operation,

@@ -257,7 +257,7 @@ def test_extra_headers_are_handed_on() -> None:
 
 
 def test_encoding_never_changes_the_request() -> None:
-    params: Params = {"stop": ("a",), "logit_bias": {"1": 2.0}, "metadata": {"a": {"b": "c"}}}
+    params: Params = {"stop": ("a",), "logit_bias": {"1": 2.0}, "metadata": {"a": {"b": "c"}}, "store": True}
     prompt = ChatPrompt(({"role": "user", "content": [{"type": "text", "text": "hi"}]},))
     request = replace(chat(params, prompt), extra_params={"metadata": {"a": {"d": "e"}}})
     before = repr(request)

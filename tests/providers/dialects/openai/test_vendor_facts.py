@@ -37,14 +37,21 @@ def test_the_developer_s_role_is_the_system_s_where_nobody_knows_it(row: str, ro
     assert messages(row, {"role": "developer", "content": "be brief"}) == [{"role": role, "content": "be brief"}]
 
 
+ASKED: JsonObject = {"role": "user", "content": "2+2?"}
+
+
 @pytest.mark.parametrize(
     ("row", "model", "member"),
     [
         ("deepseek", "deepseek-chat", "reasoning_content"),
-        ("deepseek", "deepseek-reasoner", None),
+        ("deepseek", "deepseek-reasoner", "reasoning_content"),
+        ("deepseek", "deepseek-r1", None),
         ("vllm", "m", "reasoning_content"),
         ("openrouter", "m", "reasoning"),
-        ("groq", "m", None),
+        ("groq", "m", "reasoning"),
+        ("cerebras", "m", "reasoning"),
+        ("together", "m", "reasoning"),
+        ("xai", "grok-4", None),
         ("openai", "gpt-4o", None),
     ],
 )
@@ -180,7 +187,8 @@ def test_a_limit_nobody_set_cannot_pass_the_window() -> None:
 
 def test_parallel_calls_are_refused_only_when_they_must_not_be() -> None:
     assert "parallel_tool_calls" not in body_of(chat({"parallel_tool_calls": True}), target("ollama"))
-    assert refusal_of(chat({"parallel_tool_calls": False}), target("ollama")).param == "parallel_tool_calls"
+    single: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "parallel_tool_calls": False}
+    assert refusal_of(chat(single), target("ollama")).param == "parallel_tool_calls"
 
 
 def test_a_choice_of_no_tool_is_kept_where_neutral_values_are_dropped() -> None:
@@ -197,7 +205,48 @@ def test_either_behaviour_is_kept_where_there_is_no_window() -> None:
 
 @pytest.mark.parametrize("row", ["fireworks", "together", "tgi", "lm_studio"])
 def test_calls_one_at_a_time_are_refused_where_nobody_would_keep_them_so(row: str) -> None:
-    assert refusal_of(chat({"parallel_tool_calls": False}), target(row)).param == "parallel_tool_calls"
+    params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "parallel_tool_calls": False}
+    assert refusal_of(chat(params), target(row)).param == "parallel_tool_calls"
+
+
+CALLED: JsonObject = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
+RESULT: JsonObject = {"role": "tool", "tool_call_id": "abcdefgh1", "content": "4"}
+
+
+@pytest.mark.parametrize("model", ["deepseek-reasoner", "deepseek-v4", "deepseek-v4-flash"])
+def test_deepseek_gets_the_reasoning_of_every_turn_of_a_tool_loop(model: str) -> None:
+    thought: JsonObject = {**CALLED, "reasoning_content": "hm"}
+    said: JsonObject = {"role": "assistant", "content": "4"}
+    made = messages("deepseek", ASKED, thought, RESULT, CALLED, RESULT, said, ASKED, model=model)
+    assert made[1] == thought
+    assert made[3] == {**CALLED, "reasoning_content": " "}
+    assert made[5] == {**said, "reasoning_content": " "}
+    assert messages("deepseek", ASKED, CALLED, RESULT, model="deepseek-chat") == [ASKED, CALLED, RESULT]
+    assert messages("deepseek", ASKED, thought, RESULT, model="deepseek-r1") == [ASKED, CALLED, RESULT]
+
+
+def test_mistral_s_turns_are_as_it_wants_them() -> None:
+    thought: JsonObject = {"role": "assistant", "content": "4", "reasoning_content": "hm"}
+    empty: JsonObject = {"role": "assistant", "content": ""}
+    assert messages("mistral", ASKED, empty, CALLED, RESULT, ASKED, thought) == [
+        ASKED,
+        CALLED,
+        {**RESULT, "name": "f"},
+        {"role": "assistant", "content": "OK"},
+        ASKED,
+        {
+            "role": "assistant",
+            "prefix": True,
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "closed": True},
+                {"type": "text", "text": "4"},
+            ],
+        },
+    ]
 
 
 def test_deepseek_s_reasoner_has_no_log_probabilities() -> None:

@@ -1,0 +1,80 @@
+"""Writers of tools and of the choice among them on the OpenAI family's wire.
+
+A tool that is no function runs at the vendor (a search, an interpreter) or is the vendor's own form of one (OpenAI's
+`custom`). Each vendor's profile has the types it takes.
+
+Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `CustomToolChatCompletions`; @openrouter/sdk 1.3.19,
+groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the types of theirs that the profiles list.
+"""
+
+from typing import cast
+
+from providers.capabilities import feature_of
+from providers.dialects.openai.message_parts import without_markers
+from providers.dialects.shared.request_body import FieldWriter, RequestBody
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
+from providers.request_fields import is_neutral
+from providers.unified_request import Operation
+
+
+def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of `tools`. Raises Refusal for a type that the vendor does not have."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        if tools := cast(list[JsonObject], value):
+            draft.body[name] = [_written(draft, profile, tool) for tool in tools]
+
+    return put
+
+
+def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObject:
+    kind = tool.get("type")
+    if kind != "function" and not profile.takes_tool(kind):
+        raise draft.unsupported("tools", f"it has no tools of type '{kind}'")
+    tool = without_markers(tool, profile, draft.dropped)
+    return tool if profile.strict_tools else _loose(draft, tool)
+
+
+def _loose(draft: RequestBody, tool: JsonObject) -> JsonObject:
+    """Return a tool without `strict`, which the vendor does not know. Raises Refusal where it is true."""
+    function = tool.get("function")
+    if not isinstance(function, dict) or "strict" not in function:
+        return tool
+    if function["strict"]:
+        raise draft.unsupported("tools", "it cannot promise arguments that are 'strict'")
+    return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
+
+
+def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of `tool_choice`."""
+    known = name in profile.wires[operation].accepts
+
+    def put(draft: RequestBody, value: object) -> None:
+        if is_neutral(name, value) and not draft.params.get("tools"):
+            return
+        cell = draft.table[feature_of(name, value)]
+        if cell.refused or not known:
+            raise draft.unsupported(name, cell.how)
+        kind = value.get("type") if isinstance(value, dict) else "function"
+        if not profile.takes_tool(kind):
+            raise draft.unsupported(name, f"it has no choice of type '{kind}'")
+        draft.body[name] = cast(JsonValue, value)
+
+    return put
+
+
+def parallel_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of `parallel_tool_calls`, which asks for nothing where there are no tools; some vendors refuse
+    it there."""
+    known = name in profile.wires[operation].accepts
+
+    def put(draft: RequestBody, value: object) -> None:
+        if not draft.params.get("tools"):
+            return
+        if known:
+            draft.body[name] = cast(JsonValue, value)
+        elif not is_neutral(name, value):
+            raise draft.unsupported(name, draft.table[name].how)
+
+    return put
