@@ -21,17 +21,9 @@ from providers.capabilities import (
     Support,
     compiled,
     counted_first,
-    emulated,
     refused,
 )
-from providers.constraints.constraint_styles import (
-    BY_ENUM,
-    SCHEMA_ONLY,
-    ConstraintStyle,
-    Encoding,
-    choice_schema,
-    schema_in,
-)
+from providers.constraints.constraint_styles import BY_ENUM, SCHEMA_ONLY, ConstraintStyle, Encoding, choice_schema
 from providers.dialects.anthropic.models import ClaudeModel
 from providers.dialects.anthropic.schema import enforceable_schema
 from providers.dialects.anthropic.thinking import NO_THINKING, samples_freely
@@ -133,26 +125,6 @@ _STYLE = ConstraintStyle(
     SCHEMA_ONLY,
 )
 
-_constrained = constraint_writer(_STYLE)
-_AS_JSON = (
-    "Answer with one JSON object and nothing else: no text before or behind it, no code fence. "
-    "The first character is { and the last one is }."
-)
-
-
-def _response_format(draft: RequestBody, value: object) -> None:
-    """Write a constraint. There is no JSON mode without a schema: the model is told, and the answer is checked."""
-    if not isinstance(value, dict) or value.get("type") != "json_object" or schema_in(value) is not None:
-        _constrained(draft, value)
-        return
-    system = draft.body.get("system")
-    if isinstance(system, list):
-        draft.body["system"] = [*system, {"type": "text", "text": _AS_JSON}]
-    else:
-        draft.body["system"] = f"{system}\n\n{_AS_JSON}" if system else _AS_JSON
-    draft.emulated.append("response_format")
-
-
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
 
 
@@ -179,8 +151,8 @@ _WRITERS: Mapping[str, FieldWriter] = {
     STOP_STRING: keep_stop,
     "user": _user,
     "metadata": _metadata,
-    "guided": _constrained,
-    "response_format": _response_format,
+    "guided": constraint_writer(_STYLE),
+    "response_format": constraint_writer(_STYLE),
     "service_tier": _service_tier,
     WINDOW: check_window,
     "images": check_images,
@@ -203,7 +175,6 @@ _ONE_VALUE: Mapping[str, Cell] = {
     "stop.blank": SCANNED,
     STOP_STRING: APPENDED,
     **own_constraint_cells(_STYLE),
-    "response_format.json_object": emulated("the model is told to answer with an object"),
     "response_format.structural_tag": SCHEMA_ONLY.cell,
     "metadata": Cell(Support.LEFT_OUT, "it takes 'user_id' only"),
     # The vendor answers for what it does not know, and has more settings than the unified request.

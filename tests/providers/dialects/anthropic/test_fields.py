@@ -39,7 +39,10 @@ def refusal_of(params: dict[str, object], target: Target = TARGET) -> Refusal:
         ({"top_k": 40}, {"top_k": 40}),
         ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
         ({"user": "u-17"}, {"metadata": {"user_id": "u-17"}}),
-        ({"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+        ),
         ({"metadata": {"user_id": "u-17", "x": "y"}}, {"metadata": {"user_id": "u-17"}}),
         ({"metadata": {"a": "b"}}, {}),
         ({"prompt_cache_key": "k", "store": False, "safety_identifier": "s"}, {}),
@@ -95,6 +98,7 @@ def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
         ({"guided": Guided("json", OPEN)}, "guided_json"),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
         ({"reasoning_effort": True}, "reasoning_effort"),
         ({"service_tier": "flex"}, "service_tier"),
@@ -166,24 +170,6 @@ def test_newer_models_have_no_sampling_settings_in_any_version(field: str) -> No
     assert DIALECT.capabilities(chat_request(), target)[field].refused
     assert not DIALECT.capabilities(chat_request(), TARGET)[field].refused
     assert "temperature" not in body_of(chat_request(temperature=1, top_p=1, top_k=0), target)
-
-
-def test_a_json_object_is_asked_for_in_the_system_text() -> None:
-    plain = encode(chat_request(response_format={"type": "json_object"}))
-    assert plain.emulated == ("response_format",)
-    assert orjson.loads(plain.body)["system"].startswith("Answer with one JSON object")
-    told: JsonObject = {"role": "system", "content": "Be kind."}
-    body = body_of(chat_request(told, {"role": "user", "content": "a"}, response_format={"type": "json_object"}))
-    assert str(body["system"]).startswith("Be kind.\n\nAnswer with one JSON object")
-    marked: JsonObject = {"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}
-    told = {"role": "system", "content": [marked]}
-    body = body_of(chat_request(told, {"role": "user", "content": "a"}, response_format={"type": "json_object"}))
-    match body["system"]:
-        case [first, {"type": "text", "text": str(said)}]:
-            assert first == marked
-            assert "JSON object" in said
-        case other:
-            pytest.fail(f"unexpected system {other}")
 
 
 def test_what_promises_nothing_is_left_out_and_named() -> None:

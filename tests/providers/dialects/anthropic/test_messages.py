@@ -332,7 +332,7 @@ def test_a_marker_of_a_message_or_a_call_goes_to_its_block() -> None:
     made = turns(
         {"role": "user", "content": "long", **marked},
         assistant(None, {**call(), **marked}),
-        result("ok", **marked),
+        result("ok", cache_control=MARK),
     )
     assert made == [
         user([{**text("long"), **marked}]),

@@ -21,7 +21,7 @@ SENT = encode(replace(chat_request(), stream=True))
 CHOOSE = encode(replace(chat_request(guided=Guided("choice", ("yes", "no"))), stream=True))
 WHOLE = (
     *("text", "tools", "thinking", "refusal", "refusal_after_text", "length", "stop_sequence", "cached", "empty"),
-    *("choice", "noise"),
+    *("choice", "noise", "signed", "server_tools", "deferred", "cited"),
 )
 BROKEN = ("error_first", "error_after_text")
 NO_DETAILS = {"cached_tokens": 0, "cache_write_tokens": 0}
