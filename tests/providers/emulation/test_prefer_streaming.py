@@ -45,7 +45,7 @@ def test_a_call_that_is_streamed_asks_for_its_usage() -> None:
 PLAIN: list[Params] = [
     {},
     {"max_tokens": 5, "temperature": 0.5, "top_p": 0.5, "seed": 1, "stop": ("x",), "user": "u"},
-    {"metadata": {"a": "b"}, "store": False, "service_tier": "flex", "safety_identifier": "s", "verbosity": "low"},
+    {"metadata": {"a": "b"}, "store": False, "service_tier": "auto", "safety_identifier": "s"},
     {"n": 1, "echo": False, "tools": [], "response_format": {"type": "text"}},
 ]
 
