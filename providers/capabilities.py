@@ -1,5 +1,5 @@
-"""Capabilities: for each field of a request, whether a deployment honours it, the gateway emulates it, or it is
-refused.
+"""Capabilities: for each field of a request, whether a deployment honours it, the gateway emulates it, it is left out,
+or it is refused.
 
 Encoders refuse by a table of these cells, `shape` divides a request by it, `dragoman vendors` prints it, and the
 conformance tests visit every cell.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import get_args
 
-from providers.request_fields import ADVISORY_FIELDS, REQUEST_FIELDS
+from providers.request_fields import ADVISORY_FIELDS, REQUEST_FIELDS, STEERING, FieldClass
 from providers.unified_request import ContextBehavior, Guided, Operation
 
 
@@ -25,8 +25,8 @@ class Support(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What happens to one feature. `how` is the means by which it is emulated or the reason why it is refused, for
-    people."""
+    """What happens to one feature. `how` is the means by which it is emulated or the reason why it is left out or
+    refused, for people."""
 
     support: Support
     how: str = ""
@@ -73,17 +73,22 @@ class Feature:
     """A field, or a use of a field that vendors treat differently from its other uses.
 
     `name` is the field's, or `field.use`; `field` is the name in errors; `operations` are those whose clients can send
-    it.
+    it; `field_class` is that of the field.
     """
 
     name: str
     field: str
     operations: tuple[Operation, ...]
+    field_class: FieldClass
 
 
 FEATURES: Mapping[str, Feature] = {
-    **{name: Feature(name, each.name, each.operations) for each in REQUEST_FIELDS for name in each.features},
-    "unknown": Feature("unknown", "unknown", tuple(Operation)),
+    **{
+        name: Feature(name, each.name, each.operations, each.field_class)
+        for each in REQUEST_FIELDS
+        for name in each.features
+    },
+    "unknown": Feature("unknown", "unknown", tuple(Operation), STEERING),
 }
 """Every feature of the unified request, in the order of its documentation. `unknown` is for fields outside it."""
 

@@ -41,7 +41,7 @@ class RequestField:
 
     `aliases` are other spellings that clients use for it. `uses` tells apart the uses of the field that vendors treat
     differently; the empty string is the field as such. `operations` are those whose clients can send it. `neutral`
-    returns whether a value requests nothing. `advisory` returns whether a value of a steering field is advisory. The
+    returns whether a value requests nothing. A steering field is advisory with one of its `advisory_values`. The
     gateway acts on a `by_gateway` field itself, whatever the vendor. `inference_extra_params` may not
     set a `protected` field. A field that `keeps_form` changes what is generated, but not which parts an answer has.
     """
@@ -52,7 +52,7 @@ class RequestField:
     operations: tuple[Operation, ...] = _BOTH
     neutral: Callable[[object], bool] | None = None
     field_class: FieldClass = STEERING
-    advisory: Callable[[object], bool] | None = None
+    advisory_values: tuple[str | bool, ...] = ()
     by_gateway: bool = False
     protected: bool = False
     keeps_form: bool = False
@@ -138,8 +138,8 @@ REQUEST_FIELDS = (
     _F("metadata", field_class=ADVISORY, neutral=_empty, keeps_form=True),
     _F("prompt_cache_retention", field_class=ADVISORY, keeps_form=True),
     _F("safety_identifier", field_class=ADVISORY, keeps_form=True),
-    _F("store", advisory=_equals(False), keeps_form=True),
-    _F("service_tier", advisory=_equals("auto", "default"), keeps_form=True),
+    _F("store", advisory_values=(False,), keeps_form=True),
+    _F("service_tier", advisory_values=("auto", "default"), keeps_form=True),
     _F("reasoning_effort", keeps_form=True),
     _F("verbosity", keeps_form=True),
     _F("reasoning_history"),
@@ -184,12 +184,21 @@ def is_neutral(field: str, value: object) -> bool:
 ADVISORY_FIELDS = frozenset(each.name for each in REQUEST_FIELDS if each.field_class is ADVISORY)
 """The fields that are left out where a vendor has none, whatever their value."""
 
-_ADVISORY = {each.name: each.advisory for each in REQUEST_FIELDS if each.advisory is not None}
+ADVISORY_VALUES = {each.name: each.advisory_values for each in REQUEST_FIELDS if each.advisory_values}
+"""The values with which a steering field is advisory."""
 
 
 def is_advisory(field: str, value: object) -> bool:
     """Return whether a field with this value promises nothing about the answer."""
     if field in ADVISORY_FIELDS:
         return True
-    test = _ADVISORY.get(field)
-    return test is not None and test(value)
+    return field in ADVISORY_VALUES and value in ADVISORY_VALUES[field]
+
+
+def class_label(name: str) -> str:
+    """Return the class of a field for people, with the values that are advisory; unknown fields are steering."""
+    found = next((each for each in REQUEST_FIELDS if each.name == name), None)
+    if found is None or not found.advisory_values:
+        return STEERING if found is None else found.field_class
+    values = " or ".join([str(value).lower() for value in found.advisory_values])
+    return f"{found.field_class}; advisory if {values}"

@@ -122,8 +122,8 @@ def plan_calls(
     plan = _plan(request, target) if on_unsupported == "error" else _plan_dropping(request, target, dropped)
     if overruled:
         dropped.append("inference_extra_headers")
-    if plan.calls and plan.calls[0].sent.dropped:
-        dropped += plan.calls[0].sent.dropped
+    if plan.calls and (left_out := plan.calls[0].sent.dropped):
+        dropped += _displayed(left_out, MAX_NAMED - len(dropped))
     return replace(plan, dropped=tuple(dropped)) if dropped else plan
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.deadlines import Deadlines, Phase
+from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, overloaded, too_many_wrong_keys
 from proxy.gateway.answer_request import Exchange, attempt_headers, make_job, record_cancelled, record_client_gone
@@ -163,6 +164,7 @@ class Gateway:
         planned = plan(snapshot, team, request.model, surface.name, self._load)
         record.model = planned.label
         permit_extras(team, request)
+        planned = honouring_first(planned, request, team)
         job = make_job(planned, team, request, http.headers, record, heavy=heavy)
         begin = partial(self._begin_stream, http, record, admitted)
         exchange = Exchange(self._dispatcher, self._metrics, job, surface, http, begin)

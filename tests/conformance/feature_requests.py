@@ -40,7 +40,7 @@ MANY_STOPS: list[JsonValue] = [*(f"never-{number}" for number in range(31)), "EN
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Fields added to the smallest request. `refused` replaces them where the vendor lacks the field and the value
-    would be neutral."""
+    would be neutral or advisory."""
 
     fields: JsonObject
     refused: JsonObject | None = None
@@ -106,8 +106,12 @@ _SAMPLES: Mapping[str, Sample] = {
     "prompt_cache_key": Sample({"prompt_cache_key": "key-1"}),
     "prompt_cache_isolation_key": Sample({"prompt_cache_isolation_key": "key-2"}),
     "metadata": Sample({"metadata": {"run": "nightly"}}),
-    "service_tier": Sample({"service_tier": "default"}),
+    "prompt_cache_retention": Sample({"prompt_cache_retention": "24h"}),
+    "safety_identifier": Sample({"safety_identifier": "person-1"}),
+    "store": Sample({"store": True}),
+    "service_tier": Sample({"service_tier": "default"}, refused={"service_tier": "flex"}),
     "reasoning_effort": Sample({"reasoning_effort": "low"}),
+    "verbosity": Sample({"verbosity": "low"}),
     "reasoning_history": Sample({"reasoning_history": "preserved"}),
     "thinking": Sample({"max_tokens": 2048, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
     "raw_output": Sample({"raw_output": True}),

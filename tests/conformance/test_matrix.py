@@ -14,12 +14,13 @@ from providers.dialects.capability_matrix import matrix_entries, summarize
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Operation
+from proxy.telemetry.access_log import request_line
 from tests.conformance import golden
 from tests.conformance.conftest import WALKED
 from tests.conformance.expected_answers import check_effect
 from tests.conformance.fake_engine import fake_dialect_of
 from tests.conformance.feature_requests import CODES, fields_for, params_of
-from tests.conformance.read_answer import emulated_fields
+from tests.conformance.read_answer import dropped_fields, emulated_fields
 from tests.conformance.run_matrix import STREAM, CellRun, Exchange, Sent, all_cell_runs, run_profile
 from tests.conformance.sent_values import WANTED_PROMPTS, answered_prompts, fits_window, is_sent
 from tests.support.summary_counts import counts
@@ -96,6 +97,22 @@ def emulated(cell: CellRun) -> None:
 @each_profile
 def test_an_emulated_field_is_named_in_the_header(profile: str) -> None:
     hold(run_profile(profile), emulated)
+
+
+def left_out(cell: CellRun) -> None:
+    """The vendor gets the smallest request, and what was left out is named to the client and in the log."""
+    if cell.cell.left_out:
+        field = FEATURES[cell.feature].field
+        assert [sent.body for sent in cell.whole.sent] == [sent.body for sent in cell.base.sent], cell.whole.sent
+        for exchange in filter(None, (cell.whole, cell.streamed)):
+            assert exchange.answer.status == 200, exchange.answer.body
+            assert dropped_fields(exchange.answer) == (field,), dropped_fields(exchange.answer)
+            assert orjson.loads(request_line(exchange.record))["dropped"] == [field]
+
+
+@each_profile
+def test_a_field_that_is_left_out_is_named_and_not_on_the_wire(profile: str) -> None:
+    hold(run_profile(profile), left_out)
 
 
 def refused(cell: CellRun) -> None:

@@ -28,6 +28,7 @@ nowhere:
   base_url: https://{region}.nowhere.example/api
   paths: {chat: /v2/chat/completions, completions: null}
   raw_prompts: chat
+  unknown_fields: refuse
   max_tokens_field: {chat: max_completion_tokens}
   accepts: {chat: [top_k]}
   refuses: {chat: [n, user]}
@@ -67,7 +68,7 @@ def test_it_has_its_place_in_the_matrix(capsys: pytest.CaptureFixture[str]) -> N
     assert found[Operation.CHAT].cells["top_k"].native
     assert found[Operation.CHAT].cells["n"].emulated
     assert found[Operation.COMPLETIONS].cells["prompt"].emulated
-    assert found[Operation.CHAT].cells["user"].refused
+    assert found[Operation.CHAT].cells["user"].left_out
     assert vendors_text("nowhere") == 0
     assert "nowhere" in capsys.readouterr().out
 
@@ -117,7 +118,7 @@ async def test_a_constraint_goes_out_in_its_style() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("user", "ann", "'user' is not supported by nowhere/one/default."),
+        ("min_p", 0.5, "'min_p' is not supported by nowhere/one/default."),
         ("temperature", 1.5, "'temperature' must be at least 0 and at most 1 on nowhere/one/default."),
         ("min_tokens", 3, "'min_tokens' is not supported by nowhere/one/default"),
     ],

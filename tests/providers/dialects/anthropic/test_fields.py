@@ -40,13 +40,14 @@ def refusal_of(params: dict[str, object], target: Target = TARGET) -> Refusal:
         ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
         ({"user": "u-17"}, {"metadata": {"user_id": "u-17"}}),
         ({"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}),
-        ({"reasoning_effort": "high"}, {"output_config": {"effort": "high"}}),
+        ({"metadata": {"user_id": "u-17", "x": "y"}}, {"metadata": {"user_id": "u-17"}}),
+        ({"metadata": {"a": "b"}}, {}),
+        ({"prompt_cache_key": "k", "store": False, "safety_identifier": "s"}, {}),
         ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
         ({"reasoning_effort": False}, {"thinking": {"type": "disabled"}}),
         ({"service_tier": "auto"}, {"service_tier": "auto"}),
         ({"service_tier": "default"}, {"service_tier": "standard_only"}),
         ({"guided": Guided("json", CLOSED)}, {"output_config": FORMAT}),
-        ({"guided": Guided("json", CLOSED), "reasoning_effort": "low"}, {"output_config": {**FORMAT, "effort": "low"}}),
         (
             {
                 "response_format": {
@@ -94,17 +95,12 @@ def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
         ({"guided": Guided("json", OPEN)}, "guided_json"),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        ({"reasoning_effort": "minimal"}, "reasoning_effort"),
-        ({"reasoning_effort": 4096}, "reasoning_effort"),
         ({"reasoning_effort": True}, "reasoning_effort"),
         ({"service_tier": "flex"}, "service_tier"),
         ({"context_length_exceeded_behavior": "error"}, "context_length_exceeded_behavior"),
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
         ({"modalities": ["text", "audio"]}, "modalities"),
-        ({"prompt_cache_key": "k"}, "prompt_cache_key"),
-        ({"metadata": {"a": "b"}}, "metadata"),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
@@ -142,7 +138,59 @@ def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honou
 def test_a_filled_in_temperature_gives_way_to_what_does_not_go_with_it(other: JsonObject) -> None:
     request = chat_request(temperature=0, **other)
     assert "temperature" not in body_of(replace(request, injected=frozenset({"temperature"})))
-    assert "temperature" in body_of(request)
+
+
+@pytest.mark.parametrize(
+    ("params", "fine"),
+    [
+        ({"temperature": 0.5}, False),
+        ({"temperature": 1}, True),
+        ({"top_p": 0.9}, False),
+        ({"top_p": 0.95}, True),
+        ({"top_k": 5}, False),
+    ],
+)
+def test_thinking_leaves_one_way_of_sampling(params: dict[str, object], fine: bool) -> None:
+    thoughtful = {"reasoning_effort": "low", **params}
+    if fine:
+        assert body_of(chat_request(**thoughtful))
+    else:
+        (name,) = params
+        assert refusal_of(thoughtful).param == name
+
+
+@pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])
+def test_newer_models_have_no_sampling_settings_in_any_version(field: str) -> None:
+    target = replace(TARGET, upstream_model="claude-opus-4-7")
+    assert refusal_of({field: 0.5}, target).param == field
+    assert DIALECT.capabilities(chat_request(), target)[field].refused
+    assert not DIALECT.capabilities(chat_request(), TARGET)[field].refused
+    assert "temperature" not in body_of(chat_request(temperature=1, top_p=1, top_k=0), target)
+
+
+def test_a_json_object_is_asked_for_in_the_system_text() -> None:
+    plain = encode(chat_request(response_format={"type": "json_object"}))
+    assert plain.emulated == ("response_format",)
+    assert orjson.loads(plain.body)["system"].startswith("Answer with one JSON object")
+    told: JsonObject = {"role": "system", "content": "Be kind."}
+    body = body_of(chat_request(told, {"role": "user", "content": "a"}, response_format={"type": "json_object"}))
+    assert str(body["system"]).startswith("Be kind.\n\nAnswer with one JSON object")
+    marked: JsonObject = {"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}
+    told = {"role": "system", "content": [marked]}
+    body = body_of(chat_request(told, {"role": "user", "content": "a"}, response_format={"type": "json_object"}))
+    match body["system"]:
+        case [first, {"type": "text", "text": str(said)}]:
+            assert first == marked
+            assert "JSON object" in said
+        case other:
+            pytest.fail(f"unexpected system {other}")
+
+
+def test_what_promises_nothing_is_left_out_and_named() -> None:
+    params = {"prompt_cache_key": "k", "store": False, "metadata": {"a": "b"}, "prompt_cache_retention": "24h"}
+    assert set(encode(chat_request(**params)).dropped) == params.keys()
+    assert encode(chat_request(metadata={"user_id": "u"})).dropped == ()
+    assert body_of(chat_request(metadata={"user_id": "u"}, user="v"))["metadata"] == {"user_id": "v"}
 
 
 @pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999"])

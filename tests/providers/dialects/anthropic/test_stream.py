@@ -9,9 +9,10 @@ import pytest
 from anthropic.types import MessageParam, RawMessageStreamEvent
 from pydantic import TypeAdapter
 
-from providers.completion import Chunk, StreamEvent, ToolCallDelta, Usage
+from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta, Usage
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import SSEParser
+from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic.kit import DIALECT, FIXTURES, encode, stream
 from tests.providers.dialects.kit import chat_request, check_cuts, check_pieces, chunks, streamed, text_of, usage_in
@@ -135,7 +136,9 @@ def test_thinking_is_reasoning_and_no_text() -> None:
 def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
     words = "The request was declined."
     end = chunks(streamed(SENT, stream("refusal")))[-1]
-    assert end == Chunk(0, words, "content_filter", "refusal", refusal=words)
+    details: JsonObject = {"type": "refusal", "category": "cyber", "explanation": words}
+    extras = Extras(answer={"stop_details": details})
+    assert end == Chunk(0, words, "content_filter", "refusal", refusal=words, extras=extras)
     later = streamed(SENT, stream("refusal_after_text"))
     assert text_of(later) == "First, "
     assert chunks(later)[-1].refusal == words

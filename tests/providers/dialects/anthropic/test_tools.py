@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.dialects.anthropic.tools import ToolNames, put_tools
-from providers.dialects.shared.tool_names import offered_names
+from providers.dialects.anthropic.tools import ToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import Params
 from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, body_of, encode
-from tests.providers.dialects.kit import chat_request
+from tests.providers.dialects.kit import chat_request, refusal_for, target_of
 
 PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -138,8 +136,58 @@ def test_only_names_that_no_tool_has_are_of_the_history() -> None:
 
 
 def test_nothing_is_added_where_there_are_no_tools() -> None:
-    body: JsonObject = {}
-    params: Params = {"tools": []}
-    assert offered_names(params) == []
-    put_tools(body, params, ToolNames(()))
-    assert body == {}
+    body = body_of(chat_request(tools=[], parallel_tool_calls=False))
+    assert body.keys() == {"model", "max_tokens", "messages"}
+
+
+SEARCH: JsonObject = {"type": "web_search_20260318", "name": "web_search", "max_uses": 3}
+BASH: JsonObject = {"type": "bash_20250124", "name": "bash"}
+
+
+def test_tools_of_the_vendors_own_go_beside_functions_as_they_came() -> None:
+    named: JsonObject = {"type": "function", "function": {"name": "bash"}}
+    body = body_of(chat_request(tools=[SEARCH, tool(), BASH], tool_choice=named))
+    plain: JsonObject = {"name": "weather", "input_schema": {"type": "object", "properties": {}}}
+    assert body["tools"] == [SEARCH, plain, BASH]
+    assert body["tool_choice"] == {"type": "tool", "name": "bash"}
+
+
+@pytest.mark.parametrize("kind", ["custom", "web_search", "file_search", "mcp", "bash_20250124; drop"])
+def test_tools_of_other_vendors_are_refused_by_their_type(kind: str) -> None:
+    refusal = refusal_of({"tools": [{"type": kind, "name": "x"}]})
+    assert refusal.param == "tools"
+    assert kind in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("profile", "kind", "offered"),
+    [
+        ("vertex_anthropic", "web_search_20250305", True),
+        ("vertex_anthropic", "code_execution_20260120", False),
+        ("bedrock_anthropic", "web_search_20250305", False),
+        ("bedrock_anthropic", "bash_20250124", True),
+    ],
+)
+def test_clouds_refuse_the_vendors_tools_that_they_do_not_offer(profile: str, kind: str, offered: bool) -> None:
+    request = chat_request(tools=[{"type": kind, "name": "x"}])
+    target = target_of(profile, "claude-haiku-4-5")
+    if offered:
+        assert kind.encode() in target.dialect.encode(request, target).body
+    else:
+        assert kind in refusal_for(request, target).message
+
+
+def test_a_definition_keeps_its_cache_mark_and_what_else_the_vendor_takes() -> None:
+    mark: JsonObject = {"type": "ephemeral"}
+    given: JsonObject = {**tool(), "cache_control": mark, "defer_loading": True, "strange": 1}
+    expected: JsonObject = {"name": "weather", "input_schema": {"type": "object", "properties": {}}}
+    assert body_of(chat_request(tools=[given]))["tools"] == [{**expected, "cache_control": mark, "defer_loading": True}]
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+def test_a_model_that_cannot_be_made_to_call_refuses_the_demand(choice: JsonValue) -> None:
+    target = target_of("anthropic", "claude-opus-5-5")
+    request = chat_request(tools=[tool()], tool_choice=choice)
+    assert refusal_for(request, target).param == "tool_choice"
+    assert DIALECT.capabilities(request, target)["tool_choice.required"].refused
+    assert body_of(request)["tool_choice"]

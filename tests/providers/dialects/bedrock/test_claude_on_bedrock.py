@@ -5,7 +5,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.completion import StreamEvent
+from providers.completion import Chunk, Extras, StreamEvent
 from providers.dialects.registry import DIALECTS
 from providers.failure import FailureKind
 from providers.framing.parse_sse import SSEParser
@@ -47,8 +47,15 @@ def framed(name: str, **more: JsonObject | str) -> bytes:
     return b"".join(map(chunk, [*events[:-1], ended]))
 
 
-def first_party(name: str) -> list[StreamEvent]:
-    return streamed(replace(SENT, target=anthropic_kit.TARGET), anthropic_kit.stream(name))
+def first_party(name: str, **more: JsonObject | str) -> list[StreamEvent]:
+    """What the vendor's own stream says, with the service's measurements passed on in its last chunk."""
+    events = streamed(replace(SENT, target=anthropic_kit.TARGET), anthropic_kit.stream(name))
+    at = max(index for index, event in enumerate(events) if isinstance(event, Chunk))
+    end = chunks(events)[-1]
+    held = end.extras.answer if end.extras is not None else None
+    answer = {**(held or {}), "amazon-bedrock-invocationMetrics": METRICS, **more}
+    events[at] = replace(end, extras=replace(end.extras or Extras(), answer=answer))
+    return events
 
 
 def test_the_body_is_anthropic_s_but_for_model_version_and_stream() -> None:
