@@ -101,7 +101,7 @@ _SAMPLES: Mapping[str, Sample] = {
     "tool_choice.named": _tools(tool_choice={"type": "function", "function": {"name": "look"}}),
     "parallel_tool_calls": _tools(parallel_tool_calls=False),
     "audio": Sample({"audio": {"voice": "alloy", "format": "mp3"}}),
-    "modalities": Sample({"modalities": ["text"]}, refused={"modalities": ["text", "audio"]}),
+    "modalities": Sample({"modalities": ["text", "audio"]}),
     "prediction": Sample({"prediction": {"type": "content", "content": "one two"}}),
     "prompt_cache_key": Sample({"prompt_cache_key": "key-1"}),
     "prompt_cache_isolation_key": Sample({"prompt_cache_isolation_key": "key-2"}),
