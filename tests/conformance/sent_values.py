@@ -40,7 +40,7 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
     ],
     "parallel_tool_calls": [False, {"type": "auto", "disable_parallel_tool_use": True}],
     "service_tier": ["default", "standard_only", "standard", "on_demand"],
-    "reasoning_effort": ["low", {"thinkingLevel": "LOW"}, {"thinkingBudget": 1024}],
+    "reasoning_effort": ["low", "high", {"type": "enabled"}, {"thinkingLevel": "LOW"}, {"thinkingBudget": 1024}],
     "thinking": [
         {"type": "enabled", "budget_tokens": 1024},
         {"type": "enabled", "token_budget": 1024},

@@ -28,6 +28,7 @@ nowhere:
   base_url: https://{region}.nowhere.example/api
   paths: {chat: /v2/chat/completions, completions: null}
   raw_prompts: chat
+  unknown_fields: refuse
   max_tokens_field: {chat: max_completion_tokens}
   accepts: {chat: [top_k]}
   refuses: {chat: [n, user, logit_bias]}
@@ -119,6 +120,7 @@ async def test_a_constraint_goes_out_in_its_style() -> None:
     ("field", "value", "message"),
     [
         ("logit_bias", {"1": 2}, "'logit_bias' is not supported by nowhere/one/default."),
+        ("min_p", 0.5, "'min_p' is not supported by nowhere/one/default."),
         ("temperature", 1.5, "'temperature' must be at least 0 and at most 1 on nowhere/one/default."),
     ],
 )
