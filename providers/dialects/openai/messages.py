@@ -10,6 +10,7 @@ Mistral (422 `extra_forbidden`) as their users report them; litellm 1.109.1 and 
 send back.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -38,6 +39,10 @@ _ANSWERS_OWN: Final = frozenset(
 """Members of answers that clients send back with a turn of the model, and that say nothing beyond its text."""
 
 _ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
+
+_SPEAKERS: Final = frozenset({"system", "developer", "user", "assistant"})
+_SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}")
+"""The names that OpenAI takes: "Invalid 'messages[1].name': string does not match pattern"."""
 
 
 def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, dropped: list[str]) -> list[JsonValue]:
@@ -103,20 +108,19 @@ class _VendorMessage:
         match name:
             case "name":
                 known = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
+                if known and role in _SPEAKERS and not self.profile.engine:
+                    known = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
                 # That of a tool's result repeats what its call's id says.
                 if not known and role != "tool":
                     self.dropped.append(name)
                 return known
-            case "cache_control":
+            case "cache_control" | "images" if name == "cache_control" or role == "assistant":
                 self.dropped.append(name)
                 return False
             case "provider_specific_fields":
                 return False
             case "extra_content":
                 return role != "assistant" or not is_googles(value)
-            case "images" if role == "assistant":
-                self.dropped.append(name)
-                return False
             case _:
                 return role != "assistant" or name not in _ANSWERS_OWN
 
