@@ -38,6 +38,9 @@ _ANSWERS_OWN: Final = frozenset(
 )
 """Members of answers that clients send back with a turn of the model, and that say nothing beyond its text."""
 
+_TOLD: Final = frozenset({"name", "cache_control", "images"})
+"""Members that are named in `x-dragoman-dropped` where they are left out."""
+
 _ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
 
 _SPEAKERS: Final = frozenset({"system", "developer", "user", "assistant"})
@@ -107,22 +110,19 @@ class _VendorMessage:
             return True
         match name:
             case "name":
-                known = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
-                if known and role in _SPEAKERS and not self.profile.engine:
-                    known = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
-                # That of a tool's result repeats what its call's id says.
-                if not known and role != "tool":
-                    self.dropped.append(name)
-                return known
-            case "cache_control" | "images" if name == "cache_control" or role == "assistant":
-                self.dropped.append(name)
-                return False
-            case "provider_specific_fields":
-                return False
+                goes = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
+                if goes and role in _SPEAKERS and not self.profile.engine:
+                    goes = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
             case "extra_content":
-                return role != "assistant" or not is_googles(value)
+                goes = role != "assistant" or not is_googles(value)
+            case "cache_control" | "provider_specific_fields":
+                goes = False
             case _:
-                return role != "assistant" or name not in _ANSWERS_OWN
+                goes = role != "assistant" or name not in _ANSWERS_OWN
+        # The name of a tool's result repeats what its call's id says.
+        if not goes and name in _TOLD and not (name == "name" and role == "tool"):
+            self.dropped.append(name)
+        return goes
 
 
 def _with_refusal_as_text(message: JsonObject) -> JsonObject:
