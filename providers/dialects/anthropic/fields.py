@@ -24,8 +24,8 @@ from providers.capabilities import (
     refused,
 )
 from providers.constraints.constraint_styles import BY_ENUM, SCHEMA_ONLY, ConstraintStyle, Encoding, choice_schema
+from providers.constraints.schema_rules import ANTHROPIC
 from providers.dialects.anthropic.models import ClaudeModel
-from providers.dialects.anthropic.schema import enforceable_schema
 from providers.dialects.anthropic.thinking import NO_THINKING, samples_freely
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE
 from providers.dialects.shared.field_writers import check_images, keep_stop
@@ -119,10 +119,12 @@ def _output_format(schema: JsonObject) -> JsonObject:
 
 
 _STYLE = ConstraintStyle(
-    Encoding(NATIVE, lambda guided: _output_format(enforceable_schema(guided.schema))),
+    Encoding(NATIVE, lambda guided: _output_format(guided.schema)),
     SCHEMA_ONLY,
     Encoding(BY_ENUM, lambda guided: _output_format(choice_schema(guided.choices)), unwrap=True),
     SCHEMA_ONLY,
+    object_in_text=True,
+    rules=ANTHROPIC,
 )
 
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}

@@ -272,6 +272,8 @@ class AnthropicReader:
             chunk for index in list(self._blocks) for chunk in self._block_stop({"index": index})
         ]
         self._members |= message_members(event)
+        if self._members:
+            ended.append(Chunk(extras=Extras(answer=self._members)))
         finish, native = finish_reason(reason)
         matched, refusal = stop_string(self._end), explanation(self._end)
         text = whole_text(self._sent, "".join(self._held), finish, matched)
@@ -283,7 +285,6 @@ class AnthropicReader:
                 refusal=refusal,
                 matched_stop=matched,
                 service_tier=service_tier(self._usage),
-                extras=Extras(answer=self._members) if self._members else None,
             )
         )
         usage = usage_of(self._usage)

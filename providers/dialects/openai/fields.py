@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import cast
 
-from providers.constraints.constraint_styles import STYLES
+from providers.constraints.style_table import STYLES
 from providers.dialects.openai.tools import choice_writer, parallel_writer, tools_writer
 from providers.dialects.shared.field_writers import few_pairs, short_id
 from providers.dialects.shared.request_body import (
@@ -216,6 +216,24 @@ def _in_message(name: str, profile: Profile, operation: Operation) -> FieldWrite
     return lambda draft, value: None
 
 
+def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Write Anthropic's object as it is, or what it says in OpenRouter's `reasoning`."""
+    path = profile.wires[operation].rename.get(name)
+    if path is None:
+        return _plain(name, profile, operation)
+
+    def put(draft: RequestBody, value: object) -> None:
+        match value:
+            case {"type": "enabled", "budget_tokens": int(budget)}:
+                draft.put(f"{path}.max_tokens", budget)
+            case {"type": str(kind)}:
+                draft.put(f"{path}.enabled", kind != "disabled")
+            case _:
+                raise draft.invalid(name, "needs a 'type'")
+
+    return put
+
+
 def _window(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     by_habit = {"native": plain(name), "cuts": check_window}
     return by_habit.get(profile.wires[operation].context, check_limited_window)
@@ -228,6 +246,7 @@ _FACTORIES: Mapping[str, _Factory] = {
     "logprobs": _logprobs,
     "guided": _constraint,
     "response_format": _constraint,
+    "thinking": _thinking,
     "tools": tools_writer,
     "tool_choice": choice_writer,
     "parallel_tool_calls": parallel_writer,

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import cache
 
 from providers.capabilities import NATIVE, ONE_CHAT, RANKED, SCANNED, Capabilities, Cell, compiled, refused
-from providers.constraints.constraint_styles import SCHEMA_FORMAT, STYLES
+from providers.constraints.constraint_styles import SCHEMA_FORMAT
+from providers.constraints.style_table import STYLES
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_images, check_logprobs, sampled
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.raw_prompt import IGNORED, ONE_RAW_PROMPT

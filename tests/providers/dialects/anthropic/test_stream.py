@@ -135,10 +135,10 @@ def test_thinking_is_reasoning_and_no_text() -> None:
 
 def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
     words = "The request was declined."
-    end = chunks(streamed(SENT, stream("refusal")))[-1]
+    told, end = chunks(streamed(SENT, stream("refusal")))[-2:]
     details: JsonObject = {"type": "refusal", "category": "cyber", "explanation": words}
-    extras = Extras(answer={"stop_details": details})
-    assert end == Chunk(0, words, "content_filter", "refusal", refusal=words, extras=extras)
+    assert told == Chunk(extras=Extras(answer={"stop_details": details}))
+    assert end == Chunk(0, words, "content_filter", "refusal", refusal=words)
     later = streamed(SENT, stream("refusal_after_text"))
     assert text_of(later) == "First, "
     assert chunks(later)[-1].refusal == words
