@@ -92,6 +92,7 @@ def _stop(draft: RequestBody, value: object) -> None:
 
 
 _PERSONAL = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
+_LONGEST_ID = 256
 
 
 def _metadata(draft: RequestBody, value: object) -> None:
@@ -106,9 +107,9 @@ def _metadata(draft: RequestBody, value: object) -> None:
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write the id, and a digest for e-mail addresses and phone numbers, which the vendor forbids."""
+    """Write the id, and a digest for e-mail addresses and phone numbers, which the vendor forbids, and for long ids."""
     user = str(value)
-    if _PERSONAL.fullmatch(user.strip()):
+    if len(user) > _LONGEST_ID or _PERSONAL.fullmatch(user.strip()):
         user = hashlib.sha256(user.encode()).hexdigest()
     draft.body["metadata"] = {"user_id": user}
 

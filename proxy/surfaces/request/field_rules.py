@@ -95,10 +95,11 @@ def logit_bias(value: JsonValue) -> dict[str, float]:
 
 
 def modalities(value: JsonValue) -> list[str]:
-    """Check that text is the only modality: answers carry no sound."""
-    if value != ["text"]:
-        raise Invalid("must be the list of 'text' alone; no answer carries sound")
-    return ["text"]
+    """Check the kinds of content that an answer may hold."""
+    kinds = [*texts(value)]
+    if not kinds:
+        raise Invalid("must hold at least one kind of content")
+    return kinds
 
 
 def reasoning_effort(value: JsonValue) -> str | int | bool:

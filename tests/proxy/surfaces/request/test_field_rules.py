@@ -102,7 +102,7 @@ ROWS = (
     Row("tool_choice", ("none", "auto", "required"), ("", "any", 1, True, [], {})),
     Row("parallel_tool_calls", (True, False), NOT_BOOLEAN),
     Row("audio", ({"format": "wav"},), NOT_OBJECT),
-    Row("modalities", (["text"],), (["text", "audio"], ["audio"], [], "text", {}, [1])),
+    Row("modalities", (["text"], ["text", "audio"], ["image"]), ([], "text", {}, [1], [""])),
     Row("prediction", ({"type": "content", "content": "x"},), NOT_OBJECT),
     Row("prompt_cache_key", ("", "k"), NOT_STRING),
     Row("prompt_cache_isolation_key", ("", "k"), NOT_STRING),
