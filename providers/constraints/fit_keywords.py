@@ -179,7 +179,7 @@ class _Part:
         properties = node.get("properties")
         named = properties if isinstance(properties, dict) else {}
         if node.get("additionalProperties") is not False:
-            if not named:
+            if "properties" not in node:
                 raise Unfittable("has an object with any properties")
             node["additionalProperties"] = False
         if any(name not in named for name in required_names(node)):

@@ -107,6 +107,17 @@ def _is_union(node: JsonObject) -> bool:
     return "anyOf" in node or isinstance(node.get("type"), list)
 
 
+def count_limited(root: JsonObject) -> tuple[int, int]:
+    """Return how many properties may be absent, and how many have several types."""
+    optional = unions = 0
+    for _, node in reachable(root):
+        named, required = node.get("properties"), required_names(node)
+        for name, member in named.items() if isinstance(named, dict) else ():
+            optional += name not in required
+            unions += isinstance(member, dict) and _is_union(member)
+    return optional, unions
+
+
 def _leave_null_out(root: JsonObject, most: int) -> None:
     """Let properties that may be absent be null no more, until no more than `most` have several types."""
     unions = [

@@ -6,6 +6,7 @@ from typing import cast
 
 from providers.constraints.style_table import STYLES
 from providers.dialects.openai.tools import choice_writer, parallel_writer, tools_writer
+from providers.dialects.shared.field_writers import few_pairs, short_id
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,
@@ -21,6 +22,13 @@ from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import Profile
 from providers.request_fields import WINDOW, is_neutral
 from providers.unified_request import LogprobsWanted, Operation
+
+LONGEST_IDS: Mapping[str, int] = {"user": 64, "prompt_cache_key": 64, "safety_identifier": 128}
+"""Characters: "Invalid 'user': string too long. Expected a string with maximum length 64"; `openai` 3.52
+`completion_create_params`."""
+
+MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE = 16, 64, 512
+"""Bounds of OpenAI's `metadata`, by the same types."""
 
 _Factory = Callable[[str, Profile, Operation], FieldWriter]
 """Makes the writer of a field for an upstream operation of a vendor."""
@@ -112,6 +120,18 @@ def _limit_above_zero(name: str, profile: Profile, operation: Operation) -> Fiel
 
 def _unless_neutral(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     return unless_neutral(name, _plain(name, profile, operation))
+
+
+def _id(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of an id. Hosted vendors bound it as OpenAI does, or not at all; an engine has no bound."""
+    write = _plain(name, profile, operation)
+    return write if profile.engine else short_id(write, LONGEST_IDS[name])
+
+
+def _metadata(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    write = _unless_neutral(name, profile, operation)
+    # Those that take it only beside another field are OpenAI's own.
+    return few_pairs(name, write, MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE) if name in profile.needs else write
 
 
 def _top_k(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -236,7 +256,10 @@ _FACTORIES: Mapping[str, _Factory] = {
     "best_of": _unless_neutral,
     "suffix": _unless_neutral,
     "logit_bias": _unless_neutral,
-    "metadata": _unless_neutral,
+    "metadata": _metadata,
+    "user": _id,
+    "prompt_cache_key": _id,
+    "safety_identifier": _id,
 }
 _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
     Operation.CHAT: {"max_tokens": _limit_above_zero, "images": _in_message},

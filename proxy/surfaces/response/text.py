@@ -87,6 +87,6 @@ class TextRenderer(AnswerRenderer):
             body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
         said = b""
         if ours:
-            said = self._writer.event_with(ascii_json({**body, "finish_reason": None}), ours)
-            body["text"] = ""
+            # Once only: a client joins the texts and the calls of all events.
+            said = self._writer.event_with(b'{"index":%d,"text":"","logprobs":null,"finish_reason":null}' % index, ours)
         return said + self._writer.finish(ascii_json(body))
