@@ -64,7 +64,7 @@ def _choice(
 ) -> Choice:
     if not isinstance(raw, dict):
         raise malformed("has a choice that is not an object")
-    message = message_of(raw)
+    message = message_of(raw, whole=True)
     refusal = message.get("refusal")
     index = index_of(raw, position)
     calls = _tool_calls(sent, calls_in(message), answer, index)

@@ -63,7 +63,9 @@ def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
 def test_reasoning_and_blank_lines_before_the_body_are_no_text() -> None:
     thought = only("deepseek_chat")
     assert (thought.text, thought.reasoning) == (" Paris", "France.")
-    assert DIALECT.decode(sent(), fixture("openai/deepseek_chat.json")).usage == Usage(6, 2, {"cached_tokens": 4})
+    assert DIALECT.decode(sent(), fixture("openai/deepseek_chat.json")).usage == Usage(
+        6, 2, {"cached_tokens": 4}, extra={"prompt_cache_miss_tokens": 2}
+    )
 
 
 def test_a_list_of_parts_is_joined() -> None:

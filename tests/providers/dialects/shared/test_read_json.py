@@ -67,7 +67,7 @@ def test_what_is_no_utf8_is_replaced_and_nothing_else(text: bytes, value: JsonVa
     assert is_json(text)
 
 
-@pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800"'])
+@pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800', b'"\\u\\ud800"'])
 def test_replacing_makes_no_json_of_what_is_none(text: bytes) -> None:
     assert not is_json(text)
 
