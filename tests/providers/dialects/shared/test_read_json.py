@@ -1,5 +1,7 @@
 """Vendors' JSON: its bounds, what is no UTF-8, and the small readings."""
 
+import contextlib
+import time
 from typing import cast
 
 import orjson
@@ -65,6 +67,32 @@ def test_blank_lines_around_a_body_are_ignored() -> None:
 def test_what_is_no_utf8_is_replaced_and_nothing_else(text: bytes, value: JsonValue) -> None:
     assert parse_json(text) == value
     assert is_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (rb'"a\ud83d"', "a\ufffd"),
+        (rb'"\ude00a"', "\ufffda"),
+        (rb'"\ud83d\ud83d\ude00\ude00"', "\ufffd\U0001f600\ufffd"),
+        (rb'"\uD83D\n\uDE00"', "\ufffd\n\ufffd"),
+        (rb'"\\ud83d\ude00"', "\\ud83d\ufffd"),
+        (rb'"\\\ud83d"', "\\\ufffd"),
+        (b'"\\ud83d\xff"', "\ufffd\ufffd"),
+        (rb'{"\ud83d":1}', {"\ufffd": 1}),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_replaced(text: bytes, value: JsonValue) -> None:
+    assert parse_json(text) == value
+    assert is_json(text)
+
+
+def test_a_text_of_halves_costs_time_in_proportion_to_its_size() -> None:
+    for piece in (rb"\ud83d", rb"\ud83dx", rb"\\", rb"\ud83d\ude00"):
+        began = time.process_time()
+        with contextlib.suppress(orjson.JSONDecodeError):
+            parse_json(b'"' + piece * (8 * 2**20 // len(piece)) + rb'\ud83d"')
+        assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800', b'"\\u\\ud800"'])
