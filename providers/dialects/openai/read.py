@@ -6,9 +6,9 @@ What is missing stays missing, what makes no sense raises UpstreamError(MALFORME
 from collections.abc import Mapping, Sequence
 
 from providers.completion import FinishReason, Usage
-from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, thought_in, unknown_in
+from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, thought_in
 from providers.dialects.shared.finish_reasons import finish_error, vendor_finish_reason
-from providers.dialects.shared.read_json import malformed, text_of
+from providers.dialects.shared.read_json import malformed, text_of, unknown_in
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile

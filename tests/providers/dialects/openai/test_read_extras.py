@@ -3,10 +3,8 @@
 import pytest
 
 from providers.completion import Extras
-from providers.dialects.openai.read_extras import ends_block, extras_of, repeated_in, thought_in, unknown_in
+from providers.dialects.openai.read_extras import ends_block, extras_of, repeated_in, thought_in
 from providers.json_types import JsonObject, JsonValue
-
-KNOWN = frozenset({"a", "b"})
 
 
 def of_message(message: JsonObject, **choice: JsonValue) -> Extras | None:
@@ -15,12 +13,6 @@ def of_message(message: JsonObject, **choice: JsonValue) -> Extras | None:
 
 def of_delta(delta: JsonObject, written: int = 0, blocks: int = 0) -> Extras | None:
     return extras_of({"index": 0, "delta": delta}, delta, written, blocks, signed=False)
-
-
-def test_unknown_members_are_those_that_say_something() -> None:
-    assert unknown_in({"a": 1, "b": 2}, KNOWN) is None
-    assert unknown_in({"c": None, "d": "", "e": [], "f": {}}, KNOWN) is None
-    assert unknown_in({"a": 1, "c": 0, "d": False, "e": [None]}, KNOWN) == {"c": 0, "d": False, "e": [None]}
 
 
 def test_plain_choices_have_no_extras() -> None:

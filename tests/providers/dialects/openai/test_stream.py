@@ -418,7 +418,8 @@ def test_only_little_of_it_waits() -> None:
 def test_media_citations_and_thinking_are_content() -> None:
     detail: JsonObject = {"type": "reasoning.encrypted", "data": "QQ", "index": 0}
     for name in ("reasoning_details", "annotations", "images"):
-        assert len(list(DIALECT.stream(sent()).feed(delta(None, **{name: [detail]})))) == 1
+        choice: JsonObject = {"index": 0, "delta": {name: [detail]}}
+        assert len(list(DIALECT.stream(sent()).feed(frame({"choices": [choice]})))) == 1
     assert len(list(DIALECT.stream(sent()).feed(delta(None, audio={"data": "QQ"})))) == 1
 
 
@@ -436,7 +437,7 @@ def test_members_come_with_the_first_chunk_of_their_event_or_alone() -> None:
 
 
 def test_members_that_each_event_repeats_are_told_once() -> None:
-    told = {"citations": ["https://a.example"], "type": "message"}
+    told: JsonObject = {"citations": ["https://a.example"], "type": "message"}
     text: JsonValue = [{"index": 0, "delta": {"content": "Hi"}}]
     end: JsonValue = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
     events, _ = played(
@@ -471,7 +472,7 @@ def test_the_older_form_of_a_streamed_call_is_a_tool_call() -> None:
 def test_marks_are_cited_across_events_where_the_sources_came_first() -> None:
     text = [bare([{"index": 0, "delta": {"content": piece}}]) for piece in ("Oslo", " [", "1", "].")]
     sources = bare([{"index": 0, "delta": {"role": "assistant"}}], citations=["https://a.example"])
-    citation = {"url": "https://a.example", "title": "", "start_index": 5, "end_index": 8}
+    citation: JsonObject = {"url": "https://a.example", "title": "", "start_index": 5, "end_index": 8}
     cited: JsonObject = {"type": "url_citation", "url_citation": citation}
     events, _ = played(sent(), sources, *text, delta(None, "stop"), DONE)
     assert [extras.annotations for extras in extras_in(events) if extras.annotations] == [(cited,)]

@@ -16,6 +16,7 @@ from providers.dialects.shared.read_json import (
     load_json,
     parse_json,
     text_of,
+    unknown_in,
 )
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -113,3 +114,10 @@ def test_the_log_probabilities_of_a_long_answer_are_read() -> None:
     other = b'{"token":" the","logprob":-0.0123,"bytes":[32,116,104,101]}'
     token = b'{"token":" the","logprob":-0.0123,"top_logprobs":[' + b",".join([other] * 20) + b"]}"
     assert load_json(b'{"content":[' + b",".join([token] * 12_000) + b"]}")
+
+
+def test_unknown_members_are_those_that_say_something() -> None:
+    known = frozenset({"a", "b"})
+    assert unknown_in({"a": 1, "b": 2}, known) is None
+    assert unknown_in({"c": None, "d": "", "e": [], "f": {}}, known) is None
+    assert unknown_in({"a": 1, "c": 0, "d": False, "e": [None]}, known) == {"c": 0, "d": False, "e": [None]}
