@@ -1,5 +1,5 @@
-"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile, and of the fields outside
-them, which go to the vendor to answer for.
+"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile, and of the fields
+outside them, which go to the vendor to answer for.
 
 Sources of the settings of caches, November 2026: @openrouter/sdk 1.3.19; OpenAI's guide "Prompt caching".
 """

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from providers.dialects.openai.fields import writers
+from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import is_advisory, is_neutral
 from providers.unified_request import Guided, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
