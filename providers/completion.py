@@ -21,7 +21,8 @@ FLOOR_LOGPROB = -9999.0
 class Usage:
     """Token counts of one answer; details are integers under OpenAI's names, and only those that the vendor reported.
 
-    `estimated` says that at least one number is the gateway's estimate, because the vendor reported none.
+    `estimated` says that at least one number is the gateway's estimate, because the vendor reported none. `extra` holds
+    the vendor's own members, such as what the answer cost, under its names.
     """
 
     prompt_tokens: int
@@ -29,6 +30,7 @@ class Usage:
     prompt_details: Mapping[str, int] | None = None
     completion_details: Mapping[str, int] | None = None
     estimated: bool = False
+    extra: Mapping[str, JsonValue] | None = None
 
     @property
     def total_tokens(self) -> int:
@@ -159,8 +161,8 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, and none follows it; with it
-    comes the `service_tier` of the whole answer."""
+    """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, with the `service_tier` of the
+    whole answer; what follows it has nothing but `extras`. A chunk with those of the answer alone is of no choice."""
 
     index: int = 0
     text: str = ""
@@ -175,6 +177,17 @@ class Chunk:
     signature: str | None = None
     service_tier: str | None = None
     extras: Extras | None = None
+
+
+def has_content(chunk: Chunk) -> bool:
+    """Return whether a chunk holds anything of an answer, and not only members of a choice or the whole answer that
+    have no common form, which vendors send before they generate."""
+    extras = chunk.extras
+    if extras is None:
+        return True
+    held = extras.reasoning_details or extras.annotations or extras.images or extras.audio or extras.message
+    said = chunk.text or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.signature or chunk.logprobs
+    return bool(held or said or chunk.finish_reason)
 
 
 StreamEvent = Chunk | Usage

@@ -30,9 +30,10 @@ class InlineData:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Media by address: `https://`, `gs://` or `s3://`."""
+    """Media by address: `https://`, `gs://` or `s3://`. `media_type` is what the client says it is."""
 
     url: str
+    media_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

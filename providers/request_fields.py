@@ -140,7 +140,7 @@ REQUEST_FIELDS = (
     _F("safety_identifier", field_class=ADVISORY, keeps_form=True),
     _F("store", advisory_values=(False,), keeps_form=True),
     _F("service_tier", advisory_values=("auto", "default"), keeps_form=True),
-    _F("reasoning_effort", keeps_form=True),
+    _F("reasoning_effort", aliases=("reasoning",), keeps_form=True),
     _F("verbosity", keeps_form=True),
     _F("reasoning_history"),
     _F("thinking", keeps_form=True),

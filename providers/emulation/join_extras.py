@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import orjson
+
 from providers.completion import Choice, Completion, Extras
 from providers.json_types import JsonObject, JsonValue
 
@@ -16,10 +18,11 @@ _SPOKEN = ("data", "transcript")
 class GrowingExtras:
     """Collects the extras of one choice's chunks."""
 
-    __slots__ = ("_annotations", "_audio", "_choice", "_details", "_images", "_message")
+    __slots__ = ("_annotations", "_audio", "_choice", "_details", "_images", "_message", "_open")
 
     def __init__(self) -> None:
-        self._details: dict[tuple[JsonValue, ...], _GrowingDetail] = {}
+        self._details: list[_GrowingDetail] = []
+        self._open: dict[tuple[str, int], _GrowingDetail] = {}
         self._annotations: list[JsonObject] = []
         self._images: list[JsonObject] = []
         self._audio: _GrowingDetail | None = None
@@ -42,7 +45,7 @@ class GrowingExtras:
     def whole(self) -> Extras | None:
         """Return the extras of the whole choice; None when there are none."""
         joined = Extras(
-            tuple([detail.whole() for detail in self._details.values()]),
+            tuple([detail.whole() for detail in self._details]),
             tuple(self._annotations),
             tuple(self._images),
             None if self._audio is None else self._audio.whole(),
@@ -52,13 +55,18 @@ class GrowingExtras:
         return None if joined == Extras() else joined
 
     def _add_detail(self, detail: JsonObject) -> None:
-        kind, index = detail.get("type"), detail.get("index")
-        # One without an index is a whole detail.
-        key = (len(self._details),) if not isinstance(index, int) else (str(kind), index)
-        growing = self._details.get(key)
-        if growing is None:
-            growing = self._details[key] = _GrowingDetail(_JOINED)
+        index = detail.get("index")
+        if isinstance(index, int):
+            key = (str(detail.get("type")), index)
+            growing = self._open.get(key)
+            if growing is not None and not growing.ends_before(detail):
+                growing.add(detail)
+                return
+            self._open[key] = growing = _GrowingDetail(_JOINED)
+        else:
+            growing = _GrowingDetail(_JOINED)  # one without an index is a whole detail
         growing.add(detail)
+        self._details.append(growing)
 
 
 class _GrowingDetail:
@@ -77,8 +85,22 @@ class _GrowingDetail:
             elif value is not None or name not in self._members:
                 self._members[name] = value
 
+    def ends_before(self, piece: JsonObject) -> bool:
+        """Return whether a piece with the same index and type begins another block: a block ends with its signature,
+        and each has one id."""
+        own, other = self._members.get("id"), piece.get("id")
+        if own is not None and other is not None and own != other:
+            return True
+        return bool(self._members.get("signature")) and any(piece.get(name) for name in self._joined)
+
     def whole(self) -> JsonObject:
         return {**self._members, **{name: "".join(pieces) for name, pieces in self._pieces.items()}}
+
+
+def size_of_extras(extras: Extras) -> int:
+    """Return the bytes that extras take as JSON."""
+    parts = (extras.reasoning_details, extras.annotations, extras.images, extras.audio)
+    return len(orjson.dumps((parts, extras.message, extras.choice, extras.answer)))
 
 
 def overlay(holder: JsonObject, members: Mapping[str, JsonValue] | None) -> None:
@@ -99,3 +121,18 @@ def extras_of(completion: Completion, choice: Choice) -> Extras | None:
     if completion.extra is None or choice is not completion.choices[0]:
         return choice.extras
     return replace(choice.extras or Extras(), answer=completion.extra)
+
+
+def shifted_annotations(extras: Extras, by: int) -> Extras:
+    """Return the extras with the offsets of their annotations moved, for a text that `by` characters are put before."""
+    return replace(extras, annotations=tuple([_shifted(each, by) for each in extras.annotations]))
+
+
+def _shifted(annotation: JsonObject, by: int) -> JsonObject:
+    cited = annotation.get("url_citation")
+    if not isinstance(cited, dict):
+        return annotation
+    moved: JsonObject = {
+        name: place + by for name in ("start_index", "end_index") if isinstance(place := cited.get(name), int)
+    }
+    return {**annotation, "url_citation": {**cited, **moved}}

@@ -102,6 +102,9 @@ class StopScanner:
                 reasoning=chunk.reasoning,
                 matched_stop=found[1],
                 system_fingerprint=fingerprint,
+                signature=chunk.signature,
+                service_tier=chunk.service_tier,
+                extras=chunk.extras,
             )
             return
         text = self._held.take(safe - begin)
@@ -110,8 +113,8 @@ class StopScanner:
             yield chunk
         elif text or logprobs or chunk.finish_reason or chunk.reasoning or chunk.refusal or chunk.tool_calls:
             yield replace(chunk, text=text, logprobs=logprobs, system_fingerprint=fingerprint)
-        elif chunk.signature is not None:
-            yield Chunk(chunk.index, system_fingerprint=fingerprint, signature=chunk.signature)
+        elif chunk.signature is not None or chunk.extras is not None:
+            yield Chunk(chunk.index, system_fingerprint=fingerprint, signature=chunk.signature, extras=chunk.extras)
         else:
             self._fingerprint = fingerprint
 

@@ -11,7 +11,7 @@ from typing import Literal
 import yaml
 from pydantic import ValidationError
 
-from providers.constraints.constraint_styles import STYLES
+from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import Auth, Logprobs, Profile, Wire

@@ -139,11 +139,11 @@ def _outcome(request: UnifiedRequest, target: Target, team: Team) -> CallPlan | 
         prepared = prepared_for(request, target, team)
     except Refusal as refusal:
         return refusal
-    if prepared.check is not None:
+    for check in prepared.checks:
         try:
-            compile_check(prepared.check)
+            compile_check(check)
         except Unenforceable as error:
-            return unsupported_field(target, prepared.check.field, error.reason)
+            return unsupported_field(target, check.field, error.reason)
     return prepared
 
 

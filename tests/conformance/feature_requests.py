@@ -110,7 +110,7 @@ _SAMPLES: Mapping[str, Sample] = {
     "safety_identifier": Sample({"safety_identifier": "person-1"}),
     "store": Sample({"store": True}),
     "service_tier": Sample({"service_tier": "default"}, refused={"service_tier": "flex"}),
-    "reasoning_effort": Sample({"reasoning_effort": "low"}),
+    "reasoning_effort": Sample({"max_tokens": 3000, "reasoning_effort": "low"}),
     "verbosity": Sample({"verbosity": "low"}),
     "reasoning_history": Sample({"reasoning_history": "preserved"}),
     "thinking": Sample({"max_tokens": 2048, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
@@ -156,6 +156,7 @@ def params_of(row: MatrixEntry, feature: str) -> set[str]:
 
 _ONLY_VALUE: Mapping[str, JsonObject] = {
     "o3": {"temperature": 1},
+    "gpt-5": {"temperature": 1},
     "openai/o3": {"temperature": 1},
     "gemini-3.8-flash": {"temperature": 1},
     "anthropic.claude-opus-4-7": {"temperature": 1},
@@ -166,6 +167,12 @@ _ONLY_VALUE: Mapping[str, JsonObject] = {
 Claude Opus 4.7"; Cohere's "Chat", which lists no alternatives)."""
 
 
+_BESIDE: Mapping[tuple[str, str], JsonObject] = {
+    ("reasoning_effort", "anthropic.claude-haiku-4-5-20251001-v1:0"): {"max_tokens": 4096},
+}
+"""What a feature needs beside it on a model: a budget of thinking stays below the limit ("Extended thinking" page)."""
+
+
 def fields_for(feature: str, row: MatrixEntry, *, refused: bool) -> JsonObject:
     """Return the fields that a client of an endpoint sends for a feature."""
     chosen = _ON_CHAT.get(feature) if row.operation is Operation.CHAT else None
@@ -173,4 +180,5 @@ def fields_for(feature: str, row: MatrixEntry, *, refused: bool) -> JsonObject:
     if refused and chosen.refused is not None:
         return chosen.refused
     only = _ONLY_VALUE.get(row.model, {})
-    return {name: only.get(name, value) for name, value in chosen.fields.items()}
+    beside = {} if refused else _BESIDE.get((feature, row.model), {})
+    return {**beside, **{name: only.get(name, value) for name, value in chosen.fields.items()}}

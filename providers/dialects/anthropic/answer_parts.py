@@ -39,9 +39,15 @@ def whole_thought(block: JsonObject, index: int) -> JsonObject:
     return {**detail, "format": UNKNOWN_FORMAT}
 
 
-def thought_piece(index: int, member: str, value: str, form: str = CLAUDE_FORMAT) -> Extras:
+def thought_piece(index: int, text: str, form: str = CLAUDE_FORMAT) -> Extras:
     """Return a piece of the reasoning detail of a streamed block of thinking."""
-    return Extras(reasoning_details=({"type": "reasoning.text", member: value, "format": form, "index": index},))
+    return Extras(reasoning_details=({"type": "reasoning.text", "text": text, "format": form, "index": index},))
+
+
+def signature_piece(index: int, signature: str) -> Extras:
+    """Return the piece with the signature, which may be all that a block has; then its text is empty."""
+    detail: JsonObject = {"type": "reasoning.text", "text": "", "signature": signature, "format": CLAUDE_FORMAT}
+    return Extras(reasoning_details=({**detail, "index": index},))
 
 
 def cited(citations: list[JsonValue], start: int, end: int) -> Extras | None:

@@ -29,6 +29,7 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
+from providers.dialects.anthropic.answer_parts import BLOCKS
 from providers.dialects.anthropic.tools import ToolNames
 from providers.dialects.shared.conversation import fit_call_id
 from providers.dialects.shared.request_body import RequestBody
@@ -40,6 +41,7 @@ _PDF, _TEXTS = "application/pdf", re.compile(r"text/[a-z0-9.+-]+|application/jso
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _OWN = frozenset({"image", "document", "search_result", "tool_reference", "container_upload", "server_tool_use"})
 _OWN_RESULT = re.compile(r"[a-z_]{1,64}_tool_(?:result|use)")
+_REPEATED = re.compile(r"server_tool_use|[a-z_]{1,64}_tool_(?:result|use)|compaction")
 
 
 def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
@@ -83,6 +85,16 @@ def _media(turn: Turn, part: Image | Document | Audio | Video | OtherPart) -> Js
             raise turn.no_part("input_audio")
         case Video():
             raise turn.no_part("video_url")
+
+
+def repeated_blocks(message: JsonValue) -> list[JsonObject]:
+    """Return the calls and results of server tools that a client repeats with an answer, as it got them."""
+    blocks = message.get(BLOCKS) if isinstance(message, dict) else None
+    return [
+        block
+        for block in (blocks if isinstance(blocks, list) else ())
+        if isinstance(block, dict) and _REPEATED.fullmatch(str(block.get("type")))
+    ]
 
 
 def is_foreign(part: Part) -> bool:

@@ -21,19 +21,11 @@ from providers.capabilities import (
     Support,
     compiled,
     counted_first,
-    emulated,
     refused,
 )
-from providers.constraints.constraint_styles import (
-    BY_ENUM,
-    SCHEMA_ONLY,
-    ConstraintStyle,
-    Encoding,
-    choice_schema,
-    schema_in,
-)
+from providers.constraints.constraint_styles import BY_ENUM, SCHEMA_ONLY, ConstraintStyle, Encoding, choice_schema
+from providers.constraints.schema_rules import ANTHROPIC
 from providers.dialects.anthropic.models import ClaudeModel
-from providers.dialects.anthropic.schema import enforceable_schema
 from providers.dialects.anthropic.thinking import NO_THINKING, samples_freely
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE
 from providers.dialects.shared.field_writers import check_images, keep_stop
@@ -100,6 +92,7 @@ def _stop(draft: RequestBody, value: object) -> None:
 
 
 _PERSONAL = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
+_LONGEST_ID = 256
 
 
 def _metadata(draft: RequestBody, value: object) -> None:
@@ -114,9 +107,9 @@ def _metadata(draft: RequestBody, value: object) -> None:
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write the id, and a digest for e-mail addresses and phone numbers, which the vendor forbids."""
+    """Write the id, and a digest for e-mail addresses and phone numbers, which the vendor forbids, and for long ids."""
     user = str(value)
-    if _PERSONAL.fullmatch(user.strip()):
+    if len(user) > _LONGEST_ID or _PERSONAL.fullmatch(user.strip()):
         user = hashlib.sha256(user.encode()).hexdigest()
     draft.body["metadata"] = {"user_id": user}
 
@@ -126,31 +119,13 @@ def _output_format(schema: JsonObject) -> JsonObject:
 
 
 _STYLE = ConstraintStyle(
-    Encoding(NATIVE, lambda guided: _output_format(enforceable_schema(guided.schema))),
+    Encoding(NATIVE, lambda guided: _output_format(guided.schema)),
     SCHEMA_ONLY,
     Encoding(BY_ENUM, lambda guided: _output_format(choice_schema(guided.choices)), unwrap=True),
     SCHEMA_ONLY,
+    object_in_text=True,
+    rules=ANTHROPIC,
 )
-
-_constrained = constraint_writer(_STYLE)
-_AS_JSON = (
-    "Answer with one JSON object and nothing else: no text before or behind it, no code fence. "
-    "The first character is { and the last one is }."
-)
-
-
-def _response_format(draft: RequestBody, value: object) -> None:
-    """Write a constraint. There is no JSON mode without a schema: the model is told, and the answer is checked."""
-    if not isinstance(value, dict) or value.get("type") != "json_object" or schema_in(value) is not None:
-        _constrained(draft, value)
-        return
-    system = draft.body.get("system")
-    if isinstance(system, list):
-        draft.body["system"] = [*system, {"type": "text", "text": _AS_JSON}]
-    else:
-        draft.body["system"] = f"{system}\n\n{_AS_JSON}" if system else _AS_JSON
-    draft.emulated.append("response_format")
-
 
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
 
@@ -178,8 +153,8 @@ _WRITERS: Mapping[str, FieldWriter] = {
     STOP_STRING: keep_stop,
     "user": _user,
     "metadata": _metadata,
-    "guided": _constrained,
-    "response_format": _response_format,
+    "guided": constraint_writer(_STYLE),
+    "response_format": constraint_writer(_STYLE),
     "service_tier": _service_tier,
     WINDOW: check_window,
     "images": check_images,
@@ -202,7 +177,6 @@ _ONE_VALUE: Mapping[str, Cell] = {
     "stop.blank": SCANNED,
     STOP_STRING: APPENDED,
     **own_constraint_cells(_STYLE),
-    "response_format.json_object": emulated("the model is told to answer with an object"),
     "response_format.structural_tag": SCHEMA_ONLY.cell,
     "metadata": Cell(Support.LEFT_OUT, "it takes 'user_id' only"),
     # The vendor answers for what it does not know, and has more settings than the unified request.

@@ -7,7 +7,13 @@ November 2026.
 from collections.abc import Iterable
 
 from providers.conversation import Text, Turn
-from providers.dialects.anthropic.blocks import as_text_or_blocks, block_of, is_foreign, is_thinking
+from providers.dialects.anthropic.blocks import (
+    as_text_or_blocks,
+    block_of,
+    is_foreign,
+    is_thinking,
+    repeated_blocks,
+)
 from providers.dialects.anthropic.tools import ToolNames
 from providers.dialects.shared.read_conversation import NAME, read_conversation
 from providers.failure import Refusal
@@ -35,13 +41,18 @@ class Conversation:
 
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
-        for turn in read_conversation(messages, self._param):
+        given = tuple(messages)
+        for turn in read_conversation(given, self._param):
             if turn.name is not None:
                 self.dropped.append(NAME)
             if turn.role == "system":
                 self._instruction(turn)
+            elif turn.role == "assistant":
+                # Without the tools the vendor refuses what they gave.
+                again = repeated_blocks(given[turn.position]) if self._names.own else []
+                self._turn("assistant", self._content(turn, again))
             else:
-                self._turn("assistant" if turn.role == "assistant" else "user", self._content(turn))
+                self._turn("user", self._content(turn, []))
         if not self.turns:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
         if self.turns[0]["role"] != "user":
@@ -75,7 +86,8 @@ class Conversation:
             self.folded = self.folded or bool(self.turns)
             self._instructions.append(blocks)
 
-    def _content(self, turn: Turn) -> Content:
+    def _content(self, turn: Turn, again: list[JsonObject]) -> Content:
+        """Return the blocks of a turn, with those of server tools that came `again` behind its thinking."""
         blocks: list[JsonObject] = []
         for part in turn.parts:
             block = block_of(turn, part, self._names)
@@ -83,6 +95,9 @@ class Conversation:
                 blocks.append(block)
             elif is_foreign(part):
                 self.dropped.append("thinking")
+        if again:
+            thoughts = sum(map(is_thinking, blocks))
+            blocks[thoughts:thoughts] = again
         return as_text_or_blocks(blocks)
 
     def _turn(self, role: str, content: Content) -> None:

@@ -24,6 +24,7 @@ from providers.dialects.anthropic.answer_parts import (
     cited,
     message_members,
     other_block,
+    signature_piece,
     thought_piece,
     whole_thought,
 )
@@ -147,7 +148,7 @@ class AnthropicReader:
                 return _thought(block, piece)
             case _OpenThought(), {"type": "signature_delta", "signature": str(signature)} if signature:
                 block.signed = True
-                return (Chunk(extras=thought_piece(block.index, "signature", signature)),)
+                return (Chunk(extras=signature_piece(block.index, signature)),)
             case _OpenText(), {"type": "citations_delta", "citation": citation}:
                 self._keep()
                 block.citations.append(citation)
@@ -219,7 +220,7 @@ class AnthropicReader:
             case _OpenToolCall(number, arguments) if arguments:
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=arguments),)),)
             case _OpenThought(number, signed=False):
-                return (Chunk(extras=thought_piece(number, "text", "", UNKNOWN_FORMAT)),)
+                return (Chunk(extras=thought_piece(number, "", UNKNOWN_FORMAT)),)
             case _OpenText(start, citations) if citations:
                 extras = cited(citations, start, self._length)
                 return NOTHING if extras is None else (Chunk(extras=extras),)
@@ -233,8 +234,13 @@ class AnthropicReader:
         message = event.get("message")
         if not isinstance(message, dict):
             return NOTHING
+        if self._blocks:
+            raise malformed("begins a second time before a block has ended")
         self._count_usage(message.get("usage"))
         self._members |= message_members(message)
+        if message.get("stop_reason") is not None:
+            # Such a message may be whole already.
+            self._end = message
         blocks = message.get("content")
         begun: list[StreamEvent] = []
         for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
@@ -266,6 +272,8 @@ class AnthropicReader:
             chunk for index in list(self._blocks) for chunk in self._block_stop({"index": index})
         ]
         self._members |= message_members(event)
+        if self._members:
+            ended.append(Chunk(extras=Extras(answer=self._members)))
         finish, native = finish_reason(reason)
         matched, refusal = stop_string(self._end), explanation(self._end)
         text = whole_text(self._sent, "".join(self._held), finish, matched)
@@ -277,7 +285,6 @@ class AnthropicReader:
                 refusal=refusal,
                 matched_stop=matched,
                 service_tier=service_tier(self._usage),
-                extras=Extras(answer=self._members) if self._members else None,
             )
         )
         usage = usage_of(self._usage)
@@ -296,12 +303,12 @@ def _begun(opened: _OpenThought, block: JsonObject) -> Events:
     events = [*_thought(opened, thought)] if isinstance(thought, str) and thought else []
     if isinstance(signature, str) and signature:
         opened.signed = True
-        events.append(Chunk(extras=thought_piece(opened.index, "signature", signature)))
+        events.append(Chunk(extras=signature_piece(opened.index, signature)))
     return events
 
 
 def _thought(block: _OpenBlock | None, text: str) -> Events:
-    extras = thought_piece(block.index, "text", text) if isinstance(block, _OpenThought) else None
+    extras = thought_piece(block.index, text) if isinstance(block, _OpenThought) else None
     return (Chunk(reasoning=text, extras=extras),)
 
 

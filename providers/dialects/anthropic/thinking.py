@@ -100,12 +100,13 @@ def samples_freely(draft: RequestBody) -> bool:
 def _wished(draft: RequestBody, model: ClaudeModel) -> _Wish:
     own, effort = draft.params.get("thinking"), draft.params.get("reasoning_effort")
     wish = _Wish(None if own is None else {**own})
+    _suit(draft, model, wish)
     if effort is None:
         return wish
     if isinstance(effort, str) and effort in BUDGETS:
         _ask_by_word(draft, model, wish, effort)
     elif effort is False or effort == "none":
-        _ask_for_none(draft, model, wish)
+        _ask_for_none(draft, model, wish, EFFORT)
     elif isinstance(effort, int) and not isinstance(effort, bool) and "enabled" in model.thinking and effort > 0:
         if own is None:
             wish.thinking, wish.field, wish.ours = _enabled(max(effort, MIN_BUDGET)), EFFORT, True
@@ -114,13 +115,37 @@ def _wished(draft: RequestBody, model: ClaudeModel) -> _Wish:
     return wish
 
 
+def _suit(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
+    """Give the client's own thinking the type that the model has, for requests that move between models."""
+    kind = wish.kind
+    if kind is None or kind in model.thinking or not model.thinking:
+        return
+    if kind == "enabled":
+        wish.thinking = _adaptive(model)
+    elif kind == "adaptive":
+        word = draft.params.get("reasoning_effort")
+        budget = BUDGETS.get(word, 0) if isinstance(word, str) else 0
+        wish.thinking, wish.ours = _enabled(budget or BUDGETS["medium"]), True
+    elif kind == "disabled":
+        wish.thinking = None
+        _ask_for_none(draft, model, wish, THINKING)
+        return
+    else:
+        return
+    draft.emulated.append(THINKING)
+
+
+def _adaptive(model: ClaudeModel) -> JsonObject:
+    return {"type": "adaptive", **({"display": "summarized"} if model.blanks_thinking else {})}
+
+
 def _ask_by_word(draft: RequestBody, model: ClaudeModel, wish: _Wish, word: str) -> None:
     wish.effort = model.nearest_effort(word)
     if wish.thinking is None and model is not UNKNOWN:
         if model.budgets:
             wish.thinking, wish.field, wish.ours = _enabled(BUDGETS[word]), EFFORT, True
         elif "adaptive" in model.thinking:
-            wish.thinking = {"type": "adaptive", **({"display": "summarized"} if model.blanks_thinking else {})}
+            wish.thinking = _adaptive(model)
         else:
             raise draft.unsupported(EFFORT, NO_THINKING)
     restrained = wish.kind in ("disabled", "between_tools") and model.high_at_most
@@ -128,7 +153,7 @@ def _ask_by_word(draft: RequestBody, model: ClaudeModel, wish: _Wish, word: str)
         wish.effort = "high"
 
 
-def _ask_for_none(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
+def _ask_for_none(draft: RequestBody, model: ClaudeModel, wish: _Wish, field: str) -> None:
     """Switch thinking off, or ask for as little as the model can do with, which is noted."""
     if wish.thinking is not None:
         return
@@ -137,10 +162,10 @@ def _ask_for_none(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
     elif "between_tools" in model.thinking:
         wish.thinking = {"type": "between_tools"}
         if "tools" in draft.body:
-            draft.dropped.append(EFFORT)
+            draft.dropped.append(field)
     elif model.always_thinks:
         wish.effort = model.nearest_effort("low")
-        draft.dropped.append(EFFORT)
+        draft.dropped.append(field)
 
 
 def _enabled(budget: int) -> JsonObject:

@@ -6,7 +6,7 @@ clouds lack: pydantic-ai 2.68.0 `providers/bedrock`, "Claude on Vertex AI" page.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from providers.dialects.anthropic.models import ClaudeModel
@@ -29,13 +29,17 @@ _MEMBERS = ("cache_control", "defer_loading", "eager_input_streaming", "allowed_
 
 
 class ToolNames(FittedNames):
-    """Names of tools as the vendor's pattern allows them."""
+    """Names of tools as the vendor's pattern allows them; `own` are the names of its own tools among them."""
 
-    __slots__ = ()
+    __slots__ = ("own",)
 
     fits = re.compile(r"[a-zA-Z0-9_-]{1,128}")
     foreign = re.compile(r"[^a-zA-Z0-9_-]")
     most = 128
+
+    def __init__(self, offered: Iterable[str], own: Iterable[str] = ()) -> None:
+        self.own = frozenset(own)
+        super().__init__([*offered, *self.own])
 
 
 def tool_names(params: Params) -> ToolNames:
@@ -44,8 +48,8 @@ def tool_names(params: Params) -> ToolNames:
     functions = [tool for tool in given if not _is_own(tool)]
     if unfit := [str(tool.get("type")) for tool in functions if tool.get("type") != "function"]:
         raise Refusal("tools", f"The vendor has no tools of type '{unfit[0][:64]}'.")
-    own = [str(tool["name"]) for tool in given if _is_own(tool) and isinstance(tool.get("name"), str)]
-    return ToolNames([*offered_names(cast(Params, {"tools": functions})), *own])
+    own = [str(tool.get("name", tool["type"])) for tool in given if _is_own(tool)]
+    return ToolNames(offered_names(cast(Params, {"tools": functions})), own)
 
 
 def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:

@@ -29,13 +29,16 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
+    IN_TEXT,
     SCHEMA_NAME,
     SCHEMA_ONLY,
     ConstraintStyle,
     Encoding,
     choice_schema,
 )
-from providers.dialects.anthropic.schema import enforceable_schema
+from providers.constraints.schema_rules import BEDROCK
+from providers.dialects.bedrock.converse_models import ConverseModel
+from providers.dialects.bedrock.converse_thinking import claude_effort, effort_writer
 from providers.dialects.shared.field_writers import check_images, keep_stop
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -57,8 +60,6 @@ from providers.unified_request import MAX_STOPS, Operation
 ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
 
 _INFERENCE = "inferenceConfig"
-_OWN = "additionalModelRequestFields"
-_CLAUDES_EFFORT = "outputConfig.effort"
 
 
 # Numbers ------------------------------------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ def _number(name: str, path: str, profile: Profile) -> FieldWriter:
 
 def _temperature(put: FieldWriter) -> FieldWriter:
     def write(draft: RequestBody, value: object) -> None:
-        beside = "top_p" in draft.params or "thinking" in draft.params
+        beside = not draft.params.keys().isdisjoint({"top_p", "thinking"})
         if not (beside and "temperature" in draft.request.injected):
             # A default of the surface gives way: some models refuse it beside `top_p` or `thinking`.
             put(draft, value)
@@ -88,8 +89,9 @@ def _stop(tells: bool) -> FieldWriter:
     def write_and_ask(draft: RequestBody, value: object) -> None:
         put(draft, value)
         if value:
-            # The service passes the matched stop string on only if the request names its path.
-            draft.put("additionalModelResponseFieldPaths", ["/stop_sequence"])
+            # The service passes the matched stop string on only if the request names its path; the second is that in
+            # the model's own stream. A path that leads nowhere is no error.
+            draft.put("additionalModelResponseFieldPaths", ["/stop_sequence", "/delta/stop_sequence"])
 
     return write_and_ask if tells else put
 
@@ -105,10 +107,12 @@ def _text_format(schema: JsonObject) -> JsonObject:
 _SCHEMA_NAMES = "outputConfig.textFormat.structure.jsonSchema"
 _write_constraint = constraint_writer(
     ConstraintStyle(
-        Encoding(NATIVE, lambda guided: _text_format(enforceable_schema(guided.schema))),
+        Encoding(NATIVE, lambda guided: _text_format(guided.schema)),
         SCHEMA_ONLY,
         Encoding(BY_ENUM, lambda guided: _text_format(choice_schema(guided.choices)), unwrap=True),
         SCHEMA_ONLY,
+        object_in_text=True,
+        rules=BEDROCK,
     )
 )
 
@@ -171,27 +175,17 @@ def _service_tier(draft: RequestBody, value: object) -> None:
         raise draft.unsupported("service_tier", f"it has the tiers {', '.join(sorted(_TIERS))}")
 
 
-_EFFORTS = ("low", "medium", "high", "xhigh", "max")
-
-
-def _effort(path: str) -> FieldWriter:
-    def write(draft: RequestBody, value: object) -> None:
-        if value is False or value == "none":
-            if "thinking" not in draft.params:
-                draft.put(f"{_OWN}.thinking", {"type": "disabled"})
-        elif value in _EFFORTS:
-            draft.put(path, value)
-        else:
-            raise draft.invalid("reasoning_effort", f"must be 'none' or one of {', '.join(_EFFORTS)}")
-
-    return write
+def put_usual_output(draft: RequestBody, model: ConverseModel) -> None:
+    """Write a limit where nobody gave one and the model's own default would cut an answer short."""
+    if "max_tokens" not in draft.params and model.usual_output is not None:
+        draft.put(f"{_INFERENCE}.maxTokens", draft.target.max_output_tokens or model.usual_output)
 
 
 # The table ----------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1024)
-def writers(profile: Profile) -> Mapping[str, FieldWriter]:
+def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]:
     """Return a writer for each field that a model takes. Cached by the profile, which lives as long as the process.
 
     The profile's `rename` has the paths of a model's own settings.
@@ -211,9 +205,12 @@ def writers(profile: Profile) -> Mapping[str, FieldWriter]:
         "response_format": _response_format,
     }
     for name, path in wire.rename.items():
-        own = _effort(path) if path == _CLAUDES_EFFORT else _number(name, path, profile)
-        known[name] = unless_neutral(name, own)
-    return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in wire.accepts}}
+        known[name] = unless_neutral(name, _number(name, path, profile))
+    accepted = set(wire.accepts)
+    if model.claude or model.effort is not None:
+        accepted.add("reasoning_effort")
+        known["reasoning_effort"] = claude_effort if model.effort is None else effort_writer(model.effort)
+    return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in accepted}}
 
 
 _UNHELD = refused("this model cannot be held to a constraint")
@@ -221,7 +218,7 @@ _CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
     "stop.blank": SCANNED,
-    "response_format.json_object": refused("it has no JSON mode without a schema"),
+    "response_format.json_object": IN_TEXT,
     "response_format.grammar": SCHEMA_ONLY.cell,
     "guided_regex": SCHEMA_ONLY.cell,
     "guided_grammar": SCHEMA_ONLY.cell,
@@ -230,11 +227,11 @@ _CELLS: Mapping[str, Cell] = {
 
 
 @lru_cache(maxsize=1024)
-def capabilities(profile: Profile, operation: Operation, counted: bool) -> Capabilities:
+def capabilities(profile: Profile, model: ConverseModel, operation: Operation, counted: bool) -> Capabilities:
     """Return the capabilities for clients of an operation; `counted` says that the context window is known."""
     wire = profile.wires[Operation.CHAT]
-    cells = compiled(writers(profile).keys() | (ELSEWHERE & wire.accepts), _CELLS)
-    cells.update(_model_cells(profile, wire))
+    cells = compiled(writers(profile, model).keys() | (ELSEWHERE & wire.accepts), _CELLS)
+    cells.update(_model_cells(profile, model, wire))
     cells.update(window_cells(wire, counted))
     cells.update(ECHO_CELLS[operation])
     return Capabilities(
@@ -246,13 +243,13 @@ def capabilities(profile: Profile, operation: Operation, counted: bool) -> Capab
     )
 
 
-def _model_cells(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
+def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator[tuple[str, Cell]]:
     stops = "stop" in wire.accepts
     yield "images", IN_MESSAGE if "images" in wire.accepts else REFUSED
     yield "stop", NATIVE if stops else SCANNED
     yield "stop.many", NATIVE if stops and profile.stop_most >= MAX_STOPS else SCANNED
     yield STOP_STRING, APPENDED if STOP_STRING in wire.accepts else SCANNED
-    held = profile.structured != "none"
+    held = profile.structured != "none" if model.structured is None else model.structured
     yield "guided_json", NATIVE if held else _UNHELD
     yield "response_format.json_schema", NATIVE if held else _UNHELD
     yield "guided_choice", BY_ENUM if held else _UNHELD

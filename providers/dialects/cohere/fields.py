@@ -3,7 +3,6 @@
 Sources: `cohere` 7.3.1 `ClientV2.chat` and `ResponseFormatV2`; "Structured outputs" page, November 2026.
 """
 
-import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -27,7 +26,7 @@ from providers.constraints.constraint_styles import (
     choice_schema,
     field_of,
 )
-from providers.constraints.engine_gaps import Engine
+from providers.constraints.schema_rules import COHERE
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_images
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -52,38 +51,7 @@ LEAST_P, MOST_P = 0.01, 0.99
 """The vendor's bounds of `p`. Its default is 0.75, so a `top_p` of 1 is sent as the upper bound."""
 
 
-# Schemas ------------------------------------------------------------------------------------------------------------
-
-_HARD_PATTERN = re.compile(r"[\^$]|\(\?[=!<]")
-_FORMATS = frozenset({"date-time", "uuid", "date", "time"})
-
-
-def _patterns(root: JsonObject, node: JsonObject) -> str | None:
-    pattern, form = node.get("pattern"), node.get("format")
-    if isinstance(pattern, str) and _HARD_PATTERN.search(pattern):
-        return ".pattern uses what is not supported (anchors or look-around)"
-    if isinstance(form, str) and form not in _FORMATS:
-        return f".format '{form}' is not supported"
-    return None
-
-
-def _objects(root: JsonObject, node: JsonObject) -> str | None:
-    if node is root and node.get("type") != "object":
-        return " must have the type 'object'"
-    if "properties" in node and not node.get("required"):
-        return " must require at least one property"
-    return None
-
-
-SCHEMAS = Engine(
-    frozenset({"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"})
-    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
-    | {"minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "prefixItems"}
-    | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
-    | {"unevaluatedProperties", "unevaluatedItems", "additionalItems"},
-    (_objects, _patterns),
-)
-"""Schema keywords that the vendor does not support; they are refused instead of being weakened."""
+# Constraints -------------------------------------------------------------------------------------------------------
 
 
 def _json_format(schema: JsonObject) -> JsonObject:
@@ -96,7 +64,7 @@ _STYLE = ConstraintStyle(
     Encoding(BY_ENUM, lambda guided: _json_format(choice_schema(guided.choices)), unwrap=True),
     SCHEMA_ONLY,
     json_mode={"response_format": {"type": "json_object"}},
-    engine=SCHEMAS,
+    rules=COHERE,
 )
 _write_constraint = constraint_writer(_STYLE)
 

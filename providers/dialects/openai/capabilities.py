@@ -21,7 +21,8 @@ from providers.capabilities import (
     counted_first,
     refused,
 )
-from providers.constraints.constraint_styles import STYLES, constraint_cells
+from providers.constraints.constraint_styles import constraint_cells
+from providers.constraints.style_table import STYLES
 from providers.dialects.shared.request_body import unknown_cell, window_cells
 from providers.profile import Profile, Wire
 from providers.request_fields import STOP_STRING

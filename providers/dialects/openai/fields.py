@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Final, cast
 
-from providers.constraints.constraint_styles import STYLES
+from providers.constraints.style_table import STYLES
 from providers.dialects.openai.message_parts import MARKERS
 from providers.dialects.openai.tools import choice_writer, parallel_writer, tools_writer
+from providers.dialects.shared.field_writers import few_pairs, short_id
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,
@@ -26,6 +27,13 @@ from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import Profile
 from providers.request_fields import WINDOW, is_neutral
 from providers.unified_request import LogprobsWanted, Operation
+
+LONGEST_IDS: Mapping[str, int] = {"user": 64, "prompt_cache_key": 64, "safety_identifier": 128}
+"""Characters: "Invalid 'user': string too long. Expected a string with maximum length 64"; `openai` 3.52
+`completion_create_params`."""
+
+MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE = 16, 64, 512
+"""Bounds of OpenAI's `metadata`, by the same types."""
 
 _Factory = Callable[[str, Profile, Operation], FieldWriter]
 """Makes the writer of a field for an upstream operation of a vendor."""
@@ -119,6 +127,18 @@ def _unless_neutral(name: str, profile: Profile, operation: Operation) -> FieldW
     return unless_neutral(name, _plain(name, profile, operation))
 
 
+def _id(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of an id. Hosted vendors bound it as OpenAI does, or not at all; an engine has no bound."""
+    write = _plain(name, profile, operation)
+    return write if profile.engine else short_id(write, LONGEST_IDS[name])
+
+
+def _metadata(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    write = _unless_neutral(name, profile, operation)
+    # Those that take it only beside another field are OpenAI's own.
+    return few_pairs(name, write, MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE) if name in profile.needs else write
+
+
 def _top_k(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     write = _plain(name, profile, operation)
     path, off = profile.wires[operation].rename.get(name, name), profile.top_k_off
@@ -201,6 +221,24 @@ def _in_message(name: str, profile: Profile, operation: Operation) -> FieldWrite
     return lambda draft, value: None
 
 
+def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Write Anthropic's object as it is, or what it says in OpenRouter's `reasoning`."""
+    path = profile.wires[operation].rename.get(name)
+    if path is None:
+        return _plain(name, profile, operation)
+
+    def put(draft: RequestBody, value: object) -> None:
+        match value:
+            case {"type": "enabled", "budget_tokens": int(budget)}:
+                draft.put(f"{path}.max_tokens", budget)
+            case {"type": str(kind)}:
+                draft.put(f"{path}.enabled", kind != "disabled")
+            case _:
+                raise draft.invalid(name, "needs a 'type'")
+
+    return put
+
+
 def _window(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     by_habit = {"native": plain(name), "cuts": check_window}
     return by_habit.get(profile.wires[operation].context, check_limited_window)
@@ -213,6 +251,7 @@ _FACTORIES: Mapping[str, _Factory] = {
     "logprobs": _logprobs,
     "guided": _constraint,
     "response_format": _constraint,
+    "thinking": _thinking,
     "tools": tools_writer,
     "tool_choice": choice_writer,
     "parallel_tool_calls": parallel_writer,
@@ -222,7 +261,10 @@ _FACTORIES: Mapping[str, _Factory] = {
     "best_of": _unless_neutral,
     "suffix": _unless_neutral,
     "logit_bias": _unless_neutral,
-    "metadata": _unless_neutral,
+    "metadata": _metadata,
+    "user": _id,
+    "prompt_cache_key": _id,
+    "safety_identifier": _id,
 }
 _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
     Operation.CHAT: {"max_tokens": _limit_above_zero, "images": _in_message},

@@ -10,6 +10,7 @@ Mistral (422 `extra_forbidden`) as their users report them; litellm 1.109.1 and 
 send back.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -41,6 +42,10 @@ _TOLD: Final = frozenset({"name", "cache_control", "images"})
 """Members that are named in `x-dragoman-dropped` where they are left out."""
 
 _ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
+
+_SPEAKERS: Final = frozenset({"system", "developer", "user", "assistant"})
+_SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}")
+"""The names that OpenAI takes: "Invalid 'messages[1].name': string does not match pattern"."""
 
 
 def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, dropped: list[str]) -> list[JsonValue]:
@@ -106,6 +111,8 @@ class _VendorMessage:
         match name:
             case "name":
                 goes = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
+                if goes and role in _SPEAKERS and not self.profile.engine:
+                    goes = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
             case "extra_content":
                 goes = role != "assistant" or not is_googles(value)
             case "cache_control" | "provider_specific_fields":

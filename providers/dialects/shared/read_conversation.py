@@ -42,6 +42,9 @@ MAX_DEPTH = 64
 CACHE, NAME = "cache_control", "name"
 """Advisory members of messages, as they are named in `x-dragoman-dropped`."""
 
+_TYPE_NAMES = ("mime_type", "media_type", "mimeType", "format")
+"""Members in which clients name the type of media at an address; `format` is LiteLLM's."""
+
 _BAD = "invalid_value"
 
 _ROLES: Mapping[JsonValue, Role] = {
@@ -76,6 +79,7 @@ _KNOWN = frozenset(
         "annotations",
         "images",
         "citations",
+        "content_blocks",
         "id",
         "type",
         "status",
@@ -141,7 +145,7 @@ class _MessageReader:
         )
 
     def _check_members(self, message: JsonObject) -> None:
-        if len(message) <= 2:
+        if len(message) <= 2 and "content" in message:
             return
         for name, member in message.items():
             if member and name not in _KNOWN:
@@ -192,7 +196,7 @@ class _MessageReader:
         if not isinstance(url, str) and isinstance(part.get("file_id"), str):
             media: Media = UploadedFile(str(part["file_id"]))
         elif isinstance(url, str):
-            media = self._media(url, "an image")
+            media = self._media(url, "an image", image, part)
         else:
             raise self.turn.refusal("has an image without an address", _BAD)
         return Image(media, detail if isinstance(detail, str) else None, _object(part.get(CACHE)))
@@ -203,9 +207,9 @@ class _MessageReader:
         data, address, known = held.get("file_data"), held.get("file_url"), held.get("file_id")
         name = held.get("filename")
         if isinstance(data, str) and data:
-            media = self._media(data, "a file")
+            media = self._media(data, "a file", held)
         elif isinstance(address, str) and address:
-            media = self._media(address, "a file")
+            media = self._media(address, "a file", held)
         elif isinstance(known, str) and known:
             media = UploadedFile(known)
         else:
@@ -220,7 +224,7 @@ class _MessageReader:
         url = video.get("url") if isinstance(video, dict) else video
         if not isinstance(url, str):
             raise self.turn.refusal("has a video without an address", _BAD)
-        return Video(self._media(url, "a video"), _object(part.get(CACHE)))
+        return Video(self._media(url, "a video", video, part), _object(part.get(CACHE)))
 
     def _audio(self, part: JsonObject) -> Part:
         sound = part.get("input_audio")
@@ -230,8 +234,8 @@ class _MessageReader:
             raise self.turn.refusal("has a sound without 'data' or 'format'", _BAD)
         return Audio(data, form, _object(part.get(CACHE)))
 
-    def _media(self, url: str, what: str) -> Media:
-        """Return the media at an address or in a data URI."""
+    def _media(self, url: str, what: str, *holders: JsonValue) -> Media:
+        """Return the media at an address or in a data URI; the `holders` may name its type."""
         if url[:5].lower() == "data:":
             media_type, data = data_uri(url)
             if not media_type:
@@ -240,7 +244,7 @@ class _MessageReader:
         scheme, found, _ = url.partition("://")
         if not found or scheme.lower() not in ("https", "http", "gs", "s3"):
             raise self.turn.refusal(f"has {what} that is neither an address nor a data URI in base64")
-        return Address(url)
+        return Address(url, _media_type(holders))
 
     def _refusal(self, message: JsonObject) -> list[Part]:
         refusal = message.get("refusal")
@@ -276,16 +280,30 @@ class _MessageReader:
 
 def _arguments(function: JsonObject) -> JsonObject | None:
     """Return a call's arguments; None where they are no JSON object of at most MAX_DEPTH levels."""
-    arguments = function.get("arguments")
-    try:
-        given: JsonValue = orjson.loads(arguments) if isinstance(arguments, str) and arguments else {}
-    except orjson.JSONDecodeError:
-        return None
+    given = function.get("arguments")
+    if isinstance(given, str):
+        try:
+            given = orjson.loads(given) if given.strip() else {}
+        except orjson.JSONDecodeError:
+            return None
+    elif given is None:
+        given = {}
     return given if isinstance(given, dict) and not nests_deeper(given, MAX_DEPTH) else None
 
 
 def _object(value: JsonValue) -> JsonObject | None:
     return value if isinstance(value, dict) else None
+
+
+def _media_type(holders: Iterable[JsonValue]) -> str | None:
+    """Return the media type that a client names beside an address."""
+    for holder in holders:
+        for name in _TYPE_NAMES if isinstance(holder, dict) else ():
+            said = holder.get(name) if isinstance(holder, dict) else None
+            if isinstance(said, str) and "/" in said:
+                said = said.lower()
+                return "image/jpeg" if said == "image/jpg" else said
+    return None
 
 
 def _thinking_first(parts: list[Part]) -> list[Part]:

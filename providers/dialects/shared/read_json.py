@@ -1,5 +1,6 @@
 """Parsing of vendors' JSON within bounds of memory and depth, and the small readings that all dialects share."""
 
+import re
 from hashlib import blake2b
 
 import orjson
@@ -57,16 +58,30 @@ def load_json(data: bytes) -> JsonValue:
     return value
 
 
+_SURROGATES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")
+"""Escapes of surrogates that follow each other, after the escaped backslashes before them."""
+
+_MOST_RUNS = 2**18
+"""Runs of such escapes that are mended in one text: a quarter of a second's work."""
+
+
 def parse_json(data: bytes) -> JsonValue:
-    """Parse as `load_json` does, with U+FFFD for invalid UTF-8: engines that cut a text between tokens may cut a
-    character."""
+    """Parse as `load_json` does, with U+FFFD for what is no character: engines that cut a text between tokens may cut
+    one, in its UTF-8 or between the two escapes of a surrogate pair."""
     try:
         return load_json(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace")
-        if "\ufffd" not in text:
+        mended = _SURROGATES.sub(_mend_surrogates, text.encode(), _MOST_RUNS)
+        if mended == data:
             raise
-    return load_json(text.encode())
+    return load_json(mended)
+
+
+def _mend_surrogates(found: re.Match[bytes]) -> bytes:
+    """Return the characters of a run of escapes, with U+FFFD for each surrogate that belongs to no pair."""
+    halves = found[2].decode("unicode_escape").encode("utf-16-le", "surrogatepass")
+    return found[1] + halves.decode("utf-16-le", "replace").encode()
 
 
 def parse_answer(data: bytes, problem: str = "is not valid JSON") -> JsonValue:

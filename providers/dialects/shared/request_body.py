@@ -30,7 +30,7 @@ class RequestBody:
     """The body of one upstream request while it is written, and what decoding the answer needs.
 
     `emulated` names the request's fields that the gateway has a part in, `dropped` the advisory ones that are left out;
-    `unwrap` says that the answer is a JSON object holding one choice.
+    `unheld` and `in_text` are as in UpstreamRequest; `unwrap` says that the answer is a JSON object holding one choice.
     """
 
     request: UnifiedRequest
@@ -39,6 +39,8 @@ class RequestBody:
     body: JsonObject
     emulated: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    unheld: list[str] = field(default_factory=list)
+    in_text: bool = False
     unwrap: bool = False
 
     @property
@@ -89,7 +91,7 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
             put = fields.get(name)
             if put is not None:
                 put(draft, value)
-            elif not is_neutral(name, value):
+            elif not (is_neutral(name, value) or _is_moot(draft.params, name)):
                 raise not_native(draft, name, value)
         except Refusal:
             if name in draft.request.injected:
@@ -99,6 +101,11 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
             draft.dropped.append(name)
     if draft.unwrap and "logprobs" in draft.params:
         raise draft.unsupported("logprobs", "the choice is made inside an object whose tokens are not the text's")
+
+
+def _is_moot(params: Params, name: str) -> bool:
+    """Return whether a field asks for nothing in this request: how calls are made, without any tools."""
+    return name == "parallel_tool_calls" and not params.get("tools")
 
 
 def not_native(draft: RequestBody, name: str, value: object) -> Refusal:
@@ -188,8 +195,11 @@ def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) ->
     # Members of one holder may come from several fields (NIM's nvext).
     draft.body = merged(draft.body, made.members)
     draft.unwrap = draft.unwrap or made.unwrap
+    draft.in_text = draft.in_text or made.in_text
     if made.emulated:
         draft.emulated.append(name)
+    if made.unheld:
+        draft.unheld.append(name)
 
 
 def constraint_writer(style: ConstraintStyle) -> FieldWriter:
@@ -313,6 +323,8 @@ def build_request(
         headers=headers,
         emulated=tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
         dropped=tuple(dict.fromkeys(draft.dropped)) if draft.dropped else (),
+        unheld=tuple(dict.fromkeys(draft.unheld)) if draft.unheld else (),
+        in_text=draft.in_text,
         tool_names=tool_names,
         unwrap_choice=draft.unwrap,
     )

@@ -9,6 +9,7 @@ from typing import Literal
 from providers.unified_request import MAX_STOPS, ChatPrompt, Guided, LogprobsWanted, TextPrompt, TokenPrompt
 from proxy.surfaces.request.parse_state import ParsedFields
 from proxy.surfaces.request.prompt import match_images
+from proxy.surfaces.request.reasoning import reasoning
 from proxy.surfaces.request.rule_kinds import Invalid
 
 LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
@@ -162,12 +163,6 @@ def tools(parsed: ParsedFields) -> None:
             parsed.conflict(name, "cannot go with 'tools'")
     if isinstance(values.get("prompt"), TokenPrompt):
         parsed.conflict("prompt", "cannot be token ids when there are 'tools'")
-
-
-def reasoning(parsed: ParsedFields) -> None:
-    """Refuse `reasoning_effort` beside `thinking`: Fireworks allows one of them."""
-    if "thinking" in parsed.values and "reasoning_effort" in parsed.values:
-        parsed.conflict("reasoning_effort", "cannot go with 'thinking'")
 
 
 STEPS: tuple[Callable[[ParsedFields], None], ...] = (

@@ -14,6 +14,7 @@ from proxy.surfaces.request import constraints
 from proxy.surfaces.request import pass_through_fields as extras
 from proxy.surfaces.request.chat_messages import messages
 from proxy.surfaces.request.prompt import images, prompt
+from proxy.surfaces.request.reasoning import reasoning_object
 from proxy.surfaces.request.rule_kinds import (
     INT64_MIN,
     Check,
@@ -162,6 +163,7 @@ _EVERYWHERE: Mapping[str, Check] = {
     "service_tier": string,
     "reasoning_effort": reasoning_effort,
     "verbosity": string,
+    "reasoning": reasoning_object,
     "reasoning_history": string,
     "thinking": json_object,
     "raw_output": boolean,

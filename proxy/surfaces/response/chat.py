@@ -36,13 +36,13 @@ class ChatRenderer(AnswerRenderer):
         return self._whole(WHOLE, completion, [self._choice(choice) for choice in completion.choices])
 
     def _choice(self, choice: Choice) -> dict[str, object]:
-        return {
+        body: dict[str, object] = {
             "index": choice.index,
             "message": _message(choice),
             "logprobs": chat_logprobs(self._request, choice.logprobs),
             **finish_members(choice, "tool_calls"),
-            **choice_members(choice.extras),
         }
+        return body if choice.extras is None else {**choice_members(choice.extras), **body}
 
     def chunk(self, chunk: Chunk) -> bytes:
         """See Renderer; when the choice ended, the last event has an empty delta."""
@@ -59,13 +59,14 @@ class ChatRenderer(AnswerRenderer):
         events = self._render_delta(chunk)
         if chunk.finish_reason is None:
             return events
-        body = {
+        body: dict[str, object] = {
             "index": chunk.index,
             "delta": self.no_delta,
             "logprobs": None,
             **finish_members(chunk, "tool_calls"),
-            **choice_members(chunk.extras),
         }
+        if chunk.extras is not None:
+            body = {**choice_members(chunk.extras), **body}
         return events + self._writer.finish(ascii_json(body))
 
     def _render_delta(self, chunk: Chunk) -> bytes:
@@ -86,7 +87,8 @@ class ChatRenderer(AnswerRenderer):
             "finish_reason": None,
         }
         if extras is not None and chunk.finish_reason is None:
-            body |= (beside := choice_members(extras))
+            beside = choice_members(extras)
+            body = {**beside, **body}
             delta = delta or beside
         if not (delta or logprobs or ours):
             return b""

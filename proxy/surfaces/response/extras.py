@@ -13,7 +13,9 @@ from providers.json_types import JsonObject, JsonValue
 
 _OF_MESSAGE = frozenset({"role", "content", "refusal", "tool_calls", "reasoning", "reasoning_content"})
 _OF_CHOICE = frozenset({"index", "message", "delta", "text", "logprobs", "finish_reason"})
-_OF_ANSWER = frozenset({"id", "object", "created", "model", "choices", "usage", "error", "service_tier"})
+_OF_ANSWER = frozenset(
+    {"id", "object", "created", "model", "choices", "usage", "error", "service_tier", "system_fingerprint"}
+)
 
 
 def message_members(extras: Extras | None) -> dict[str, object]:
@@ -68,4 +70,6 @@ def _claude_block(detail: JsonObject) -> JsonObject | None:
         return {"type": "redacted_thinking", "data": detail.get("data")}
     if detail.get("type") != "reasoning.text":
         return None
-    return {"type": "thinking", "thinking": detail.get("text") or "", "signature": detail.get("signature")}
+    block: JsonObject = {"type": "thinking", "thinking": detail.get("text") or ""}
+    # openai-agents 0.24.0 ends at a signature that is null.
+    return {**block, "signature": detail["signature"]} if detail.get("signature") else block

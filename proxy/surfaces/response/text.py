@@ -41,7 +41,7 @@ class TextRenderer(AnswerRenderer):
             body["refusal"] = choice.refusal
         if choice.tool_calls:
             body["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
-        return body | text_members(choice.extras)
+        return body if choice.extras is None else {**text_members(choice.extras), **body}
 
     def chunk(self, chunk: Chunk) -> bytes:
         """See Renderer; a chunk that changes no member of a text completion has no event."""
@@ -73,11 +73,11 @@ class TextRenderer(AnswerRenderer):
         if not (text or logprobs or ended or beside or ours):
             return b""
         body: dict[str, object] = {
+            **beside,
             "index": index,
             "text": text,
             "logprobs": logprobs,
             **finish_members(chunk, self._style.tool_finish),
-            **beside,
         }
         if chunk.refusal is not None:
             body["refusal"] = chunk.refusal
@@ -87,6 +87,6 @@ class TextRenderer(AnswerRenderer):
             body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
         said = b""
         if ours:
-            said = self._writer.event_with(ascii_json({**body, "finish_reason": None}), ours)
-            body["text"] = ""
+            # Once only: a client joins the texts and the calls of all events.
+            said = self._writer.event_with(b'{"index":%d,"text":"","logprobs":null,"finish_reason":null}' % index, ours)
         return said + self._writer.finish(ascii_json(body))

@@ -53,7 +53,7 @@ def usage_json(usage: Usage) -> dict[str, object]:
         body["completion_tokens_details"] = dict(usage.completion_details)
     if usage.estimated:
         body["estimated"] = True
-    return body
+    return {**usage.extra, **body} if usage.extra else body
 
 
 class SseWriter:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
 from providers.constraints.constraint_styles import (
-    STYLES,
     ConstraintMembers,
     Unenforceable,
     choice_grammar,
@@ -21,6 +20,7 @@ from providers.constraints.constraint_styles import (
     json_schema_format,
     unwrap_choice,
 )
+from providers.constraints.style_table import STYLES
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, Operation
 from tests.providers.gbnf import unescaped

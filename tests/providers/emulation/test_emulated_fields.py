@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from providers.constraints.constraint_styles import Unenforceable
-from providers.emulation import split_into_calls as shape
+from providers.emulation import plan_checks
 from providers.emulation.check_answer import AnswerCheck, CheckKind
 from providers.emulation.post_processing import PostProcessing
 from providers.emulation.split_into_calls import CallPlan, plan_calls
@@ -215,7 +215,7 @@ def test_a_constraint_that_nobody_can_check_is_refused_by_its_name(monkeypatch: 
     def unable(params: Params) -> None:
         raise Unenforceable("nobody knows")
 
-    monkeypatch.setattr(shape, "required_check", unable)
+    monkeypatch.setattr(plan_checks, "required_check", unable)
     why = refusal(chat({"guided": AB}), VLLM)
     assert (why.param, why.message) == ("guided_choice", "'guided_choice' is not supported by v/m/d: nobody knows.")
 
@@ -291,3 +291,16 @@ def test_a_client_s_header_that_the_table_sets_too_gives_way_and_is_told() -> No
     assert plan_calls(replace(chat(), extra_headers={"baggage": "mine"}), to).dropped == ()
     both = replace(chat({"top_k": 5}), extra_headers={"x-org": "mine"})
     assert plan_calls(both, to, "drop").dropped == ("top_k", "inference_extra_headers")
+
+
+# Constraints that the vendor is not held to --------------------------------------------------------------------------
+
+
+def test_a_json_mode_that_claude_lacks_is_asked_for_in_the_prompt_and_checked() -> None:
+    wanted: JsonObject = {"type": "json_object"}
+    prepared = plan_calls(chat({"response_format": wanted, "max_tokens": 9}), anthropic_kit.TARGET)
+    assert "one JSON object" in orjson.dumps(body_of(prepared)["system"]).decode()
+    assert "output_config" not in body_of(prepared)
+    assert prepared.emulated == ("response_format",)
+    assert prepared.checks == (AnswerCheck("response_format", CheckKind.OBJECT, fenced=True),)
+    assert prepared.request.params["response_format"] == wanted

@@ -63,7 +63,9 @@ class Pieces:
 
 def held(stream: Pieces, checks: InlineChecks | None = None, echo: tuple[str, ...] = ()) -> HeldStream:
     return HeldStream(
-        stream, Constraint(checks or InlineChecks(), AB, "team"), PostProcessor(PostProcessing(echo=echo, check=AB))
+        stream,
+        Constraint(checks or InlineChecks(), PostProcessing(check=AB), "team"),
+        PostProcessor(PostProcessing(echo=echo, check=AB)),
     )
 
 
@@ -136,7 +138,7 @@ def test_a_check_that_cannot_be_made_is_no_fault_of_the_deployment(
 
 def test_a_whole_answer_is_held_choice_by_choice() -> None:
     def all_of(*choices: Choice) -> Callable[[], Awaitable[None]]:
-        return lambda: Constraint(InlineChecks(), AB, "team").check_all(Completion(choices, None))
+        return lambda: Constraint(InlineChecks(), PostProcessing(check=AB), "team").check_all(Completion(choices, None))
 
     async def main() -> None:
         await all_of(Choice(0, "ab", "stop"), Choice(1, "ab", "stop"), Choice(2, "zz", "length"))()

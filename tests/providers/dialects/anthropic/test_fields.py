@@ -39,7 +39,10 @@ def refusal_of(params: dict[str, object], target: Target = TARGET) -> Refusal:
         ({"top_k": 40}, {"top_k": 40}),
         ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
         ({"user": "u-17"}, {"metadata": {"user_id": "u-17"}}),
-        ({"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+        ),
         ({"metadata": {"user_id": "u-17", "x": "y"}}, {"metadata": {"user_id": "u-17"}}),
         ({"metadata": {"a": "b"}}, {}),
         ({"prompt_cache_key": "k", "store": False, "safety_identifier": "s"}, {}),
@@ -92,8 +95,6 @@ def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
         ({"stop": ("a", "\n\n")}, "stop"),
         ({"guided": Guided("regex", "a+")}, "guided_regex"),
         ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"guided": Guided("json", OPEN)}, "guided_json"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
         ({"reasoning_effort": True}, "reasoning_effort"),
@@ -110,11 +111,17 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, ob
     assert TARGET.name in refusal.message
 
 
-def test_a_schema_that_cannot_be_enforced_is_refused_with_its_path() -> None:
-    assert (
-        "$.properties.a must set 'additionalProperties' to false"
-        in refusal_of({"guided": Guided("json", OPEN)}).message
-    )
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        ({"guided": Guided("json", OPEN)}, "guided_json"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+    ],
+)
+def test_what_the_vendor_cannot_be_held_to_is_checked_in_the_answer(params: dict[str, object], name: str) -> None:
+    assert encode(chat_request(**params)).unheld == (name,)
+    assert encode(chat_request(guided=Guided("json", CLOSED))).unheld == ()
 
 
 @pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])
@@ -168,24 +175,6 @@ def test_newer_models_have_no_sampling_settings_in_any_version(field: str) -> No
     assert "temperature" not in body_of(chat_request(temperature=1, top_p=1, top_k=0), target)
 
 
-def test_a_json_object_is_asked_for_in_the_system_text() -> None:
-    plain = encode(chat_request(response_format={"type": "json_object"}))
-    assert plain.emulated == ("response_format",)
-    assert orjson.loads(plain.body)["system"].startswith("Answer with one JSON object")
-    told: JsonObject = {"role": "system", "content": "Be kind."}
-    body = body_of(chat_request(told, {"role": "user", "content": "a"}, response_format={"type": "json_object"}))
-    assert str(body["system"]).startswith("Be kind.\n\nAnswer with one JSON object")
-    marked: JsonObject = {"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}
-    told = {"role": "system", "content": [marked]}
-    body = body_of(chat_request(told, {"role": "user", "content": "a"}, response_format={"type": "json_object"}))
-    match body["system"]:
-        case [first, {"type": "text", "text": str(said)}]:
-            assert first == marked
-            assert "JSON object" in said
-        case other:
-            pytest.fail(f"unexpected system {other}")
-
-
 def test_what_promises_nothing_is_left_out_and_named() -> None:
     params = {"prompt_cache_key": "k", "store": False, "metadata": {"a": "b"}, "prompt_cache_retention": "24h"}
     assert set(encode(chat_request(**params)).dropped) == params.keys()
@@ -193,8 +182,8 @@ def test_what_promises_nothing_is_left_out_and_named() -> None:
     assert body_of(chat_request(metadata={"user_id": "u"}, user="v"))["metadata"] == {"user_id": "v"}
 
 
-@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999"])
-def test_a_user_who_looks_like_an_address_or_a_number_becomes_a_digest(user: str) -> None:
+@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999", "x" * 257])
+def test_a_user_who_looks_like_an_address_or_a_number_or_is_long_becomes_a_digest(user: str) -> None:
     digest = hashlib.sha256(user.encode()).hexdigest()
     assert body_of(chat_request(user=user))["metadata"] == {"user_id": digest}
 

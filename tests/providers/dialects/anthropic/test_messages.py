@@ -332,7 +332,7 @@ def test_a_marker_of_a_message_or_a_call_goes_to_its_block() -> None:
     made = turns(
         {"role": "user", "content": "long", **marked},
         assistant(None, {**call(), **marked}),
-        result("ok", **marked),
+        result("ok", cache_control=MARK),
     )
     assert made == [
         user([{**text("long"), **marked}]),
@@ -357,3 +357,22 @@ def test_long_conversations_cost_time_in_proportion() -> None:
             assert len(blocks) == 40_000
         case other:
             pytest.fail(f"{len(other)} turns")
+
+
+SERVER_BLOCKS: list[JsonValue] = [
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+]
+
+
+@pytest.mark.parametrize("offered", [True, False])
+def test_blocks_of_server_tools_come_back_behind_thinking_where_the_tools_are_offered(offered: bool) -> None:
+    thought: JsonObject = {"type": "thinking", "thinking": "Hm", "signature": "s"}
+    said = assistant("Found.", thinking_blocks=[thought], content_blocks=[*SERVER_BLOCKS, {"type": "hologram"}])
+    tools: list[JsonObject] = [{"type": "web_search_20260318", "name": "web_search"}] if offered else []
+    request = chat_request(user("a"), said, user("b"), tools=tools, thinking={"type": "enabled", "budget_tokens": 1024})
+    match body_of(request)["messages"]:
+        case [_, {"content": list(blocks)}, _]:
+            assert blocks == [thought, *(SERVER_BLOCKS if offered else []), text("Found.")]
+        case other:
+            pytest.fail(f"unexpected turns {other}")

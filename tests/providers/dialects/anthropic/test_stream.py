@@ -21,7 +21,7 @@ SENT = encode(replace(chat_request(), stream=True))
 CHOOSE = encode(replace(chat_request(guided=Guided("choice", ("yes", "no"))), stream=True))
 WHOLE = (
     *("text", "tools", "thinking", "refusal", "refusal_after_text", "length", "stop_sequence", "cached", "empty"),
-    *("choice", "noise"),
+    *("choice", "noise", "signed", "server_tools", "deferred", "cited"),
 )
 BROKEN = ("error_first", "error_after_text")
 NO_DETAILS = {"cached_tokens": 0, "cache_write_tokens": 0}
@@ -135,10 +135,10 @@ def test_thinking_is_reasoning_and_no_text() -> None:
 
 def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
     words = "The request was declined."
-    end = chunks(streamed(SENT, stream("refusal")))[-1]
+    told, end = chunks(streamed(SENT, stream("refusal")))[-2:]
     details: JsonObject = {"type": "refusal", "category": "cyber", "explanation": words}
-    extras = Extras(answer={"stop_details": details})
-    assert end == Chunk(0, words, "content_filter", "refusal", refusal=words, extras=extras)
+    assert told == Chunk(extras=Extras(answer={"stop_details": details}))
+    assert end == Chunk(0, words, "content_filter", "refusal", refusal=words)
     later = streamed(SENT, stream("refusal_after_text"))
     assert text_of(later) == "First, "
     assert chunks(later)[-1].refusal == words

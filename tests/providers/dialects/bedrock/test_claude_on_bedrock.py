@@ -48,14 +48,13 @@ def framed(name: str, **more: JsonObject | str) -> bytes:
 
 
 def first_party(name: str, **more: JsonObject | str) -> list[StreamEvent]:
-    """What the vendor's own stream says, with the service's measurements passed on in its last chunk."""
+    """What the vendor's own stream says, with the service's measurements passed on before its last chunk."""
     events = streamed(replace(SENT, target=anthropic_kit.TARGET), anthropic_kit.stream(name))
     at = max(index for index, event in enumerate(events) if isinstance(event, Chunk))
-    end = chunks(events)[-1]
-    held = end.extras.answer if end.extras is not None else None
-    answer = {**(held or {}), "amazon-bedrock-invocationMetrics": METRICS, **more}
-    events[at] = replace(end, extras=replace(end.extras or Extras(), answer=answer))
-    return events
+    before = events[at - 1] if at else None
+    held = before.extras.answer if isinstance(before, Chunk) and before.extras is not None else None
+    told = Chunk(extras=Extras(answer={**(held or {}), "amazon-bedrock-invocationMetrics": METRICS, **more}))
+    return [*events[: at - 1 if held is not None else at], told, *events[at:]]
 
 
 def test_the_body_is_anthropic_s_but_for_model_version_and_stream() -> None:

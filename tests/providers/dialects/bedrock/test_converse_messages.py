@@ -1,8 +1,11 @@
 """Conversations on Converse."""
 
+from time import process_time
+
 import pytest
 
 from providers.dialects.bedrock.converse_messages import BedrockConversation, without_calls
+from providers.dialects.bedrock.converse_models import ANY, ConverseModel, converse_model
 from providers.dialects.bedrock.converse_tools import BedrockToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -33,15 +36,23 @@ def result(content: JsonValue, number: str = "call_1", **more: JsonValue) -> Jso
     return {"role": "tool", "tool_call_id": number, "content": content, **more}
 
 
-def read(*messages: JsonValue, param: str = "messages") -> BedrockConversation:
-    conversation = BedrockConversation(BedrockToolNames(()), param)
+CLAUDE, LLAMA = converse_model("anthropic.claude-haiku-4-5"), converse_model("meta.llama4-maverick-17b-instruct-v1:0")
+NOVA, QWEN = converse_model("amazon.nova-pro-v1:0"), converse_model("qwen.qwen3-vl-235b-a22b")
+WRITER = converse_model("writer.palmyra-x5-v1:0")
+POINT: JsonObject = {"cachePoint": {"type": "default"}}
+SIGNED: JsonObject = {"type": "reasoning.text", "text": "Hm.", "signature": "EqQB", "format": "anthropic-claude-v1"}
+HIDDEN: JsonObject = {"type": "reasoning.encrypted", "data": "AAEC", "format": "anthropic-claude-v1"}
+
+
+def read(*messages: JsonValue, param: str = "messages", model: ConverseModel = ANY) -> BedrockConversation:
+    conversation = BedrockConversation(BedrockToolNames(()), param, model)
     conversation.read(messages)
     return conversation
 
 
-def refusal_for(*messages: JsonValue, param: str = "messages") -> Refusal:
+def refusal_for(*messages: JsonValue, param: str = "messages", model: ConverseModel = ANY) -> Refusal:
     with pytest.raises(Refusal) as caught:
-        read(*messages, param=param)
+        read(*messages, param=param, model=model)
     return caught.value
 
 
@@ -196,7 +207,7 @@ def test_calls_can_be_told_in_words() -> None:
     assert "toolUse" in str(turns)
 
 
-def test_marks_of_the_cache_stand_behind_what_they_mark() -> None:
+def test_cache_markers_stand_behind_what_they_mark() -> None:
     kept: JsonValue = {"type": "ephemeral", "ttl": "1h"}
     plain: JsonValue = {"type": "ephemeral"}
     conversation = read(
@@ -204,21 +215,209 @@ def test_marks_of_the_cache_stand_behind_what_they_mark() -> None:
         user([part("a", cache_control=plain), part("b")]),
         assistant(None, call()),
         result([part("c", cache_control=plain)]),
+        {"role": "user", "content": "d", "cache_control": kept},
+        model=CLAUDE,
     )
-    point = {"cachePoint": {"type": "default"}}
     assert conversation.system == [{"text": "Be kind."}, {"cachePoint": {"type": "default", "ttl": "1h"}}]
-    assert conversation.turns[0]["content"] == [{"text": "a"}, point, {"text": "b"}]
+    assert conversation.turns[0]["content"] == [{"text": "a"}, POINT, {"text": "b"}]
     assert conversation.turns[2]["content"] == [
         {"toolResult": {"toolUseId": "call_1", "content": [{"text": "c"}]}},
-        point,
+        POINT,
+        {"text": "d"},
+        {"cachePoint": {"type": "default", "ttl": "1h"}},
+    ]
+    assert conversation.dropped == []
+
+
+def test_cache_markers_of_models_without_cache_points_are_left_out_and_named() -> None:
+    conversation = read(user([part("a", cache_control={"type": "ephemeral"})]), model=LLAMA)
+    assert conversation.turns == [{"role": "user", "content": [{"text": "a"}]}]
+    assert conversation.dropped == ["cache_control"]
+
+
+@pytest.mark.parametrize(
+    ("media", "place"), [("application/pdf", 2), ("text/csv", 1)], ids=["behind a PDF", "before another document"]
+)
+def test_no_cache_point_stands_right_behind_a_document_but_a_pdf(media: str, place: int) -> None:
+    marked = {**file("a.x", f"data:{media};base64,YQ=="), "cache_control": {"type": "ephemeral"}}
+    content = read(user([part("a"), marked]), model=CLAUDE).turns[0]["content"]
+    assert isinstance(content, list)
+    assert content.index(POINT) == place
+    alone = read(user([marked]), model=CLAUDE)
+    assert alone.dropped == ([] if place == 2 else ["cache_control"])
+
+
+def test_a_blank_text_passes_its_cache_marker_to_what_stands_before_it() -> None:
+    content = read(user([part("a"), part(" ", cache_control={"type": "ephemeral"})]), model=CLAUDE).turns[0]["content"]
+    assert content == [{"text": "a"}, POINT]
+
+
+def test_claude_s_thinking_goes_back_first_with_its_signature() -> None:
+    turns = read(
+        user("go"), assistant("Wait.", call(), reasoning_details=[SIGNED, HIDDEN]), result("3"), model=CLAUDE
+    ).turns
+    assert turns[1]["content"] == [
+        {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "EqQB"}}},
+        {"reasoningContent": {"redactedContent": "AAEC"}},
+        {"text": "Wait."},
+        {"toolUse": {"toolUseId": "call_1", "name": "now", "input": {}}},
     ]
 
 
-def test_reasoning_of_earlier_turns_is_not_given_back_and_a_refusal_is_text() -> None:
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        (CLAUDE, {"reasoning_content": "Hm."}),
+        (CLAUDE, {"reasoning_details": [{**SIGNED, "format": "google-gemini-v1"}]}),
+        (NOVA, {"reasoning_details": [SIGNED]}),
+        (LLAMA, {"reasoning_content": "Hm."}),
+    ],
+)
+def test_thinking_that_the_model_would_refuse_is_left_out_and_named(model: ConverseModel, more: JsonObject) -> None:
+    conversation = read(user("a"), assistant("b", **more), user("c"), model=model)
+    assert conversation.turns[1] == {"role": "assistant", "content": [{"text": "b"}]}
+    assert conversation.dropped == ["thinking"]
+
+
+def test_redacted_thinking_of_another_api_becomes_base64() -> None:
+    hidden: JsonObject = {**HIDDEN, "data": "no base64!"}
+    turns = read(user("a"), assistant("b", reasoning_details=[hidden]), user("c"), model=CLAUDE).turns
+    assert turns[1]["content"] == [{"reasoningContent": {"redactedContent": "bm8gYmFzZTY0IQ=="}}, {"text": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("messages", "unthought"),
+    [
+        ([user("a"), assistant(None, call()), result("b")], True),
+        ([user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b")], False),
+        (
+            [user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b"), assistant(None, call())],
+            False,
+        ),
+        ([user("a"), assistant(None, call()), result("b"), assistant("c"), user("d")], False),
+        ([user("a"), assistant(None, call()), result("b"), user("c")], True),
+        ([user("a")], False),
+    ],
+)
+def test_calls_that_are_still_open_without_their_thinking_are_told(messages: list[JsonValue], unthought: bool) -> None:
+    assert read(*messages, model=CLAUDE).unthought == unthought
+
+
+def test_the_name_of_a_message_is_left_out_and_named() -> None:
+    conversation = read({"role": "user", "content": "a", "name": "ada"})
+    assert conversation.turns == [{"role": "user", "content": [{"text": "a"}]}]
+    assert conversation.dropped == ["name"]
+
+
+def test_a_failed_result_says_so_in_the_model_s_way() -> None:
+    messages = (user("go"), assistant(None, call()), result("boom", is_error=True))
+    held = read(*messages, model=CLAUDE).turns[2]["content"]
+    assert held == [{"toolResult": {"toolUseId": "call_1", "content": [{"text": "boom"}], "status": "error"}}]
+    held = read(*messages, model=WRITER).turns[2]["content"]
+    told = [{"text": "The call failed:"}, {"text": "boom"}]
+    assert held == [{"toolResult": {"toolUseId": "call_1", "content": told}}]
+
+
+def test_a_text_beside_results_gets_a_turn_of_its_own_where_the_model_demands_it() -> None:
+    messages = (user("go"), assistant(None, call()), result("3"), user("so?"))
+    answer: JsonObject = {"toolResult": {"toolUseId": "call_1", "content": [{"text": "3"}]}}
+    joined = read(*messages, model=CLAUDE)
+    assert joined.turns[2:] == [{"role": "user", "content": [answer, {"text": "so?"}]}]
+    assert not joined.folded
+    apart = read(*messages, model=LLAMA)
+    assert apart.turns[2:] == [
+        {"role": "user", "content": [answer]},
+        {"role": "assistant", "content": [{"text": "."}]},
+        {"role": "user", "content": [{"text": "so?"}]},
+    ]
+    assert apart.folded
+
+
+def test_a_document_behind_results_stands_apart_on_claude_and_an_image_does_not() -> None:
+    pdf = file("a.pdf", "data:application/pdf;base64,JVBERi0=")
+    messages = (user("go"), assistant(None, call()), result("3"))
+    assert len(read(*messages, user([pdf]), model=CLAUDE).turns) == 5
+    assert len(read(*messages, user([image(PNG)]), model=CLAUDE).turns) == 3
+
+
+@pytest.mark.parametrize(("model", "turns"), [(QWEN, 3), (LLAMA, 3), (CLAUDE, 3)])
+def test_media_that_no_result_may_hold_follow_all_results(model: ConverseModel, turns: int) -> None:
+    given = read(
+        user("go"),
+        assistant(None, call(number="a"), call(number="b")),
+        result([part("x"), image(PNG)], "a"),
+        result("y", "b"),
+        model=model,
+    ).turns
+    assert len(given) == turns
+    content = given[2]["content"]
+    assert isinstance(content, list)
+    if model is QWEN:
+        assert content == [
+            {"toolResult": {"toolUseId": "a", "content": [{"text": "x"}, {"text": "[image 1 follows]"}]}},
+            {"toolResult": {"toolUseId": "b", "content": [{"text": "y"}]}},
+            {"text": "[image 1]"},
+            PNG_BLOCK,
+        ]
+    else:
+        assert content[0] == {"toolResult": {"toolUseId": "a", "content": [{"text": "x"}, PNG_BLOCK]}}
+
+
+@pytest.mark.parametrize(
+    ("model", "first"), [(CLAUDE, "assistant"), (QWEN, "assistant"), (NOVA, "user"), (ANY, "user")]
+)
+def test_the_user_begins_where_the_model_demands_it(model: ConverseModel, first: str) -> None:
+    conversation = read(assistant("Hello!"), user("hi"), model=model)
+    assert conversation.turns[0]["role"] == first
+    assert conversation.folded == (first == "user")
+
+
+def test_claude_s_own_beginning_of_the_answer_ends_without_white_space() -> None:
+    assert read(user("a"), assistant("b \n"), model=CLAUDE).turns[1]["content"] == [{"text": "b"}]
+    assert read(user("a"), assistant("b \n"), model=NOVA).turns[1]["content"] == [{"text": "b \n"}]
+
+
+def test_search_results_and_guarded_texts_are_blocks_of_their_own() -> None:
+    found: JsonObject = {
+        "type": "search_result",
+        "source": "https://example.com",
+        "title": "A page",
+        "content": [{"type": "text", "text": "deep"}],
+        "citations": {"enabled": True},
+    }
+    content = read(user([found, {"type": "guarded_text", "text": "Be safe."}])).turns[0]["content"]
+    assert content == [
+        {
+            "searchResult": {
+                "source": "https://example.com",
+                "title": "A page",
+                "content": [{"text": "deep"}],
+                "citations": {"enabled": True},
+            }
+        },
+        {"guardContent": {"text": {"text": "Be safe."}}},
+    ]
+
+
+@pytest.mark.parametrize("model", [ANY, CLAUDE, LLAMA])
+def test_a_long_conversation_is_read_in_linear_time(model: ConverseModel) -> None:
+    marked = part("a", cache_control={"type": "ephemeral"})
+    loop = [user([marked]), assistant(None, call()), result([marked, image(PNG)]), user([marked])]
+    started = process_time()
+    read(*(loop * 4000), model=model)
+    assert process_time() - started < 5
+
+
+def test_a_refusal_of_the_model_s_is_text() -> None:
     found = read(user("a"), assistant(None, reasoning_content="Hm.", refusal="No.")).turns
     assert found[1] == {"role": "assistant", "content": [{"text": "No."}]}
     parts: list[JsonValue] = [{"type": "refusal", "refusal": "Never."}]
     assert read(user("a"), assistant(parts)).turns[1]["content"] == [{"text": "Never."}]
+
+
+def test_a_turn_that_holds_thinking_alone_is_left_out() -> None:
+    turns = read(user("a"), assistant(None, reasoning_details=[SIGNED]), user("b"), model=CLAUDE).turns
+    assert turns == [{"role": "user", "content": [{"text": "a"}, {"text": "b"}]}]
 
 
 @pytest.mark.parametrize(
@@ -226,16 +425,13 @@ def test_reasoning_of_earlier_turns_is_not_given_back_and_a_refusal_is_text() ->
     [
         ([], "invalid_value"),
         ([user(" ")], "invalid_value"),
-        ([assistant("a"), user("b")], "invalid_value"),
         (["text"], "invalid_value"),
         ([{"content": "a"}], "invalid_value"),
         ([{"role": "critic", "content": "a"}], "unsupported_parameter"),
-        ([{"role": "user", "content": "a", "name": "ada"}], "unsupported_parameter"),
         ([{"role": "system", "content": [image(PNG)]}], "unsupported_parameter"),
         ([user("a"), {"role": "tool", "content": "a"}], "invalid_value"),
         ([user("a"), assistant(None, call(arguments="[1]"))], "invalid_value"),
         ([user("a"), assistant(None, call(arguments="{"))], "invalid_value"),
-        ([user("a"), assistant(None, {"type": "custom", "custom": {}})], "unsupported_parameter"),
         (
             [user("a"), result([{"type": "input_audio", "input_audio": {"format": "wav", "data": "AA=="}}])],
             "unsupported_parameter",

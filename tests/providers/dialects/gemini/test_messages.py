@@ -1,11 +1,24 @@
 """Conversations on Gemini's wire."""
 
+import time
+
 import pytest
 
-from providers.dialects.shared.thought_signatures import SKIPPED, pack_call_id
+from providers.dialects.shared.thought_signatures import SKIPPED, Service, mark_service, pack_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from tests.providers.dialects.gemini.kit import DIALECT, OLD, SAID, SIGNATURE, TARGET, body_of, config_of, contents_of
+from providers.target import Target
+from tests.providers.dialects.gemini.kit import (
+    DIALECT,
+    OLD,
+    SAID,
+    SIGNATURE,
+    TARGET,
+    VERTEX,
+    body_of,
+    config_of,
+    contents_of,
+)
 from tests.providers.dialects.kit import chat_request, text_request, user
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -151,11 +164,160 @@ def test_an_image_in_a_result_goes_along() -> None:
         user("hi"),
         calls(("a", "look", "{}")),
         result("a", [{"type": "text", "text": "seen"}, {"type": "image_url", "image_url": {"url": PNG}}]),
-        target=OLD,
     )
+    assert contents[2:] == [  # type: ignore[index]
+        turn(
+            "user", {"functionResponse": {"name": "look", "response": {"output": "seen"}, "parts": [INLINE], "id": "a"}}
+        )
+    ]
+
+
+def test_before_gemini_3_an_image_of_a_result_follows_in_a_turn_of_its_own() -> None:
+    seen: JsonValue = [{"type": "text", "text": "seen"}, {"type": "image_url", "image_url": {"url": PNG}}]
+    messages = (user("hi"), calls(("a", "look", "{}")), result("a", seen), user("and?"))
+    contents = contents_of(*messages, target=OLD)
+    assert contents[2:] == [  # type: ignore[index]
+        turn("user", {"functionResponse": {"name": "look", "response": {"output": "seen"}}}),
+        turn("user", text("Files that 'look' returned:"), INLINE, text("and?")),
+    ]
+    assert DIALECT.encode(chat_request(*messages), OLD).emulated == ("messages",)
+
+
+def test_a_sound_of_a_result_follows_it_on_every_model() -> None:
+    sound: JsonValue = [{"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}]
+    contents = contents_of(user("hi"), calls(("a", "listen", "{}")), result("a", sound))
+    assert contents[3] == turn(  # type: ignore[index]
+        "user",
+        text("Files that 'listen' returned:"),
+        {"inlineData": {"mimeType": "audio/wav", "data": "AA=="}},
+    )
+
+
+def test_a_failed_call_is_told_as_one() -> None:
+    failed: JsonObject = {**result("a", "no such city"), "is_error": True}
+    contents = contents_of(user("hi"), calls(("a", "look", "{}")), failed, target=OLD)
     assert contents[2] == turn(  # type: ignore[index]
-        "user", {"functionResponse": {"name": "look", "response": {"output": "seen"}, "parts": [INLINE]}}
+        "user", {"functionResponse": {"name": "look", "response": {"error": "no such city"}}}
     )
+
+
+def test_what_promises_nothing_is_left_out_and_named() -> None:
+    marker: JsonObject = {"type": "ephemeral"}
+    messages: tuple[JsonObject, ...] = (
+        {"role": "user", "name": "ann", "content": [{"type": "text", "text": "hi", "cache_control": marker}]},
+        {"role": "assistant", "content": "Yes?", "reasoning_content": "A greeting."},
+        user("bye"),
+    )
+    sent = DIALECT.encode(chat_request(*messages), TARGET)
+    assert sent.dropped == ("name", "cache_control", "thinking")
+    assert body_of(chat_request(*messages))["contents"] == [
+        turn("user", text("hi")),
+        turn("model", text("Yes?")),
+        turn("user", text("bye")),
+    ]
+
+
+def test_a_legacy_function_call_and_its_result_belong_together() -> None:
+    call: JsonObject = {"role": "assistant", "content": None, "function_call": {"name": "now", "arguments": "{}"}}
+    contents = contents_of(user("hi"), call, {"role": "function", "name": "now", "content": "noon"}, target=OLD)
+    assert contents[1:] == [  # type: ignore[index]
+        turn("model", {"functionCall": {"name": "now", "args": {}}}),
+        turn("user", {"functionResponse": {"name": "now", "response": {"output": "noon"}}}),
+    ]
+
+
+def test_the_vendors_own_parts_go_back_to_it() -> None:
+    code: JsonObject = {"language": "PYTHON", "code": "print(1)"}
+    said: JsonObject = {"role": "assistant", "content": [{"type": "executableCode", "executableCode": code}]}
+    assert contents_of(user("hi"), said, user("so?"))[1] == turn("model", {"executableCode": code})  # type: ignore[index]
+
+
+# Signatures ---------------------------------------------------------------------------------------------------------
+
+
+def details(*listed: JsonObject) -> JsonObject:
+    return {"reasoning_details": [{"format": "google-gemini-v1", **one} for one in listed]}
+
+
+def test_details_of_googles_format_are_signatures_of_the_calls_they_name() -> None:
+    signed = details({"type": "reasoning.encrypted", "id": "b", "data": SIGNATURE, "index": 0})
+    message = {**calls(("a", "f", "{}"), ("b", "g", "{}")), **signed}
+    contents = contents_of(user("hi"), message, result("a", "1"), result("b", "2"))
+    assert [part.get("thoughtSignature") for part in contents[1]["parts"]] == [SKIPPED, SIGNATURE]  # type: ignore
+
+
+def test_a_detail_that_names_no_call_belongs_to_the_first_and_without_calls_to_the_text() -> None:
+    loose = details({"type": "reasoning.encrypted", "data": SIGNATURE, "index": 0})
+    called = contents_of(user("hi"), {**calls(("a", "f", "{}")), **loose}, result("a", "1"))
+    assert called[1]["parts"][0]["thoughtSignature"] == SIGNATURE  # type: ignore[index,call-overload]
+    said = contents_of(user("hi"), {**says("Yes."), **loose}, user("go on"))
+    assert said[1] == turn("model", text("Yes.", thoughtSignature=SIGNATURE))  # type: ignore[index]
+
+
+def test_other_vendors_thinking_is_never_a_signature() -> None:
+    claude: JsonObject = {
+        "type": "reasoning.text",
+        "text": "x",
+        "signature": SIGNATURE,
+        "format": "anthropic-claude-v1",
+    }
+    message = {**calls(("a", "f", "{}")), "reasoning_details": [claude]}
+    contents = contents_of(user("hi"), message, result("a", "1"))
+    assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
+    assert DIALECT.encode(chat_request(user("hi"), message, result("a", "1")), TARGET).dropped == ("thinking",)
+
+
+@pytest.mark.parametrize(("target", "own", "other"), [(TARGET, "studio", "vertex"), (VERTEX, "vertex", "studio")])
+def test_a_signature_goes_back_only_to_the_service_that_made_it(target: Target, own: Service, other: Service) -> None:
+    def signature_of(service: Service | None) -> object:
+        call_id = pack_call_id("a", SIGNATURE, None, service)
+        contents = contents_of(user("hi"), calls((call_id, "f", "{}")), result(call_id, "1"), target=target)
+        part = contents[1]["parts"][0]  # type: ignore[index,call-overload]
+        assert part["functionCall"]["id"] == "a"
+        return part["thoughtSignature"]
+
+    assert [signature_of(service) for service in (own, None, other)] == [SIGNATURE, SIGNATURE, SKIPPED]
+
+
+def test_the_signature_of_a_text_goes_back_only_to_the_service_that_made_it() -> None:
+    def parts_of(target: Target, signature: str) -> object:
+        said = {**says("Yes."), "extra_content": {"google": {"thought_signature": signature}}}
+        return contents_of(user("hi"), said, user("go on"), target=target)[1]["parts"][0]  # type: ignore
+
+    marked = mark_service(SIGNATURE, "vertex")
+    assert parts_of(VERTEX, marked) == parts_of(TARGET, SIGNATURE) == text("Yes.", thoughtSignature=SIGNATURE)
+    assert parts_of(TARGET, marked) == parts_of(VERTEX, SIGNATURE) == text("Yes.")
+
+
+def test_a_signature_that_cannot_be_one_is_not_sent() -> None:
+    extra: JsonObject = {"extra_content": {"google": {"thought_signature": "not base64!"}}}
+    message = calls(("a", "f", "{}"))
+    message["tool_calls"][0].update(extra)  # type: ignore[index,union-attr,call-overload]
+    contents = contents_of(user("hi"), {**message, **extra}, result("a", "1"))
+    assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
+
+
+def test_a_signature_without_its_text_is_not_sent() -> None:
+    extra: JsonObject = {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
+    assert contents_of(user("hi"), {**says(""), **extra}, user("go on")) == [turn("user", text("hi"), text("go on"))]
+
+
+def test_a_long_conversation_costs_time_in_proportion() -> None:
+    def seconds(number: int) -> float:
+        said: list[JsonObject] = [user("hi")]
+        for at in range(number):
+            said += [calls((f"c{at}", "f", "{}")), result(f"c{at}", [{"type": "text", "text": "x"}])]
+        parts: JsonValue = [{"type": "text", "text": "y"}] * number
+        request = chat_request(*said, user(parts))
+        begun = time.perf_counter()
+        DIALECT.encode(request, TARGET)
+        return time.perf_counter() - begun
+
+    seconds(100)
+    assert seconds(40_000) < 40 * max(seconds(4_000), 0.02)
+
+
+# Media --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -205,15 +367,14 @@ def test_the_sharpest_detail_asked_for_holds_for_all_images(details: list[str], 
     ("messages", "code"),
     [
         ((user(" "),), "invalid_value"),
-        (({"role": "function", "name": "f", "content": "x"},), "unsupported_parameter"),
-        (({"role": "function", "content": "x"},), "unsupported_parameter"),
-        (({"role": "user", "content": "x", "name": "ann"},), "unsupported_parameter"),
-        (({**user("hi"), "extra_content": {"google": {}}},), "unsupported_parameter"),
+        (({"role": "function", "name": "f", "content": "x"},), "invalid_value"),
+        (({"role": "critic", "content": "x"},), "unsupported_parameter"),
+        (({**user("hi"), "mood": "glad"},), "unsupported_parameter"),
         ((user([{"type": "video", "video": {}}]),), "unsupported_parameter"),
         (({"role": "system", "content": [{"type": "image_url", "image_url": PNG}]},), "unsupported_parameter"),
         ((image(None),), "invalid_value"),
         ((image("data:image/gif;base64,AA=="),), "unsupported_parameter"),
-        ((image("https://example.org/image"),), "unsupported_parameter"),
+        ((image("s3://bucket/a.png"),), "unsupported_parameter"),
         ((image("http://example.org/a.png"),), "unsupported_parameter"),
         ((user([{"type": "file", "file": {"file_id": "file-1"}}]),), "unsupported_parameter"),
         (

@@ -69,7 +69,6 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
         ({"guided": Guided("regex", "(?=a)b")}, "guided_regex"),
         ({"response_format": {"type": "structural_tag"}}, "response_format"),
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-        ({"user": "u-1"}, "user"),
         ({"reasoning_effort": "low"}, "reasoning_effort"),
     ],
 )

@@ -1,5 +1,6 @@
 """How each field is written for each row: neutral values, bounds, counts, refusals by name."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
@@ -7,7 +8,7 @@ from typing import cast
 import orjson
 import pytest
 
-from providers.dialects.openai.fields import writers
+from providers.dialects.openai.fields import LONGEST_IDS, writers
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import is_advisory, is_neutral
@@ -275,6 +276,21 @@ def test_no_chat_is_asked_for_nothing(row: str) -> None:
     refusal = refusal_of(chat({"max_tokens": 0}), target(row))
     assert (refusal.param, refusal.code) == ("max_tokens", "invalid_value")
     assert "at least 1" in refusal.message
+
+
+@pytest.mark.parametrize(("name", "longest"), LONGEST_IDS.items())
+def test_a_long_id_goes_to_a_hosted_vendor_as_its_digest(name: str, longest: int) -> None:
+    for text in ("x" * longest, "x" * (longest + 1)):
+        written = text if len(text) <= longest else hashlib.sha256(text.encode()).hexdigest()
+        assert body_of(chat(one_param(name, text)), target("openai"))[name] == written
+
+
+def test_metadata_that_openai_does_not_take_is_left_out_pair_by_pair() -> None:
+    many: dict[str, object] = {"nested": {"a": "b"}, "number": 1, "x" * 65: "a", "long": "x" * 513}
+    many |= {str(number): "v" for number in range(20)}
+    call = DIALECT.encode(chat(cast(Params, {"metadata": many, "store": True})), target("openai"))
+    assert orjson.loads(call.body)["metadata"] == {str(number): "v" for number in range(16)}
+    assert call.dropped == ("metadata",)
 
 
 def test_metadata_goes_to_openai_with_stored_answers_alone() -> None:

@@ -96,7 +96,6 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
         ({"guided": Guided("json", {"type": "object", "not": {}})}, "guided_json"),
         ({"response_format": {"type": "regex"}}, "response_format"),
-        ({"user": "u-1"}, "user"),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

@@ -89,7 +89,6 @@ def test_values_that_ask_for_nothing_change_nothing() -> None:
         ({"suffix": "end"}, "suffix"),
         ({"guided": Guided("json", {**SCHEMA, "not": {}})}, "guided_json"),
         ({"response_format": {"type": "structural_tag"}}, "response_format"),
-        ({"user": "u-1"}, "user"),
         ({"context_length_exceeded_behavior": "error", "max_tokens": 5}, "context_length_exceeded_behavior"),
     ],
 )

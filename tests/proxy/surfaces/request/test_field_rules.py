@@ -106,6 +106,7 @@ ROWS = (
     Row("store", (True, False), NOT_BOOLEAN),
     Row("service_tier", ("auto",), NOT_STRING),
     Row("reasoning_effort", ("low", 1024, True, False), ("", 1.5, [], {})),
+    Row("reasoning", ({"effort": "low"}, {}), (*NOT_OBJECT, {"effort": 1}, {"max_tokens": 0}, {"enabled": 1})),
     Row("verbosity", ("low", "high"), NOT_STRING),
     Row("reasoning_history", ("preserved",), NOT_STRING),
     Row("thinking", ({"type": "enabled"},), NOT_OBJECT),

@@ -1,0 +1,216 @@
+"""References of a schema that is being fitted: where they lead, whether they lead back, and what may stand beside them.
+
+Nothing is copied out: a target that a vendor does not follow references to moves into the root's `$defs`.
+"""
+
+from collections.abc import Iterator
+
+from providers.constraints.json_schema import DEFINITIONS, References, object_subschemas, required_names
+from providers.constraints.schema_rules import ANNOTATIONS, SchemaRules
+from providers.json_types import JsonObject, JsonValue
+
+MAX_HOPS = 16
+"""The longest chain of references before a part that is none."""
+
+MAX_MOVED = 16
+"""Targets outside `$defs` that are named there. Each is written twice."""
+
+_DEFS = "#/$defs/"
+_DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
+
+
+class Unfittable(Exception):
+    """The vendor has no useful form for a schema; `reason` continues "the schema"."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def below(references: References, node: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the parts of a schema that a value may be held against, with the way there; definitions by reference."""
+    for path, child in object_subschemas(node, ""):
+        if not path.startswith(_DEFINED):
+            yield path, child
+    for keyword, target in references.targets(node):
+        if isinstance(target, dict):
+            yield f".{keyword}", target
+
+
+def reachable(root: JsonObject) -> Iterator[tuple[int, JsonObject]]:
+    """Yield each part that is reached from the root once, with the levels of objects around it, before those below it:
+    the caller may change it meanwhile. A definition counts its levels from its own root."""
+    references = References(root)
+    rest: list[tuple[int, JsonObject]] = [(1, root)]
+    seen: set[int] = set()
+    while rest:
+        level, node = rest.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield level, node
+        for path, child in reversed([*below(references, node)]):
+            inner = 1 if path == ".$ref" else level + ("properties" in child)
+            rest.append((inner, child))
+
+
+def follow(references: References, node: JsonObject) -> JsonObject:
+    """Return what a chain of references leads to. Raises Unfittable for a long one, and for one that leads nowhere."""
+    for _ in range(MAX_HOPS):
+        if "$ref" not in node:
+            return node
+        target = references.target(node["$ref"])
+        if not isinstance(target, dict):
+            break
+        node = target
+    raise Unfittable("has a reference that leads nowhere, or is too long")
+
+
+def lift_root(root: JsonObject) -> None:
+    """Put the target of a reference at the root in its place."""
+    if "$ref" not in root:
+        return
+    target = follow(References(root), root)
+    del root["$ref"]
+    for keyword, value in target.items():
+        root.setdefault(keyword, value)
+
+
+def fit_references(root: JsonObject, rules: SchemaRules) -> bool:
+    """Let all references lead to the root's `$defs`, alone in their objects where the vendor demands it. Return whether
+    the schema is weaker then."""
+    if not rules.own_root_definitions:
+        return False
+    references, weakened = References(root), False
+    nodes = [node for _, node in reachable(root)]
+    # Before any is renamed, since the names are those of the client's text.
+    targets = [(node, references.target(node["$ref"])) for node in nodes if "$ref" in node]
+    if any(keyword in node for node in nodes for keyword in ("$dynamicRef", "$recursiveRef")):
+        raise Unfittable("has references that depend on where they are followed from")
+    names = _named(root)
+    for node, target in targets:
+        node["$ref"] = _reference(root, target, names)
+        weakened = _set_apart(node, rules) or weakened
+    return weakened
+
+
+def _named(root: JsonObject) -> dict[int, str]:
+    """Return the names of the root's definitions by their identity, moving those under `definitions` to `$defs`."""
+    defs, old = root.get("$defs"), root.pop("definitions", None)
+    merged: JsonObject = {**(defs if isinstance(defs, dict) else {})}
+    for name, node in old.items() if isinstance(old, dict) else ():
+        merged[_free(merged, name)] = node
+    if merged:
+        root["$defs"] = merged
+    return {id(node): name for name, node in merged.items()}
+
+
+def _free(taken: JsonObject, name: str) -> str:
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{name}_{number}"
+    return name
+
+
+def _reference(root: JsonObject, target: JsonValue, names: dict[int, str]) -> str:
+    if target is root:
+        return "#"
+    if not isinstance(target, dict):
+        raise Unfittable("has a reference that leads nowhere")
+    if id(target) not in names:
+        if sum(name.startswith("part_") for name in names.values()) >= MAX_MOVED:
+            raise Unfittable(f"has more than {MAX_MOVED} references to parts that are no definitions")
+        defs = root.setdefault("$defs", {})
+        if isinstance(defs, dict):
+            names[id(target)] = name = _free(defs, f"part_{len(names)}")
+            defs[name] = target
+    escaped = names[id(target)].replace("~", "~0").replace("/", "~1").replace("%", "%25")
+    return _DEFS + escaped
+
+
+def _set_apart(node: JsonObject, rules: SchemaRules) -> bool:
+    """Leave a reference alone in its object, and return whether that weakens the schema."""
+    beside = [keyword for keyword in node if keyword not in ("$ref", *DEFINITIONS)]
+    weaker = any(keyword not in ANNOTATIONS for keyword in beside)
+    if rules.wrapped and "description" in beside:
+        node["anyOf"] = [{"$ref": node.pop("$ref")}]
+        return weaker
+    for keyword in beside:
+        del node[keyword]
+    return weaker
+
+
+# Schemas that lead back to themselves --------------------------------------------------------------------------------
+
+
+def has_cycle(root: JsonObject) -> bool:
+    """Return whether a part is reached from itself."""
+    return _leads_back(root, optional_ends=False)
+
+
+def needs_itself(root: JsonObject) -> bool:
+    """Return whether a part leads back to itself by what every value must have: no property that may be absent."""
+    return _leads_back(root, optional_ends=True)
+
+
+def _leads_back(root: JsonObject, *, optional_ends: bool) -> bool:
+    references = References(root)
+    begun: set[int] = set()
+    done: set[int] = set()
+    starts = [root]
+    while starts:
+        rest: list[tuple[JsonObject, bool]] = [(starts.pop(), False)]
+        while rest:
+            node, left = rest.pop()
+            if left:
+                begun.discard(id(node))
+                done.add(id(node))
+                continue
+            if id(node) in done:
+                continue
+            if id(node) in begun:
+                return True
+            begun.add(id(node))
+            rest.append((node, True))
+            needed = required_names(node)
+            for path, child in below(references, node):
+                if optional_ends and path.startswith(".properties.") and not _names(path, needed):
+                    starts.append(child)
+                elif id(child) in begun:
+                    return True
+                else:
+                    rest.append((child, False))
+    return False
+
+
+def _names(path: str, needed: set[str]) -> bool:
+    return path.removeprefix(".properties.") in needed
+
+
+def is_finite(root: JsonObject) -> bool:
+    """Return whether a value of finite depth can keep a schema: alternatives end it, and so does an empty array."""
+    references = References(root)
+    nodes = [node for _, node in reachable(root)]
+    finite: set[int] = set()
+    for _ in range(MAX_HOPS):
+        before = len(finite)
+        for node in reversed(nodes):
+            if id(node) not in finite and _ends(references, node, finite):
+                finite.add(id(node))
+        if id(root) in finite:
+            return True
+        if len(finite) == before:
+            return False
+    return False
+
+
+def _ends(references: References, node: JsonObject, finite: set[int]) -> bool:
+    options = node.get("anyOf")
+    if isinstance(options, list):
+        return any(not isinstance(each, dict) or id(each) in finite for each in options)
+    arrays = not node.get("minItems")
+    for path, child in below(references, node):
+        if not (arrays and path == ".items") and id(child) not in finite:
+            return False
+    return True

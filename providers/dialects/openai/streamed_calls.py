@@ -1,0 +1,58 @@
+"""Tool calls in streams of the OpenAI family, piece by piece."""
+
+from dataclasses import dataclass
+
+from providers.completion import ToolCallDelta
+from providers.dialect import UpstreamRequest
+from providers.dialects.openai.answer import READ_IN_CALL, called_in, shown_id
+from providers.dialects.openai.read_extras import unknown_in
+from providers.dialects.shared.read_json import call_id, malformed
+from providers.json_types import JsonValue
+
+
+@dataclass(slots=True)
+class _BegunCall:
+    """A tool call in progress: its dense number and the vendor's id, empty where there is none."""
+
+    number: int
+    identity: str
+
+
+class StreamedCalls:
+    """The tool calls of one choice; `count` is their number, the latest of each of the vendor's indices is known."""
+
+    __slots__ = ("_begun", "_choice", "_sent", "count")
+
+    def __init__(self, sent: UpstreamRequest, choice: int) -> None:
+        self._sent = sent
+        self._choice = choice
+        self._begun: dict[int, _BegunCall] = {}
+        self.count = 0
+
+    def read(self, entries: list[JsonValue], answer: JsonValue) -> tuple[ToolCallDelta, ...]:
+        """Return the pieces in one delta; `answer` is the answer's id. Raises UpstreamError."""
+        return tuple([self._piece(entry, position, answer) for position, entry in enumerate(entries)])
+
+    def _piece(self, entry: JsonValue, position: int, answer: JsonValue) -> ToolCallDelta:
+        """Return one piece of a call.
+
+        A call begins with a new index, or with a name and another id at a known one, or with a name where neither has
+        an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives every piece an id of its
+        own. A missing index is the position in the list.
+        """
+        kind, called, arguments = called_in(entry)
+        if not isinstance(entry, dict):
+            raise malformed("has a tool call that is not an object")
+        given, identity, name = entry.get("index"), entry.get("id"), called.get("name")
+        native = given if isinstance(given, int) else position
+        identity = identity if isinstance(identity, str) else ""
+        extra = unknown_in(entry, READ_IN_CALL)
+        begun = self._begun.get(native)
+        if begun is not None and (not name or (identity == begun.identity if identity else begun.identity != "")):
+            return ToolCallDelta(begun.number, arguments=arguments, kind=kind, extra=extra)
+        if not isinstance(name, str) or not name:
+            raise malformed("has a tool call without a function's name")
+        begun = self._begun[native] = _BegunCall(self.count, identity)
+        shown = shown_id(self._sent, entry, identity or call_id(answer, self._choice, self.count))
+        self.count += 1
+        return ToolCallDelta(begun.number, shown, self._sent.tool_names.get(name, name), arguments, kind, extra)
