@@ -16,9 +16,17 @@ from providers.dialects.openai.read import (
     reasoning_of,
     usage_of,
 )
-from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER, extras_of, unknown_in
+from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER, extras_of
 from providers.dialects.shared.errors import failure_in_body, is_error
-from providers.dialects.shared.read_json import arguments_text, call_id, index_of, json_object, malformed, unwrap_answer
+from providers.dialects.shared.read_json import (
+    arguments_text,
+    call_id,
+    index_of,
+    json_object,
+    malformed,
+    unknown_in,
+    unwrap_answer,
+)
 from providers.dialects.shared.read_logprobs import logprobs_of
 from providers.dialects.shared.thought_signatures import pack_call_id
 from providers.failure import UpstreamError
@@ -64,7 +72,7 @@ def _choice(
 ) -> Choice:
     if not isinstance(raw, dict):
         raise malformed("has a choice that is not an object")
-    message = message_of(raw)
+    message = message_of(raw, whole=True)
     refusal = message.get("refusal")
     index = index_of(raw, position)
     calls = _tool_calls(sent, calls_in(message), answer, index)

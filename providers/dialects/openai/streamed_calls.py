@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from providers.completion import ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.answer import READ_IN_CALL, called_in, shown_id
-from providers.dialects.openai.read_extras import unknown_in
-from providers.dialects.shared.read_json import call_id, malformed
+from providers.dialects.shared.read_json import call_id, malformed, unknown_in
 from providers.json_types import JsonValue
 
 

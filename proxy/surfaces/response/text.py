@@ -64,6 +64,8 @@ class TextRenderer(AnswerRenderer):
 
     def _full(self, chunk: Chunk) -> bytes:
         index = chunk.index
+        if chunk.service_tier is not None:
+            self._writer.set_service_tier(chunk.service_tier)
         if chunk.tool_calls:
             self._calls.setdefault(index, PendingCalls()).add(chunk.tool_calls)
         text = chunk.text or chunk.refusal or ""
