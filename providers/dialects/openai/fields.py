@@ -1,10 +1,15 @@
-"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile."""
+"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile, and of the fields
+outside them, which go to the vendor to answer for.
 
-from collections.abc import Callable, Mapping
+Sources of the settings of caches, November 2026: @openrouter/sdk 1.3.19; OpenAI's guide "Prompt caching".
+"""
+
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import cast
+from typing import Final, cast
 
 from providers.constraints.style_table import STYLES
+from providers.dialects.openai.message_parts import MARKERS
 from providers.dialects.openai.tools import choice_writer, parallel_writer, tools_writer
 from providers.dialects.shared.field_writers import few_pairs, short_id
 from providers.dialects.shared.request_body import (
@@ -265,3 +270,32 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
     Operation.CHAT: {"max_tokens": _limit_above_zero, "images": _in_message},
     Operation.COMPLETIONS: {"max_tokens": _limit, "images": _images},
 }
+
+
+# Fields outside the unified request -----------------------------------------------------------------------------------
+
+_OF_CACHES: Final = MARKERS | {"prompt_cache_options"}
+"""Settings of prompt caches; they promise nothing about the answer."""
+
+
+def put_own_fields(draft: RequestBody, profile: Profile, reserved: Collection[str]) -> None:
+    """Write the fields that the unified request does not know.
+
+    Settings of caches are left out where the vendor has none, and noted. An object goes into the profile's own member
+    of that name. Raises Refusal where the vendor takes no such fields, and for one whose name is `reserved` or in the
+    body already.
+    """
+    for name, value in (draft.request.unknown or {}).items():
+        if name in _OF_CACHES and name not in profile.takes:
+            draft.dropped.append(name)
+            continue
+        if (cell := draft.table["unknown"]).refused:
+            raise draft.unsupported(name, cell.how)
+        standing = draft.body.get(name)
+        if name in profile.body and isinstance(standing, dict) and isinstance(value, dict):
+            draft.body[name] = merged(standing, value)
+        elif name in draft.body or name in reserved:
+            message = f"'{name}' goes to {draft.target.name} for another field of the request already."
+            raise Refusal(name, message, "conflicting_parameters")
+        else:
+            draft.body[name] = value
