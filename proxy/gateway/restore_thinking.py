@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from providers.completion import Choice, StreamEvent
-from providers.emulation.kept_turns import (
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import ChatPrompt, UnifiedRequest
+from proxy.gateway.kept_turns import (
     GatheredTurns,
     MissingTurn,
     TurnThinking,
@@ -20,9 +23,6 @@ from providers.emulation.kept_turns import (
     wants_thinking_back,
     with_thinking,
 )
-from providers.json_types import JsonObject
-from providers.target import Target
-from providers.unified_request import ChatPrompt, UnifiedRequest
 from proxy.routing.resolve_model import Plan
 from proxy.teams.kept_thinking import KeptThinking
 from proxy.upstream.vendor_stream import Stream
@@ -43,9 +43,10 @@ class OtherProcesses(Protocol):
 
 @dataclass(slots=True, eq=False)
 class TurnMemory:
-    """The kept turns of this process, and of others where it shares them."""
+    """The kept turns of this process, and of others where it shares them. While it is `off` nothing is kept."""
 
     now: Callable[[], float]
+    off: bool = False
     kept: KeptThinking = field(default_factory=KeptThinking)
     others: OtherProcesses | None = None
 
@@ -54,7 +55,7 @@ class TurnMemory:
     ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
         """Return the request with the thinking that its client left out, as far as it is known, and what is to keep
         that of the answer."""
-        if not isinstance(request.prompt, ChatPrompt) or not _wanted(planned):
+        if self.off or not isinstance(request.prompt, ChatPrompt) or not _wanted(planned):
             return request, None
         messages = request.prompt.messages
         keeper = TurnKeeper(self, owner, messages) if _may_call(request) else None

@@ -9,10 +9,10 @@ import pytest
 import pytest_asyncio
 
 from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCall, ToolCallDelta, Usage
-from providers.emulation.kept_turns import TurnThinking, missing_turns, pack_turn
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
+from proxy.gateway.kept_turns import TurnThinking, missing_turns, pack_turn
 from proxy.gateway.restore_thinking import MOST_RESTORED, TurnKeeper, TurnMemory, WatchedStream
 from proxy.routing.resolve_model import Plan
 from proxy.teams.kept_thinking import KeptThinking

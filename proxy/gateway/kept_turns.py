@@ -210,8 +210,8 @@ class GatheredTurns:
         if self._left <= 0 or not isinstance(event, Chunk):
             return None
         ended = event.finish_reason is not None
-        bare = event.extras is None and event.reasoning is None and event.signature is None
-        if bare and not event.tool_calls and not ended:
+        details = event.extras is not None and event.extras.reasoning_details
+        if not (details or event.reasoning or event.signature or event.tool_calls or ended):
             return None
         self._left -= _size(event)
         if self._left <= 0:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Choice, Chunk, Extras, ToolCall, ToolCallDelta, Usage
-from providers.emulation.kept_turns import (
+from providers.json_types import JsonObject, JsonValue
+from proxy.gateway.kept_turns import (
     MOST_BYTES,
     MOST_TURNS,
     GatheredTurns,
@@ -25,7 +26,6 @@ from providers.emulation.kept_turns import (
     wants_thinking_back,
     with_thinking,
 )
-from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.openai.kit import target
 
 CLAUDE, DEEPSEEK = target("anthropic"), replace(target("deepseek"), upstream_model="deepseek-v4")
