@@ -86,6 +86,14 @@ async def test_a_request_that_no_vendor_wants_thinking_for_is_not_touched() -> N
     assert await sent(turns, USER, ASKED, to=OPENAI) == (USER, ASKED)
 
 
+async def test_while_it_is_off_nothing_is_kept_and_nothing_put_back() -> None:
+    turns = memory()
+    (await keeping(turns)).keep(CLAUDE, [ANSWERED])
+    turns.off = True
+    request = chat(USER, ASKED)
+    assert await turns.recall(plan(CLAUDE), request, "a") == (request, None)
+
+
 async def test_a_fallback_that_wants_it_is_enough() -> None:
     turns = memory()
     (await keeping(turns)).keep(CLAUDE, [ANSWERED])
