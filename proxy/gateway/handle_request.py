@@ -165,8 +165,8 @@ class Gateway:
         self._admit_request(team, request, record)
         planned = plan(snapshot, team, request.model, surface.name, self._load)
         record.model = planned.label
-        permit_extras(team, request)
         request, keeper = await self.turns.recall(planned, request, turn_owner(team, record))
+        permit_extras(team, request)
         job = make_job(planned, team, request, http.headers, record, heavy=heavy)
         begin = partial(self._begin_stream, http, record, admitted)
         exchange = Exchange(self._dispatcher, self._metrics, job, surface, http, begin, keeper)
