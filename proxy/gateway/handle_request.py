@@ -165,7 +165,9 @@ class Gateway:
         self._admit_request(team, request, record)
         planned = plan(snapshot, team, request.model, surface.name, self._load)
         record.model = planned.label
-        request, keeper = await self.turns.recall(planned, request, turn_owner(team, record))
+        keeper = None
+        if self.turns.concerns(planned, request):
+            request, keeper = await self.turns.recall(planned, request, turn_owner(team, record))
         permit_extras(team, request)
         job = make_job(planned, team, request, http.headers, record, heavy=heavy)
         begin = partial(self._begin_stream, http, record, admitted)

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from providers.completion import Choice, StreamEvent
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import ChatPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 from proxy.gateway.kept_turns import (
     GatheredTurns,
     MissingTurn,
@@ -50,12 +50,23 @@ class TurnMemory:
     kept: KeptThinking = field(default_factory=KeptThinking)
     others: OtherProcesses | None = None
 
+    def concerns(self, planned: Plan, request: UnifiedRequest) -> bool:
+        """Return whether a request is a chat for which a deployment may want thinking back."""
+        if self.off or request.operation is not Operation.CHAT:
+            return False
+        for target in planned.targets:
+            if wants_thinking_back(target):
+                return True
+        return bool(planned.fallbacks) and any(
+            wants_thinking_back(target) for others in planned.fallbacks.values() for target in others
+        )
+
     async def recall(
         self, planned: Plan, request: UnifiedRequest, owner: str
     ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
         """Return the request with the thinking that its client left out, as far as it is known, and what is to keep
         that of the answer."""
-        if self.off or not isinstance(request.prompt, ChatPrompt) or not _wanted(planned):
+        if not isinstance(request.prompt, ChatPrompt) or not self.concerns(planned, request):
             return request, None
         messages = request.prompt.messages
         keeper = TurnKeeper(self, owner, messages) if _may_call(request) else None
@@ -156,13 +167,6 @@ class WatchedStream:
             if choice is not None:
                 self._keeper.keep(self._target, (choice,))
             yield event
-
-
-def _wanted(planned: Plan) -> bool:
-    targets = planned.targets
-    return any(map(wants_thinking_back, targets)) or any(
-        wants_thinking_back(target) for others in planned.fallbacks.values() for target in others
-    )
 
 
 def _may_call(request: UnifiedRequest) -> bool:
