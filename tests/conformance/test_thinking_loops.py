@@ -3,6 +3,7 @@ their thinking comes back: from clients that send everything back, only the text
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Literal, cast
 
 import orjson
@@ -10,9 +11,13 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.teams.kept_thinking import KeptThinking
-from tests.conformance.vendor_rules import FINAL, TURNS, ThinkingVendor, listed, thought, vendors
+from tests.conformance.vendor_rules import FINAL, TURNS, DeepSeek, ThinkingVendor, listed, thought, vendors
 from tests.proxy.kit.gateway_rig import Rig, rig
-from tests.proxy.kit.raw_client import Answer
+from tests.proxy.kit.raw_client import Answer, exchange, request
+from tests.proxy.kit.whole_gateway import port_of, up
+from tests.support.redis import real_redis
+from tests.support.vendor import FakeVendor
+from tests.support.waiting import until
 
 Kind = Literal["everything", "text", "nothing"]
 
@@ -154,3 +159,45 @@ async def test_a_gateway_that_keeps_nothing_cannot_pass_them(place: int) -> None
         with pytest.raises(AssertionError):
             await loop(made, vendor, "nothing", whole)
     assert vendor.refused
+
+
+async def turn_at(url: str, vendor: ThinkingVendor, messages: list[JsonObject]) -> JsonObject:
+    """The model's message, from the gateway at an address."""
+    body: JsonObject = {"model": f"v/{vendor.model}", "messages": [*messages], "tools": TOOLS, **vendor.fields}
+    answer = await exchange(port_of(url), request("POST", "/v1/chat/completions", body))
+    assert answer.status == 200, (vendor.refused, answer.body)
+    return whole(answer)
+
+
+@pytest.mark.parametrize(("keep", "known"), [("shared", True), ("process", False)])
+async def test_each_turn_may_come_to_another_process(tmp_path: Path, keep: str, known: bool) -> None:
+    vendor = DeepSeek("deepseek", "deepseek-v4")
+    with real_redis(tmp_path) as redis:
+        async with FakeVendor(vendor) as upstream:
+            table = f"""
+version: 1
+server: {{keep_thinking: {keep}, shared: {{redis: "{redis.url}"}}}}
+vendors: {{v: {{profile: deepseek, base_url: "{upstream.base_url}", api_key: sk-x, allow_private: true}}}}
+models: {{v/deepseek-v4: {{}}}}
+"""
+            folders = [tmp_path / name for name in ("one", "two")]
+            for folder in folders:
+                folder.mkdir()
+            async with up(table, folders[0]) as one, up(table, folders[1]) as two:
+                gauge = b"dragoman_shared_state_up 1.0"
+                await until(lambda: all(gauge in each.front.metrics.render() for each in (one, two)))
+                messages: list[JsonObject] = [{"role": "user", "content": "Do the steps."}]
+                message = await turn_at(one.url, vendor, messages)
+                messages.append(kept(message, "nothing"))
+                messages += [
+                    {"role": "tool", "tool_call_id": call["id"], "content": "ok"}
+                    for call in listed(message["tool_calls"])
+                ]
+                if known:
+                    await until(lambda: redis.command("KEYS", "*:turns") != ["*0"])
+                    assert (await turn_at(two.url, vendor, messages))[_TEXT] == thought(2)
+                else:
+                    with pytest.raises(AssertionError, match="must be passed back"):
+                        await turn_at(two.url, vendor, messages)
+                    assert redis.command("KEYS", "*thinking*") == ["*0"]
+                    assert (await turn_at(one.url, vendor, messages))[_TEXT] == thought(2)
