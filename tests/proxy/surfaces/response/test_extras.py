@@ -184,7 +184,7 @@ def test_members_of_the_answer_alone_have_an_event(row: CompletionSurface, text:
 
 @every_row
 def test_the_pieces_of_a_stream_join_to_the_whole(row: CompletionSurface) -> None:
-    pieces = [
+    pieces: list[JsonObject] = [
         {"type": "reasoning.text", "text": "h", "format": "anthropic-claude-v1", "index": 0},
         {"type": "reasoning.text", "text": "m", "index": 0},
         {"type": "reasoning.text", "signature": "s", "index": 0},
@@ -192,7 +192,7 @@ def test_the_pieces_of_a_stream_join_to_the_whole(row: CompletionSurface) -> Non
     events = [
         Chunk(reasoning=str(piece.get("text", "")) or None, extras=Extras(reasoning_details=(piece,)))
         for piece in pieces
-    ]  # type: ignore[arg-type]
+    ]
     deltas = [cast("JsonObject", choice["delta"]) for choice in choices(*stream(row, *events))]
     assert [delta["reasoning_details"] for delta in deltas] == [[piece] for piece in pieces]
     assert [delta.get("reasoning_content") for delta in deltas] == ["h", "m", None]
