@@ -65,11 +65,9 @@ def test_vendors_that_sign_want_their_thinking_back(profile: str) -> None:
     ("profile", "model", "wanted"),
     [
         ("deepseek", "deepseek-v4", True),
-        ("deepseek", "deepseek-reasoner", False),
         ("moonshot", "kimi-k2.5", True),
         ("fireworks", "accounts/fireworks/models/kimi-k2-thinking", True),
         ("fireworks", "accounts/fireworks/models/llama", False),
-        ("groq", "moonshotai/kimi-k2", False),
         ("openai", "gpt-4o", False),
         ("vllm", "qwen3", False),
     ],
@@ -78,6 +76,11 @@ def test_the_text_goes_back_to_models_that_refuse_a_turn_without_it(profile: str
     each = replace(target(profile), upstream_model=model, model=model)
     assert wants_text(each) is wanted
     assert wants_thinking_back(each) is wanted
+
+
+def test_a_vendor_that_takes_no_reasoning_back_gets_none() -> None:
+    silent = replace(DEEPSEEK.profile, reasoning_member=None, overrides=())
+    assert not wants_text(replace(DEEPSEEK, profile=silent))
 
 
 def test_signed_thinking_before_calls_is_kept() -> None:
