@@ -70,4 +70,6 @@ def _claude_block(detail: JsonObject) -> JsonObject | None:
         return {"type": "redacted_thinking", "data": detail.get("data")}
     if detail.get("type") != "reasoning.text":
         return None
-    return {"type": "thinking", "thinking": detail.get("text") or "", "signature": detail.get("signature")}
+    block: JsonObject = {"type": "thinking", "thinking": detail.get("text") or ""}
+    # openai-agents 0.24.0 ends at a signature that is null.
+    return {**block, "signature": detail["signature"]} if detail.get("signature") else block

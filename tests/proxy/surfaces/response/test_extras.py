@@ -184,11 +184,8 @@ def test_members_of_the_answer_alone_have_an_event(row: CompletionSurface, text:
 
 @every_row
 def test_the_pieces_of_a_stream_join_to_the_whole(row: CompletionSurface) -> None:
-    pieces: list[JsonObject] = [
-        {"type": "reasoning.text", "text": "h", "format": "anthropic-claude-v1", "index": 0},
-        {"type": "reasoning.text", "text": "m", "index": 0},
-        {"type": "reasoning.text", "signature": "s", "index": 0},
-    ]
+    common: JsonObject = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
+    pieces: list[JsonObject] = [{**common, "text": "h"}, {**common, "text": "m"}, {**common, "signature": "s"}]
     events = [
         Chunk(reasoning=str(piece.get("text", "")) or None, extras=Extras(reasoning_details=(piece,)))
         for piece in pieces
@@ -196,7 +193,11 @@ def test_the_pieces_of_a_stream_join_to_the_whole(row: CompletionSurface) -> Non
     deltas = [cast("JsonObject", choice["delta"]) for choice in choices(*stream(row, *events))]
     assert [delta["reasoning_details"] for delta in deltas] == [[piece] for piece in pieces]
     assert [delta.get("reasoning_content") for delta in deltas] == ["h", "m", None]
-    assert deltas[0]["thinking_blocks"] == [{"type": "thinking", "thinking": "h", "signature": None}]
+    assert [delta["thinking_blocks"] for delta in deltas] == [
+        [{"type": "thinking", "thinking": "h"}],
+        [{"type": "thinking", "thinking": "m"}],
+        [{"type": "thinking", "thinking": "", "signature": "s"}],
+    ]
 
 
 def test_a_whole_answer_as_a_stream_and_back_loses_nothing() -> None:
