@@ -119,6 +119,26 @@ async def test_a_request_is_given_no_more_than_so_much_the_latest_turns_first() 
     assert ["reasoning_content" in message for message in restored] == [False] * 5 + [True] * 4
 
 
+async def test_turns_of_many_small_parts_are_given_in_part() -> None:
+    turns = memory()
+    dense = b'{"details":[' + b"{}," * 150_000 + b"{}]}"
+    messages: list[JsonObject] = [{**ASKED, "tool_calls": [{**CALL, "id": f"{ID}{number}"}]} for number in range(250)]
+    for missing in missing_turns(messages):
+        turns.put("a", missing.key, dense)
+    began = time.process_time()
+    await sent(turns, *messages)
+    assert time.process_time() - began < 0.2
+
+
+async def test_a_conversation_of_as_many_turns_as_may_be_is_searched_at_once() -> None:
+    turns, said = memory(), "x" * 2000
+    asked: JsonObject = {**ASKED, "tool_calls": [{**CALL, "id": "functions.f:0"}]}
+    messages: list[JsonObject] = [{"role": "user", "content": said}, asked] * 2048
+    began = time.process_time()
+    assert await sent(turns, *messages) == tuple(messages)
+    assert time.process_time() - began < 0.2
+
+
 @dataclass(slots=True)
 class Others:
     """Another process's turns."""
