@@ -6,10 +6,8 @@ Sources: `anthropic` 2.12.0 types `ToolParam`, `ToolChoiceParam`; "Tool use" pag
 import re
 from collections.abc import Mapping
 
-from providers.dialects.anthropic.schema import schema_problem
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.dialects.shared.tool_names import FittedNames, native_choice
-from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
@@ -51,8 +49,6 @@ def _definition(function: JsonValue, names: ToolNames) -> JsonObject:
     if function.get("description"):
         definition["description"] = function["description"]
     if function.get("strict"):
-        if problem := schema_problem(definition["input_schema"]):
-            raise Refusal("tools", f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem}.")
         definition["strict"] = True
     return definition
 

@@ -8,11 +8,9 @@ and must have none where it is.
 import re
 
 from providers.capabilities import feature_of
-from providers.dialects.anthropic.schema import schema_problem
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.dialects.shared.tool_names import FittedNames, chosen_name
-from providers.failure import Refusal
 from providers.json_types import JsonObject
 
 _OWN_CHOICE = "additionalModelRequestFields.tool_choice"
@@ -83,8 +81,5 @@ def _definition(draft: RequestBody, function: JsonObject, names: BedrockToolName
     if function.get("description"):
         spec["description"] = function["description"]
     if function.get("strict"):
-        cell = draft.table["response_format.json_schema"]
-        if problem := cell.how if cell.refused else schema_problem(schema):
-            raise Refusal("tools", f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem}.")
         spec["strict"] = True
     return {"toolSpec": spec}

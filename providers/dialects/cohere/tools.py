@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.dialects.shared.tool_names import FittedNames, chosen_name, offered_names
-from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
@@ -62,8 +61,6 @@ def _choice(
 def _definition(function: JsonObject, names: CohereToolNames) -> JsonObject:
     name = str(function["name"])
     parameters = read_parameters(function)
-    if function.get("strict") and not parameters.get("required"):
-        raise Refusal("tools", f"The parameters of '{name}' must require one to be enforced as 'strict' asks.")
     whole: JsonObject = {"type": "object", **parameters}
     whole.setdefault("properties", {})
     definition: JsonObject = {"name": names[name], "parameters": whole}

@@ -7,11 +7,8 @@ Sources: `google-genai` 3.4.0 types `FunctionDeclaration`, `FunctionCallingConfi
 import re
 from collections.abc import Mapping
 
-from providers.constraints.constraint_styles import Unenforceable
-from providers.dialects.gemini.schema import native_schema
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.dialects.shared.tool_names import FittedNames, native_choice
-from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
@@ -57,16 +54,8 @@ def _declaration(function: JsonValue, names: GeminiToolNames) -> JsonObject:
         declaration["description"] = function["description"]
     if parameters := read_parameters(function):
         schema: JsonObject = parameters if "type" in parameters else {"type": "object", **parameters}
-        declaration["parametersJsonSchema"] = _enforced(name, schema) if _strict(function) else schema
+        declaration["parametersJsonSchema"] = schema
     return declaration
-
-
-def _enforced(name: str, schema: JsonObject) -> JsonObject:
-    try:
-        return native_schema(schema)
-    except Unenforceable as problem:
-        message = f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem.reason}."
-        raise Refusal("tools", message) from None
 
 
 _MODES: Mapping[str, JsonObject | None] = {"auto": None, "required": {"mode": "ANY"}, "none": {"mode": "NONE"}}

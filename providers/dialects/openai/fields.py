@@ -147,18 +147,16 @@ def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:
 def _tools(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     def put(draft: RequestBody, value: object) -> None:
         if tools := cast(list[JsonObject], value):
-            draft.body[name] = [*tools] if profile.strict_tools else [_loose(draft, tool) for tool in tools]
+            draft.body[name] = [*tools] if profile.strict_tools else [_loose(tool) for tool in tools]
 
     return put
 
 
-def _loose(draft: RequestBody, tool: JsonObject) -> JsonObject:
-    """Return a tool without `strict`, which the vendor does not know. Raises Refusal where it is true."""
+def _loose(tool: JsonObject) -> JsonObject:
+    """Return a tool without `strict`, which the vendor does not know."""
     function = tool.get("function")
     if not isinstance(function, dict) or "strict" not in function:
         return tool
-    if function["strict"]:
-        raise draft.unsupported("tools", "it cannot promise arguments that are 'strict'")
     return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import cast
 
+import orjson
 import pytest
 
 from providers.capabilities import FEATURES, Support
@@ -105,13 +106,15 @@ def test_thinking_that_cannot_be_had_is_refused(asked: JsonObject) -> None:
     assert refusal_of(thinking=asked).param == "thinking"
 
 
-def test_a_schema_that_would_not_be_kept_is_refused_with_its_path() -> None:
+def test_what_the_vendor_ignores_in_a_schema_is_told_in_its_description_and_checked() -> None:
     schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}}}
     for params in ({"guided": Guided("json", schema)}, {"response_format": {"type": "json_object", "schema": schema}}):
-        refusal = refusal_of(**params)
-        assert refusal.code == "unsupported_parameter"
-        assert refusal.param == ("guided_json" if "guided" in params else "response_format")
-        assert "$.properties.a.pattern is not enforced" in refusal.message
+        sent = DIALECT.encode(chat_request(**params), TARGET)
+        assert sent.unheld == ("guided_json" if "guided" in params else "response_format",)
+        assert orjson.loads(sent.body)["generationConfig"]["responseJsonSchema"] == {
+            "type": "object",
+            "properties": {"a": {"type": "string", "description": '(pattern: "^x")'}},
+        }
 
 
 def test_older_models_have_no_form_beside_functions() -> None:
