@@ -116,7 +116,7 @@ def _free(taken: JsonObject, name: str) -> str:
 def _reference(root: JsonObject, target: JsonValue, names: dict[int, str]) -> str:
     if target is root:
         return "#"
-    if not isinstance(target, dict) or target is root.get("$defs"):
+    if not isinstance(target, dict):
         raise Unfittable("has a reference that leads to no part of it")
     if id(target) not in names:
         if sum(name.startswith("part_") for name in names.values()) >= MAX_MOVED:
