@@ -77,7 +77,8 @@ def test_the_parts_of_all_of_become_one_object_where_they_are_no_more_than_objec
         "title": "Both",
     }
     definition: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-    node, weaker = fitted(parts, OPENAI, **{"$defs": {"x": definition}})
+    defs: JsonObject = {"$defs": {"x": definition}}
+    node, weaker = fitted(parts, OPENAI, **defs)
     assert node == {
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "string"}},

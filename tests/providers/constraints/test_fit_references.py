@@ -22,6 +22,13 @@ from providers.json_types import JsonObject, JsonValue
 TEXT: JsonObject = {"type": "string"}
 
 
+RANGE = range(MAX_MOVED + 1)
+
+
+def defs_of(name: str, node: JsonObject) -> JsonObject:
+    return {"$defs": {name: node}}
+
+
 def of(properties: JsonObject, **more: JsonValue) -> JsonObject:
     return {"type": "object", "properties": properties, **more}
 
@@ -32,7 +39,7 @@ def fitted(schema: JsonObject, rules: SchemaRules) -> tuple[JsonObject, bool]:
 
 
 def test_definitions_are_reached_by_reference_only() -> None:
-    schema = of({"a": {"$ref": "#/$defs/x"}}, **{"$defs": {"x": TEXT, "unused": {}}})
+    schema: JsonObject = {**of({"a": {"$ref": "#/$defs/x"}}), "$defs": {"x": TEXT, "unused": {}}}
     assert [node for _, node in reachable(References(schema))] == [schema, {"$ref": "#/$defs/x"}, TEXT]
     assert [path for path, _ in below(References(schema), schema)] == [".properties.a"]
 
@@ -48,13 +55,9 @@ def test_old_definitions_and_other_places_move_to_the_new_name() -> None:
         {"a": {"$ref": "#/definitions/x"}, "b": {"$ref": "#/properties/c"}, "c": TEXT},
         definitions={"x": {"enum": ["a"]}},
     )
-    assert fitted(schema, OPENAI) == (
-        of(
-            {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/part_1"}, "c": TEXT},
-            **{"$defs": {"x": {"enum": ["a"]}, "part_1": TEXT}},
-        ),
-        False,
-    )
+    properties: JsonObject = {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/part_1"}, "c": TEXT}
+    defs: JsonObject = {"$defs": {"x": {"enum": ["a"]}, "part_1": TEXT}}
+    assert fitted(schema, OPENAI) == (of(properties, **defs), False)
 
 
 def test_what_stands_beside_a_reference_goes_around_it_or_away() -> None:
@@ -78,10 +81,9 @@ def test_vendors_that_follow_every_reference_get_them_as_they_are() -> None:
         of({"a": {"$ref": "#/nowhere"}}),
         of({"a": {"$ref": "https://a.example/schema"}}),
         of({"a": {"$dynamicRef": "#x"}}),
-        of({f"a{number}": {"$ref": f"#/properties/b{number}"} for number in range(MAX_MOVED + 1)}
-           | {f"b{number}": {"type": "string"} for number in range(MAX_MOVED + 1)}),
+        of({**{f"a{at}": {"$ref": f"#/properties/b{at}"} for at in RANGE}, **{f"b{at}": dict(TEXT) for at in RANGE}}),
     ],
-)  # fmt: skip
+)
 def test_a_reference_that_cannot_be_written_has_no_form(schema: JsonObject) -> None:
     with pytest.raises(Unfittable):
         fitted(schema, OPENAI)
@@ -104,7 +106,7 @@ NODE: JsonObject = {"$ref": "#"}
     ("schema", "cyclic", "endless"),
     [
         (of({"a": TEXT}), False, False),
-        (of({"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x"}}, **{"$defs": {"x": TEXT}}), False, False),
+        (of({"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x"}}, **defs_of("x", TEXT)), False, False),
         (of({"a": NODE}), True, False),
         ({**of({"a": NODE}), "required": ["a"]}, True, True),
         ({**of({"a": {"anyOf": [NODE, {"type": "null"}]}}), "required": ["a"]}, True, True),
