@@ -67,8 +67,6 @@ def _choice(
 def _definition(function: JsonObject, names: CohereToolNames) -> JsonObject:
     name = str(function["name"])
     parameters = read_parameters(function)
-    if function.get("strict") and not parameters.get("required"):
-        raise Refusal("tools", f"The parameters of '{name}' must require one to be enforced as 'strict' asks.")
     whole: JsonObject = {"type": "object", **parameters}
     whole.setdefault("properties", {})
     definition: JsonObject = {"name": names[name], "parameters": whole}

@@ -131,8 +131,6 @@ def _definition(draft: RequestBody, tool: JsonObject) -> JsonObject:
     function = tool.get("function")
     if tool.get("type") != "function" or not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise Refusal("tools", f"The engine has no tools of the type '{str(tool.get('type'))[:64]}'.")
-    if function.get("strict"):
-        raise draft.unsupported("tools", "it cannot promise arguments that are 'strict'")
     wire: JsonObject = {name: value for name, value in function.items() if name != "strict" and value is not None}
     wire.setdefault("parameters", {"type": "object", "properties": {}})
     return {"type": "function", "function": wire}

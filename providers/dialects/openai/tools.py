@@ -58,16 +58,14 @@ def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObje
     if kind != "function" and not profile.takes_tool(kind):
         raise draft.unsupported("tools", f"it has no tools of type '{kind}'")
     tool = without_markers(tool, profile, draft.dropped)
-    return tool if profile.strict_tools else _loose(draft, tool)
+    return tool if profile.strict_tools else _loose(tool)
 
 
-def _loose(draft: RequestBody, tool: JsonObject) -> JsonObject:
-    """Return a tool without `strict`, which the vendor does not know. Raises Refusal where it is true."""
+def _loose(tool: JsonObject) -> JsonObject:
+    """Return a tool without `strict`, which the vendor does not know."""
     function = tool.get("function")
     if not isinstance(function, dict) or "strict" not in function:
         return tool
-    if function["strict"]:
-        raise draft.unsupported("tools", "it cannot promise arguments that are 'strict'")
     return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
 
 

@@ -139,9 +139,7 @@ def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honou
         ({"type": "string", "pattern": "^a"}, {"type": "string", "description": '(pattern: "^a")'}),
     ],
 )
-def test_what_the_vendor_s_schemas_lack_is_told_and_checked(
-    node: JsonObject, sent_as: JsonObject
-) -> None:
+def test_what_the_vendor_s_schemas_lack_is_told_and_checked(node: JsonObject, sent_as: JsonObject) -> None:
     sent = sent_for(chat_request(guided=Guided("json", of_n(node))), TARGET)
     assert orjson.loads(sent.body)["response_format"] == {"type": "json_object", "json_schema": of_n(sent_as)}
     assert sent.unheld == ("guided_json",)

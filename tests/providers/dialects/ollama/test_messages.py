@@ -139,7 +139,6 @@ def test_the_choice_of_none_is_made_by_offering_nothing() -> None:
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tools": [tool()], "tool_choice": {"type": "function", "function": {"name": "look"}}}, "tool_choice"),
         ({"tools": [{"type": "custom"}]}, "tools"),
-        ({"tools": [tool(strict=True)]}, "tools"),
         ({"tools": [tool()], "parallel_tool_calls": False}, "parallel_tool_calls"),
     ],
 )

@@ -94,7 +94,6 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
         ({"typical_p": 0.5}, "typical_p"),
         ({"suffix": "end"}, "suffix"),
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-        ({"guided": Guided("json", {"type": "object", "not": {}})}, "guided_json"),
         ({"response_format": {"type": "regex"}}, "response_format"),
     ],
 )
