@@ -121,9 +121,9 @@ def _tool_calls(sent: UpstreamRequest, raw: list[JsonValue], answer: JsonValue, 
 
 
 def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCall:
-    kind, called, written = called_in(entry)
+    entry, kind, called, written = called_in(entry)
     name = called.get("name")
-    if not isinstance(entry, dict) or not isinstance(name, str):
+    if not isinstance(name, str):
         raise malformed("has a tool call without a function's name")
     identity = entry.get("id")
     return ToolCall(
@@ -138,17 +138,17 @@ def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCal
 READ_IN_CALL = frozenset({"index", "id", "type", "function", "custom"})
 
 
-def called_in(entry: JsonValue) -> tuple[CallKind, JsonObject, str]:
-    """Return the kind of a tool call or of a piece of one, the object with its name, and its arguments.
+def called_in(entry: JsonValue) -> tuple[JsonObject, CallKind, JsonObject, str]:
+    """Return a tool call or a piece of one, its kind, the object with its name, and its arguments.
 
     Raises UpstreamError for a call of neither a function nor a custom tool.
     """
     if isinstance(entry, dict):
         function, custom = entry.get("function"), entry.get("custom")
         if isinstance(function, dict):
-            return "function", function, arguments_text(function.get("arguments"))
+            return entry, "function", function, arguments_text(function.get("arguments"))
         if isinstance(custom, dict):
-            return "custom", custom, arguments_text(custom.get("input"))
+            return entry, "custom", custom, arguments_text(custom.get("input"))
     raise malformed("has a tool call without a function")
 
 

@@ -446,6 +446,11 @@ def test_members_that_each_event_repeats_are_told_once() -> None:
     assert [extras.answer for extras in extras_in(events)] == [told, {"type": "end", "provider": "Groq"}]
 
 
+def test_empty_members_are_not_told() -> None:
+    events, _ = played(sent(), bare(prompt_logprobs=None, warnings=[]), delta("Hi"), delta(None, "stop"), DONE)
+    assert extras_in(events) == []
+
+
 def test_a_choice_s_own_members_may_follow_its_end() -> None:
     late: JsonObject = {"index": 0, "finish_reason": None, "content_filter_results": {"hate": {"filtered": False}}}
     events, failure = played(sent("azure"), delta("Hi"), delta(None, "stop"), frame({"choices": [late]}), DONE)
