@@ -45,6 +45,7 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
         {"type": "enabled", "budget_tokens": 1024},
         {"type": "enabled", "token_budget": 1024},
         {"thinkingBudget": 1024, "includeThoughts": True},
+        {"max_tokens": 1024},
     ],
     "inference_extra_params": [3],
     "unknown": [3],
