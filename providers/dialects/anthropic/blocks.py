@@ -31,8 +31,8 @@ from providers.conversation import (
 )
 from providers.dialects.anthropic.answer_parts import BLOCKS
 from providers.dialects.anthropic.tools import ToolNames
-from providers.dialects.shared.conversation import fit_call_id
 from providers.dialects.shared.request_body import RequestBody
+from providers.dialects.shared.tool_names import fit_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 

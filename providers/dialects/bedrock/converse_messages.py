@@ -34,9 +34,8 @@ from providers.conversation import (
 from providers.dialects.bedrock.converse_cache import cache_point, mark_last
 from providers.dialects.bedrock.converse_media import ConverseMedia
 from providers.dialects.bedrock.converse_models import ANY, ConverseModel
-from providers.dialects.shared.conversation import fit_call_id
 from providers.dialects.shared.read_conversation import read_conversation
-from providers.dialects.shared.tool_names import FittedNames
+from providers.dialects.shared.tool_names import FittedNames, fit_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 

@@ -32,7 +32,6 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.conversation import data_uri
 from providers.dialects.shared.read_thinking import google_signature, thinking_block, thinking_of
 from providers.json_types import JsonObject, JsonValue, nests_deeper
 
@@ -331,6 +330,15 @@ def _marked(parts: list[Part], marker: JsonObject | None) -> list[Part]:
             marked = part if part.cache is not None else replace(part, cache=marker)
             return [*parts[:place], marked, *parts[place + 1 :]]
     return parts
+
+
+def data_uri(url: str) -> tuple[str, str]:
+    """Return media type and base64 data of a data URI; two empty strings for anything else."""
+    head, _, data = url.partition(",")
+    scheme, _, rest = head.partition(":")
+    media, *parameters = rest.split(";")
+    good = scheme.lower() == "data" and data and parameters[-1:] == ["base64"]
+    return (media.lower(), data) if good else ("", "")
 
 
 _PARTS: Mapping[str, Callable[[_MessageReader, JsonObject], Part]] = {

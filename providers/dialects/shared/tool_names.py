@@ -1,5 +1,6 @@
-"""Names of functions as a vendor's pattern allows them, and the functions that a request offers."""
+"""Names of functions and ids of calls as a vendor's pattern allows them, and the functions that a request offers."""
 
+import hashlib
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import ClassVar
@@ -125,3 +126,10 @@ def chosen_name(choice: JsonObject, offered: Container[str]) -> str:
     if name not in offered:
         raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
     return name
+
+
+def fit_call_id(given: str, fits: re.Pattern[str]) -> str:
+    """Return the id, or a digest of one that does not fit the vendor's pattern."""
+    if fits.fullmatch(given):
+        return given
+    return f"call_{hashlib.sha256(given.encode(errors='surrogatepass')).hexdigest()[:32]}"

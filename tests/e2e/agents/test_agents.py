@@ -12,8 +12,9 @@ import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject
+from tests.e2e.agents.agent_plan import CALLS, FINAL, TRIP, TURNS, StrictVendor
 from tests.e2e.agents.environments import FRAMEWORKS, install_node, python_process
-from tests.e2e.agents.strict_vendors import CALLS, FINAL, TRIP, TURNS, VENDORS, StrictVendor
+from tests.e2e.agents.strict_vendors import VENDORS
 from tests.support.environments import LineProcess
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor

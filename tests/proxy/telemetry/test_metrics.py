@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
-from providers.price import Price
+from providers.target import Price
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.request_record import Attempt, Outcome, RequestRecord
