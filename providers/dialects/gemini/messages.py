@@ -318,12 +318,11 @@ class GeminiConversation:
                     return media_part(part, self._wire.files)
                 case Audio():
                     return sound_part(part)
-                case OtherPart(kind):
-                    if (native := own_part(part)) is not None:
-                        return native
-                    raise turn.no_part(kind)
                 case _:
-                    raise turn.no_part(type(part).__name__)
+                    native = own_part(part) if isinstance(part, OtherPart) else None
+                    if native is None:
+                        raise turn.no_part(part.kind if isinstance(part, OtherPart) else type(part).__name__)
+                    return native
         except Unsendable as problem:
             raise turn.refusal(str(problem)) from None
 

@@ -31,6 +31,15 @@ def test_a_detail_that_names_no_call_belongs_to_the_first_and_without_calls_to_t
     assert said[1] == turn("model", text("Yes.", thoughtSignature=SIGNATURE))  # type: ignore[index]
 
 
+def test_a_signed_thought_of_googles_format_signs_the_text() -> None:
+    signed = details({"type": "reasoning.text", "text": "Hm.", "signature": SIGNATURE, "index": 0})
+    said = contents_of(user("hi"), {**says("Yes."), **signed}, user("go on"))
+    assert cast(Any, said)[1] == turn("model", text("Yes.", thoughtSignature=SIGNATURE))
+    broken = details({"type": "reasoning.text", "text": "Hm.", "signature": "not base64!", "index": 0})
+    unsigned = contents_of(user("hi"), {**says("Yes."), **broken}, user("go on"))
+    assert cast(Any, unsigned)[1] == turn("model", text("Yes."))
+
+
 def test_other_vendors_thinking_is_never_a_signature() -> None:
     claude: JsonObject = {
         "type": "reasoning.text",
