@@ -10,6 +10,7 @@ from typing import Literal
 
 import orjson
 
+from providers.emulation.plan_checks import OBJECT
 from providers.json_types import JsonObject, JsonValue
 
 WINDOW = 4000
@@ -118,6 +119,9 @@ def prompt_tokens(request: EngineRequest) -> int:
     return sum(len(prompt.split()) for prompt in request.prompts)
 
 
+_TOLD = orjson.dumps(OBJECT)[1:-1]
+
+
 def constrained(body: JsonObject) -> str | None:
     """Return a text that matches the body's constraint in any form that a server documents; None without a
     constraint."""
@@ -125,7 +129,8 @@ def constrained(body: JsonObject) -> str | None:
         holder = body.get(name) if name else body
         if isinstance(holder, dict) and (text := _kept(holder)) is not None:
             return text
-    return None
+    # One that the prompt tells.
+    return "{}" if _TOLD in orjson.dumps(body) else None
 
 
 def _kept(holder: JsonObject) -> str | None:

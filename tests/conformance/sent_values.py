@@ -59,9 +59,10 @@ _EFFORTS: Mapping[str, JsonValue] = {
     "glm-4.7": {"type": "enabled"},
     "kimi-k2.5": {"type": "enabled"},
     "anthropic.claude-haiku-4-5-20251001-v1:0": {"type": "enabled", "budget_tokens": 2048},
+    "command-a-03-2025": {"type": "enabled", "token_budget": 2000},
 }
 """What the least effort is on models that know fewer words, or none ("Reasoning" pages of Mistral, Groq, Z.ai and
-Moonshot; "Extended thinking" of Anthropic)."""
+Moonshot; "Extended thinking" of Anthropic; `cohere` 7.3.1 type `Thinking`)."""
 
 _STREAMED = frozenset({"stream", "stream_options"})
 """Features that turn a call into a stream, which some vendors express in the path."""
