@@ -131,3 +131,9 @@ def test_every_frame_is_ascii_json_and_the_text_arrives_whole(row: CompletionSur
     renderer = row.renderer(complete(row, stream=True), FACTS)
     stream = play(renderer, *(Chunk(text=text) for text in texts), Chunk(finish_reason="stop"), USAGE)
     assert "".join(str(choice["text"]) for choice in choices(*objects(stream))) == "".join(texts)
+
+
+def test_the_tier_of_a_stream_comes_with_its_end() -> None:
+    renderer = OPENAI.renderer(complete(stream=True), FACTS)
+    (last,) = objects(renderer.chunk(Chunk(finish_reason="stop", service_tier="flex")))
+    assert last["service_tier"] == "flex"
