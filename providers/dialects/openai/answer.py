@@ -52,11 +52,12 @@ def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
         raise malformed("has no choices")
     if len(raw) > MAX_CHOICES:
         raise malformed("has more choices than any request asks for")
-    sources = sources_of(body)
+    sources = sources_of(body) if "citations" in body or "search_results" in body else ()
     choices = [_choice(sent, body.get("id"), entry, position, sources) for position, entry in enumerate(raw)]
-    if len({choice.index for choice in choices}) < len(choices):
-        raise malformed("has two choices with one index")
-    choices.sort(key=lambda choice: choice.index)
+    if len(choices) > 1:
+        if len({choice.index for choice in choices}) < len(choices):
+            raise malformed("has two choices with one index")
+        choices.sort(key=lambda choice: choice.index)
     fingerprint, tier = body.get("system_fingerprint"), body.get("service_tier")
     return Completion(
         tuple(choices),
@@ -75,33 +76,35 @@ def _choice(
     message = message_of(raw, whole=True)
     refusal = message.get("refusal")
     index = index_of(raw, position)
-    calls = _tool_calls(sent, calls_in(message), answer, index)
+    listed = calls_in(message)
+    calls = _tool_calls(sent, listed, answer, index) if listed else ()
     reason, native = finish_reason(raw.get("finish_reason"), bool(calls))
     if reason is None:
         raise malformed("has a choice without a finish reason")
     if message is raw and "text" not in raw and reason != "content_filter":
         raise malformed("has a choice without a message")
     text = content_of(raw, message)
+    extras = extras_of(raw, message, 0, 0, signs(sent))
     if sent.unwrap_choice and reason == "stop" and not refusal:
         text = unwrap_answer(text)
     return Choice(
         index=index,
         text=text or (refusal if isinstance(refusal, str) else ""),
         finish_reason=reason,
-        native_finish_reason=native_finish_reason(raw, reason, native),
+        native_finish_reason=native_finish_reason(raw, reason, native) if "native_finish_reason" in raw else native,
         logprobs=logprobs_of(raw.get("logprobs"), text),
         refusal=refusal if isinstance(refusal, str) else None,
         reasoning=reasoning_of(message),
         tool_calls=calls,
         matched_stop=matched_stop(raw),
         signature=signature_of(sent, message),
-        extras=_cited(extras_of(raw, message, 0, 0, signs(sent)), text, sources),
+        extras=_cited(extras, text, sources) if sources else extras,
     )
 
 
 def _cited(extras: Extras | None, text: str, sources: Sequence[Source]) -> Extras | None:
     """Return the extras with citations for the marks in the text, unless the vendor has annotations of its own."""
-    if not sources or (extras is not None and extras.annotations):
+    if extras is not None and extras.annotations:
         return extras
     found = MarkFinder().cite(text, sources, last=True)
     return replace(extras or Extras(), annotations=found) if found else extras

@@ -44,6 +44,9 @@ KNOWN_IN_CHOICE = frozenset(
 _READ_IN_MESSAGE = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content"}
 )
+_PLAIN_IN_MESSAGE = _READ_IN_MESSAGE | {"annotations"}
+"""The members of a plain message of OpenAI's, whose list of annotations is empty."""
+
 _LISTS = ("reasoning_details", "annotations", "images")
 _OF_PARTS = frozenset({"text", "refusal", "thinking", "reasoning", "image_url"})
 """Types of the parts of a content that have a place elsewhere."""
@@ -62,7 +65,12 @@ def extras_of(choice: JsonObject, message: JsonObject, written: int, blocks: int
     """
     own = {} if message is choice else message
     parts = message.get("content")
-    if not isinstance(parts, list) and KNOWN_IN_CHOICE.issuperset(choice) and _READ_IN_MESSAGE.issuperset(own):
+    if (
+        _PLAIN_IN_MESSAGE.issuperset(own)
+        and KNOWN_IN_CHOICE.issuperset(choice)
+        and not isinstance(parts, list)
+        and not own.get("annotations")
+    ):
         return None
     lists = {name: objects_in(own.get(name)) for name in _LISTS}
     audio = own.get("audio")

@@ -145,3 +145,9 @@ def test_members_of_the_whole_answer_at_its_end_repeat_nothing_of_it() -> None:
     assert [len(calls) for calls in found if isinstance(calls, list)] == [1]
     assert [part["finish_reason"] for part in parts if part["finish_reason"]] == ["stop"]
     assert [part["seen"] for part in parts if "seen" in part] == [1]
+
+
+def test_the_tier_of_a_stream_comes_with_its_end() -> None:
+    renderer = OPENAI.renderer(complete(stream=True), FACTS)
+    (last,) = objects(renderer.chunk(Chunk(finish_reason="stop", service_tier="flex")))
+    assert last["service_tier"] == "flex"
