@@ -1,10 +1,12 @@
 """Answers of watsonx.ai, to raw prompts and to chats, whole and streamed."""
 
+import orjson
 import pytest
 
-from providers.completion import Choice, ContentLogprobs, TokenLogprob, ToolCall, Usage
+from providers.completion import Choice, ContentLogprobs, Extras, TokenLogprob, ToolCall, Usage
 from providers.dialects.watsonx.answer import classify
 from providers.failure import FailureKind
+from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import LogprobsWanted
 from tests.providers.dialects.kit import (
