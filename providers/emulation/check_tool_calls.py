@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import orjson
+
 from providers.capabilities import NO_PROMISE, Capabilities
 from providers.completion import Chunk
 from providers.constraints.fit_schema import count_limited, fit_schema
 from providers.constraints.schema_rules import TOOL_RULES, SchemaRules
-from providers.emulation.check_answer import AnswerCheck, schema_answer_check
+from providers.emulation.check_answer import MAX_CHECKED, AnswerCheck, schema_answer_check
+from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
 
@@ -27,19 +30,24 @@ class StrictTools:
 
     table: Capabilities
     checks: dict[str, AnswerCheck] = field(default_factory=dict)
+    _bytes: int = 0
     _strict: int = 0
     _optional: int = 0
     _unions: int = 0
 
     def fitted(self, tool: JsonObject) -> JsonObject:
-        """Return a tool, strict only where the vendor enforces that. Raises Unenforceable for a schema that is too
-        large."""
+        """Return a tool, strict only where the vendor enforces that. Raises Refusal for schemas that are too large
+        together."""
         function = tool.get("function")
         if not isinstance(function, dict) or not function.get("strict"):
             return tool
         parameters = function.get("parameters")
         given: JsonObject = parameters if isinstance(parameters, dict) else {}
         own: JsonObject = {"type": "object", **given} if given else {"type": "object", "properties": {}}
+        self._bytes += len(orjson.dumps(own))
+        if self._bytes > MAX_CHECKED:
+            message = f"The parameters of strict tools may have at most {MAX_CHECKED} bytes together."
+            raise Refusal("tools", message, "invalid_value")
         sent, held = self._sent(own)
         if not held or self.table.verifies:
             self.checks[str(function.get("name"))] = schema_answer_check(FIELD, own)

@@ -1,14 +1,15 @@
 """Strict tools go out as the vendor enforces them, and the arguments of the calls that it does not are checked."""
 
+import time
 from typing import cast
 
 import pytest
 
-from providers.capabilities import Capabilities
+from providers.capabilities import NO_PROMISE, Capabilities
 from providers.completion import Chunk, ToolCallDelta
-from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation.check_answer import MAX_CHECKED, AnswerCheck, compile_check
 from providers.emulation.check_tool_calls import FinishedCalls, StrictTools, has_strict_tools
+from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
 
@@ -85,9 +86,18 @@ def test_parameters_that_are_left_out_are_an_empty_object() -> None:
     assert held.checks.keys() == {"f"} or sent["parameters"] is not None
 
 
-def test_a_schema_too_large_to_be_checked_is_unenforceable() -> None:
-    with pytest.raises(Unenforceable):
+def test_a_schema_too_large_to_be_checked_is_refused() -> None:
+    with pytest.raises(Refusal):
         checks_of(strict("f", {"description": "a" * MAX_CHECKED}))
+
+
+@pytest.mark.parametrize("rules", ["any", "openai", "anthropic", NO_PROMISE])
+def test_ten_thousand_strict_tools_cost_a_bounded_time(rules: str) -> None:
+    wide: JsonObject = {**SCHEMA, "properties": {f"p{number}": {"type": "integer"} for number in range(500)}}
+    began = time.process_time()
+    with pytest.raises(Refusal, match="together"):
+        checks_of(*(strict(f"f{number}", wide) for number in range(10_000)), table=Capabilities({}, strict_tools=rules))
+    assert time.process_time() - began < 10
 
 
 def test_a_call_is_whole_when_its_choice_ends() -> None:
