@@ -6,6 +6,7 @@ only when the request is prepared for that target.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from providers.capabilities import feature_of
 from providers.failure import Refusal
@@ -27,10 +28,12 @@ def honouring_first(planned: Plan, request: UnifiedRequest, team: Team) -> Plan:
     """
     if len(planned.targets) < 2 and not planned.fallbacks:
         return planned
+    everywhere = dict.fromkeys([*planned.targets, *chain.from_iterable(planned.fallbacks.values())])
+    if "drop" not in [team.on_unsupported or target.on_unsupported for target in everywhere]:
+        return planned
     wanted = {name: feature_of(name, value) for name, value in request.params.items() if _steers(request, name, value)}
     if not wanted and not request.unknown:
         return planned
-    everywhere = dict.fromkeys([*planned.targets, *(each for group in planned.fallbacks.values() for each in group)])
     dropping = {target: names for target in everywhere if (names := _dropped(request, wanted, target, team))}
     if not dropping:
         return planned

@@ -9,10 +9,10 @@ import pytest
 
 from providers.dialects.capability_matrix import matrix_entries
 from providers.emulation.split_into_calls import MAX_NAMED, plan_calls
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import ADVISORY_FIELDS, ADVISORY_VALUES, is_neutral
-from providers.unified_request import SHORTEST_PROMPTS, Operation, Params, UnifiedRequest
+from providers.unified_request import SHORTEST_PROMPTS, ChatPrompt, Operation, Params, UnifiedRequest
 from tests.conformance.advisory_requests import ODD, VALUES, run_advisory
 from tests.conformance.read_answer import dropped_fields
 from tests.providers.dialects.kit import target_of
@@ -82,3 +82,24 @@ def test_the_names_are_bounded(profile: str) -> None:
     for run in run_advisory(profile):
         names = dropped_fields(run.exchange.answer)
         assert len(names) == len(set(names)) <= MAX_NAMED
+
+
+TYPED = frozenset({each.dialect for each in load_profiles().values()} - {"bedrock", "gemini", "cohere", "ollama"})
+"""Dialects that read conversations by their parts."""
+
+MARK: JsonValue = {"type": "ephemeral"}
+TURNS: tuple[JsonObject, ...] = (
+    {"role": "user", "name": "Ann Lee", "content": [{"type": "text", "text": "hi", "cache_control": MARK}]},
+    {"role": "assistant", "name": "bot", "content": "yes", "reasoning_content": "hm", "cache_control": MARK},
+)
+"""Turns with members that promise nothing about the answer."""
+
+
+@pytest.mark.parametrize("profile", [name for name, each in load_profiles().items() if each.dialect in TYPED])
+def test_members_of_messages_that_promise_nothing_are_never_refused(profile: str) -> None:
+    for row in matrix_entries([load_profiles()[profile]]):
+        if row.closed or row.operation is not Operation.CHAT:
+            continue
+        prompt = ChatPrompt((*TURNS * 500, {"role": "user", "content": "so?"}))
+        plan = plan_calls(UnifiedRequest(Operation.CHAT, row.model, prompt, {}), target_of(profile, row.model))
+        assert len(plan.dropped) <= 4, plan.dropped
