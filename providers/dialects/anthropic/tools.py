@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from providers.dialects.anthropic.models import ClaudeModel
-from providers.dialects.anthropic.schema import schema_problem
 from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
@@ -107,8 +106,6 @@ def _definition(tool: JsonObject, names: ToolNames) -> JsonObject:
     if function.get("description"):
         definition["description"] = function["description"]
     if function.get("strict"):
-        if problem := schema_problem(definition["input_schema"]):
-            raise Refusal("tools", f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem}.")
         definition["strict"] = True
     for member in _MEMBERS:
         if value := tool.get(member) or function.get(member):
