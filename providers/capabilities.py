@@ -93,20 +93,26 @@ FEATURES: Mapping[str, Feature] = {
 """Every feature of the unified request, in the order of its documentation. `unknown` is for fields outside it."""
 
 
+NO_PROMISE = "none"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Capabilities:
     """What happens to every feature on the endpoint that a request goes to.
 
     `most_stops` is how many stop strings it takes (None = any number), `blank_stops` whether one of them may be blank.
     `verifies` says that its engine may ignore a constraint without an error, so that the gateway checks the answer.
-    `counts` holds the values of `context_length_exceeded_behavior` for which the prompt must be counted first.
-    `watched` are the params that the gateway may have to emulate; a request without them takes the fast path.
+    `strict_tools` says by what rules it promises the arguments of tools that are strict: a name of
+    `constraints.schema_rules.TOOL_RULES`, or NO_PROMISE. `counts` holds the values of
+    `context_length_exceeded_behavior` for which the prompt must be counted first. `watched` are the params that the
+    gateway may have to emulate; a request without them takes the fast path.
     """
 
     cells: Mapping[str, Cell]
     most_stops: int | None = 4
     blank_stops: bool = True
     verifies: bool = False
+    strict_tools: str = NO_PROMISE
     counts: frozenset[str] = frozenset()
     watched: frozenset[str] = frozenset()
 

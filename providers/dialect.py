@@ -21,12 +21,11 @@ class UpstreamRequest:
 
     `operation` is that of the upstream endpoint, which differs from the client's when a prompt was wrapped into a chat.
     `emulated` names the unified fields that the gateway emulates, `dropped` what is advisory and was left out: fields,
-    and members of messages such as `cache_control`. `unheld` names the fields whose promise the vendor cannot be held
-    to by what is sent, so that the answer must be checked: a constraint, or `tools` for tools that are strict.
-    `in_text` says that the constraint is not in the body at all and has to be told in the prompt. `tool_names` maps a
-    tool's name on the wire to the client's where it had to change; `custom_tools` are the client's names of tools that
-    take a text, which were sent as functions with that text as their argument `input`. `unwrap_choice` says that the
-    text is a JSON object whose `choice` member is the answer.
+    and members of messages such as `cache_control`. `unheld` names the constraints that the vendor cannot be held to by
+    what is sent, so that the answer must be checked. `in_text` says that the constraint is not in the body at all and
+    has to be told in the prompt. `tool_names` maps a tool's name on the wire to the client's where it had to change;
+    `custom_tools` are the client's names of tools that take a text, which were sent as functions with that text as
+    their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
     """
 
     target: Target

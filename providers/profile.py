@@ -34,6 +34,7 @@ HookName = Literal[
     "forty_character_call_ids",
     "inline_images",
     "joined_text",
+    "media_after_results",
     "named_tool_results",
     "nine_character_call_ids",
     "no_empty_text",

@@ -22,9 +22,12 @@ _TELLS_A_TYPE = frozenset({"type", "anyOf", "allOf", "enum", "const", "$ref", "p
 _TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
-def fit_node(references: References, node: JsonObject, rules: SchemaRules) -> bool:
-    """Fit one part, and return whether it then promises less than before. Raises Unfittable."""
-    part = _Part(references, node, rules)
+def fit_node(references: References, node: JsonObject, rules: SchemaRules, *, cyclic: bool = False) -> bool:
+    """Fit one part, and return whether it then promises less than before. Raises Unfittable.
+
+    `cyclic` says that a part of the schema refers to itself: what references lead to is then never written out.
+    """
+    part = _Part(references, node, rules, cyclic)
     for step in (
         part.alternatives,
         part.merge,
@@ -46,10 +49,10 @@ def fit_node(references: References, node: JsonObject, rules: SchemaRules) -> bo
 class _Part:
     """One part of a schema while it is fitted. `told` is for its description."""
 
-    __slots__ = ("node", "references", "rules", "told", "weaker")
+    __slots__ = ("cyclic", "node", "references", "rules", "told", "weaker")
 
-    def __init__(self, references: References, node: JsonObject, rules: SchemaRules) -> None:
-        self.references, self.node, self.rules = references, node, rules
+    def __init__(self, references: References, node: JsonObject, rules: SchemaRules, cyclic: bool) -> None:
+        self.references, self.node, self.rules, self.cyclic = references, node, rules, cyclic
         self.told: list[str] = []
         self.weaker = False
 
@@ -95,7 +98,8 @@ class _Part:
             del node["allOf"]
             self._put_one(parts[0])
             return
-        merged = _merged(self.references, [{key: value for key, value in node.items() if key != "allOf"}, *parts])
+        own = {key: value for key, value in node.items() if key != "allOf"}
+        merged = None if refers and self.cyclic else _merged(self.references, [own, *parts])
         if merged is None:
             self.take_out("allOf")
         else:
@@ -179,7 +183,7 @@ class _Part:
         properties = node.get("properties")
         named = properties if isinstance(properties, dict) else {}
         if node.get("additionalProperties") is not False:
-            if not named:
+            if "properties" not in node:
                 raise Unfittable("has an object with any properties")
             node["additionalProperties"] = False
         if any(name not in named for name in required_names(node)):

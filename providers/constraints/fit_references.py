@@ -37,11 +37,10 @@ def below(references: References, node: JsonObject) -> Iterator[tuple[str, JsonO
             yield f".{keyword}", target
 
 
-def reachable(root: JsonObject) -> Iterator[tuple[int, JsonObject]]:
+def reachable(references: References) -> Iterator[tuple[int, JsonObject]]:
     """Yield each part that is reached from the root once, with the levels of objects around it, before those below it:
     the caller may change it meanwhile. A definition counts its levels from its own root."""
-    references = References(root)
-    rest: list[tuple[int, JsonObject]] = [(1, root)]
+    rest: list[tuple[int, JsonObject]] = [(1, references.root)]
     seen: set[int] = set()
     while rest:
         level, node = rest.pop()
@@ -66,23 +65,24 @@ def follow(references: References, node: JsonObject) -> JsonObject:
     raise Unfittable("has a reference that leads nowhere, or is too long")
 
 
-def lift_root(root: JsonObject) -> None:
+def lift_root(references: References) -> None:
     """Put the target of a reference at the root in its place."""
+    root = references.root
     if "$ref" not in root:
         return
-    target = follow(References(root), root)
+    target = follow(references, root)
     del root["$ref"]
     for keyword, value in target.items():
         root.setdefault(keyword, value)
 
 
-def fit_references(root: JsonObject, rules: SchemaRules) -> bool:
+def fit_references(references: References, rules: SchemaRules) -> bool:
     """Let all references lead to the root's `$defs`, alone in their objects where the vendor demands it. Return whether
     the schema is weaker then."""
     if not rules.own_root_definitions:
         return False
-    references, weakened = References(root), False
-    nodes = [node for _, node in reachable(root)]
+    root, weakened = references.root, False
+    nodes = [node for _, node in reachable(references)]
     # Before any is renamed, since the names are those of the client's text.
     targets = [(node, references.target(node["$ref"])) for node in nodes if "$ref" in node]
     if any(keyword in node for node in nodes for keyword in ("$dynamicRef", "$recursiveRef")):
@@ -117,7 +117,7 @@ def _reference(root: JsonObject, target: JsonValue, names: dict[int, str]) -> st
     if target is root:
         return "#"
     if not isinstance(target, dict):
-        raise Unfittable("has a reference that leads nowhere")
+        raise Unfittable("has a reference that leads to no part of it")
     if id(target) not in names:
         if sum(name.startswith("part_") for name in names.values()) >= MAX_MOVED:
             raise Unfittable(f"has more than {MAX_MOVED} references to parts that are no definitions")
@@ -144,21 +144,20 @@ def _set_apart(node: JsonObject, rules: SchemaRules) -> bool:
 # Schemas that lead back to themselves --------------------------------------------------------------------------------
 
 
-def has_cycle(root: JsonObject) -> bool:
+def has_cycle(references: References) -> bool:
     """Return whether a part is reached from itself."""
-    return _leads_back(root, optional_ends=False)
+    return _leads_back(references, optional_ends=False)
 
 
-def needs_itself(root: JsonObject) -> bool:
+def needs_itself(references: References) -> bool:
     """Return whether a part leads back to itself by what every value must have: no property that may be absent."""
-    return _leads_back(root, optional_ends=True)
+    return _leads_back(references, optional_ends=True)
 
 
-def _leads_back(root: JsonObject, *, optional_ends: bool) -> bool:
-    references = References(root)
+def _leads_back(references: References, *, optional_ends: bool) -> bool:
     begun: set[int] = set()
     done: set[int] = set()
-    starts = [root]
+    starts = [references.root]
     while starts:
         rest: list[tuple[JsonObject, bool]] = [(starts.pop(), False)]
         while rest:
@@ -188,17 +187,16 @@ def _names(path: str, needed: set[str]) -> bool:
     return path.removeprefix(".properties.") in needed
 
 
-def is_finite(root: JsonObject) -> bool:
+def is_finite(references: References) -> bool:
     """Return whether a value of finite depth can keep a schema: alternatives end it, and so does an empty array."""
-    references = References(root)
-    nodes = [node for _, node in reachable(root)]
+    nodes = [node for _, node in reachable(references)]
     finite: set[int] = set()
     for _ in range(MAX_HOPS):
         before = len(finite)
         for node in reversed(nodes):
             if id(node) not in finite and _ends(references, node, finite):
                 finite.add(id(node))
-        if id(root) in finite:
+        if id(references.root) in finite:
             return True
         if len(finite) == before:
             return False

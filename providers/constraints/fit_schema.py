@@ -10,10 +10,10 @@ no recursion over what a client wrote.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
-from providers.constraints.cost_limits import MAX_SCHEMAS
 from providers.constraints.fit_keywords import fit_node
 from providers.constraints.fit_references import (
     Unfittable,
@@ -27,6 +27,9 @@ from providers.constraints.fit_references import (
 from providers.constraints.json_schema import DEFINITIONS, References, required_names
 from providers.constraints.schema_rules import SchemaRules
 from providers.json_types import JsonObject
+
+MAX_PARTS: Final = 10_000
+"""The most schemas within a schema that is fitted: twice as many properties as any vendor takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,49 +48,48 @@ def fit_schema(schema: JsonObject, rules: SchemaRules) -> FittedSchema:
         # A copy, because the request's object serves the next attempt too.
         written = orjson.dumps(schema)
         own: JsonObject = orjson.loads(written)
-        weakened = _fitted(own, rules)
+        weakened = _fitted(References(own), rules)
+        if not weakened and orjson.dumps(own) == written:
+            return FittedSchema(schema, False)
     except Unfittable as problem:
         return FittedSchema(None, True, problem.reason)
-    except ValueError:
+    except (orjson.JSONEncodeError, orjson.JSONDecodeError):
         return FittedSchema(None, True, "is nested too deeply")
-    if not weakened and orjson.dumps(own) == written:
-        return FittedSchema(schema, False)
     return FittedSchema(own, weakened)
 
 
-def _fitted(root: JsonObject, rules: SchemaRules) -> bool:
+def _fitted(references: References, rules: SchemaRules) -> bool:
     """Fit a schema in place, and return whether it is weaker."""
-    weakened = False
+    root, weakened = references.root, False
+    if len(references.places) > MAX_PARTS:
+        raise Unfittable(f"has more than {MAX_PARTS} parts")
     if rules.own_root_definitions or rules.object_root:
-        lift_root(root)
-        weakened = fit_references(root, rules)
-    cyclic = has_cycle(root)
-    if cyclic and (rules.recursion == "none" or (rules.recursion == "optional" and needs_itself(root))):
+        lift_root(references)
+        weakened = fit_references(references, rules)
+    cyclic = has_cycle(references)
+    if cyclic and (rules.recursion == "none" or (rules.recursion == "optional" and needs_itself(references))):
         raise Unfittable("refers to itself")
-    references = References(root)
-    for count, (_, node) in enumerate(reachable(root)):
-        if count > MAX_SCHEMAS:
-            raise Unfittable(f"has more than {MAX_SCHEMAS} parts")
-        weakened = fit_node(references, node, rules) or weakened
+    for _, node in reachable(references):
+        weakened = fit_node(references, node, rules, cyclic=cyclic) or weakened
     if rules.object_root and (root.get("type") != "object" or "anyOf" in root):
         raise Unfittable("must have an object without alternatives as its root")
-    if cyclic and rules.all_required and not is_finite(root):
+    if cyclic and rules.all_required and not is_finite(references):
         raise Unfittable("needs itself without end once every property is required")
-    _fit_limits(root, rules)
+    _fit_limits(references, rules)
     if rules.own_root_definitions:
-        _drop_unused(root)
+        _drop_unused(references)
     if rules.check is not None and (problem := rules.check(root)) is not None:
         raise Unfittable(problem)
     return weakened
 
 
-def _fit_limits(root: JsonObject, rules: SchemaRules) -> None:
+def _fit_limits(references: References, rules: SchemaRules) -> None:
     if rules.most_unions is not None:
-        _leave_null_out(root, rules.most_unions)
+        _leave_null_out(references, rules.most_unions)
     if rules.most_optional is not None:
-        _require_most(root, rules.most_optional)
+        _require_most(references, rules.most_optional)
     properties = values = unions = 0
-    for level, node in reachable(root):
+    for level, node in reachable(references):
         named, listed = node.get("properties"), node.get("enum")
         if isinstance(named, dict):
             properties += len(named)
@@ -107,11 +109,22 @@ def _is_union(node: JsonObject) -> bool:
     return "anyOf" in node or isinstance(node.get("type"), list)
 
 
-def _leave_null_out(root: JsonObject, most: int) -> None:
+def count_limited(root: JsonObject) -> tuple[int, int]:
+    """Return how many properties may be absent, and how many have several types."""
+    optional = unions = 0
+    for _, node in reachable(References(root)):
+        named, required = node.get("properties"), required_names(node)
+        for name, member in named.items() if isinstance(named, dict) else ():
+            optional += name not in required
+            unions += isinstance(member, dict) and _is_union(member)
+    return optional, unions
+
+
+def _leave_null_out(references: References, most: int) -> None:
     """Let properties that may be absent be null no more, until no more than `most` have several types."""
     unions = [
         (member, name in required_names(node))
-        for _, node in reachable(root)
+        for _, node in reachable(references)
         if isinstance(named := node.get("properties"), dict)
         for name, member in named.items()
         if isinstance(member, dict) and _is_union(member)
@@ -125,11 +138,11 @@ def _leave_null_out(root: JsonObject, most: int) -> None:
             member.update(single if isinstance(single, dict) else {})
 
 
-def _require_most(root: JsonObject, most: int) -> None:
+def _require_most(references: References, most: int) -> None:
     """Require properties until no more than `most` may be absent, first those that may be null instead."""
     absent = [
         (not _may_be_null(member), node, name)
-        for _, node in reachable(root)
+        for _, node in reachable(references)
         if isinstance(named := node.get("properties"), dict)
         for name, member in named.items()
         if name not in required_names(node)
@@ -149,8 +162,9 @@ def _may_be_null(member: object) -> bool:
     return "null" in types or any(isinstance(each, list) and "null" in each for each in types)
 
 
-def _drop_unused(root: JsonObject) -> None:
-    used = {id(node) for _, node in reachable(root)}
+def _drop_unused(references: References) -> None:
+    root = references.root
+    used = {id(node) for _, node in reachable(references)}
     for keyword in DEFINITIONS:
         named = root.get(keyword)
         if isinstance(named, dict):

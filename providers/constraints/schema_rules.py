@@ -8,7 +8,7 @@ the API's `GenerationConfig` page; Cohere "Structured outputs"; vLLM `v1/structu
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -48,7 +48,8 @@ class SchemaRules:
     one, `typed` a type everywhere, `object_root` an object without alternatives as the root. `own_root_definitions`
     says that references may only lead to `$defs` of the root, and stand alone; `wrapped` that their annotations go
     around them. `recursion` is `free`, `optional` (only by properties that may be absent) or `none`. `most_items` is
-    the largest `minItems`. `most_optional` and the following limit the whole schema; `check` returns any other problem
+    the largest `minItems`. `most_optional` and the following limit the whole schema, or all strict tools of a
+    request together, of which there may be `most_tools`; `check` returns any other problem
     of a schema that has been fitted.
     """
 
@@ -71,6 +72,7 @@ class SchemaRules:
     most_levels: int | None = None
     most_properties: int | None = None
     most_values: int | None = None
+    most_tools: int | None = None
     check: Callable[[JsonObject], str | None] | None = None
 
     def takes(self, keyword: str) -> bool:
@@ -152,6 +154,7 @@ ANTHROPIC: Final = SchemaRules(
     most_items=1,
     most_optional=24,
     most_unions=16,
+    most_tools=20,
 )
 BEDROCK: Final = SchemaRules(
     _SHAPE | {"const", "allOf", "pattern", "format", "minItems", "title", "default"},
@@ -166,6 +169,7 @@ BEDROCK: Final = SchemaRules(
     most_items=1,
     most_optional=24,
     most_unions=16,
+    most_tools=20,
 )
 GEMINI: Final = SchemaRules(
     _SHAPE | _SIZES | {"minimum", "maximum", "prefixItems", "format", "title", "propertyOrdering"},
@@ -190,3 +194,14 @@ VLLM: Final = SchemaRules(
     | {"$defs", "definitions", "format", "$dynamicAnchor", "$recursiveAnchor"}
 )
 """What xgrammar or llguidance enforce: vLLM tries the second where the first refuses."""
+
+TOOL_RULES: Final[Mapping[str, SchemaRules]] = {
+    "any": SchemaRules(),
+    "openai": OPENAI,
+    "azure": AZURE,
+    "anthropic": ANTHROPIC,
+    "bedrock": BEDROCK,
+    "gemini": GEMINI,
+    "cohere": COHERE,
+}
+"""The rules for the parameters of strict tools, by the names in `Capabilities.strict_tools`."""

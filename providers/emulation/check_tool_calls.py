@@ -1,8 +1,12 @@
-"""Checks the arguments of tool calls against the parameters of tools that are strict, where no vendor promises them."""
+"""Strict tools: their parameters as the vendor enforces them, and checks of the calls that no vendor promises."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
+from providers.capabilities import NO_PROMISE, Capabilities
 from providers.completion import Chunk
+from providers.constraints.fit_schema import count_limited, fit_schema
+from providers.constraints.schema_rules import TOOL_RULES, SchemaRules
 from providers.emulation.check_answer import AnswerCheck, schema_answer_check
 from providers.json_types import JsonObject
 from providers.unified_request import Params
@@ -10,17 +14,61 @@ from providers.unified_request import Params
 FIELD = "tools.strict"
 
 
-def strict_tool_checks(params: Params) -> Mapping[str, AnswerCheck]:
-    """Return the check of each strict function's arguments, by its name. Raises Unenforceable for a schema that is too
-    large."""
-    checks: dict[str, AnswerCheck] = {}
-    for tool in params.get("tools", ()):
+def has_strict_tools(params: Params) -> bool:
+    """Return whether a tool promises the arguments of its calls."""
+    tools = params.get("tools", ())
+    return any(isinstance(function := tool.get("function"), dict) and function.get("strict") for tool in tools)
+
+
+@dataclass(slots=True)
+class StrictTools:
+    """The tools of one request as one vendor takes them. `checks`, by the function's name, are of the calls that it
+    does not promise."""
+
+    table: Capabilities
+    checks: dict[str, AnswerCheck] = field(default_factory=dict)
+    _strict: int = 0
+    _optional: int = 0
+    _unions: int = 0
+
+    def fitted(self, tool: JsonObject) -> JsonObject:
+        """Return a tool, strict only where the vendor enforces that. Raises Unenforceable for a schema that is too
+        large."""
         function = tool.get("function")
-        if isinstance(function, dict) and function.get("strict"):
-            parameters = function.get("parameters")
-            schema: JsonObject = parameters if isinstance(parameters, dict) else {}
-            checks[str(function["name"])] = schema_answer_check(FIELD, {"type": "object", **schema})
-    return checks
+        if not isinstance(function, dict) or not function.get("strict"):
+            return tool
+        parameters = function.get("parameters")
+        given: JsonObject = parameters if isinstance(parameters, dict) else {}
+        own: JsonObject = {"type": "object", **given} if given else {"type": "object", "properties": {}}
+        sent, held = self._sent(own)
+        if not held or self.table.verifies:
+            self.checks[str(function.get("name"))] = schema_answer_check(FIELD, own)
+        if sent is None:
+            loose = {name: value for name, value in function.items() if name != "strict"}
+            return {**tool, "function": loose}
+        return tool if sent == own == given else {**tool, "function": {**function, "parameters": sent}}
+
+    def _sent(self, schema: JsonObject) -> tuple[JsonObject | None, bool]:
+        """Return the parameters of a strict tool, None where it cannot be strict, and whether that promises all."""
+        if self.table.strict_tools == NO_PROMISE:
+            return None, False
+        rules = TOOL_RULES[self.table.strict_tools]
+        fitted = fit_schema(schema, rules)
+        if fitted.schema is None or not self._within(fitted.schema, rules):
+            return None, False
+        return fitted.schema, not fitted.weakened
+
+    def _within(self, schema: JsonObject, rules: SchemaRules) -> bool:
+        """Count a schema, and return whether the vendor takes it beside those before it."""
+        if rules.most_tools is None:
+            return True
+        optional, unions = count_limited(schema)
+        strict, optional, unions = self._strict + 1, self._optional + optional, self._unions + unions
+        sums = ((strict, rules.most_tools), (optional, rules.most_optional), (unions, rules.most_unions))
+        if any(most is not None and amount > most for amount, most in sums):
+            return False
+        self._strict, self._optional, self._unions = strict, optional, unions
+        return True
 
 
 class FinishedCalls:

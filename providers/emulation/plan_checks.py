@@ -12,7 +12,7 @@ import orjson
 from providers.capabilities import Capabilities
 from providers.constraints.constraint_styles import Unenforceable, field_of, schema_in
 from providers.emulation.check_answer import AnswerCheck, required_check
-from providers.emulation.check_tool_calls import FIELD, strict_tool_checks
+from providers.emulation.check_tool_calls import FIELD, StrictTools, has_strict_tools
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Params, Prompt, TextPrompt, UnifiedRequest
 
@@ -53,15 +53,17 @@ def plan_checks(
     name = constraint_field(request.params)
     text = required_check(request.params) if table.verifies or name in unheld else None
     emulated = [name] if text is not None and name in unheld else []
-    calls: Mapping[str, AnswerCheck] = {}
-    if "tools" in unheld:
-        calls = strict_tool_checks(request.params)
+    tools = StrictTools(table)
+    if has_strict_tools(request.params):
+        fitted = [tools.fitted(tool) for tool in request.params["tools"]]
+        request = replace(request, params={**request.params, "tools": fitted})
+    if tools.checks:
         emulated.append(FIELD)
     if text is not None and in_text:
         # Models put such a text into a fence.
         request = tell_in_prompt(request, json_mode=table["response_format.json_object"].native)
         text = replace(text, fenced=True)
-    return PlannedChecks(request, text, calls, tuple(emulated))
+    return PlannedChecks(request, text, tools.checks, tuple(emulated))
 
 
 def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> UnifiedRequest:

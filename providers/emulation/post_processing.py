@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from providers.completion import Choice, Chunk, Completion, StreamEvent
+from providers.completion import Choice, Chunk, Completion, StreamEvent, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.best_of import rank, strip_logprobs
 from providers.emulation.check_answer import AnswerCheck
@@ -109,7 +109,7 @@ class StopScanningDecoder:
                     self._ended.add(index)
             if event.finish_reason is not None:
                 self.cut.discard(index)
-            elif index in self._ended:
+            elif index in self._ended and has_content(event):
                 self.cut.add(index)
 
 

@@ -14,6 +14,7 @@ from providers.constraints.constraint_styles import Unenforceable
 from providers.context_overflow import fits, most_prompt_tokens
 from providers.dialect import UpstreamRequest
 from providers.emulation.check_answer import AnswerCheck
+from providers.emulation.check_tool_calls import has_strict_tools
 from providers.emulation.merge_choices import CallShare
 from providers.emulation.plan_checks import constraint_field, plan_checks
 from providers.emulation.post_processing import PostProcessing
@@ -183,7 +184,8 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
         check_members(request, target)
     table = target.dialect.capabilities(request, target)
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
-    if request.prompts == 1 and not _needs_gateway(request.params, table):
+    strict = "tools" in request.params and has_strict_tools(request.params)
+    if request.prompts == 1 and not strict and not _needs_gateway(request.params, table):
         sent = prefer_stream(request, target)
         call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.choices))
         plan = CallPlan(target, request, (call,), call.sent.emulated, counted=counted)

@@ -166,8 +166,10 @@ class Gateway:
         self._admit_request(team, request, record)
         planned = plan(snapshot, team, request.model, surface.name, self._load)
         record.model = planned.label
+        keeper = None
+        if self.turns.concerns(planned, request):
+            request, keeper = await self.turns.recall(planned, request, turn_owner(team, record))
         permit_extras(team, request)
-        request, keeper = await self.turns.recall(planned, request, turn_owner(team, record))
         planned = honouring_first(planned, request, team)
         job = make_job(planned, team, request, http.headers, record, heavy=heavy)
         begin = partial(self._begin_stream, http, record, admitted)

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from providers.completion import Choice, StreamEvent
-from providers.emulation.kept_turns import (
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+from proxy.gateway.kept_turns import (
     GatheredTurns,
     MissingTurn,
     TurnThinking,
@@ -20,15 +23,16 @@ from providers.emulation.kept_turns import (
     wants_thinking_back,
     with_thinking,
 )
-from providers.json_types import JsonObject
-from providers.target import Target
-from providers.unified_request import ChatPrompt, UnifiedRequest
 from proxy.routing.resolve_model import Plan
 from proxy.teams.kept_thinking import KeptThinking
 from proxy.upstream.vendor_stream import Stream
 
 MOST_RESTORED: Final = 2 * 1024 * 1024
 """Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
+
+
+_HOLDER: Final = 16
+"""Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
 
 
 class OtherProcesses(Protocol):
@@ -43,18 +47,30 @@ class OtherProcesses(Protocol):
 
 @dataclass(slots=True, eq=False)
 class TurnMemory:
-    """The kept turns of this process, and of others where it shares them."""
+    """The kept turns of this process, and of others where it shares them. While it is `off` nothing is kept."""
 
     now: Callable[[], float]
+    off: bool = False
     kept: KeptThinking = field(default_factory=KeptThinking)
     others: OtherProcesses | None = None
+
+    def concerns(self, planned: Plan, request: UnifiedRequest) -> bool:
+        """Return whether a request is a chat for which a deployment may want thinking back."""
+        if self.off or request.operation is not Operation.CHAT:
+            return False
+        for target in planned.targets:
+            if wants_thinking_back(target):
+                return True
+        return bool(planned.fallbacks) and any(
+            wants_thinking_back(target) for others in planned.fallbacks.values() for target in others
+        )
 
     async def recall(
         self, planned: Plan, request: UnifiedRequest, owner: str
     ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
         """Return the request with the thinking that its client left out, as far as it is known, and what is to keep
         that of the answer."""
-        if not isinstance(request.prompt, ChatPrompt) or not _wanted(planned):
+        if not isinstance(request.prompt, ChatPrompt) or not self.concerns(planned, request):
             return request, None
         messages = request.prompt.messages
         keeper = TurnKeeper(self, owner, messages) if _may_call(request) else None
@@ -83,7 +99,7 @@ class TurnMemory:
         left = MOST_RESTORED
         for key in keys:
             data = found.get(key, b"")
-            left -= len(data)
+            left -= len(data) + _HOLDER * (data.count(b"{") + data.count(b"["))
             if left < 0:
                 break
             if data and (thinking := unpack_turn(data)) is not None:
@@ -155,13 +171,6 @@ class WatchedStream:
             if choice is not None:
                 self._keeper.keep(self._target, (choice,))
             yield event
-
-
-def _wanted(planned: Plan) -> bool:
-    targets = planned.targets
-    return any(map(wants_thinking_back, targets)) or any(
-        wants_thinking_back(target) for others in planned.fallbacks.values() for target in others
-    )
 
 
 def _may_call(request: UnifiedRequest) -> bool:

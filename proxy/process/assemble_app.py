@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from config.sections.server_section import AdminSection, ServerSection
+from config.sections.server_section import AdminSection, KeepThinking, ServerSection
 from proxy.background_tasks import Work, background
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
@@ -206,7 +206,7 @@ async def public_gateway(
         status = OneProcess(gateway, dispatcher, live, metrics, lines)
         url = url_of(scheme_of(server), host, listener)
         rest = (public, listener, presented, url)
-        services = [lag.run, memory.run, checks.run, *_sharing(shared, gateway.turns)]
+        services = [lag.run, memory.run, checks.run, *_sharing(shared, gateway.turns, server.keep_thinking)]
         metrics.watch_kept_turns(gateway.turns.kept)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest, services)
 
@@ -254,11 +254,13 @@ def reload_services(reloader: Reloader, server: ServerSection) -> Iterator[Calla
         yield reloader.watch
 
 
-def _sharing(shared: SharedState | None, turns: TurnMemory) -> Iterator[Callable[[], Work]]:
+def _sharing(shared: SharedState | None, turns: TurnMemory, keep: KeepThinking) -> Iterator[Callable[[], Work]]:
     """Yield the services that share what this process knows with others; none where the table has no `shared`."""
+    turns.off = keep == "off"
     if shared is not None:
-        turns.others = others = SharedThinking(shared.command, lambda: shared.up, shared.prefix, SECONDS)
         yield shared.run
+    if shared is not None and keep == "shared":
+        turns.others = others = SharedThinking(shared.command, lambda: shared.up, shared.prefix, SECONDS)
         yield others.run
 
 

@@ -101,7 +101,7 @@ _SAMPLES: Mapping[str, Sample] = {
     "tool_choice.named": _tools(tool_choice={"type": "function", "function": {"name": "look"}}),
     "parallel_tool_calls": _tools(parallel_tool_calls=False),
     "audio": Sample({"audio": {"voice": "alloy", "format": "mp3"}}),
-    "modalities": Sample({"modalities": ["text"]}, refused={"modalities": ["text", "audio"]}),
+    "modalities": Sample({"modalities": ["text", "audio"]}),
     "prediction": Sample({"prediction": {"type": "content", "content": "one two"}}),
     "prompt_cache_key": Sample({"prompt_cache_key": "key-1"}),
     "prompt_cache_isolation_key": Sample({"prompt_cache_isolation_key": "key-2"}),
@@ -110,7 +110,7 @@ _SAMPLES: Mapping[str, Sample] = {
     "safety_identifier": Sample({"safety_identifier": "person-1"}),
     "store": Sample({"store": True}),
     "service_tier": Sample({"service_tier": "default"}, refused={"service_tier": "flex"}),
-    "reasoning_effort": Sample({"reasoning_effort": "low"}),
+    "reasoning_effort": Sample({"max_tokens": 3000, "reasoning_effort": "low"}),
     "verbosity": Sample({"verbosity": "low"}),
     "reasoning_history": Sample({"reasoning_history": "preserved"}),
     "thinking": Sample({"max_tokens": 2048, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
@@ -156,6 +156,7 @@ def params_of(row: MatrixEntry, feature: str) -> set[str]:
 
 _ONLY_VALUE: Mapping[str, JsonObject] = {
     "o3": {"temperature": 1},
+    "gpt-5": {"temperature": 1},
     "openai/o3": {"temperature": 1},
     "gemini-3.8-flash": {"temperature": 1},
     "anthropic.claude-opus-4-7": {"temperature": 1},

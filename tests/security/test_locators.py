@@ -229,7 +229,7 @@ async def test_threat_14_no_part_of_a_message_makes_an_engine_fetch_what_it_shou
         image("/9j/" + "A" * 200),
         {"type": "input_audio", "input_audio": {"data": "UklGR" + "A" * 80, "format": "wav"}},
         {"type": "file", "file": {"filename": "C:\\notes: all.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
-        {"type": "refusal", "refusal": "file: it is under http://10.0.0.9/"},
+        {"type": "text", "text": "file: it is under http://10.0.0.9/"},
     ],
 )
 async def test_threat_14_media_of_good_clients_passes_to_an_engine(served: Rig, part: JsonObject) -> None:

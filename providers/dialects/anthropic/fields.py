@@ -205,6 +205,7 @@ def capabilities(operation: Operation, counted: bool, model: ClaudeModel) -> Cap
         cells,
         most_stops=None,
         blank_stops=False,
+        strict_tools="anthropic",
         counts=counted_first(cells),
         watched=frozenset({"n", "best_of", "echo", "stop"}),
     )

@@ -47,8 +47,8 @@ class BedrockDialect:
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         model = _model(target)
-        request, marker = _top_marker(request)
-        draft = RequestBody(request, target, self.capabilities(request, target), {})
+        request, marker, own = _own_fields(request)
+        draft = RequestBody(request, target, self.capabilities(request, target), own)
         put_unknown(draft)
         offered = read_tools(request.params)
         names = BedrockToolNames(offered_names(offered.params))
@@ -99,13 +99,23 @@ def _model(target: Target) -> ConverseModel:
     return converse_model(target.upstream_model, target.model)
 
 
-def _top_marker(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject | None]:
-    """Return the request without a cache marker at its top level, which marks the end of the conversation."""
-    marker = (request.unknown or {}).get("cache_control")
-    if not isinstance(marker, dict):
-        return request, None
-    rest = {name: value for name, value in (request.unknown or {}).items() if name != "cache_control"}
-    return replace(request, unknown=rest), marker
+_OWN_FIELDS = frozenset(
+    {"guardrailConfig", "performanceConfig", "promptVariables", "inferenceConfig", "outputConfig", "requestMetadata"}
+    | {"additionalModelRequestFields", "additionalModelResponseFieldPaths", "serviceTier"}
+)
+"""Members of the service's own request, which clients may send as they are."""
+
+
+def _own_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject | None, JsonObject]:
+    """Return the request without the service's own members and without a cache marker at its top level, which marks the
+    end of the conversation; that marker; and those members."""
+    given = request.unknown or {}
+    own = {name: value for name, value in given.items() if name in _OWN_FIELDS}
+    marker = given.get("cache_control")
+    if not own and marker is None:
+        return request, None, {}
+    rest = {name: value for name, value in given.items() if name not in own and name != "cache_control"}
+    return replace(request, unknown=rest), marker if isinstance(marker, dict) else None, own
 
 
 def _conversation(

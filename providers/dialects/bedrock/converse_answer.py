@@ -100,7 +100,7 @@ class _Blocks:
                 self.extras.show(image)
             case _:
                 for kind, value in block.items():
-                    self.extras.keep(kind, value)
+                    self.extras.pass_on(kind, value)
 
     def _think(self, index: int, thought: JsonObject) -> None:
         text, signature = thought.get("text"), thought.get("signature")

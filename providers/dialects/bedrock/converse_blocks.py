@@ -80,10 +80,15 @@ class AnswerExtras:
             case {"source": {"s3Location": {"uri": str(uri)}}}:
                 self._images.append(_image(uri))
             case _:
-                self.keep("image", image)
+                self.pass_on("image", image)
+
+    def pass_on(self, kind: str, value: JsonValue) -> None:
+        """Add a block that has no common form, or a piece of one, as it came: clients send messages back whole, so
+        that they must not hold members of any name."""
+        self.keep("content_blocks", {kind: value})
 
     def keep(self, name: str, value: JsonValue) -> None:
-        """Add what has no common form to the list under the service's name for it."""
+        """Add a value to the list in a member of the message."""
         held = self._message.setdefault(name, [])
         if isinstance(held, list):
             held.append(value)

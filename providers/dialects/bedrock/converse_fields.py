@@ -16,6 +16,7 @@ from providers.capabilities import (
     FEATURES,
     IN_MESSAGE,
     NATIVE,
+    NO_PROMISE,
     ONE_CHAT,
     REFUSED,
     SCANNED,
@@ -38,7 +39,7 @@ from providers.constraints.constraint_styles import (
 )
 from providers.constraints.schema_rules import BEDROCK
 from providers.dialects.bedrock.converse_models import ConverseModel
-from providers.dialects.bedrock.converse_thinking import claude_effort, effort_writer
+from providers.dialects.bedrock.converse_thinking import NO_REASONING, claude_effort, effort_writer
 from providers.dialects.shared.field_writers import check_images, keep_stop
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -238,6 +239,7 @@ def capabilities(profile: Profile, model: ConverseModel, operation: Operation, c
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
         blank_stops=False,
+        strict_tools="bedrock" if profile.structured != "none" else NO_PROMISE,
         counts=counted_first(cells),
         watched=frozenset({"n", "best_of", "echo", "stop"}),
     )
@@ -253,6 +255,8 @@ def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator
     yield "guided_json", NATIVE if held else _UNHELD
     yield "response_format.json_schema", NATIVE if held else _UNHELD
     yield "guided_choice", BY_ENUM if held else _UNHELD
+    if not model.reasons:
+        yield "reasoning_effort", refused(NO_REASONING)
     if "parallel_tool_calls" not in wire.accepts and "tools" in wire.accepts:
         yield "parallel_tool_calls", refused("this model cannot be kept to one call")
     yield from _tool_choice_cells(profile.tool_choices) if "tools" in wire.accepts else _NO_TOOL_CELLS

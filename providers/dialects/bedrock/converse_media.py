@@ -7,7 +7,6 @@ Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ImageBlock`, `
 """
 
 import re
-from binascii import Error, a2b_base64
 from collections.abc import Mapping
 
 from providers.conversation import Audio, Document, Image, InlineData, Media, Turn, UploadedFile, Video
@@ -91,7 +90,9 @@ class ConverseMedia:
     def _document(self, turn: Turn, part: Document) -> JsonObject:
         media = part.media
         if isinstance(media, InlineData) and media.media_type not in _DOCUMENTS and _TEXTUAL.match(media.media_type):
-            form, source = "txt", _plain_text(turn, media)
+            # The service takes a source of `text` beside citations only, on one model in two.
+            form: str = "txt"
+            source: JsonObject = {"bytes": media.data}
         else:
             form, source = _placed(turn, media, _DOCUMENTS, "a document")
         block: JsonObject = {"format": form, "name": self._title(part.name or "document"), "source": source}
@@ -129,10 +130,3 @@ def _placed(turn: Turn, media: Media, formats: Mapping[str, str], what: str) -> 
     if form not in known:
         raise turn.refusal(f"has {what} in S3 whose name does not end in one of {', '.join(known)}")
     return form, {"s3Location": {"uri": place}}
-
-
-def _plain_text(turn: Turn, media: InlineData) -> JsonObject:
-    try:
-        return {"text": a2b_base64(media.data).decode()}
-    except (Error, UnicodeDecodeError):
-        raise turn.refusal("has a text document that is not UTF-8 in base64", "invalid_value") from None

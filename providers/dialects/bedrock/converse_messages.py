@@ -1,10 +1,12 @@
 """Conversations on Bedrock's Converse: system text, turns that alternate, media, thinking, tool calls and results.
 
-The service refuses blank texts, turns without content, and, by model, what stands beside or inside a tool's result; it
-joins turns of the same role itself, so that only a turn of the model's keeps two of the user's apart.
+The service refuses blank texts, turns without content, documents without a text beside them ("A text block must be
+included when using documents"), and, by model, what stands beside or inside a tool's result; it joins turns of the same
+role itself, so that only a turn of the model's keeps two of the user's apart.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `Message` and `ContentBlock`; "Carry out a conversation
-with the Converse API operations" page; pydantic-ai 2.68.0 `models/bedrock` with its live probes, November 2026.
+with the Converse API operations" page; pydantic-ai 2.68.0 `models/bedrock` with its live probes; errors quoted in
+public issue threads, November 2026.
 """
 
 import re
@@ -116,7 +118,13 @@ class BedrockConversation:
         self.turns[-1]["content"] = [*held]
 
     def _tidy_ends(self) -> None:
-        """Let the user begin where the model demands it, and end the model's last text without white space."""
+        """Let the user begin where the model demands it, end the model's last text without white space, and put a text
+        beside documents that stand without any."""
+        for turn in self.turns:
+            blocks = turn["content"]
+            if isinstance(blocks, list) and _lacks_text(blocks):
+                blocks.insert(0, SEPARATOR)
+                self.folded = True
         if self.turns[0]["role"] != "user" and not self._model.leads:
             self.turns.insert(0, {"role": "user", "content": [SEPARATOR]})
             self.folded = True
@@ -269,6 +277,11 @@ class BedrockConversation:
                 return {"reasoningContent": {"redactedContent": _blob(part.data)}}
         self.dropped.append("thinking")
         return None
+
+
+def _lacks_text(blocks: list[JsonValue]) -> bool:
+    kinds = {kind for block in blocks if isinstance(block, dict) for kind in block}
+    return "document" in kinds and kinds.isdisjoint({"text", "toolResult"})
 
 
 def part_cache(part: Part) -> JsonObject | None:

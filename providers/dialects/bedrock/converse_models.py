@@ -9,7 +9,7 @@ effort), "Inference request parameters" pages for the makers' default lengths, N
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -45,7 +45,7 @@ class ConverseModel:
     request that take cache points, `hours` says that such a point may last one. `video` and `citations` say that videos
     and the wish for citations are taken. `redacted` says that the model reads its redacted reasoning back.
     `usual_output` is the limit to send where nobody gave one: without it the model's own default is a few hundred
-    tokens. `structured` is None where the profile decides.
+    tokens. `structured` is None where the profile decides. `reasons` is False for Claude models that never think.
     """
 
     name: re.Pattern[str]
@@ -62,6 +62,7 @@ class ConverseModel:
     usual_output: int | None = None
     structured: bool | None = None
     claude: bool = False
+    reasons: bool = True
 
     def holds(self, kind: str, form: str | None = None) -> bool:
         """Return whether a result of a tool may hold a medium."""
@@ -121,18 +122,21 @@ _GLM_5_3 = EffortWords(
 _ALONE, _NO_MEDIA = frozenset[str](), frozenset[str]()
 _EVERY: frozenset[Marked] = frozenset({"tools", "system", "messages"})
 
+_CLAUDE = ConverseModel(
+    re.compile("claude"),
+    beside_results=frozenset({"text", "image"}),
+    in_results=frozenset({"image", "document"}),
+    leads=True,
+    cached=_EVERY,
+    hours=True,
+    citations=True,
+    redacted=True,
+    claude=True,
+)
+
 _FAMILIES: tuple[ConverseModel, ...] = (
-    ConverseModel(
-        re.compile("claude"),
-        beside_results=frozenset({"text", "image"}),
-        in_results=frozenset({"image", "document"}),
-        leads=True,
-        cached=_EVERY,
-        hours=True,
-        citations=True,
-        redacted=True,
-        claude=True,
-    ),
+    replace(_CLAUDE, name=re.compile(r"claude-(3-(opus|sonnet|haiku|5)|instant|v?2)"), reasons=False),
+    _CLAUDE,
     ConverseModel(
         re.compile(r"nova-2|nova-(lite|pro|micro|premier|omni)-2"),
         in_results=frozenset({"image", "document:csv", "document:txt"}),

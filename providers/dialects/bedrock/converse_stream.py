@@ -96,7 +96,7 @@ class ConverseReader:
             case {"image": {"source": {"bytes": str(data)}}}:
                 self._block(index).pieces.append(data)
             case _:
-                return _kept({name: [value] for name, value in piece.items() if name not in _TYPED})
+                return _passed_on({name: value for name, value in piece.items() if name not in _TYPED})
         return NOTHING
 
     def _text(self, index: JsonValue, text: str) -> Events:
@@ -181,13 +181,13 @@ class ConverseReader:
                 source: JsonObject = {"source": {"bytes": joined_base64(block.pieces)}} if block.pieces else {}
                 extras.show({**block.begun, **source})
             case "toolUse":
-                extras.keep("toolUse", {**block.begun, "input": _parsed("".join(block.pieces))})
+                extras.pass_on("toolUse", {**block.begun, "input": _parsed("".join(block.pieces))})
             case "toolResult":
-                extras.keep("toolResult", {**block.begun, "content": _joined(block.content)})
+                extras.pass_on("toolResult", {**block.begun, "content": _joined(block.content)})
             case "":
                 pass
             case kind:
-                extras.keep(kind, block.begun)
+                extras.pass_on(kind, block.begun)
         shown = extras.whole()
         return NOTHING if shown is None else (Chunk(extras=shown),)
 
@@ -231,8 +231,12 @@ def _index(event: JsonObject) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _kept(message: dict[str, JsonValue]) -> Events:
-    return (Chunk(extras=Extras(message=message)),) if message else NOTHING
+def _passed_on(piece: JsonObject) -> Events:
+    extras = AnswerExtras()
+    for kind, value in piece.items():
+        extras.pass_on(kind, value)
+    shown = extras.whole()
+    return NOTHING if shown is None else (Chunk(extras=shown),)
 
 
 def _end_call(call: _OpenCall) -> Events:

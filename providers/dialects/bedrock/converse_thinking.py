@@ -21,6 +21,8 @@ _THINKING: Final = f"{_OWN}.thinking"
 _INFERENCE: Final = "inferenceConfig"
 _FIELD: Final = "reasoning_effort"
 
+NO_REASONING: Final = "this model does not reason"
+
 _ROOM = 4096
 """Tokens for the text beside a budget of thinking, where nobody gave a limit."""
 
@@ -89,19 +91,22 @@ def claude_effort(draft: RequestBody, value: object) -> None:
     elif "enabled" in facts.thinking:
         _put_budget(draft, BUDGETS[word], facts)
     else:
-        raise draft.unsupported(_FIELD, "this model does not reason")
+        raise draft.unsupported(_FIELD, NO_REASONING)
 
 
 def _beside_thinking(draft: RequestBody, value: object, facts: ClaudeModel) -> None:
     """Write the effort beside the client's own `thinking`, which says whether there is any."""
     word = _word(draft, value)
-    if word != "none" and (near := facts.nearest_effort(word)) is not None and not facts.budgets:
-        draft.put("outputConfig.effort", near)
+    near = None if word == "none" or facts.budgets else facts.nearest_effort(word)
+    if near is None:
+        return
+    restrained = facts.high_at_most and draft.params["thinking"].get("type") in ("disabled", "between_tools")
+    draft.put("outputConfig.effort", "high" if restrained and near in ("xhigh", "max") else near)
 
 
 def _put_none(draft: RequestBody, facts: ClaudeModel) -> None:
     if not facts.always_thinks:
-        if facts.thinking != {"disabled"}:
+        if "disabled" in facts.thinking:
             draft.put(_THINKING, {"type": "disabled"})
         return
     if "between_tools" in facts.thinking:

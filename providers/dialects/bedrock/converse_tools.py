@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from providers.capabilities import feature_of
-from providers.dialects.anthropic.schema import schema_problem
 from providers.dialects.bedrock.converse_cache import cache_point
 from providers.dialects.bedrock.converse_models import ConverseModel
 from providers.dialects.shared.custom_tools import as_functions
@@ -145,8 +144,5 @@ def _definition(draft: RequestBody, function: JsonObject, names: BedrockToolName
     if function.get("description"):
         spec["description"] = function["description"]
     if function.get("strict"):
-        cell = draft.table["response_format.json_schema"]
-        if problem := cell.how if cell.refused else schema_problem(schema):
-            raise Refusal("tools", f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem}.")
         spec["strict"] = True
     return {"toolSpec": spec}

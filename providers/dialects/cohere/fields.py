@@ -89,10 +89,46 @@ def _logprobs(draft: RequestBody, value: object) -> None:
     draft.body["logprobs"] = True
 
 
+_BUDGETS: Mapping[str, int] = {
+    "minimal": 512,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16_384,
+    "xhigh": 31_000,
+    "max": 31_000,
+}
+"""Tokens of thinking for each word of `reasoning_effort`; the vendor's models think 31,000 tokens at most."""
+
+_ROOM = 1000
+"""Tokens that a budget must leave of the answer's limit."""
+
+
 def _reasoning_effort(draft: RequestBody, value: object) -> None:
-    if value is not False and value != "none":
-        raise draft.unsupported("reasoning_effort", draft.table["reasoning_effort"].how)
-    draft.body.setdefault("thinking", {"type": "disabled"})
+    """Write the budget for a word, or for a number of tokens. The client's own `thinking` comes before it."""
+    if "thinking" in draft.params:
+        return
+    if value is False or value == "none":
+        draft.put("thinking.type", "disabled")
+    elif value is True:
+        draft.put("thinking.type", "enabled")
+    elif isinstance(value, int) and value > 0:
+        _put_budget(draft, value)
+    elif isinstance(value, str) and value in _BUDGETS:
+        _put_budget(draft, _BUDGETS[value])
+    else:
+        raise draft.invalid("reasoning_effort", f"must be 'none' or one of {', '.join(_BUDGETS)}")
+
+
+def _put_budget(draft: RequestBody, budget: int) -> None:
+    """Write a budget that leaves room for the text; where none is left the model does not think."""
+    limit = draft.params.get("max_tokens")
+    most = budget if limit is None else min(budget, limit - _ROOM)
+    if most < 1:
+        draft.put("thinking.type", "disabled")
+        draft.dropped.append("reasoning_effort")
+        return
+    draft.put("thinking.type", "enabled")
+    draft.put("thinking.token_budget", most)
 
 
 _OF_THINKING = frozenset({"type", "budget_tokens", "token_budget"})
@@ -141,7 +177,6 @@ _CELLS: Mapping[str, Cell] = {
     "tool_choice.required": NATIVE,
     "tool_choice.named": emulated("that tool alone is offered, and one must be called"),
     "parallel_tool_calls": refused("it cannot be kept to one call"),
-    "reasoning_effort": refused("it has a budget instead of words: ask by 'thinking', or 'none' for no reasoning"),
     **REFUSES_OVERFLOW,
 }
 _WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING})
@@ -152,4 +187,10 @@ def capabilities(operation: Operation, verifies: bool) -> Capabilities:
     """Return the capabilities for clients of an operation; `verifies` as in the profile."""
     cells = compiled(FIELDS.keys() | {"tools"}, _CELLS)
     cells.update(ECHO_CELLS[operation])
-    return Capabilities(cells, most_stops=MOST_STOPS, verifies=verifies, watched=_WATCHED | CHECKED_FIELDS[verifies])
+    return Capabilities(
+        cells,
+        most_stops=MOST_STOPS,
+        verifies=verifies,
+        strict_tools="cohere",
+        watched=_WATCHED | CHECKED_FIELDS[verifies],
+    )

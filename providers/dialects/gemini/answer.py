@@ -117,7 +117,8 @@ class GeminiAnswer:
         return all(candidate.finish is not None for candidate in self._candidates.values())
 
     def _answer_members(self) -> JsonObject:
-        members = {with_underscores(name): value for name, value in self._members.items() if value}
+        # Sorted, since a stream brings them in another order than a whole answer.
+        members: JsonObject = {with_underscores(name): value for name, value in sorted(self._members.items()) if value}
         traffic = self._usage.get("trafficType")
         return members if traffic is None else {**members, "traffic_type": traffic}
 

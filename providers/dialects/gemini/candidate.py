@@ -2,10 +2,11 @@
 
 Thoughts become `reasoning_details` of the format `unknown`, since clients leave out unsigned details of a vendor's own
 format when they send them back. The signature of a text is a detail of Google's format beside `Chunk.signature`; that
-of a call is in the call's id and in its `extra_content`. Members of a candidate and kinds of parts that have no common
-form are members of the choice: `grounding_metadata`, `citation_metadata`, `url_context_metadata`, `safety_ratings`,
-`finish_message`, `avg_logprobs` and the like under the vendor's names with underscores, and `google_parts`, a list of
-parts as the vendor wrote them (code that it ran, its results, calls of Google's own tools).
+of a call is in the call's id and in its `extra_content`. Kinds of parts that have no common form (code that the vendor
+ran, its results, calls of Google's own tools) are listed in the message's `google_parts` as the vendor wrote them, and
+go back to it from there. Members of a candidate that have no common form are members of the choice under the vendor's
+names with underscores: `grounding_metadata`, `citation_metadata`, `url_context_metadata`, `safety_ratings`,
+`finish_message`, `avg_logprobs` and the like.
 
 Sources: `google-genai` 3.4.0 types `Candidate`, `Part`; @openrouter/ai-sdk-provider 2.10.0 on details that are left
 out, November 2026.
@@ -24,9 +25,11 @@ from providers.conversation import GEMINI_FORMAT, UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.finish_reasons import check_finish, finish_reason
 from providers.dialects.gemini.grounding import MOST_TEXT, annotations_of
+from providers.dialects.gemini.media import GOOGLE_PARTS
 from providers.dialects.gemini.model_path import service_of
 from providers.dialects.gemini.partial_arguments import Pieces
 from providers.dialects.gemini.usage import logprobs_of
+from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.read_json import malformed
 from providers.dialects.shared.thought_signatures import make_call_id, mark_service, pack_call_id
 from providers.json_types import JsonObject, JsonValue
@@ -64,8 +67,8 @@ class _Delta:
 
     def extras(self) -> Extras | None:
         """Return what is neither text nor call."""
-        choice: JsonObject | None = {"google_parts": self.others} if self.others else None
-        made = Extras(tuple(self.details), (), tuple(self.images), self.audio, None, choice)
+        message: JsonObject | None = {GOOGLE_PARTS: self.others} if self.others else None
+        made = Extras(tuple(self.details), (), tuple(self.images), self.audio, message)
         return None if made == _NO_EXTRAS else made
 
 
@@ -177,7 +180,9 @@ class GeminiCandidate:
             found = annotations_of("".join(self._texts), self._parts, grounding, citations)
             extras = replace(extras, annotations=found)
         if self._members:
-            extras = replace(extras, choice={with_underscores(name): value for name, value in self._members.items()})
+            extras = replace(
+                extras, choice={with_underscores(name): value for name, value in sorted(self._members.items())}
+            )
         return None if extras is _NO_EXTRAS else extras
 
     def _say(self, text: str) -> None:
@@ -302,6 +307,8 @@ class GeminiCandidate:
             service_of(self._sent.target),
         )
         extra = _extra_content(call.signature) if call.signature else None
+        if name in self._sent.custom_tools:
+            return ToolCallDelta(number, call_id, name, input_text(arguments.decode()), "custom", extra)
         return ToolCallDelta(number, call_id, name, arguments.decode(), extra=extra)
 
 

@@ -21,6 +21,7 @@ from providers.dialects.gemini.thinking import rule_of
 from providers.dialects.gemini.tools import GeminiToolNames, named_functions, put_tools
 from providers.dialects.platforms.google_errors import classify_answer
 from providers.dialects.platforms.vertex_address import resolve_host
+from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
 from providers.failure import Failure
@@ -46,6 +47,9 @@ class GeminiDialect:
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
+        params, custom_tools = as_functions(request.params)
+        if custom_tools:
+            request = replace(request, params=params)
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
         names = GeminiToolNames(named_functions(request.params))
@@ -57,6 +61,7 @@ class GeminiDialect:
             sent,
             url=_url(target, profile_of(draft).wires[Operation.CHAT].path, request.stream),
             headers=_headers(request),
+            custom_tools=custom_tools,
         )
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:

@@ -209,4 +209,6 @@ def capabilities(profile: Profile, operation: Operation, thinks: bool = True) ->
     if fields["thinking"] is NO_THINKING["thinking"]:
         cells.update(dict.fromkeys(NO_THINKING, refused(SILENT_REASON)))
     watched = _WATCHED | CHECKED_FIELDS[profile.verifies]
-    return Capabilities(cells, most_stops=profile.stop_most, verifies=profile.verifies, watched=watched)
+    return Capabilities(
+        cells, most_stops=profile.stop_most, verifies=profile.verifies, strict_tools="gemini", watched=watched
+    )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from providers.conversation import Address, Audio, Document, Image, InlineData, Media, OtherPart, UploadedFile, Video
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 """The vendor's types of images."""
@@ -78,6 +78,12 @@ _OWN_PARTS: Mapping[str, str] = {
 _BESIDE = ("videoMetadata", "thoughtSignature")
 
 
+GOOGLE_PARTS = "google_parts"
+"""The member of a message that lists parts as the vendor wrote them."""
+
+_SENT_BACK = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+
+
 class Unsendable(ValueError):
     """Media that the vendor does not take; the message continues "messages[n]"."""
 
@@ -116,6 +122,18 @@ def own_part(part: OtherPart) -> JsonObject | None:
         return None
     beside: JsonObject = {key: value for key, value in part.value.items() if key in _BESIDE}
     return {name: held, **beside}
+
+
+def parts_to_send_back(message: JsonValue) -> list[JsonObject]:
+    """Return the parts of the vendor's own tools that a message of its model lists."""
+    listed = message.get(GOOGLE_PARTS) if isinstance(message, dict) else None
+    if not isinstance(listed, list):
+        return []
+    return [
+        part
+        for part in listed
+        if isinstance(part, dict) and any(isinstance(part.get(kind), dict) for kind in _SENT_BACK)
+    ]
 
 
 def fits_result(native: JsonObject) -> bool:

@@ -1,7 +1,7 @@
 """Conversations on Gemini's wire: instructions, turns, media, function calls, their signatures and their results.
 
-Thoughts are not sent back: the model goes on from the signatures of its calls and texts alone. A part that holds
-nothing but a signature is not sent either, since the vendor refuses it.
+Thoughts are not sent back: the model goes on from the signatures of its calls and texts, and only without any is the
+thinking named as left out. A part that holds nothing but a signature is not sent either, since the vendor refuses it.
 
 Sources: `google-genai` 3.4.0 types `Content`, `Part`, `FunctionResponse`; "Function calling" and "Thought signatures"
 pages of the Gemini API; pydantic-ai 2.68.0 `models/google` on media in results and on parts that are refused when sent
@@ -27,7 +27,15 @@ from providers.conversation import (
     Turn,
     Video,
 )
-from providers.dialects.gemini.media import Unsendable, fits_result, media_part, own_part, sound_part
+from providers.dialects.gemini.media import (
+    GOOGLE_PARTS,
+    Unsendable,
+    fits_result,
+    media_part,
+    own_part,
+    parts_to_send_back,
+    sound_part,
+)
 from providers.dialects.gemini.tools import GeminiToolNames
 from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
 from providers.dialects.shared.thought_signatures import (
@@ -72,11 +80,12 @@ class _MadeCall:
 @dataclass(slots=True)
 class _Signatures:
     """The signatures that one turn of the model brought, besides those in its calls' ids: by call, of its text, and
-    those that belong to neither by what they say."""
+    those that belong to neither by what they say. `left_out` says that there was thinking besides."""
 
     of_calls: dict[str, str] = field(default_factory=dict)
     of_text: str | None = None
     loose: list[str] = field(default_factory=list)
+    left_out: bool = False
 
 
 class GeminiConversation:
@@ -119,7 +128,8 @@ class GeminiConversation:
 
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
-        for turn in read_conversation(messages, self._param):
+        listed = [*messages]
+        for message, turn in zip(listed, read_conversation(listed, self._param), strict=True):
             if turn.name is not None:
                 self.dropped[NAME] = None
             if turn.role != "tool":
@@ -130,7 +140,7 @@ class GeminiConversation:
                 case "user":
                     self._add("user", self._parts(turn))
                 case "assistant":
-                    self._assistant(turn)
+                    self._assistant(turn, parts_to_send_back(message))
                 case "tool":
                     self._tool(turn)
         self._give_results()
@@ -154,9 +164,13 @@ class GeminiConversation:
 
     # Turns of the model -----------------------------------------------------------------------------------------------
 
-    def _assistant(self, turn: Turn) -> None:
-        signatures = self._signatures(turn)
+    def _assistant(self, turn: Turn, own: list[JsonObject]) -> None:
         content = self._parts(turn)
+        if not own and turn.text_signature is None and len(content) == len(turn.parts):
+            # Texts and media alone, as nearly every turn: nothing to sign and nothing to leave out.
+            self._add("model", content)
+            return
+        signatures = self._signatures(turn)
         calls = [part for part in turn.parts if isinstance(part, ToolUse)]
         signed = [unpack_call_id(call.id) for call in calls]
         parts = [self._call(call, ids, signatures) for call, ids in zip(calls, signed, strict=True)]
@@ -165,13 +179,19 @@ class GeminiConversation:
             loose = signatures.loose.pop(0) if signatures.loose else None
             parts[0]["thoughtSignature"] = loose or SKIPPED
         before = next((ids.text_signature for ids in signed if ids.text_signature and self._signed_here(ids)), None)
-        if not all(map(self._signed_here, signed)):
+        signed_here = all(map(self._signed_here, signed))
+        if not signed_here:
             signatures.of_text = None
+        if own and not (calls and signed_here):
+            # The vendor needs them between calls only, and they may be the other service's.
+            self.dropped[GOOGLE_PARTS], own = None, []
         text_signature = before or signatures.of_text or next(iter(signatures.loose), None)
         last = next((part for part in reversed(content) if "text" in part), None)
         if text_signature and last is not None:
             last["thoughtSignature"] = text_signature
-        self._add("model", [*content, *parts])
+        if signatures.left_out and not (text_signature or any(ids.signature for ids in signed)):
+            self.dropped[_THINKING] = None
+        self._add("model", [*own, *content, *parts])
 
     def _signed_here(self, ids: SignedId) -> bool:
         """Return whether the service at hand made an id's signature, as far as the id says."""
@@ -191,7 +211,7 @@ class GeminiConversation:
                     if signature := text_signature_for(self._wire.service, given):
                         found.loose.append(signature)
                 case Thinking() | RedactedThinking():
-                    self.dropped[_THINKING] = None
+                    found.left_out = True
                 case _:
                     pass
         return found

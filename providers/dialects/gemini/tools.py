@@ -13,14 +13,11 @@ characters on newer models; the 64 of the older ones hold everywhere.
 import re
 from collections.abc import Mapping, Sequence
 
-from providers.constraints.constraint_styles import Unenforceable
 from providers.dialects.gemini.model_path import is_modern
-from providers.dialects.gemini.schema import native_schema
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.thought_signatures import Service
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.dialects.shared.tool_names import FittedNames, native_choice, offered_names
-from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
@@ -148,16 +145,8 @@ def _declaration(function: JsonValue, names: GeminiToolNames) -> JsonObject:
         declaration["description"] = function["description"]
     if parameters := read_parameters(function):
         schema: JsonObject = parameters if "type" in parameters else {"type": "object", **parameters}
-        declaration["parametersJsonSchema"] = _enforced(name, schema) if _strict(function) else schema
+        declaration["parametersJsonSchema"] = schema
     return declaration
-
-
-def _enforced(name: str, schema: JsonObject) -> JsonObject:
-    try:
-        return native_schema(schema)
-    except Unenforceable as problem:
-        message = f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem.reason}."
-        raise Refusal("tools", message) from None
 
 
 _MODES: Mapping[str, JsonObject | None] = {"auto": None, "required": {"mode": "ANY"}, "none": {"mode": "NONE"}}

@@ -16,9 +16,17 @@ from providers.dialects.openai.read import (
     reasoning_of,
     usage_of,
 )
-from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER, extras_of, unknown_in
+from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER, extras_of
 from providers.dialects.shared.errors import failure_in_body, is_error
-from providers.dialects.shared.read_json import arguments_text, call_id, index_of, json_object, malformed, unwrap_answer
+from providers.dialects.shared.read_json import (
+    arguments_text,
+    call_id,
+    index_of,
+    json_object,
+    malformed,
+    unknown_in,
+    unwrap_answer,
+)
 from providers.dialects.shared.read_logprobs import logprobs_of
 from providers.dialects.shared.thought_signatures import pack_call_id
 from providers.failure import UpstreamError
@@ -64,7 +72,7 @@ def _choice(
 ) -> Choice:
     if not isinstance(raw, dict):
         raise malformed("has a choice that is not an object")
-    message = message_of(raw)
+    message = message_of(raw, whole=True)
     refusal = message.get("refusal")
     index = index_of(raw, position)
     calls = _tool_calls(sent, calls_in(message), answer, index)
@@ -113,9 +121,9 @@ def _tool_calls(sent: UpstreamRequest, raw: list[JsonValue], answer: JsonValue, 
 
 
 def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCall:
-    kind, called, written = called_in(entry)
+    entry, kind, called, written = called_in(entry)
     name = called.get("name")
-    if not isinstance(entry, dict) or not isinstance(name, str):
+    if not isinstance(name, str):
         raise malformed("has a tool call without a function's name")
     identity = entry.get("id")
     return ToolCall(
@@ -130,17 +138,17 @@ def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCal
 READ_IN_CALL = frozenset({"index", "id", "type", "function", "custom"})
 
 
-def called_in(entry: JsonValue) -> tuple[CallKind, JsonObject, str]:
-    """Return the kind of a tool call or of a piece of one, the object with its name, and its arguments.
+def called_in(entry: JsonValue) -> tuple[JsonObject, CallKind, JsonObject, str]:
+    """Return a tool call or a piece of one, its kind, the object with its name, and its arguments.
 
     Raises UpstreamError for a call of neither a function nor a custom tool.
     """
     if isinstance(entry, dict):
         function, custom = entry.get("function"), entry.get("custom")
         if isinstance(function, dict):
-            return "function", function, arguments_text(function.get("arguments"))
+            return entry, "function", function, arguments_text(function.get("arguments"))
         if isinstance(custom, dict):
-            return "custom", custom, arguments_text(custom.get("input"))
+            return entry, "custom", custom, arguments_text(custom.get("input"))
     raise malformed("has a tool call without a function")
 
 

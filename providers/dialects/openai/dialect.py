@@ -15,9 +15,8 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.capabilities import capabilities
-from providers.dialects.openai.fields import writers
+from providers.dialects.openai.fields import put_own_fields, writers
 from providers.dialects.openai.messages import vendor_messages
-from providers.dialects.openai.own_fields import put_own_fields
 from providers.dialects.openai.stream import OpenAIStream, decode_stream, is_stream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages

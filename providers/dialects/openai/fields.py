@@ -1,11 +1,17 @@
-"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile."""
+"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile, and of the fields
+outside them, which go to the vendor to answer for.
 
-from collections.abc import Callable, Mapping
+Sources of the settings of caches, November 2026: @openrouter/sdk 1.3.19; OpenAI's guide "Prompt caching".
+"""
+
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import cast
+from typing import Final, cast
 
 from providers.constraints.style_table import STYLES
+from providers.dialects.openai.message_parts import MARKERS
 from providers.dialects.openai.tools import choice_writer, parallel_writer, tools_writer
+from providers.dialects.shared.field_writers import few_pairs, short_id
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,
@@ -21,6 +27,13 @@ from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import Profile
 from providers.request_fields import WINDOW, is_neutral
 from providers.unified_request import LogprobsWanted, Operation
+
+LONGEST_IDS: Mapping[str, int] = {"user": 64, "prompt_cache_key": 64, "safety_identifier": 128}
+"""Characters: "Invalid 'user': string too long. Expected a string with maximum length 64"; `openai` 3.52
+`completion_create_params`."""
+
+MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE = 16, 64, 512
+"""Bounds of OpenAI's `metadata`, by the same types."""
 
 _Factory = Callable[[str, Profile, Operation], FieldWriter]
 """Makes the writer of a field for an upstream operation of a vendor."""
@@ -112,6 +125,18 @@ def _limit_above_zero(name: str, profile: Profile, operation: Operation) -> Fiel
 
 def _unless_neutral(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     return unless_neutral(name, _plain(name, profile, operation))
+
+
+def _id(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of an id. Hosted vendors bound it as OpenAI does, or not at all; an engine has no bound."""
+    write = _plain(name, profile, operation)
+    return write if profile.engine else short_id(write, LONGEST_IDS[name])
+
+
+def _metadata(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    write = _unless_neutral(name, profile, operation)
+    # Those that take it only beside another field are OpenAI's own.
+    return few_pairs(name, write, MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE) if name in profile.needs else write
 
 
 def _top_k(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -236,9 +261,41 @@ _FACTORIES: Mapping[str, _Factory] = {
     "best_of": _unless_neutral,
     "suffix": _unless_neutral,
     "logit_bias": _unless_neutral,
-    "metadata": _unless_neutral,
+    "metadata": _metadata,
+    "user": _id,
+    "prompt_cache_key": _id,
+    "safety_identifier": _id,
 }
 _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
     Operation.CHAT: {"max_tokens": _limit_above_zero, "images": _in_message},
     Operation.COMPLETIONS: {"max_tokens": _limit, "images": _images},
 }
+
+
+# Fields outside the unified request -----------------------------------------------------------------------------------
+
+_OF_CACHES: Final = MARKERS | {"prompt_cache_options"}
+"""Settings of prompt caches; they promise nothing about the answer."""
+
+
+def put_own_fields(draft: RequestBody, profile: Profile, reserved: Collection[str]) -> None:
+    """Write the fields that the unified request does not know.
+
+    Settings of caches are left out where the vendor has none, and noted. An object goes into the profile's own member
+    of that name. Raises Refusal where the vendor takes no such fields, and for one whose name is `reserved` or in the
+    body already.
+    """
+    for name, value in (draft.request.unknown or {}).items():
+        if name in _OF_CACHES and name not in profile.takes:
+            draft.dropped.append(name)
+            continue
+        if (cell := draft.table["unknown"]).refused:
+            raise draft.unsupported(name, cell.how)
+        standing = draft.body.get(name)
+        if name in profile.body and isinstance(standing, dict) and isinstance(value, dict):
+            draft.body[name] = merged(standing, value)
+        elif name in draft.body or name in reserved:
+            message = f"'{name}' goes to {draft.target.name} for another field of the request already."
+            raise Refusal(name, message, "conflicting_parameters")
+        else:
+            draft.body[name] = value

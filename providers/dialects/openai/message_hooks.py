@@ -257,6 +257,7 @@ HOOKS: Final[Mapping[HookName, Hook]] = {
     "forty_character_call_ids": forty_character_call_ids,
     "inline_images": inline_images,
     "joined_text": joined_text,
+    "media_after_results": turn_hooks.media_after_results,
     "named_tool_results": named_tool_results,
     "nine_character_call_ids": nine_character_call_ids,
     "no_empty_text": no_empty_text,

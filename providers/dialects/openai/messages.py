@@ -10,6 +10,7 @@ Mistral (422 `extra_forbidden`) as their users report them; litellm 1.109.1 and 
 send back.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -32,12 +33,20 @@ from providers.unified_request import ChatPrompt
 _PLAIN: Final = ("system", "user", "assistant")
 _COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _ANSWERS_OWN: Final = frozenset(
-    {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools", "provider_specific_fields"}
+    {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools"}
     | {"native_finish_reason", "finish_reason", "phase", "id", "type", "status", "stop_reason", "images", "audio"}
+    | {"google_parts"}
 )
 """Members of answers that clients send back with a turn of the model, and that say nothing beyond its text."""
 
+_TOLD: Final = frozenset({"name", "cache_control", "images"})
+"""Members that are named in `x-dragoman-dropped` where they are left out."""
+
 _ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
+
+_SPEAKERS: Final = frozenset({"system", "developer", "user", "assistant"})
+_SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}")
+"""The names that OpenAI takes: "Invalid 'messages[1].name': string does not match pattern"."""
 
 
 def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, dropped: list[str]) -> list[JsonValue]:
@@ -102,21 +111,19 @@ class _VendorMessage:
             return True
         match name:
             case "name":
-                known = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
-                # That of a tool's result repeats what its call's id says.
-                if not known and role != "tool":
-                    self.dropped.append(name)
-                return known
-            case "cache_control":
-                self.dropped.append(name)
-                return False
+                goes = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
+                if goes and role in _SPEAKERS and not self.profile.engine:
+                    goes = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
             case "extra_content":
-                return role != "assistant" or not is_googles(value)
-            case "images" if role == "assistant":
-                self.dropped.append(name)
-                return False
+                goes = role != "assistant" or not is_googles(value)
+            case "cache_control" | "provider_specific_fields":
+                goes = False
             case _:
-                return role != "assistant" or name not in _ANSWERS_OWN
+                goes = role != "assistant" or name not in _ANSWERS_OWN
+        # The name of a tool's result repeats what its call's id says.
+        if not goes and name in _TOLD and not (name == "name" and role == "tool"):
+            self.dropped.append(name)
+        return goes
 
 
 def _with_refusal_as_text(message: JsonObject) -> JsonObject:

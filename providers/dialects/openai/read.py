@@ -6,9 +6,9 @@ What is missing stays missing, what makes no sense raises UpstreamError(MALFORME
 from collections.abc import Mapping, Sequence
 
 from providers.completion import FinishReason, Usage
-from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, thought_in, unknown_in
+from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, thought_in
 from providers.dialects.shared.finish_reasons import finish_error, vendor_finish_reason
-from providers.dialects.shared.read_json import malformed, text_of
+from providers.dialects.shared.read_json import malformed, text_of, unknown_in
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -62,9 +62,12 @@ def native_finish_reason(choice: JsonObject, reason: str, native: str | None) ->
     return own if isinstance(own, str) and own and own != reason else native
 
 
-def message_of(choice: JsonObject) -> JsonObject:
-    """Return the holder of a choice's text and calls: its delta, its message, or the choice of a text completion."""
-    for name in ("delta", "message"):
+def message_of(choice: JsonObject, *, whole: bool = False) -> JsonObject:
+    """Return the holder of a choice's text and calls: its delta, its message, or the choice of a text completion.
+
+    Perplexity has both: an empty delta in `whole` answers, and the text so far as the message in streams.
+    """
+    for name in ("message", "delta") if whole else ("delta", "message"):
         holder = choice.get(name)
         if isinstance(holder, dict):
             return holder

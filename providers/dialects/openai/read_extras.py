@@ -7,11 +7,11 @@ Sources, all read in November 2026: types of `openai` 3.54.0, `groq` 1.7.0, `mis
 Azure's "Content filtering" pages; vLLM 0.33 `entrypoints/openai/protocol.py`; litellm 1.109.1 `thinking_blocks`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from providers.completion import Extras
 from providers.conversation import CLAUDE_FORMAT, UNKNOWN_FORMAT
-from providers.dialects.shared.read_json import text_of
+from providers.dialects.shared.read_json import text_of, unknown_in
 from providers.dialects.shared.read_logprobs import objects_in
 from providers.json_types import JsonObject, JsonValue
 
@@ -20,6 +20,8 @@ NOT_PASSED: Mapping[str, str] = {
     "object": "the surface says what its answer is",
     "created": "the gateway says when it answered",
     "model": "the answer names the model of the routing table",
+    "model_id": "watsonx.ai's name for the same",
+    "created_at": "watsonx.ai's name for the time of its answer",
     "obfuscation": "padding that hides the sizes of events on the vendor's connection",
     "kv_transfer_params": "addresses inside the network of a vLLM cluster",
 }
@@ -45,15 +47,6 @@ _READ_IN_MESSAGE = frozenset(
 _LISTS = ("reasoning_details", "annotations", "images")
 _OF_PARTS = frozenset({"text", "refusal", "thinking", "reasoning", "image_url"})
 """Types of the parts of a content that have a place elsewhere."""
-
-_EMPTY: Collection[JsonValue] = (None, "", [], {})
-
-
-def unknown_in(holder: JsonObject, known: frozenset[str]) -> JsonObject | None:
-    """Return the members that are not known, without those that are null or empty; None where there are none."""
-    if known.issuperset(holder):
-        return None
-    return {name: value for name, value in holder.items() if name not in known and value not in _EMPTY} or None
 
 
 def repeated_in(event: JsonObject) -> JsonObject:

@@ -26,7 +26,6 @@ from providers.dialects.openai.read_extras import (
     ends_block,
     extras_of,
     repeated_in,
-    unknown_in,
 )
 from providers.dialects.openai.streamed_calls import StreamedCalls
 from providers.dialects.shared.errors import failure_in_body, is_error
@@ -37,6 +36,7 @@ from providers.dialects.shared.read_json import (
     load_json,
     malformed,
     parse_answer,
+    unknown_in,
     unwrap_answer,
 )
 from providers.dialects.shared.read_logprobs import logprobs_of

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from providers.completion import ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.answer import READ_IN_CALL, called_in, shown_id
-from providers.dialects.openai.read_extras import unknown_in
-from providers.dialects.shared.read_json import call_id, malformed
+from providers.dialects.shared.read_json import call_id, malformed, unknown_in
 from providers.json_types import JsonValue
 
 
@@ -40,9 +39,7 @@ class StreamedCalls:
         an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives every piece an id of its
         own. A missing index is the position in the list.
         """
-        kind, called, arguments = called_in(entry)
-        if not isinstance(entry, dict):
-            raise malformed("has a tool call that is not an object")
+        entry, kind, called, arguments = called_in(entry)
         given, identity, name = entry.get("index"), entry.get("id"), called.get("name")
         native = given if isinstance(given, int) else position
         identity = identity if isinstance(identity, str) else ""

@@ -7,7 +7,7 @@ Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `CustomToolCh
 groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the types of theirs that the profiles list.
 """
 
-from typing import cast
+from typing import Final, cast
 
 from providers.capabilities import feature_of
 from providers.dialects.openai.message_parts import without_markers
@@ -17,15 +17,40 @@ from providers.profile import Profile
 from providers.request_fields import is_neutral
 from providers.unified_request import Operation
 
+_ALLOWED: Final = "allowed_tools"
+
 
 def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     """Return the writer of `tools`. Raises Refusal for a type that the vendor does not have."""
 
     def put(draft: RequestBody, value: object) -> None:
         if tools := cast(list[JsonObject], value):
+            choice = draft.params.get("tool_choice")
+            if isinstance(choice, dict) and not _is_taken(profile, choice):
+                allowed = _allowed_names(choice)
+                tools = [tool for tool in tools if _name(tool) in allowed]
+                if not tools:
+                    raise draft.invalid("tool_choice", "must allow one of the 'tools'")
             draft.body[name] = [_written(draft, profile, tool) for tool in tools]
 
     return put
+
+
+def _is_taken(profile: Profile, choice: JsonObject) -> bool:
+    """Return whether the vendor itself keeps the model to a choice's list of tools, or the choice has none."""
+    return choice.get("type") != _ALLOWED or profile.takes_tool(_ALLOWED)
+
+
+def _allowed_names(choice: JsonObject) -> set[str]:
+    """Return the names of the functions that a choice allows."""
+    held = choice.get(_ALLOWED)
+    tools = held.get("tools") if isinstance(held, dict) else None
+    return {_name(tool) for tool in tools if isinstance(tool, dict)} if isinstance(tools, list) else set()
+
+
+def _name(tool: JsonObject) -> str:
+    function = tool.get("function")
+    return str(function.get("name")) if isinstance(function, dict) else ""
 
 
 def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObject:
@@ -33,16 +58,14 @@ def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObje
     if kind != "function" and not profile.takes_tool(kind):
         raise draft.unsupported("tools", f"it has no tools of type '{kind}'")
     tool = without_markers(tool, profile, draft.dropped)
-    return tool if profile.strict_tools else _loose(draft, tool)
+    return tool if profile.strict_tools else _loose(tool)
 
 
-def _loose(draft: RequestBody, tool: JsonObject) -> JsonObject:
-    """Return a tool without `strict`, which the vendor does not know. Raises Refusal where it is true."""
+def _loose(tool: JsonObject) -> JsonObject:
+    """Return a tool without `strict`, which the vendor does not know."""
     function = tool.get("function")
     if not isinstance(function, dict) or "strict" not in function:
         return tool
-    if function["strict"]:
-        raise draft.unsupported("tools", "it cannot promise arguments that are 'strict'")
     return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
 
 
@@ -53,6 +76,13 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
     def put(draft: RequestBody, value: object) -> None:
         if is_neutral(name, value) and not draft.params.get("tools"):
             return
+        if isinstance(value, dict) and not _is_taken(profile, value):
+            # Only the tools that it allows are offered, which leaves its mode to say.
+            held = value.get(_ALLOWED)
+            value = held.get("mode") if isinstance(held, dict) else None
+            if value not in ("auto", "required"):
+                raise draft.invalid(name, "allows tools in the mode 'auto' or 'required'")
+            draft.emulated.append(name)
         cell = draft.table[feature_of(name, value)]
         if cell.refused or not known:
             raise draft.unsupported(name, cell.how)

@@ -2,9 +2,9 @@
 
 `message_hooks` lists them by the name that profiles use.
 
-Sources, November 2026: pydantic-ai-slim 2.68.0 and @ai-sdk/mistral 3.0.69 for Mistral's turns ("Unexpected role 'user'
-after role 'tool'"); litellm 1.109.1 for the reasoning that Moonshot and DeepSeek demand ("The `reasoning_content` in
-the thinking mode must be passed back to the API.").
+Sources, November 2026: pydantic-ai-slim 2.68.0 for media of results on OpenAI, and with @ai-sdk/mistral 3.0.69 for
+Mistral's turns ("Unexpected role 'user' after role 'tool'"); litellm 1.109.1 for the reasoning that Moonshot and
+DeepSeek demand ("The `reasoning_content` in the thinking mode must be passed back to the API.").
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,6 +19,8 @@ _NO_REASONING: Final = " "
 
 _HEARD: Final[JsonObject] = {"role": "assistant", "content": "OK"}
 """A turn that says nothing, for between a tool's result and the user."""
+
+_TEXTS: Final = ("text", "refusal")
 
 _Turns = list[JsonObject]
 
@@ -83,6 +85,39 @@ def _pairs(message: JsonObject, calls: list[JsonObject], results: Mapping[str, J
         yield results[str(call.get("id"))]
         # The text beside the calls stays in the first turn alone.
         turn = {"role": message.get("role")}
+
+
+def media_after_results(target: Target, messages: _Turns) -> _Turns:
+    """Put the media of tools' results into a message of the user behind them: results are text alone (OpenAI)."""
+    if not [message for message in messages if message.get("role") == "tool" and _is_list(message.get("content"))]:
+        return messages
+    turns: _Turns = []
+    for is_result, run in groupby(messages, lambda message: message.get("role") == "tool"):
+        media: list[JsonValue] = []
+        turns += [_text_alone(message, media) if is_result else message for message in run]
+        if media:
+            turns.append({"role": "user", "content": media})
+    return turns
+
+
+def _is_list(content: JsonValue) -> bool:
+    return isinstance(content, list)
+
+
+def _text_alone(message: JsonObject, media: list[JsonValue]) -> JsonObject:
+    """Return a result without its media, which are moved to `media` under the name that the result calls them by."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    kept: list[JsonValue] = []
+    for part in content:
+        if not isinstance(part, dict) or part.get("type") in _TEXTS:
+            kept.append(part)
+            continue
+        name = f"[content {len(media) // 2 + 1} of the tools' results]"
+        kept.append({"type": "text", "text": name})
+        media += [{"type": "text", "text": name}, part]
+    return {**message, "content": kept}
 
 
 def no_empty_turns(target: Target, messages: _Turns) -> _Turns:

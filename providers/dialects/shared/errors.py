@@ -232,7 +232,7 @@ def _error_in(parsed: JsonObject) -> JsonValue:
 def _text(parsed: JsonObject, inner: JsonValue) -> str:
     """Return the message, from the most specific of the places where vendors put it."""
     places: list[JsonValue] = [inner.get("message") if isinstance(inner, dict) else inner, parsed.get("message")]
-    places.append("; ".join([_detail(entry) for entry in _details(parsed)[:5]]))
+    places.append("; ".join([words for entry in _details(parsed)[:5] if (words := _detail(entry))]))
     places.append(parsed.get("detail"))
     # Apigee in front of Fireworks, and Scale's LLM Engine.
     for holder, name in ((parsed.get("fault"), "faultstring"), (_member(inner, "content"), "error")):

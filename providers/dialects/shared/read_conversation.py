@@ -80,6 +80,7 @@ _KNOWN = frozenset(
         "images",
         "citations",
         "content_blocks",
+        "google_parts",
         "id",
         "type",
         "status",
@@ -96,6 +97,13 @@ def read_conversation(messages: Iterable[JsonValue], param: str = "messages") ->
     Raises Refusal for a message that makes no sense, and for a member that no vendor takes.
     """
     for position, message in enumerate(messages):
+        if isinstance(message, dict) and len(message) == 2:
+            # A role and a text, as nearly every message.
+            given, content = message.get("role"), message.get("content")
+            role = _ROLES.get(given) if isinstance(given, str) else None
+            if role is not None and role != "tool" and isinstance(content, str):
+                yield Turn(role, (Text(content),) if content else (), None, None, param, position)
+                continue
         yield _MessageReader(Turn("user", (), param=param, position=position)).read(message)
 
 

@@ -1,6 +1,7 @@
 """Parsing of vendors' JSON within bounds of memory and depth, and the small readings that all dialects share."""
 
 import re
+from collections.abc import Collection
 from hashlib import blake2b
 
 import orjson
@@ -133,6 +134,16 @@ def unwrap_answer(text: str) -> str:
         return unwrap_choice(text)
     except ValueError:
         raise malformed("does not hold the choice that was asked for") from None
+
+
+_EMPTY: Collection[JsonValue] = (None, "", [], {})
+
+
+def unknown_in(holder: JsonObject, known: frozenset[str]) -> JsonObject | None:
+    """Return the members that are not known, without those that are null or empty; None where there are none."""
+    if known.issuperset(holder):
+        return None
+    return {name: value for name, value in holder.items() if name not in known and value not in _EMPTY} or None
 
 
 def index_of(choice: JsonObject, position: int) -> int:

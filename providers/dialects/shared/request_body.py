@@ -91,7 +91,7 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
             put = fields.get(name)
             if put is not None:
                 put(draft, value)
-            elif not is_neutral(name, value):
+            elif not (is_neutral(name, value) or _is_moot(draft.params, name)):
                 raise not_native(draft, name, value)
         except Refusal:
             if name in draft.request.injected:
@@ -101,6 +101,11 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
             draft.dropped.append(name)
     if draft.unwrap and "logprobs" in draft.params:
         raise draft.unsupported("logprobs", "the choice is made inside an object whose tokens are not the text's")
+
+
+def _is_moot(params: Params, name: str) -> bool:
+    """Return whether a field asks for nothing in this request: how calls are made, without any tools."""
+    return name == "parallel_tool_calls" and not params.get("tools")
 
 
 def not_native(draft: RequestBody, name: str, value: object) -> Refusal:

@@ -23,6 +23,16 @@ GUIDED: Mapping[str, Literal["json", "regex", "choice", "grammar"]] = {
 }
 
 
+SPELLINGS: Mapping[str, str] = {
+    "json_schema": "guided_json",
+    "regex": "guided_regex",
+    "choice": "guided_choice",
+    "ebnf": "guided_grammar",
+    "grammar": "guided_grammar",
+}
+"""Names that engines have for the guided fields."""
+
+
 def limits(parsed: ParsedFields) -> None:
     """Merge the names of the token limit; different values conflict."""
     agreed = _agreed(parsed, LIMITS, "limit")
@@ -133,6 +143,17 @@ def images(parsed: ParsedFields) -> None:
             parsed.refuse("images", bad)
 
 
+def spellings(parsed: ParsedFields) -> None:
+    """Put constraints in engines' spellings under the unified names. Two spellings may agree, not differ."""
+    values = parsed.values
+    for name in ("structured_outputs", *SPELLINGS):
+        value = values.pop(name, None)
+        meant = value if name == "structured_outputs" else {SPELLINGS.get(name, name): value}
+        for field, constraint in meant.items() if isinstance(meant, dict) and value is not None else ():
+            if values.setdefault(field, constraint) != constraint:
+                parsed.conflict(name, f"differs from '{field}', which asks for the same kind of constraint")
+
+
 def guided(parsed: ParsedFields) -> None:
     """Allow at most one guided field, and no other constraint of the text beside it."""
     values = parsed.values
@@ -174,6 +195,7 @@ STEPS: tuple[Callable[[ParsedFields], None], ...] = (
     streaming,
     neutral,
     images,
+    spellings,
     guided,
     tools,
     reasoning,

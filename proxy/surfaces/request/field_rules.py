@@ -95,10 +95,11 @@ def logit_bias(value: JsonValue) -> dict[str, float]:
 
 
 def modalities(value: JsonValue) -> list[str]:
-    """Check that text is the only modality: answers carry no sound."""
-    if value != ["text"]:
-        raise Invalid("must be the list of 'text' alone; no answer carries sound")
-    return ["text"]
+    """Check the kinds of content that an answer may hold."""
+    kinds = [*texts(value)]
+    if not kinds:
+        raise Invalid("must hold at least one kind of content")
+    return kinds
 
 
 def reasoning_effort(value: JsonValue) -> str | int | bool:
@@ -147,6 +148,12 @@ _EVERYWHERE: Mapping[str, Check] = {
     "guided_regex": constraints.regex,
     "guided_choice": constraints.choice,
     "guided_grammar": text,
+    "structured_outputs": constraints.structured_outputs,
+    "json_schema": constraints.schema,
+    "regex": constraints.regex_or_none,
+    "choice": constraints.choice,
+    "ebnf": constraints.text_or_none,
+    "grammar": constraints.text_or_none,
     "tools": tools,
     "tool_choice": tool_choice,
     "parallel_tool_calls": boolean,

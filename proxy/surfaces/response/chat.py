@@ -56,6 +56,8 @@ class ChatRenderer(AnswerRenderer):
                 b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
                 % (chunk.index, ascii_json(chunk.text))
             )
+        if chunk.service_tier is not None:
+            self._writer.set_service_tier(chunk.service_tier)
         events = self._render_delta(chunk)
         if chunk.finish_reason is None:
             return events

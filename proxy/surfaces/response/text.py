@@ -64,6 +64,8 @@ class TextRenderer(AnswerRenderer):
 
     def _full(self, chunk: Chunk) -> bytes:
         index = chunk.index
+        if chunk.service_tier is not None:
+            self._writer.set_service_tier(chunk.service_tier)
         if chunk.tool_calls:
             self._calls.setdefault(index, PendingCalls()).add(chunk.tool_calls)
         text = chunk.text or chunk.refusal or ""
@@ -87,6 +89,6 @@ class TextRenderer(AnswerRenderer):
             body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
         said = b""
         if ours:
-            said = self._writer.event_with(ascii_json({**body, "finish_reason": None}), ours)
-            body["text"] = ""
+            # Once only: a client joins the texts and the calls of all events.
+            said = self._writer.event_with(b'{"index":%d,"text":"","logprobs":null,"finish_reason":null}' % index, ours)
         return said + self._writer.finish(ascii_json(body))

@@ -62,12 +62,12 @@ class SseWriter:
     `head` is the answer's object without its choices, which is encoded once; `done` is the terminator.
     """
 
-    __slots__ = ("_done", "_fingerprint", "_members", "_prefix", "_suffix")
+    __slots__ = ("_done", "_fingerprint", "_members", "_prefix", "_suffix", "_tier")
 
     def __init__(self, head: Mapping[str, object], request: UnifiedRequest, done: bytes) -> None:
         self._prefix = b"data: " + ascii_json(head)[:-1] + b',"choices":['
         self._done = done
-        self._fingerprint = b""
+        self._fingerprint = self._tier = b""
         self._set_members(b"")
 
     def event(self, choice: bytes) -> bytes:
@@ -87,6 +87,11 @@ class SseWriter:
         self._fingerprint = b',"system_fingerprint":' + ascii_json(fingerprint)
         self._set_members(self._members)
 
+    def set_service_tier(self, tier: str) -> None:
+        """Put the service tier that was used into every event from now on."""
+        self._tier = b',"service_tier":' + ascii_json(tier)
+        self._set_members(self._members)
+
     def usage(self, usage: Usage) -> bytes:
         """Store the usage, and return the events that it completes."""
         return b""
@@ -104,7 +109,7 @@ class SseWriter:
         self._suffix = self._close(members)
 
     def _close(self, members: bytes) -> bytes:
-        return b"]" + self._fingerprint + members + b"}\n\n"
+        return b"]" + self._fingerprint + self._tier + members + b"}\n\n"
 
 
 class UsageSseWriter(SseWriter):

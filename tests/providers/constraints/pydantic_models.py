@@ -337,5 +337,5 @@ MODELS: dict[str, Row] = {
     "union_root": _row(UnionRoot, _DOG, {"kind": "cow"}),
     "string_root": _row(StringRoot, "ab", "a"),
     "generic": _row(Page[Plain], {"item": _PLAIN, "total": 1}, {"item": _PLAIN, "total": -1}),
-    "wide": _row(Wide, {f"a{number:02}": None for number in range(1, 19)}, {"a01": 1}),
+    "wide": _row(Wide, {f"a{number:02}": "b" for number in range(1, 19)}, {"a01": 1}),
 }

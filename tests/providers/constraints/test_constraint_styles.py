@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
 from providers.constraints.constraint_styles import (
+    TOLD,
     ConstraintMembers,
     Unenforceable,
     choice_grammar,
@@ -97,6 +98,7 @@ TABLE: Mapping[str, tuple[Row, Row]] = {
     "fireworks": (FIREWORKS, FIREWORKS),
     "tgi": (TGI, NOTHING),
     "openai": (SCHEMAS, NOTHING),
+    "azure": (SCHEMAS, NOTHING),
     "json_schema": (SCHEMAS, SCHEMAS),
     "schema_only": (SCHEMAS, SCHEMAS),
     "schema_in_mode": (BY_MODE, BY_MODE),
@@ -140,7 +142,7 @@ EMULATED: Mapping[str, Mapping[str, Cell]] = {
         **dict.fromkeys(("sglang", "tgi"), emulated("a regular expression")),
         **dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
         **dict.fromkeys(
-            ("openai", "json_schema", "schema_only", "schema_in_mode", "ollama"),
+            ("openai", "azure", "json_schema", "schema_only", "schema_in_mode", "ollama"),
             emulated("a JSON object with one enum member"),
         ),
     },
@@ -238,7 +240,6 @@ def test_a_response_format_has_the_styles_form(
     [
         ("openai", COMPLETIONS, OBJECT),
         ("openai", COMPLETIONS, OWN),
-        ("openai", CHAT, {"type": "json_object", "schema": LOOSE}),
         ("openai", CHAT, {"type": "grammar", "grammar": "g"}),
         ("openai", CHAT, {"type": "structural_tag"}),
         ("json_object_only", CHAT, OWN),
@@ -256,29 +257,44 @@ def test_a_response_format_that_cannot_be_held_is_refused(style: str, operation:
         members_of(style, value, operation)
 
 
-def test_a_schema_beyond_the_strict_mode_is_refused_with_its_path_unless_the_client_wrote_it_for_openai() -> None:
-    reason = r"its strict mode refuses this schema: \$ must set additionalProperties to false"
-    for guided in (Guided("json", LOOSE), Guided("choice", tuple(map(str, range(1001))))):
-        with pytest.raises(Unenforceable, match="its strict mode refuses this schema"):
-            members_of("openai", guided, CHAT)
-    with pytest.raises(Unenforceable, match=reason):
-        members_of("openai", {"type": "json_object", "schema": LOOSE}, CHAT)
+def test_a_choice_beyond_the_strict_mode_is_refused() -> None:
+    with pytest.raises(Unenforceable, match="its strict mode refuses this schema"):
+        members_of("openai", Guided("choice", tuple(map(str, range(1001)))), CHAT)
+
+
+def test_a_schema_is_narrowed_to_the_strict_mode_unless_the_client_wants_no_promise() -> None:
+    narrowed: JsonObject = {**LOOSE, "additionalProperties": False, "required": ["a"]}
+    made = members_of("openai", Guided("json", LOOSE), CHAT)
+    assert made.members == {"response_format": json_schema_format(narrowed, strict=True)}
+    assert not made.unheld
+    strict: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": True}}
+    assert members_of("openai", strict, CHAT).members == passed(
+        {"type": "json_schema", "json_schema": {"name": "n", "schema": narrowed, "strict": True}}
+    )
     assert members_of("openai", OWN, CHAT).members == passed(OWN)
+
+
+def test_a_map_goes_to_openai_without_the_strict_mode_and_the_answer_is_checked() -> None:
+    mapped: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
+    made = members_of("openai", Guided("json", mapped), CHAT)
+    assert made.members == {"response_format": json_schema_format(mapped, strict=False)}
+    assert made.unheld
+    assert members_of("openai", Guided("json", {"type": "array"}), CHAT) == TOLD
 
 
 COUNTED: JsonObject = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}}
 
 
 @pytest.mark.parametrize("style", ["sglang", "llamacpp", "ollama", "fireworks", "tgi"])
-def test_what_an_engine_would_pass_over_is_refused_whichever_way_the_schema_comes(style: str) -> None:
+def test_what_an_engine_would_pass_over_is_told_and_checked_whichever_way_the_schema_comes(style: str) -> None:
     named: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": COUNTED}}
-    reason = r"it would not keep this schema: \$\.properties\.a\.multipleOf is not enforced"
-    with pytest.raises(Unenforceable, match=reason):
-        members_of(style, Guided("json", COUNTED), CHAT)
     mode: JsonObject = {"type": "json_object", "schema": COUNTED}
-    for value in (named, mode):
-        with pytest.raises(Unenforceable, match=reason):
-            members_of(style, value, CHAT)
+    for value in (Guided("json", COUNTED), named, mode):
+        made = members_of(style, value, CHAT)
+        assert made.unheld
+        written = orjson.dumps(made.members)
+        assert b'"multipleOf"' not in written
+        assert b"(multipleOf: 2)" in written
 
 
 @pytest.mark.parametrize(

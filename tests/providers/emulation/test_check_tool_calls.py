@@ -1,43 +1,97 @@
-"""The arguments of calls of strict tools are held against their parameters."""
+"""Strict tools go out as the vendor enforces them, and the arguments of the calls that it does not are checked."""
 
 from typing import cast
 
 import pytest
 
+from providers.capabilities import Capabilities
 from providers.completion import Chunk, ToolCallDelta
 from providers.constraints.constraint_styles import Unenforceable
-from providers.emulation.check_answer import MAX_CHECKED, compile_check
-from providers.emulation.check_tool_calls import FinishedCalls, strict_tool_checks
+from providers.emulation.check_answer import MAX_CHECKED, AnswerCheck, compile_check
+from providers.emulation.check_tool_calls import FinishedCalls, StrictTools, has_strict_tools
 from providers.json_types import JsonObject
 from providers.unified_request import Params
 
-SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-
-
-def params(*functions: JsonObject) -> Params:
-    return cast(Params, {"tools": [{"type": "function", "function": function} for function in functions]})
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+AT_LEAST: JsonObject = {**SCHEMA, "properties": {"a": {"type": "integer", "minimum": 1}}}
+NOWHERE = Capabilities({})
 
 
 def strict(name: str, schema: JsonObject) -> JsonObject:
-    return {"name": name, "strict": True, "parameters": schema}
+    return {"type": "function", "function": {"name": name, "strict": True, "parameters": schema}}
 
 
-def test_only_strict_functions_are_checked() -> None:
-    checks = strict_tool_checks(params(strict("f", SCHEMA), {"name": "g", "parameters": SCHEMA}))
-    assert set(checks) == {"f"}
-    keeps = compile_check(checks["f"])
+def loose(name: str, schema: JsonObject) -> JsonObject:
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+def checks_of(*tools: JsonObject, table: Capabilities = NOWHERE) -> dict[str, AnswerCheck]:
+    held = StrictTools(table)
+    for tool in tools:
+        held.fitted(tool)
+    return held.checks
+
+
+def test_only_strict_functions_promise_their_arguments() -> None:
+    assert has_strict_tools(cast(Params, {"tools": [loose("f", {}), strict("g", {})]}))
+    assert not has_strict_tools(cast(Params, {"tools": [loose("f", {}), {"type": "web_search"}]}))
+    assert not has_strict_tools({})
+
+
+def test_where_nothing_is_promised_a_tool_is_not_strict_and_its_calls_are_checked() -> None:
+    held = StrictTools(NOWHERE)
+    assert held.fitted(strict("f", SCHEMA)) == loose("f", SCHEMA)
+    assert held.fitted(loose("g", SCHEMA)) == loose("g", SCHEMA)
+    assert set(held.checks) == {"f"}
+    keeps = compile_check(held.checks["f"])
     assert keeps('{"a": 1}') is None
     assert keeps('{"a": "1"}') == "it does not keep the schema"
     assert keeps("[]") == "it does not keep the schema"
 
 
+def test_what_the_vendor_enforces_is_not_checked() -> None:
+    held = StrictTools(Capabilities({}, strict_tools="anthropic"))
+    tool = strict("f", SCHEMA)
+    assert held.fitted(tool) is tool
+    assert not held.checks
+
+
+def test_what_the_vendor_enforces_in_part_is_strict_in_that_part_and_checked_against_the_whole() -> None:
+    held = StrictTools(Capabilities({}, strict_tools="anthropic"))
+    told: JsonObject = {"type": "integer", "description": "(minimum: 1)"}
+    assert held.fitted(strict("f", AT_LEAST)) == strict("f", {**SCHEMA, "properties": {"a": told}})
+    assert compile_check(held.checks["f"])('{"a": 0}') is not None
+
+
+def test_an_engine_that_may_ignore_it_is_checked() -> None:
+    assert set(checks_of(strict("f", SCHEMA), table=Capabilities({}, verifies=True, strict_tools="any"))) == {"f"}
+
+
+def test_more_strict_tools_than_the_vendor_takes_are_checked_instead() -> None:
+    held = StrictTools(Capabilities({}, strict_tools="anthropic"))
+    sent = [held.fitted(strict(f"f{number}", SCHEMA)) for number in range(22)]
+    assert sum(bool(cast(JsonObject, tool["function"]).get("strict")) for tool in sent) == 20
+    assert set(held.checks) == {"f20", "f21"}
+
+
+def test_parameters_that_are_left_out_are_an_empty_object() -> None:
+    held = StrictTools(Capabilities({}, strict_tools="openai"))
+    sent = cast(JsonObject, held.fitted({"type": "function", "function": {"name": "f", "strict": True}})["function"])
+    assert held.checks.keys() == {"f"} or sent["parameters"] is not None
+
+
 def test_a_schema_too_large_to_be_checked_is_unenforceable() -> None:
     with pytest.raises(Unenforceable):
-        strict_tool_checks(params(strict("f", {"description": "a" * MAX_CHECKED})))
+        checks_of(strict("f", {"description": "a" * MAX_CHECKED}))
 
 
 def test_a_call_is_whole_when_its_choice_ends() -> None:
-    checks = strict_tool_checks(params(strict("f", SCHEMA)))
+    checks = checks_of(strict("f", SCHEMA))
     calls = FinishedCalls(checks)
     assert not [*calls.add(Chunk(0, tool_calls=(ToolCallDelta(0, "1", "f", '{"a"'),)))]
     assert not [*calls.add(Chunk(0, tool_calls=(ToolCallDelta(1, "2", "g", "{}"), ToolCallDelta(0, arguments=": 1}"))))]
@@ -45,12 +99,12 @@ def test_a_call_is_whole_when_its_choice_ends() -> None:
 
 
 def test_a_call_that_was_cut_is_not_checked() -> None:
-    calls = FinishedCalls(strict_tool_checks(params(strict("f", SCHEMA))))
+    calls = FinishedCalls(checks_of(strict("f", SCHEMA)))
     assert not [*calls.add(Chunk(0, finish_reason="length", tool_calls=(ToolCallDelta(0, "1", "f", '{"a"'),)))]
 
 
 def test_ten_thousand_calls_are_each_checked_once() -> None:
-    calls = FinishedCalls(strict_tool_checks(params(strict("f", SCHEMA))))
+    calls = FinishedCalls(checks_of(strict("f", SCHEMA)))
     for number in range(10_000):
         assert not [*calls.add(Chunk(0, tool_calls=(ToolCallDelta(number, str(number), "f", "{}"),)))]
     assert len([*calls.add(Chunk(0, finish_reason="tool_calls"))]) == 10_000

@@ -25,6 +25,8 @@ from tests.providers.dialects.openai.kit import chat, completion, one_param, tar
 BASE_MODEL = target("openai", "davinci-002")
 GPT = target("openai", "gpt-4o")
 GROQ = target("groq")
+CLOSED = replace(GROQ, profile=replace(GROQ.profile, forwards_unknown=False, overrides=()))
+"""A vendor that takes no fields outside the unified request."""
 DEEPSEEK = target("deepseek")
 LLAMACPP = target("llamacpp")
 VLLM = target("vllm")
@@ -238,7 +240,7 @@ def test_what_a_deployment_lacks_is_an_error_unless_the_operator_says_otherwise(
 
 def test_several_fields_are_dropped_one_after_the_other() -> None:
     request = replace(chat({"top_k": 5, "min_p": 0.1, "n": 2}), unknown={"mystery": 1, "riddle": 2})
-    prepared = plan_calls(request, GROQ, "drop")
+    prepared = plan_calls(request, CLOSED, "drop")
     assert set(prepared.dropped) == {"top_k", "min_p", "mystery", "riddle"}
     assert prepared.emulated == ("n",)
     assert prepared.request.unknown is None
@@ -247,7 +249,7 @@ def test_several_fields_are_dropped_one_after_the_other() -> None:
 @pytest.mark.parametrize("name", ["a\r\nSet-Cookie: b", "ü", "a" * 65, "a, b"])
 def test_a_dropped_field_s_name_cannot_write_a_header(name: str) -> None:
     request = replace(chat(), unknown={name: 1})
-    assert plan_calls(request, GPT, "drop").dropped == ("unknown",)
+    assert plan_calls(request, CLOSED, "drop").dropped == ("unknown",)
 
 
 def test_nothing_is_dropped_where_nothing_is_lacking() -> None:
@@ -263,7 +265,7 @@ def test_nothing_is_dropped_where_nothing_is_lacking() -> None:
         ({"logprobs": LogprobsWanted(1, "content")}, "logprobs", GROQ),
         ({"guided": Guided("regex", "a+")}, "guided_regex", GPT),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format", GPT),
-        ({"tools": [{}], "tool_choice": "required"}, "tool_choice", target("ollama")),
+        ({"tools": [{"type": "function"}], "tool_choice": "required"}, "tool_choice", target("ollama")),
         ({"echo": True}, "echo", GROQ),
     ],
 )

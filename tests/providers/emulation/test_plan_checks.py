@@ -51,7 +51,7 @@ def test_one_in_the_prompt_leaves_the_request_and_may_be_fenced() -> None:
 
 def test_strict_tools_are_checked_by_their_names() -> None:
     tools = [{"type": "function", "function": {"name": "f", "strict": True, "parameters": {}}}]
-    planned = plan_checks(request(cast(Params, {"tools": tools})), TABLE, ("tools",))
+    planned = plan_checks(request(cast(Params, {"tools": tools})), TABLE)
     assert set(planned.calls) == {"f"}
     assert planned.emulated == ("tools.strict",)
 

@@ -48,8 +48,12 @@ async function run(framework, order) {
   try {
     if (order.scenario === "structured") {
       const settings = { model, schema: Trip, prompt: "Plan a trip.", maxRetries: 0 };
-      const output = order.stream ? await streamObject(settings).object : (await generateObject(settings)).object;
-      return { output, calls, error: null };
+      if (!order.stream) return { output: (await generateObject(settings)).object, calls, error: null };
+      let broken = null;
+      const result = streamObject({ ...settings, onError: ({ error }) => { broken = error; } });
+      for await (const _ of result.partialObjectStream);
+      if (broken) throw broken;
+      return { output: await result.object, calls, error: null };
     }
     const settings = {
       model, tools, maxRetries: 0, stopWhen: stepCountIs(8), providerOptions: options[framework],
@@ -59,8 +63,9 @@ async function run(framework, order) {
     if (!order.stream) return { output: (await generateText(settings)).text, calls, error: null };
     let broken = null;
     const result = streamText({ ...settings, onError: ({ error }) => { broken = error; } });
-    const output = await result.text;
+    await result.consumeStream();
     if (broken) throw broken;
+    const output = await result.text;
     return { output, calls, error: null };
   } catch (error) {
     return { output: null, calls, error: `${error.name}: ${error.message} ${error.responseBody ?? ""}`.slice(0, 4000) };

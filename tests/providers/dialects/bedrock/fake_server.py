@@ -2,6 +2,7 @@
 
 import orjson
 
+from providers.emulation.plan_checks import OBJECT
 from providers.framing.parse_aws_eventstream import encode
 from providers.json_types import JsonObject, JsonValue
 from tests.conformance.engine import WINDOW, EngineChoice, EngineRequest, constrained, prompt_tokens
@@ -50,13 +51,19 @@ def _tool(body: JsonObject) -> str | None:
     return str(_object(tools[0], "toolSpec")["name"]) if isinstance(tools, list) else None
 
 
+def _told(body: JsonObject) -> str | None:
+    """What keeps a constraint that the prompt tells."""
+    said = orjson.dumps([body.get("system"), body.get("messages")])
+    return "{}" if orjson.dumps(OBJECT)[1:-1] in said else None
+
+
 def _converse_ask(body: JsonObject) -> EngineRequest:
     settings = _object(body, "inferenceConfig")
     return EngineRequest(
         (conversation(body),),
         stops=strings(settings.get("stopSequences")),
         limit=whole_number(settings, "maxTokens"),
-        text=constrained(_object(body, "outputConfig", "textFormat", "structure", "jsonSchema")),
+        text=constrained(_object(body, "outputConfig", "textFormat", "structure", "jsonSchema")) or _told(body),
         tool=_tool(body),
     )
 

@@ -91,14 +91,13 @@ def test_an_answer_that_the_service_could_not_read_is_an_error() -> None:
 
 def test_blocks_that_are_not_the_client_s_or_not_known_are_passed_on_and_cited_text_is_text() -> None:
     found = choice("unknown")
-    assert (found.text, found.finish_reason) == ("quotedStill here.", "sunset")
+    assert (found.text, found.finish_reason) == ("Still here.", "sunset")
     assert found.tool_calls == ()
     assert found.extras is not None
-    assert found.extras.message == {
-        "toolUse": [{"toolUseId": "srv_1", "name": "nova_grounding", "input": {"q": "x"}, "type": "server_tool_use"}],
-        "toolResult": [{"toolUseId": "srv_1", "content": [{"text": "found"}], "type": "nova_grounding_result"}],
-        "hologram": [{"depth": 3}],
-    }
+    call: JsonObject = {"toolUseId": "srv_1", "name": "nova_grounding", "input": {"q": "x"}, "type": "server_tool_use"}
+    result: JsonObject = {"toolUseId": "srv_1", "content": [{"text": "found"}], "type": "nova_grounding_result"}
+    blocks: list[JsonValue] = [{"toolUse": call}, {"toolResult": result}, {"hologram": {"depth": 3}}]
+    assert found.extras.message == {"content_blocks": blocks}
 
 
 def test_thinking_comes_with_its_signature_and_redacted_thinking_as_it_is() -> None:
@@ -142,7 +141,9 @@ def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
     assert annotation == {"type": "url_citation", "url_citation": url}
     assert found.extras.images == ({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},)
     assert found.extras.message is not None
-    assert found.extras.message.keys() == {"toolUse", "toolResult", "citations", "image", "audio"}
+    blocks = orjson.loads(orjson.dumps(found.extras.message["content_blocks"]))
+    assert [next(iter(block)) for block in blocks] == ["toolUse", "toolResult", "image", "audio"]
+    assert found.extras.message.keys() == {"content_blocks", "citations"}
     assert completion.extra is not None
     assert completion.extra.keys() == {
         "metrics",

@@ -6,10 +6,21 @@ from time import process_time
 import pytest
 
 from providers.dialects.bedrock.converse_cache import MOST_POINTS, cache_point, limit_points, mark_last
-from providers.dialects.bedrock.converse_models import converse_model
 from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.bedrock.conversations import (
+    CLAUDE,
+    LLAMA,
+    NOVA,
+    POINT,
+    assistant,
+    call,
+    file,
+    part,
+    read,
+    result,
+)
+from tests.providers.dialects.kit import user
 
-CLAUDE, NOVA = converse_model("claude-haiku-4-5"), converse_model("amazon.nova-pro-v1:0")
 TEXT: JsonObject = {"text": "a"}
 
 
@@ -17,10 +28,10 @@ def point(ttl: str | None = None) -> JsonObject:
     return {"cachePoint": {"type": "default", **({"ttl": ttl} if ttl else {})}}
 
 
-def body(*contents: list[JsonValue], system: list[JsonValue] | None = None) -> JsonObject:
+def body(*contents: list[JsonObject], system: list[JsonObject] | None = None) -> JsonObject:
     return {
-        "messages": [{"role": "user", "content": content} for content in contents],
-        **({"system": system} if system else {}),
+        "messages": [{"role": "user", "content": [*content]} for content in contents],
+        **({"system": [*system]} if system else {}),
     }
 
 
@@ -66,3 +77,51 @@ def test_tens_of_thousands_of_points_are_limited_in_linear_time() -> None:
     started = process_time()
     assert limit_points(whole)
     assert process_time() - started < 2
+
+
+# In conversations ---------------------------------------------------------------------------------------------------
+
+
+def test_cache_markers_stand_behind_what_they_mark() -> None:
+    kept: JsonValue = {"type": "ephemeral", "ttl": "1h"}
+    plain: JsonValue = {"type": "ephemeral"}
+    conversation = read(
+        {"role": "system", "content": [part("Be kind.", cache_control=kept)]},
+        user([part("a", cache_control=plain), part("b")]),
+        assistant(None, call()),
+        result([part("c", cache_control=plain)]),
+        {"role": "user", "content": "d", "cache_control": kept},
+        model=CLAUDE,
+    )
+    assert conversation.system == [{"text": "Be kind."}, {"cachePoint": {"type": "default", "ttl": "1h"}}]
+    assert conversation.turns[0]["content"] == [{"text": "a"}, POINT, {"text": "b"}]
+    assert conversation.turns[2]["content"] == [
+        {"toolResult": {"toolUseId": "call_1", "content": [{"text": "c"}]}},
+        POINT,
+        {"text": "d"},
+        {"cachePoint": {"type": "default", "ttl": "1h"}},
+    ]
+    assert conversation.dropped == []
+
+
+def test_cache_markers_of_models_without_cache_points_are_left_out_and_named() -> None:
+    conversation = read(user([part("a", cache_control={"type": "ephemeral"})]), model=LLAMA)
+    assert conversation.turns == [{"role": "user", "content": [{"text": "a"}]}]
+    assert conversation.dropped == ["cache_control"]
+
+
+@pytest.mark.parametrize(
+    ("media", "place"), [("application/pdf", 2), ("text/csv", 1)], ids=["behind a PDF", "before another document"]
+)
+def test_no_cache_point_stands_right_behind_a_document_but_a_pdf(media: str, place: int) -> None:
+    marked: JsonObject = {**file("a.x", f"data:{media};base64,YQ=="), "cache_control": {"type": "ephemeral"}}
+    content = read(user([part("a"), marked]), model=CLAUDE).turns[0]["content"]
+    assert isinstance(content, list)
+    assert content.index(POINT) == place
+    alone = read(user([marked]), model=CLAUDE)
+    assert alone.dropped == ([] if place == 2 else ["cache_control"])
+
+
+def test_a_blank_text_passes_its_cache_marker_to_what_stands_before_it() -> None:
+    content = read(user([part("a"), part(" ", cache_control={"type": "ephemeral"})]), model=CLAUDE).turns[0]["content"]
+    assert content == [{"text": "a"}, POINT]

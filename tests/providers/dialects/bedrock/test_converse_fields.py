@@ -139,8 +139,6 @@ def test_values_that_ask_for_nothing_are_no_error_and_change_nothing(to: Target)
         (CLAUDE, {"max_tokens": 0}, "max_tokens"),
         (CLAUDE, {"guided": Guided("regex", "a+")}, "guided_regex"),
         (CLAUDE, {"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        (CLAUDE, {"guided": Guided("json", OPEN)}, "guided_json"),
-        (CLAUDE, {"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
         (CLAUDE, {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
         (CLAUDE, {"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
         (CLAUDE, {"service_tier": "gold"}, "service_tier"),
@@ -171,9 +169,10 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: 
     assert to.name in refusal.message
 
 
-def test_a_schema_that_cannot_be_enforced_is_refused_with_its_path() -> None:
-    refusal = refusal_for(chat_request(guided=Guided("json", OPEN)), CLAUDE)
-    assert "$.properties.a must set 'additionalProperties' to false" in refusal.message
+def test_a_schema_that_the_service_cannot_hold_is_told_in_the_prompt_and_checked() -> None:
+    sent = sent_for(chat_request(guided=Guided("json", OPEN)), CLAUDE)
+    assert (sent.unheld, sent.in_text) == (("guided_json",), True)
+    assert b"outputConfig" not in sent.body
 
 
 def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honoured() -> None:

@@ -56,12 +56,10 @@ def test_a_document_says_its_context_and_that_it_is_to_be_cited() -> None:
             ConverseMedia(model).block(TURN, Document(media, citations=True))
 
 
-def test_a_text_of_a_type_without_a_format_goes_as_its_text() -> None:
+def test_a_text_of_a_type_without_a_format_goes_as_a_plain_one() -> None:
     media = ConverseMedia(ANY)
     block = media.block(TURN, Document(InlineData("application/json", "eyJhIjoxfQ=="), "a.json"))
-    assert block == {"document": {"format": "txt", "name": "a", "source": {"text": '{"a":1}'}}}
-    with pytest.raises(Refusal, match="UTF-8"):
-        media.block(TURN, Document(InlineData("text/x-c", "/w==")))
+    assert block == {"document": {"format": "txt", "name": "a", "source": {"bytes": "eyJhIjoxfQ=="}}}
     with pytest.raises(Refusal, match="application/zip"):
         media.block(TURN, Document(InlineData("application/zip", "AA==")))
 

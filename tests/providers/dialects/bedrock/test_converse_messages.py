@@ -5,55 +5,27 @@ from time import process_time
 import pytest
 
 from providers.dialects.bedrock.converse_messages import BedrockConversation, without_calls
-from providers.dialects.bedrock.converse_models import ANY, ConverseModel, converse_model
+from providers.dialects.bedrock.converse_models import ANY, ConverseModel
 from providers.dialects.bedrock.converse_tools import BedrockToolNames
-from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.bedrock.conversations import (
+    CLAUDE,
+    LLAMA,
+    NOVA,
+    PNG,
+    PNG_BLOCK,
+    QWEN,
+    WRITER,
+    assistant,
+    call,
+    file,
+    image,
+    part,
+    read,
+    refusal_for,
+    result,
+)
 from tests.providers.dialects.kit import user
-
-PNG = "data:image/png;base64,iVBORw0KGgo="
-PNG_BLOCK: JsonObject = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
-
-
-def part(words: str, **more: JsonValue) -> JsonObject:
-    return {"type": "text", "text": words, **more}
-
-
-def image(url: str) -> JsonObject:
-    return {"type": "image_url", "image_url": {"url": url, "detail": "low"}}
-
-
-def assistant(content: JsonValue, *calls: JsonObject, **more: JsonValue) -> JsonObject:
-    message: JsonObject = {"role": "assistant", "content": content, **more}
-    return {**message, "tool_calls": [*calls]} if calls else message
-
-
-def call(name: str = "now", arguments: str = "{}", number: str = "call_1") -> JsonObject:
-    return {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def result(content: JsonValue, number: str = "call_1", **more: JsonValue) -> JsonObject:
-    return {"role": "tool", "tool_call_id": number, "content": content, **more}
-
-
-CLAUDE, LLAMA = converse_model("anthropic.claude-haiku-4-5"), converse_model("meta.llama4-maverick-17b-instruct-v1:0")
-NOVA, QWEN = converse_model("amazon.nova-pro-v1:0"), converse_model("qwen.qwen3-vl-235b-a22b")
-WRITER = converse_model("writer.palmyra-x5-v1:0")
-POINT: JsonObject = {"cachePoint": {"type": "default"}}
-SIGNED: JsonObject = {"type": "reasoning.text", "text": "Hm.", "signature": "EqQB", "format": "anthropic-claude-v1"}
-HIDDEN: JsonObject = {"type": "reasoning.encrypted", "data": "AAEC", "format": "anthropic-claude-v1"}
-
-
-def read(*messages: JsonValue, param: str = "messages", model: ConverseModel = ANY) -> BedrockConversation:
-    conversation = BedrockConversation(BedrockToolNames(()), param, model)
-    conversation.read(messages)
-    return conversation
-
-
-def refusal_for(*messages: JsonValue, param: str = "messages", model: ConverseModel = ANY) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        read(*messages, param=param, model=model)
-    return caught.value
 
 
 def test_turns_of_the_same_role_become_one() -> None:
@@ -102,10 +74,6 @@ def test_other_images_are_refused_with_their_place(url: str) -> None:
     assert refusal_for(user([image(url)]), param="images").param == "images"
 
 
-def file(name: JsonValue, data: str) -> JsonObject:
-    return {"type": "file", "file": {"filename": name, "file_data": data}}
-
-
 def test_files_get_names_that_the_service_takes() -> None:
     pdf, text = "data:application/pdf;base64,JVBERi0=", "data:text/plain;base64,YQ=="
     content = read(
@@ -119,6 +87,15 @@ def test_files_get_names_that_the_service_takes() -> None:
         {"document": {"format": "pdf", "name": "Q3 report final v2 2", "source": {"bytes": "JVBERi0="}}},
         {"document": {"format": "txt", "name": "document", "source": {"bytes": "YQ=="}}},
     ]
+
+
+def test_a_document_on_its_own_gets_a_text_beside_it() -> None:
+    conversation = read(user([file("a.pdf", "data:application/pdf;base64,JVBERi0=")]))
+    content = conversation.turns[0]["content"]
+    assert isinstance(content, list)
+    assert content[0] == {"text": "."}
+    assert len(content) == 2
+    assert conversation.folded
 
 
 def test_audio_is_sent_as_its_data() -> None:
@@ -205,102 +182,6 @@ def test_calls_can_be_told_in_words() -> None:
         {"role": "user", "content": [{"text": "[result of call call_1: xy]"}, PNG_BLOCK]},
     ]
     assert "toolUse" in str(turns)
-
-
-def test_cache_markers_stand_behind_what_they_mark() -> None:
-    kept: JsonValue = {"type": "ephemeral", "ttl": "1h"}
-    plain: JsonValue = {"type": "ephemeral"}
-    conversation = read(
-        {"role": "system", "content": [part("Be kind.", cache_control=kept)]},
-        user([part("a", cache_control=plain), part("b")]),
-        assistant(None, call()),
-        result([part("c", cache_control=plain)]),
-        {"role": "user", "content": "d", "cache_control": kept},
-        model=CLAUDE,
-    )
-    assert conversation.system == [{"text": "Be kind."}, {"cachePoint": {"type": "default", "ttl": "1h"}}]
-    assert conversation.turns[0]["content"] == [{"text": "a"}, POINT, {"text": "b"}]
-    assert conversation.turns[2]["content"] == [
-        {"toolResult": {"toolUseId": "call_1", "content": [{"text": "c"}]}},
-        POINT,
-        {"text": "d"},
-        {"cachePoint": {"type": "default", "ttl": "1h"}},
-    ]
-    assert conversation.dropped == []
-
-
-def test_cache_markers_of_models_without_cache_points_are_left_out_and_named() -> None:
-    conversation = read(user([part("a", cache_control={"type": "ephemeral"})]), model=LLAMA)
-    assert conversation.turns == [{"role": "user", "content": [{"text": "a"}]}]
-    assert conversation.dropped == ["cache_control"]
-
-
-@pytest.mark.parametrize(
-    ("media", "place"), [("application/pdf", 2), ("text/csv", 1)], ids=["behind a PDF", "before another document"]
-)
-def test_no_cache_point_stands_right_behind_a_document_but_a_pdf(media: str, place: int) -> None:
-    marked = {**file("a.x", f"data:{media};base64,YQ=="), "cache_control": {"type": "ephemeral"}}
-    content = read(user([part("a"), marked]), model=CLAUDE).turns[0]["content"]
-    assert isinstance(content, list)
-    assert content.index(POINT) == place
-    alone = read(user([marked]), model=CLAUDE)
-    assert alone.dropped == ([] if place == 2 else ["cache_control"])
-
-
-def test_a_blank_text_passes_its_cache_marker_to_what_stands_before_it() -> None:
-    content = read(user([part("a"), part(" ", cache_control={"type": "ephemeral"})]), model=CLAUDE).turns[0]["content"]
-    assert content == [{"text": "a"}, POINT]
-
-
-def test_claude_s_thinking_goes_back_first_with_its_signature() -> None:
-    turns = read(
-        user("go"), assistant("Wait.", call(), reasoning_details=[SIGNED, HIDDEN]), result("3"), model=CLAUDE
-    ).turns
-    assert turns[1]["content"] == [
-        {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "EqQB"}}},
-        {"reasoningContent": {"redactedContent": "AAEC"}},
-        {"text": "Wait."},
-        {"toolUse": {"toolUseId": "call_1", "name": "now", "input": {}}},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("model", "more"),
-    [
-        (CLAUDE, {"reasoning_content": "Hm."}),
-        (CLAUDE, {"reasoning_details": [{**SIGNED, "format": "google-gemini-v1"}]}),
-        (NOVA, {"reasoning_details": [SIGNED]}),
-        (LLAMA, {"reasoning_content": "Hm."}),
-    ],
-)
-def test_thinking_that_the_model_would_refuse_is_left_out_and_named(model: ConverseModel, more: JsonObject) -> None:
-    conversation = read(user("a"), assistant("b", **more), user("c"), model=model)
-    assert conversation.turns[1] == {"role": "assistant", "content": [{"text": "b"}]}
-    assert conversation.dropped == ["thinking"]
-
-
-def test_redacted_thinking_of_another_api_becomes_base64() -> None:
-    hidden: JsonObject = {**HIDDEN, "data": "no base64!"}
-    turns = read(user("a"), assistant("b", reasoning_details=[hidden]), user("c"), model=CLAUDE).turns
-    assert turns[1]["content"] == [{"reasoningContent": {"redactedContent": "bm8gYmFzZTY0IQ=="}}, {"text": "b"}]
-
-
-@pytest.mark.parametrize(
-    ("messages", "unthought"),
-    [
-        ([user("a"), assistant(None, call()), result("b")], True),
-        ([user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b")], False),
-        (
-            [user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b"), assistant(None, call())],
-            False,
-        ),
-        ([user("a"), assistant(None, call()), result("b"), assistant("c"), user("d")], False),
-        ([user("a"), assistant(None, call()), result("b"), user("c")], True),
-        ([user("a")], False),
-    ],
-)
-def test_calls_that_are_still_open_without_their_thinking_are_told(messages: list[JsonValue], unthought: bool) -> None:
-    assert read(*messages, model=CLAUDE).unthought == unthought
 
 
 def test_the_name_of_a_message_is_left_out_and_named() -> None:
@@ -413,11 +294,6 @@ def test_a_refusal_of_the_model_s_is_text() -> None:
     assert found[1] == {"role": "assistant", "content": [{"text": "No."}]}
     parts: list[JsonValue] = [{"type": "refusal", "refusal": "Never."}]
     assert read(user("a"), assistant(parts)).turns[1]["content"] == [{"text": "Never."}]
-
-
-def test_a_turn_that_holds_thinking_alone_is_left_out() -> None:
-    turns = read(user("a"), assistant(None, reasoning_details=[SIGNED]), user("b"), model=CLAUDE).turns
-    assert turns == [{"role": "user", "content": [{"text": "a"}, {"text": "b"}]}]
 
 
 @pytest.mark.parametrize(

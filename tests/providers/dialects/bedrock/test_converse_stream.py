@@ -173,22 +173,24 @@ def test_a_stream_holds_what_the_service_s_own_tools_did_and_what_was_cited_from
         ),
         images=({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},),
         message={
-            "toolUse": [
+            "content_blocks": [
                 {
-                    "toolUseId": "srv_1",
-                    "name": "nova_grounding",
-                    "type": "server_tool_use",
-                    "input": {"q": "fjords"},
-                }
-            ],
-            "toolResult": [
+                    "toolUse": {
+                        "toolUseId": "srv_1",
+                        "name": "nova_grounding",
+                        "type": "server_tool_use",
+                        "input": {"q": "fjords"},
+                    }
+                },
                 {
-                    "toolUseId": "srv_1",
-                    "status": "success",
-                    "type": "nova_grounding_result",
-                    "content": [{"text": "two hits"}, {"json": {"hits": 2}}],
-                }
-            ],
+                    "toolResult": {
+                        "toolUseId": "srv_1",
+                        "status": "success",
+                        "type": "nova_grounding_result",
+                        "content": [{"text": "two hits"}, {"json": {"hits": 2}}],
+                    }
+                },
+            ]
         },
     )
     assert found.extra == {
@@ -215,7 +217,7 @@ def test_events_and_blocks_nobody_knows_are_passed_on_beside_the_text() -> None:
     whole = gathered(SENT, stream("noise")).choices[0].extras
     assert whole is not None
     assert whole.message is not None
-    assert whole.message["hologram"] == [{"depth": 3}]
+    assert orjson.loads(orjson.dumps(whole.message["content_blocks"]))[-1] == {"hologram": {"depth": 3}}
     assert whole.message["citations"] == [{"title": "A page"}]
 
 

@@ -5,8 +5,20 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from providers.dialects.bedrock.converse_models import ConverseModel
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
+from tests.providers.dialects.bedrock.conversations import (
+    CLAUDE,
+    HIDDEN,
+    LLAMA,
+    NOVA,
+    SIGNED,
+    assistant,
+    call,
+    read,
+    result,
+)
 from tests.providers.dialects.bedrock.kit import target
 from tests.providers.dialects.bedrock.sdk_types import check_body
 from tests.providers.dialects.kit import body_for, chat_request, decoded, refusal_for, sent_for, user
@@ -137,6 +149,65 @@ def test_thinking_of_a_last_turn_is_left_out_where_the_model_does_not_think() ->
     ]
 
 
+# In conversations ---------------------------------------------------------------------------------------------------
+
+
+def test_claude_s_thinking_goes_back_first_with_its_signature() -> None:
+    turns = read(
+        user("go"), assistant("Wait.", call(), reasoning_details=[SIGNED, HIDDEN]), result("3"), model=CLAUDE
+    ).turns
+    assert turns[1]["content"] == [
+        {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "EqQB"}}},
+        {"reasoningContent": {"redactedContent": "AAEC"}},
+        {"text": "Wait."},
+        {"toolUse": {"toolUseId": "call_1", "name": "now", "input": {}}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        (CLAUDE, {"reasoning_content": "Hm."}),
+        (CLAUDE, {"reasoning_details": [{**SIGNED, "format": "google-gemini-v1"}]}),
+        (NOVA, {"reasoning_details": [SIGNED]}),
+        (LLAMA, {"reasoning_content": "Hm."}),
+    ],
+)
+def test_thinking_that_the_model_would_refuse_is_left_out_and_named(model: ConverseModel, more: JsonObject) -> None:
+    conversation = read(user("a"), assistant("b", **more), user("c"), model=model)
+    assert conversation.turns[1] == {"role": "assistant", "content": [{"text": "b"}]}
+    assert conversation.dropped == ["thinking"]
+
+
+def test_redacted_thinking_of_another_api_becomes_base64() -> None:
+    hidden: JsonObject = {**HIDDEN, "data": "no base64!"}
+    turns = read(user("a"), assistant("b", reasoning_details=[hidden]), user("c"), model=CLAUDE).turns
+    assert turns[1]["content"] == [{"reasoningContent": {"redactedContent": "bm8gYmFzZTY0IQ=="}}, {"text": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("messages", "unthought"),
+    [
+        ([user("a"), assistant(None, call()), result("b")], True),
+        ([user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b")], False),
+        (
+            [user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b"), assistant(None, call())],
+            False,
+        ),
+        ([user("a"), assistant(None, call()), result("b"), assistant("c"), user("d")], False),
+        ([user("a"), assistant(None, call()), result("b"), user("c")], True),
+        ([user("a")], False),
+    ],
+)
+def test_calls_that_are_still_open_without_their_thinking_are_told(messages: list[JsonValue], unthought: bool) -> None:
+    assert read(*messages, model=CLAUDE).unthought == unthought
+
+
+def test_a_turn_that_holds_thinking_alone_is_left_out() -> None:
+    turns = read(user("a"), assistant(None, reasoning_details=[SIGNED]), user("b"), model=CLAUDE).turns
+    assert turns == [{"role": "user", "content": [{"text": "a"}, {"text": "b"}]}]
+
+
 # Five turns -----------------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +255,7 @@ def whole_answer(number: int) -> bytes:
 @pytest.mark.parametrize("keeps", [True, False], ids=["keeps the details", "keeps nothing"])
 def test_five_turns_of_thinking_and_tools_pass_what_the_service_checks(to: Target, keeps: bool) -> None:
     messages: list[JsonObject] = [user("What time is it?")]
+    sent = sent_for(chat_request(*messages), to)
     for number in range(5):
         sent = sent_for(chat_request(*messages, tools=[TOOL], reasoning_effort="low", max_tokens=9000), to)
         check_body("chat", sent.body)

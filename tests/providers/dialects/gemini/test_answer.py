@@ -11,7 +11,18 @@ from providers.json_types import JsonValue
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, SIGNED, answer, sent
 
 NAMES = (
-    *("blocked", "blocked_told", "cached", "choice", "empty", "json", "length", "logprobs", "malformed_call"),
+    *(
+        "blocked",
+        "blocked_told",
+        "cached",
+        "choice",
+        "empty",
+        "everything",
+        "json",
+        "length",
+        "logprobs",
+        "malformed_call",
+    ),
     *("no_usage", "safety", "text", "thinking", "thinking_old", "tools", "tools_old", "two", "unknown"),
 )
 
@@ -130,7 +141,7 @@ def test_several_candidates_are_several_choices() -> None:
 
 def test_parts_without_a_common_form_and_unknown_reasons_are_passed_on() -> None:
     parts: JsonValue = [{"hologram": {"size": 3}}, {"executableCode": {"language": "PYTHON", "code": "1"}}]
-    extras = Extras(choice={"google_parts": parts})
+    extras = Extras(message={"google_parts": parts})
     assert only("unknown") == Choice(0, "Still here.", "SUNSET", "SUNSET", extras=extras)
 
 

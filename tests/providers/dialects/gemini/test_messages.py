@@ -4,49 +4,24 @@ import time
 
 import pytest
 
-from providers.dialects.shared.thought_signatures import SKIPPED, Service, mark_service, pack_call_id
+from providers.dialects.shared.thought_signatures import SKIPPED, pack_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.target import Target
 from tests.providers.dialects.gemini.kit import (
     DIALECT,
     OLD,
     SAID,
     SIGNATURE,
     TARGET,
-    VERTEX,
     body_of,
     config_of,
     contents_of,
 )
+from tests.providers.dialects.gemini.turns import calls, result, says, text, turn
 from tests.providers.dialects.kit import chat_request, text_request, user
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 INLINE: JsonObject = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
-
-
-def text(words: str, **more: JsonValue) -> JsonObject:
-    return {"text": words, **more}
-
-
-def turn(role: str, *parts: JsonValue) -> JsonObject:
-    return {"role": role, "parts": [*parts]}
-
-
-def says(words: str) -> JsonObject:
-    return {"role": "assistant", "content": words}
-
-
-def calls(*made: tuple[str, str, str], content: JsonValue = None) -> JsonObject:
-    listed: list[JsonValue] = [
-        {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-        for call_id, name, arguments in made
-    ]
-    return {"role": "assistant", "content": content, "tool_calls": listed}
-
-
-def result(call_id: str, content: JsonValue) -> JsonObject:
-    return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
 def refusal_of(*messages: JsonObject) -> Refusal:
@@ -230,76 +205,6 @@ def test_the_vendors_own_parts_go_back_to_it() -> None:
     code: JsonObject = {"language": "PYTHON", "code": "print(1)"}
     said: JsonObject = {"role": "assistant", "content": [{"type": "executableCode", "executableCode": code}]}
     assert contents_of(user("hi"), said, user("so?"))[1] == turn("model", {"executableCode": code})  # type: ignore[index]
-
-
-# Signatures ---------------------------------------------------------------------------------------------------------
-
-
-def details(*listed: JsonObject) -> JsonObject:
-    return {"reasoning_details": [{"format": "google-gemini-v1", **one} for one in listed]}
-
-
-def test_details_of_googles_format_are_signatures_of_the_calls_they_name() -> None:
-    signed = details({"type": "reasoning.encrypted", "id": "b", "data": SIGNATURE, "index": 0})
-    message = {**calls(("a", "f", "{}"), ("b", "g", "{}")), **signed}
-    contents = contents_of(user("hi"), message, result("a", "1"), result("b", "2"))
-    assert [part.get("thoughtSignature") for part in contents[1]["parts"]] == [SKIPPED, SIGNATURE]  # type: ignore
-
-
-def test_a_detail_that_names_no_call_belongs_to_the_first_and_without_calls_to_the_text() -> None:
-    loose = details({"type": "reasoning.encrypted", "data": SIGNATURE, "index": 0})
-    called = contents_of(user("hi"), {**calls(("a", "f", "{}")), **loose}, result("a", "1"))
-    assert called[1]["parts"][0]["thoughtSignature"] == SIGNATURE  # type: ignore[index,call-overload]
-    said = contents_of(user("hi"), {**says("Yes."), **loose}, user("go on"))
-    assert said[1] == turn("model", text("Yes.", thoughtSignature=SIGNATURE))  # type: ignore[index]
-
-
-def test_other_vendors_thinking_is_never_a_signature() -> None:
-    claude: JsonObject = {
-        "type": "reasoning.text",
-        "text": "x",
-        "signature": SIGNATURE,
-        "format": "anthropic-claude-v1",
-    }
-    message = {**calls(("a", "f", "{}")), "reasoning_details": [claude]}
-    contents = contents_of(user("hi"), message, result("a", "1"))
-    assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
-    assert DIALECT.encode(chat_request(user("hi"), message, result("a", "1")), TARGET).dropped == ("thinking",)
-
-
-@pytest.mark.parametrize(("target", "own", "other"), [(TARGET, "studio", "vertex"), (VERTEX, "vertex", "studio")])
-def test_a_signature_goes_back_only_to_the_service_that_made_it(target: Target, own: Service, other: Service) -> None:
-    def signature_of(service: Service | None) -> object:
-        call_id = pack_call_id("a", SIGNATURE, None, service)
-        contents = contents_of(user("hi"), calls((call_id, "f", "{}")), result(call_id, "1"), target=target)
-        part = contents[1]["parts"][0]  # type: ignore[index,call-overload]
-        assert part["functionCall"]["id"] == "a"
-        return part["thoughtSignature"]
-
-    assert [signature_of(service) for service in (own, None, other)] == [SIGNATURE, SIGNATURE, SKIPPED]
-
-
-def test_the_signature_of_a_text_goes_back_only_to_the_service_that_made_it() -> None:
-    def parts_of(target: Target, signature: str) -> object:
-        said = {**says("Yes."), "extra_content": {"google": {"thought_signature": signature}}}
-        return contents_of(user("hi"), said, user("go on"), target=target)[1]["parts"][0]  # type: ignore
-
-    marked = mark_service(SIGNATURE, "vertex")
-    assert parts_of(VERTEX, marked) == parts_of(TARGET, SIGNATURE) == text("Yes.", thoughtSignature=SIGNATURE)
-    assert parts_of(TARGET, marked) == parts_of(VERTEX, SIGNATURE) == text("Yes.")
-
-
-def test_a_signature_that_cannot_be_one_is_not_sent() -> None:
-    extra: JsonObject = {"extra_content": {"google": {"thought_signature": "not base64!"}}}
-    message = calls(("a", "f", "{}"))
-    message["tool_calls"][0].update(extra)  # type: ignore[index,union-attr,call-overload]
-    contents = contents_of(user("hi"), {**message, **extra}, result("a", "1"))
-    assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
-
-
-def test_a_signature_without_its_text_is_not_sent() -> None:
-    extra: JsonObject = {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
-    assert contents_of(user("hi"), {**says(""), **extra}, user("go on")) == [turn("user", text("hi"), text("go on"))]
 
 
 def test_a_long_conversation_costs_time_in_proportion() -> None:

@@ -1,5 +1,6 @@
 """How each field is written for each row: neutral values, bounds, counts, refusals by name."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
@@ -7,11 +8,11 @@ from typing import cast
 import orjson
 import pytest
 
-from providers.dialects.openai.fields import writers
-from providers.json_types import JsonObject
+from providers.dialects.openai.fields import LONGEST_IDS, writers
+from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import is_advisory, is_neutral
-from providers.unified_request import Guided, LogprobsWanted, Operation, Params, TextPrompt
+from providers.unified_request import Guided, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import (
     DIALECT,
     ROWS,
@@ -277,105 +278,19 @@ def test_no_chat_is_asked_for_nothing(row: str) -> None:
     assert "at least 1" in refusal.message
 
 
-# Words and what stands beside them -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "longest"), LONGEST_IDS.items())
+def test_a_long_id_goes_to_a_hosted_vendor_as_its_digest(name: str, longest: int) -> None:
+    for text in ("x" * longest, "x" * (longest + 1)):
+        written = text if len(text) <= longest else hashlib.sha256(text.encode()).hexdigest()
+        assert body_of(chat(one_param(name, text)), target("openai"))[name] == written
 
 
-def effort(*words: str) -> dict[str, JsonObject]:
-    return {word: {"reasoning_effort": said} for word, said in zip(WORDS, words, strict=True)}
-
-
-WORDS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-
-@pytest.mark.parametrize(
-    ("row", "model", "words"),
-    [
-        ("openai", "o3", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("openai", "gpt-5-mini", ("minimal", "minimal", "low", "medium", "high", "high", "high")),
-        ("openai", "gpt-5-pro", ("high",) * 7),
-        ("openai", "gpt-5.1", ("none", "low", "low", "medium", "high", "xhigh", "xhigh")),
-        ("openai", "gpt-5.2-chat-latest", ("medium",) * 7),
-        ("openai", "gpt-5.4-pro", ("medium", "medium", "medium", "medium", "high", "xhigh", "xhigh")),
-        ("openai", "gpt-5.6", ("none", "low", "low", "medium", "high", "xhigh", "xhigh")),
-        ("openai", "gpt-6-astra", ("low", "low", "low", "medium", "high", "xhigh", "xhigh")),
-        ("azure_v1", "o4-mini", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("xai", "grok-3-mini", ("none", "low", "low", "high", "high", "high", "high")),
-        ("xai", "grok-4.3", ("none", "low", "low", "medium", "high", "high", "high")),
-        ("xai", "grok-4.6", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("xai", "grok-4.7", ("low", "low", "low", "medium", "high", "xhigh", "xhigh")),
-        ("groq", "openai/gpt-oss-20b", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("cerebras", "qwen-3-32b", ("none", "low", "low", "medium", "high", "high", "high")),
-        ("cerebras", "gpt-oss-120b", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("cerebras", "zai-glm-5.3", ("low", "low", "low", "high", "high", "max", "max")),
-        ("fireworks", "m", ("none", "low", "low", "medium", "high", "high", "high")),
-        ("perplexity", "sonar-reasoning", ("minimal", "minimal", "low", "medium", "high", "high", "high")),
-        ("moonshot", "kimi-k3", ("low", "low", "low", "high", "high", "max", "max")),
-        ("zai", "glm-5.3", ("low", "low", "low", "high", "high", "max", "max")),
-        ("ollama", "m", ("none", "low", "low", "medium", "high", "high", "high")),
-        ("gemini_compat", "m", ("none", "minimal", "low", "medium", "high", "high", "high")),
-    ],
-)
-def test_an_effort_is_told_in_the_model_s_own_words(row: str, model: str, words: tuple[str, ...]) -> None:
-    assert {word: told_in(row, model, word) for word in WORDS} == effort(*words)
-
-
-def told_in(row: str, model: str, word: str) -> JsonObject:
-    call = DIALECT.encode(chat({"reasoning_effort": word}), target(row, model))
-    assert call.dropped == ()
-    body: JsonObject = orjson.loads(call.body)
-    return {name: body[name] for name in body.keys() - body_of(chat(), target(row, model)).keys()}
-
-
-ON: JsonObject = {"thinking": {"type": "enabled"}}
-OFF: JsonObject = {"thinking": {"type": "disabled"}}
-
-
-@pytest.mark.parametrize(
-    ("row", "model", "word", "members", "named"),
-    [
-        ("deepseek", "deepseek-v4", "none", OFF, False),
-        ("deepseek", "deepseek-v4", "medium", {"reasoning_effort": "high"}, False),
-        ("deepseek", "deepseek-v4", "xhigh", {"reasoning_effort": "max"}, False),
-        ("moonshot", "kimi-k2.6", "none", OFF, False),
-        ("moonshot", "kimi-k2.6", "high", ON, False),
-        ("moonshot", "kimi-k2.6", "low", ON, True),
-        ("zai", "glm-4.7", "none", OFF, False),
-        ("zai", "glm-4.7", "minimal", ON, True),
-        ("zai", "glm-5.2", "minimal", {"reasoning_effort": "minimal"}, False),
-        ("zai", "glm-5.2", "none", OFF, False),
-        ("mistral", "mistral-medium-3.5", "none", {"reasoning_effort": "none"}, False),
-        ("mistral", "mistral-medium-3.5", "medium", {"reasoning_effort": "high"}, False),
-        ("mistral", "mistral-medium-3.5", "low", {"reasoning_effort": "high"}, True),
-        ("mistral", "magistral-medium-2509", "high", {"prompt_mode": "reasoning"}, False),
-        ("groq", "qwen/qwen3-32b", "none", {"reasoning_effort": "none"}, False),
-        ("groq", "qwen/qwen3-32b", "low", {"reasoning_effort": "default"}, True),
-        ("together", "m", "none", {"reasoning": {"enabled": False}}, False),
-        ("together", "m", "max", {"reasoning_effort": "high"}, False),
-        ("openrouter", "m", "xhigh", {"reasoning": {"effort": "xhigh"}}, False),
-    ],
-)
-def test_an_effort_may_be_another_member_there_and_is_named_where_it_only_comes_near(
-    row: str, model: str, word: str, members: JsonObject, named: bool
-) -> None:
-    call = DIALECT.encode(chat({"reasoning_effort": word}), target(row, model))
-    body, plain = orjson.loads(call.body), body_of(chat(), target(row, model))
-    assert {name: body[name] for name in body.keys() - plain.keys()} == members
-    assert call.dropped == (("reasoning_effort",) if named else ())
-
-
-@pytest.mark.parametrize(
-    ("row", "model"),
-    [("openai", "gpt-4o"), ("openai", "gpt-5-chat-latest"), ("xai", "grok-4"), ("mistral", "mistral-large-2512")],
-)
-def test_a_model_that_does_not_reason_takes_no_effort(row: str, model: str) -> None:
-    assert refusal_of(chat({"reasoning_effort": "low"}), target(row, model)).param == "reasoning_effort"
-
-
-def test_a_member_that_the_client_gives_itself_stays() -> None:
-    own: JsonObject = {"type": "enabled", "budget_tokens": 5}
-    for params in ({"reasoning_effort": "none", "thinking": own}, {"thinking": own, "reasoning_effort": "none"}):
-        body = body_of(chat(cast(Params, params)), target("moonshot", "kimi-k2.6"))
-        assert body["thinking"] == {**own}
+def test_metadata_that_openai_does_not_take_is_left_out_pair_by_pair() -> None:
+    many: dict[str, object] = {"nested": {"a": "b"}, "number": 1, "x" * 65: "a", "long": "x" * 513}
+    many |= {str(number): "v" for number in range(20)}
+    call = DIALECT.encode(chat(cast(Params, {"metadata": many, "store": True})), target("openai"))
+    assert orjson.loads(call.body)["metadata"] == {str(number): "v" for number in range(16)}
+    assert call.dropped == ("metadata",)
 
 
 def test_metadata_goes_to_openai_with_stored_answers_alone() -> None:
@@ -400,3 +315,57 @@ def test_an_old_version_of_azure_is_not_sent_what_it_does_not_know(model: str) -
     call = DIALECT.encode(chat(params), target("azure", model, api_version="2024-10-21"))
     assert set(call.dropped) == set(params)
     assert set(orjson.loads(call.body)) == {"model", "messages"}
+
+
+# Fields outside the unified request -----------------------------------------------------------------------------------
+
+
+def asking(**unknown: JsonValue) -> UnifiedRequest:
+    return replace(chat(), unknown=unknown)
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "value"),
+    [
+        ("openai", "web_search_options", {"search_context_size": "low"}),
+        ("openai", "functions", [{"name": "f"}]),
+        ("openai", "function_call", "auto"),
+        ("azure", "data_sources", [{"type": "azure_search"}]),
+        ("groq", "compound_custom", {"tools": {"enabled_tools": ["web_search"]}}),
+        ("mistral", "safe_prompt", True),
+        ("dashscope", "enable_search", True),
+        ("ollama", "options", {"num_ctx": 9}),
+    ],
+)
+def test_a_vendor_s_own_field_goes_to_it(row: str, name: str, value: JsonValue) -> None:
+    assert body_of(asking(**{name: value}), target(row))[name] == value
+
+
+def test_an_object_goes_into_the_profile_s_own_member() -> None:
+    body = body_of(asking(provider={"order": ["a"]}), target("openrouter"))
+    assert body["provider"] == {"require_parameters": True, "order": ["a"]}
+    again = body_of(asking(provider={"require_parameters": False}), target("openrouter"))
+    assert again["provider"] == {"require_parameters": False}
+    assert body_of(chat(), target("openrouter"))["provider"] == {"require_parameters": True}
+
+
+def test_a_name_that_is_taken_or_protected_is_a_conflict() -> None:
+    request = asking(max_completion_tokens=3)
+    with_limit = replace(request, params={"max_tokens": 5})
+    assert refusal_of(with_limit, target("openai")).code == "conflicting_parameters"
+    assert refusal_of(asking(model="x"), target("openai")).code == "conflicting_parameters"
+
+
+def test_settings_of_caches_are_left_out_and_named_where_nobody_reads_them() -> None:
+    marker: JsonObject = {"type": "ephemeral"}
+    request = asking(cache_control=marker, prompt_cache_options={"mode": "explicit"})
+    sent = DIALECT.encode(request, target("fireworks"))
+    assert sent.dropped == ("cache_control", "prompt_cache_options")
+    assert body_of(request, target("fireworks")) == body_of(chat(), target("fireworks"))
+    assert body_of(request, target("openrouter"))["cache_control"] == marker
+
+
+def test_where_no_such_fields_are_taken_they_are_refused_by_name() -> None:
+    to = target("openai")
+    closed = replace(to, profile=replace(to.profile, forwards_unknown=False, overrides=(), versions=()))
+    assert refusal_of(asking(own=1), closed).param == "own"

@@ -14,9 +14,10 @@ DETAILS: JsonObject = {
         {"type": "reasoning.odd", "kept": True},
     ]
 }
+BLOCK: JsonObject = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
 BLOCKS: JsonObject = {
     "thinking_blocks": [
-        {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+        BLOCK,
         {"type": "redacted_thinking", "data": "AA"},
     ]
 }
@@ -24,7 +25,7 @@ PARTS: JsonObject = {
     "role": "assistant",
     "content": [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "text", "text": "a"}],
 }
-TEXT = {"type": "text", "text": "a"}
+TEXT: JsonObject = {"type": "text", "text": "a"}
 
 
 @pytest.mark.parametrize(
@@ -40,10 +41,10 @@ TEXT = {"type": "text", "text": "a"}
         ("deepseek", PARTS, {"role": "assistant", "content": [TEXT], "reasoning_content": "hm"}, []),
         (
             "openai",
-            {"role": "assistant", "content": [BLOCKS["thinking_blocks"][0]]},
+            {"role": "assistant", "content": [BLOCK]},
             {**TURN, "content": ""},
             ["thinking"],
-        ),  # type: ignore[index,call-overload]
+        ),
     ],
 )
 def test_thinking_goes_under_the_member_that_the_vendor_reads(

@@ -96,6 +96,10 @@ def test_parts_become_one_text_where_content_must_be_a_string() -> None:
         ("fireworks", {"role": "user", "content": "a", "name": "ann"}, False, ["name"]),
         ("groq", {"role": "user", "content": "a", "name": "ann"}, True, []),
         ("openai", {"role": "developer", "content": "a", "name": "ann"}, True, []),
+        ("openai", {"role": "user", "content": "a", "name": "Ann Lee"}, False, ["name"]),
+        ("openai", {"role": "user", "content": "a", "name": "a" * 65}, False, ["name"]),
+        ("openai", {"role": "assistant", "content": "a", "name": ""}, False, ["name"]),
+        ("vllm", {"role": "user", "content": "a", "name": "Ann Lee"}, True, []),
     ],
 )
 def test_a_name_goes_where_it_is_taken_and_is_left_out_elsewhere(

@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from providers.completion import ToolCall
+from providers.completion import Extras, ToolCall
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Guided, Params
 from tests.providers.dialects.kit import chunks
@@ -121,7 +121,7 @@ def test_gemini_s_signatures_come_back_with_the_conversation() -> None:
         {"role": "assistant", "tool_calls": [{**call("c1"), **extra}]},
         result("c1"),
     ]
-    assert decoded(sent("openai"), answer).choices[0].tool_calls == (ToolCall("c1", "f", "{}"),)
+    assert decoded(sent("openai"), answer).choices[0].tool_calls == (ToolCall("c1", "f", "{}", extra=extra),)
 
 
 def test_gemini_s_signature_of_a_text_comes_back_with_the_conversation_and_goes_to_nobody_else() -> None:
@@ -149,7 +149,8 @@ def test_gemini_s_signature_of_a_streamed_text_stands_in_a_delta() -> None:
     assert failure is None
     assert [chunk.signature for chunk in chunks(events)] == [None, "QUJD", None]
     events, _ = played(sent("openai"), *frames)
-    assert [chunk.signature for chunk in chunks(events)] == [None, None]
+    assert [chunk.signature for chunk in chunks(events)] == [None, None, None]
+    assert chunks(events)[1].extras == Extras(message={"extra_content": {"google": {"thought_signature": "QUJD"}}})
 
 
 @pytest.mark.parametrize("row", ["openai", "azure", "azure_v1", "openrouter", "github_models"])

@@ -1,5 +1,7 @@
 """Tools and choices as each vendor takes them: its own types beside functions, others refused by name."""
 
+from typing import cast
+
 import pytest
 
 from providers.json_types import JsonObject
@@ -34,6 +36,26 @@ def test_a_choice_of_a_type_that_the_vendor_has_not_is_refused() -> None:
     assert body_of(chat(params), target("openai"))["tool_choice"] == choice
     params = {"tools": [FUNCTION], "tool_choice": choice}
     assert "no choice of type 'custom'" in refusal_of(chat(params), target("groq")).message
+
+
+def test_a_choice_among_some_of_the_tools_offers_only_those_where_the_vendor_has_no_such_choice() -> None:
+    other: JsonObject = {"type": "function", "function": {"name": "g"}}
+    choice: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [other]}}
+    for params in (
+        {"tools": [FUNCTION, other], "tool_choice": choice},
+        {"tool_choice": choice, "tools": [FUNCTION, other]},
+    ):
+        given = cast(Params, params)
+        body = body_of(chat(given), target("openai"))
+        assert (body["tools"], body["tool_choice"]) == ([FUNCTION, other], choice)
+        body = body_of(chat(given), target("groq"))
+        assert (body["tools"], body["tool_choice"]) == ([other], "required")
+        assert DIALECT.encode(chat(given), target("groq")).emulated == ("tool_choice",)
+        assert refusal_of(chat(given), target("ollama")).param == "tool_choice"
+    wrong: Params = {"tools": [FUNCTION], "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "x"}}}
+    assert refusal_of(chat(wrong), target("groq")).code == "invalid_value"
+    unknown: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [other]}}
+    assert refusal_of(chat({"tools": [FUNCTION], "tool_choice": unknown}), target("groq")).param == "tool_choice"
 
 
 def test_a_cache_marker_on_a_tool_goes_to_vendors_that_read_it_and_is_named_elsewhere() -> None:

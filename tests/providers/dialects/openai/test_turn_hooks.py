@@ -24,6 +24,18 @@ def call(identity: str) -> JsonObject:
     return {"id": identity, "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
+TEXT: JsonObject = {"type": "text", "text": "4"}
+IMAGE: JsonObject = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+
+
+def result(content: JsonValue) -> JsonObject:
+    return {**RESULT, "content": content}
+
+
+def name(number: int) -> JsonObject:
+    return {"type": "text", "text": f"[content {number} of the tools' results]"}
+
+
 CALLING = model("", tool_calls=[call("1")])
 
 
@@ -37,6 +49,19 @@ CALLING = model("", tool_calls=[call("1")])
         ("prefixed_last_turn", [USER, model("Once")], [USER, model("Once", prefix=True)]),
         ("prefixed_last_turn", [model("Once"), USER], [model("Once"), USER]),
         ("prefixed_last_turn", [USER, CALLING], [USER, CALLING]),
+        (
+            "media_after_results",
+            [CALLING, result([TEXT, IMAGE]), result("4"), result([IMAGE]), USER],
+            [
+                CALLING,
+                result([TEXT, name(1)]),
+                result("4"),
+                result([name(2)]),
+                {"role": "user", "content": [name(1), IMAGE, name(2), IMAGE]},
+                USER,
+            ],
+        ),
+        ("media_after_results", [CALLING, result([TEXT])], [CALLING, result([TEXT])]),
         (
             "reasoning_on_turns",
             [USER, model("a"), model("b", reasoning_content="hm"), CALLING],

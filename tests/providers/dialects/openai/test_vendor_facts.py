@@ -6,6 +6,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import DIALECT, TALK, body_of, chat, completion, one_param, refusal_of, target
@@ -160,12 +161,15 @@ def test_openrouter_s_reasoning_effort_is_nested() -> None:
     assert body_of(chat({"reasoning_effort": "low"}), target("openrouter"))["reasoning"] == {"effort": "low"}
 
 
-def test_strict_tools_are_refused_where_nobody_keeps_the_promise() -> None:
+def test_the_calls_of_strict_tools_are_checked_where_the_vendor_does_not_keep_the_promise() -> None:
     function: JsonObject = {"name": "f", "parameters": {"type": "object"}}
     loose: Params = {"tools": [{"type": "function", "function": {**function, "strict": False}}]}
     assert body_of(chat(loose), target("fireworks"))["tools"] == [{"type": "function", "function": function}]
     strict: Params = {"tools": [{"type": "function", "function": {**function, "strict": True}}]}
-    assert refusal_of(chat(strict), target("fireworks")).param == "tools"
+    planned = plan_calls(chat(strict), target("fireworks"))
+    assert orjson.loads(planned.calls[0].sent.body)["tools"] == [{"type": "function", "function": function}]
+    assert planned.emulated == ("tools.strict",)
+    assert [check.field for check in planned.checks] == ["tools.strict"]
     assert body_of(chat(strict), target("openai"))["tools"] == strict["tools"]
 
 
@@ -222,9 +226,8 @@ def test_deepseek_gets_the_reasoning_of_every_turn_of_a_tool_loop(model: str) ->
     thought: JsonObject = {**CALLED, "reasoning_content": "hm"}
     said: JsonObject = {"role": "assistant", "content": "4"}
     made = messages("deepseek", ASKED, thought, RESULT, CALLED, RESULT, said, ASKED, model=model)
-    assert made[1] == thought
-    assert made[3] == {**CALLED, "reasoning_content": " "}
-    assert made[5] == {**said, "reasoning_content": " "}
+    unknown: JsonObject = {"reasoning_content": " "}
+    assert made == [ASKED, thought, RESULT, {**CALLED, **unknown}, RESULT, {**said, **unknown}, ASKED]
     assert messages("deepseek", ASKED, CALLED, RESULT, model="deepseek-chat") == [ASKED, CALLED, RESULT]
     assert messages("deepseek", ASKED, thought, RESULT, model="deepseek-r1") == [ASKED, CALLED, RESULT]
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Choice, Chunk, Extras, ToolCall, ToolCallDelta, Usage
-from providers.emulation.kept_turns import (
+from providers.json_types import JsonObject, JsonValue
+from proxy.gateway.kept_turns import (
     MOST_BYTES,
     MOST_TURNS,
     GatheredTurns,
@@ -25,7 +26,6 @@ from providers.emulation.kept_turns import (
     wants_thinking_back,
     with_thinking,
 )
-from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.openai.kit import target
 
 CLAUDE, DEEPSEEK = target("anthropic"), replace(target("deepseek"), upstream_model="deepseek-v4")
@@ -65,11 +65,9 @@ def test_vendors_that_sign_want_their_thinking_back(profile: str) -> None:
     ("profile", "model", "wanted"),
     [
         ("deepseek", "deepseek-v4", True),
-        ("deepseek", "deepseek-reasoner", False),
         ("moonshot", "kimi-k2.5", True),
         ("fireworks", "accounts/fireworks/models/kimi-k2-thinking", True),
         ("fireworks", "accounts/fireworks/models/llama", False),
-        ("groq", "moonshotai/kimi-k2", False),
         ("openai", "gpt-4o", False),
         ("vllm", "qwen3", False),
     ],
@@ -78,6 +76,11 @@ def test_the_text_goes_back_to_models_that_refuse_a_turn_without_it(profile: str
     each = replace(target(profile), upstream_model=model, model=model)
     assert wants_text(each) is wanted
     assert wants_thinking_back(each) is wanted
+
+
+def test_a_vendor_that_takes_no_reasoning_back_gets_none() -> None:
+    silent = replace(DEEPSEEK.profile, reasoning_member=None, overrides=())
+    assert not wants_text(replace(DEEPSEEK, profile=silent))
 
 
 def test_signed_thinking_before_calls_is_kept() -> None:

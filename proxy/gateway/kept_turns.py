@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -82,8 +83,12 @@ def wants_text(target: Target) -> bool:
     return target.profile.for_model(target.upstream_model, target.model).reasoning_member is not None
 
 
+@lru_cache(maxsize=1024)
 def wants_thinking_back(target: Target) -> bool:
-    """Return whether any thinking is kept of the deployment's answers, and put back into requests to it."""
+    """Return whether any thinking is kept of the deployment's answers, and put back into requests to it.
+
+    Cached, because it is asked for each chat.
+    """
     return wants_signatures(target) or wants_text(target)
 
 
@@ -210,8 +215,8 @@ class GatheredTurns:
         if self._left <= 0 or not isinstance(event, Chunk):
             return None
         ended = event.finish_reason is not None
-        bare = event.extras is None and event.reasoning is None and event.signature is None
-        if bare and not event.tool_calls and not ended:
+        details = event.extras is not None and event.extras.reasoning_details
+        if not (details or event.reasoning or event.signature or event.tool_calls or ended):
             return None
         self._left -= _size(event)
         if self._left <= 0:
