@@ -167,12 +167,6 @@ _ONLY_VALUE: Mapping[str, JsonObject] = {
 Claude Opus 4.7"; Cohere's "Chat", which lists no alternatives)."""
 
 
-_BESIDE: Mapping[tuple[str, str], JsonObject] = {
-    ("reasoning_effort", "anthropic.claude-haiku-4-5-20251001-v1:0"): {"max_tokens": 4096},
-}
-"""What a feature needs beside it on a model: a budget of thinking stays below the limit ("Extended thinking" page)."""
-
-
 def fields_for(feature: str, row: MatrixEntry, *, refused: bool) -> JsonObject:
     """Return the fields that a client of an endpoint sends for a feature."""
     chosen = _ON_CHAT.get(feature) if row.operation is Operation.CHAT else None
@@ -180,5 +174,4 @@ def fields_for(feature: str, row: MatrixEntry, *, refused: bool) -> JsonObject:
     if refused and chosen.refused is not None:
         return chosen.refused
     only = _ONLY_VALUE.get(row.model, {})
-    beside = {} if refused else _BESIDE.get((feature, row.model), {})
-    return {**beside, **{name: only.get(name, value) for name, value in chosen.fields.items()}}
+    return {name: only.get(name, value) for name, value in chosen.fields.items()}

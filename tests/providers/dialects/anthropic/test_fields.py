@@ -111,17 +111,10 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, ob
     assert TARGET.name in refusal.message
 
 
-@pytest.mark.parametrize(
-    ("params", "name"),
-    [
-        ({"guided": Guided("json", OPEN)}, "guided_json"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-    ],
-)
-def test_what_the_vendor_cannot_be_held_to_is_checked_in_the_answer(params: dict[str, object], name: str) -> None:
-    assert encode(chat_request(**params)).unheld == (name,)
-    assert encode(chat_request(guided=Guided("json", CLOSED))).unheld == ()
+def test_a_map_has_no_form_so_that_the_prompt_has_to_tell_it() -> None:
+    sent = encode(chat_request(guided=Guided("json", OPEN), max_tokens=9))
+    assert (sent.unheld, sent.in_text) == (("guided_json",), True)
+    assert b"output_config" not in sent.body
 
 
 @pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])
