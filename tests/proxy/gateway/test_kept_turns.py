@@ -65,9 +65,13 @@ def test_vendors_that_sign_want_their_thinking_back(profile: str) -> None:
     ("profile", "model", "wanted"),
     [
         ("deepseek", "deepseek-v4", True),
+        ("deepseek", "deepseek-reasoner", True),
+        ("deepseek", "deepseek-r1", False),
         ("moonshot", "kimi-k2.5", True),
         ("fireworks", "accounts/fireworks/models/kimi-k2-thinking", True),
         ("fireworks", "accounts/fireworks/models/llama", False),
+        ("groq", "moonshotai/kimi-k2", True),
+        ("xai", "moonshotai/kimi-k2", False),
         ("openai", "gpt-4o", False),
         ("vllm", "qwen3", False),
     ],
