@@ -1,4 +1,4 @@
-"""Finds what the converters of open engines ignore in a schema, so that it can be refused.
+"""Finds what the converters of open engines ignore in a schema, so that it can be told and the answer be checked.
 
 They turn a schema into a grammar and drop without an error what a grammar cannot express; a 200 would then break the
 schema. All of them read `oneOf` as `anyOf`, which cannot be found in a schema. `format` is an annotation, as in the
@@ -12,7 +12,7 @@ November 2026.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from providers.constraints.json_schema import DEFINITIONS, resolve_pointer, walk_schemas
+from providers.constraints.json_schema import DEFINITIONS, resolve_pointer
 from providers.constraints.regex_parse import MalformedPattern, find_unsupported, parse
 from providers.json_types import JsonObject, JsonValue
 
@@ -55,18 +55,6 @@ class Engine:
 
     passes_over: frozenset[str]
     checks: tuple[Check, ...] = ()
-
-
-def engine_problem(engine: Engine, schema: JsonObject) -> str | None:
-    """Return the first part of a schema that the engine would not enforce, with its path; None when all is enforced."""
-    for path, node in walk_schemas(schema):
-        for keyword in node:
-            if keyword in engine.passes_over and _demands(node, keyword):
-                return f"{path}.{keyword} is not enforced"
-        for check in engine.checks:
-            if problem := check(schema, node):
-                return f"{path}{problem}"
-    return None
 
 
 def unenforced(engine: Engine, root: JsonObject, node: JsonObject) -> list[str]:

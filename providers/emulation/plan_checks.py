@@ -46,7 +46,8 @@ def constraint_field(params: Params) -> str:
 def plan_checks(
     request: UnifiedRequest, table: Capabilities, unheld: Collection[str] = (), *, in_text: bool = False
 ) -> PlannedChecks:
-    """Return the checks of a request's answer. Raises Unenforceable where one is required and cannot be made.
+    """Return the checks of a request's answer. Raises Unenforceable where one is required and cannot be made, and
+    Refusal for strict tools that are too large.
 
     `unheld` and `in_text` are what encoding has shown, as in UpstreamRequest.
     """
