@@ -11,7 +11,7 @@ from typing import ClassVar
 from providers.completion import Choice, Chunk, Completion
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
-from proxy.surfaces.response.extras import answer_members, choice_members, message_members
+from proxy.surfaces.response.extras import answer_members, choice_members, is_late, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
 from proxy.surfaces.surface import AnswerFacts
@@ -22,7 +22,7 @@ WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
 class ChatRenderer(AnswerRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
-    __slots__ = ("_begun", "_request")
+    __slots__ = ("_begun", "_ended", "_request")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
@@ -30,6 +30,7 @@ class ChatRenderer(AnswerRenderer):
         super().__init__(request, facts, style, "chatcmpl-", PIECE)
         self._request = request
         self._begun: set[int] = set()
+        self._ended: set[int] = set()
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
@@ -58,9 +59,13 @@ class ChatRenderer(AnswerRenderer):
             )
         if chunk.service_tier is not None:
             self._writer.set_service_tier(chunk.service_tier)
+        if chunk.index in self._ended and is_late(chunk):
+            self._writer.add_late(answer_members(chunk.extras.answer if chunk.extras else None))
+            return b""
         events = self._render_delta(chunk)
         if chunk.finish_reason is None:
             return events
+        self._ended.add(chunk.index)
         body: dict[str, object] = {
             "index": chunk.index,
             "delta": self.no_delta,

@@ -7,7 +7,7 @@
 
 from collections.abc import Collection, Mapping
 
-from providers.completion import Extras
+from providers.completion import Chunk, Extras
 from providers.conversation import CLAUDE_FORMAT
 from providers.json_types import JsonObject, JsonValue
 
@@ -44,6 +44,12 @@ def choice_members(extras: Extras | None) -> dict[str, object]:
 def answer_members(extra: Mapping[str, JsonValue] | None) -> dict[str, object]:
     """Return the vendor's own members of a whole answer."""
     return _without(extra, _OF_ANSWER)
+
+
+def is_late(chunk: Chunk) -> bool:
+    """Return whether a chunk of a choice that has ended holds members of the whole answer alone."""
+    extras = chunk.extras
+    return extras is not None and extras == Extras(answer=extras.answer)
 
 
 def text_members(extras: Extras | None) -> dict[str, object]:

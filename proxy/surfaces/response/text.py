@@ -8,7 +8,7 @@ tokens.
 from providers.completion import Choice, Chunk, Completion
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_members, tool_call_json
-from proxy.surfaces.response.extras import answer_members, text_members
+from proxy.surfaces.response.extras import answer_members, is_late, text_members
 from proxy.surfaces.response.logprobs import TextLogprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
 from proxy.surfaces.surface import AnswerFacts
@@ -19,12 +19,13 @@ OBJECT = "text_completion"
 class TextRenderer(AnswerRenderer):
     """Renders one text completion."""
 
-    __slots__ = ("_calls", "_logprobs")
+    __slots__ = ("_calls", "_ended", "_logprobs")
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
         super().__init__(request, facts, style, "cmpl-", OBJECT)
         self._logprobs = TextLogprobs(request)
         self._calls: dict[int, PendingCalls] = {}
+        self._ended: set[int] = set()
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
@@ -72,6 +73,9 @@ class TextRenderer(AnswerRenderer):
         logprobs = self._logprobs.render(index, chunk.logprobs)
         ended = chunk.finish_reason is not None
         beside, ours = text_members(chunk.extras), answer_members(chunk.extras.answer if chunk.extras else None)
+        if index in self._ended and is_late(chunk):
+            self._writer.add_late(ours)
+            return b""
         if not (text or logprobs or ended or beside or ours):
             return b""
         body: dict[str, object] = {
@@ -85,6 +89,7 @@ class TextRenderer(AnswerRenderer):
             body["refusal"] = chunk.refusal
         if not ended:
             return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))
+        self._ended.add(index)
         if index in self._calls:
             body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
         said = b""
