@@ -1,13 +1,14 @@
 """The gateway as its operator runs it: a process with a table, observed over HTTP and by signals, log and exit code."""
 
 import asyncio
+import itertools
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,14 +30,35 @@ FRESH = {"Cache-Control": "no-cache"}
 """Headers for a scrape that is not from the cache."""
 
 
+_FIRST, _LAST = 10_000, 30_000
+"""Ports below those that Linux gives to connections and to listeners without a port of their own (32768 and up)."""
+
+
+def _ports_in_turn() -> Iterator[int]:
+    """Yield ports for ever, from a place that differs from process to process."""
+    start = os.getpid() * 97 % (_LAST - _FIRST)
+    for step in itertools.count(start):
+        yield _FIRST + step % (_LAST - _FIRST)
+
+
+_PORTS = _ports_in_turn()
+
+
 def free_ports(count: int) -> list[int]:
-    """Return distinct loopback ports that are free. Another process may still take one before it is used."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Return distinct loopback ports that are free.
+
+    Nothing else takes them before they are used: a port that the system chooses may be another listener's a moment
+    later, whose answers would then be taken for those of the process that was to have it.
+    """
+    return [next(filter(_is_free, _PORTS)) for _ in range(count)]
+
+
+def _is_free(port: int) -> bool:
     try:
-        return [listening.getsockname()[1] for listening in sockets]
-    finally:
-        for listening in sockets:
-            listening.close()
+        with socket.create_server(("127.0.0.1", port)):
+            return True
+    except OSError:
+        return False
 
 
 def request_lines(log: bytes) -> list[JsonObject]:
