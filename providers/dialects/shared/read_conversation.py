@@ -274,8 +274,7 @@ class _MessageReader:
             raise self.turn.refusal("has a tool call that is not a function's")
         arguments = _arguments(function)
         if arguments is None:
-            reason = "has a tool call whose 'arguments' are not a JSON object, or are nested too deeply"
-            raise self.turn.refusal(reason, _BAD)
+            raise self.turn.refusal("has a tool call whose 'arguments' are nested too deeply", _BAD)
         return ToolUse(
             str(call.get("id")),
             str(function.get("name")),
@@ -286,16 +285,22 @@ class _MessageReader:
 
 
 def _arguments(function: JsonObject) -> JsonObject | None:
-    """Return a call's arguments; None where they are no JSON object of at most MAX_DEPTH levels."""
+    """Return a call's arguments; None where they have more than MAX_DEPTH levels.
+
+    What is no JSON object is kept as the only argument `arguments`: models write such calls, clients send them back
+    with the result that says so, and vendors take objects only.
+    """
     given = function.get("arguments")
+    value = given
     if isinstance(given, str):
         try:
-            given = orjson.loads(given) if given.strip() else {}
+            value = orjson.loads(given) if given.strip() else {}
         except orjson.JSONDecodeError:
-            return None
+            value = None
     elif given is None:
-        given = {}
-    return given if isinstance(given, dict) and not nests_deeper(given, MAX_DEPTH) else None
+        value = {}
+    arguments: JsonObject = value if isinstance(value, dict) else {"arguments": given}
+    return None if nests_deeper(arguments, MAX_DEPTH) else arguments
 
 
 def _object(value: JsonValue) -> JsonObject | None:

@@ -23,6 +23,9 @@ _PARSER = 13
 """Bytes that orjson 3.11 allocates per byte of text before it parses; it crashes when the allocation fails. Nearly all
 of them stay untouched."""
 
+MAX_UNKNOWN = 4096
+"""Members of one object of an answer, where some are not known."""
+
 _MOST_OPEN = 200
 """Brackets below which a text needs no check of its depth: fewer levels than any recursion here fails at."""
 
@@ -140,9 +143,12 @@ _EMPTY: Collection[JsonValue] = (None, "", [], {})
 
 
 def unknown_in(holder: JsonObject, known: frozenset[str]) -> JsonObject | None:
-    """Return the members that are not known, without those that are null or empty; None where there are none."""
+    """Return the members that are not known, without those that are null or empty; None where there are none. Raises
+    UpstreamError for more than MAX_UNKNOWN of them, since each is written again for the client."""
     if known.issuperset(holder):
         return None
+    if len(holder) > MAX_UNKNOWN:
+        raise malformed("has more members than are passed on")
     return {name: value for name, value in holder.items() if name not in known and value not in _EMPTY} or None
 
 

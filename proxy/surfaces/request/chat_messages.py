@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt
+from proxy.surfaces.request.legacy_functions import is_legacy, modern
 from proxy.surfaces.request.parse_json import MAX_ELEMENTS, has_too_many_elements
 from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, json_object, string, text
 
@@ -25,7 +26,7 @@ def messages(value: JsonValue) -> ChatPrompt:
         raise Invalid(f"may hold at most {MAX_MESSAGES} messages")
     checked = tuple([check_at(_message, item, index) for index, item in enumerate(value)])
     _check_arguments(checked)
-    return ChatPrompt(checked)
+    return ChatPrompt(modern(checked) if any(map(is_legacy, checked)) else checked)
 
 
 def _check_arguments(messages: Iterable[JsonObject]) -> None:

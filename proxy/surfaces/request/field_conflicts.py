@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from providers.unified_request import MAX_STOPS, ChatPrompt, Guided, LogprobsWanted, TextPrompt, TokenPrompt
+from proxy.surfaces.request.legacy_functions import legacy_functions
 from proxy.surfaces.request.parse_state import ParsedFields
 from proxy.surfaces.request.prompt import match_images
 from proxy.surfaces.request.reasoning import reasoning
@@ -196,6 +197,7 @@ STEPS: tuple[Callable[[ParsedFields], None], ...] = (
     neutral,
     images,
     spellings,
+    legacy_functions,
     guided,
     tools,
     reasoning,

@@ -13,6 +13,7 @@ from providers.unified_request import Operation, StreamOptions
 from proxy.surfaces.request import constraints
 from proxy.surfaces.request import pass_through_fields as extras
 from proxy.surfaces.request.chat_messages import messages
+from proxy.surfaces.request.legacy_functions import function_call, functions
 from proxy.surfaces.request.prompt import images, prompt
 from proxy.surfaces.request.reasoning import reasoning_object
 from proxy.surfaces.request.rule_kinds import (
@@ -154,6 +155,8 @@ _EVERYWHERE: Mapping[str, Check] = {
     "choice": constraints.choice,
     "ebnf": constraints.text_or_none,
     "grammar": constraints.text_or_none,
+    "functions": functions,
+    "function_call": function_call,
     "tools": tools,
     "tool_choice": tool_choice,
     "parallel_tool_calls": boolean,

@@ -83,4 +83,5 @@ def _request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequest:
         timeout,
         extra_params,
         extra_headers,
+        parsed.legacy_calls,
     )

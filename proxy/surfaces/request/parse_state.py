@@ -29,12 +29,16 @@ class SurfaceRules:
 
 @dataclass(slots=True)
 class ParsedFields:
-    """One body while it is parsed. `values` holds the checked values of known fields, by name, `unknown` the others."""
+    """One body while it is parsed. `values` holds the checked values of known fields, by name, `unknown` the others.
+
+    `legacy_calls` says that the client knows calls in their older form alone.
+    """
 
     rules: SurfaceRules
     operation: Operation
     values: dict[str, object] = field(default_factory=dict)
     unknown: dict[str, JsonValue] = field(default_factory=dict)
+    legacy_calls: bool = False
     problems: list[FieldProblem] = field(default_factory=list)
 
     def get(self, name: str, kind: type[T]) -> T | None:

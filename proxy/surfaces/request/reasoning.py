@@ -29,7 +29,7 @@ def reasoning_object(value: JsonValue) -> JsonObject:
 def reasoning(parsed: ParsedFields) -> None:
     """Turn `reasoning` into the field that says the same, and refuse two that cannot go together: Fireworks allows one.
 
-    One with further members stays as it is, for vendors that know it.
+    Further members stay, for vendors that know them.
     """
     given = parsed.take("reasoning", dict)
     if given is not None:
@@ -39,9 +39,8 @@ def reasoning(parsed: ParsedFields) -> None:
 
 
 def _resolve(parsed: ParsedFields, given: JsonObject) -> None:
-    if not given.keys() <= _SHARED:
-        parsed.unknown["reasoning"] = given
-        return
+    if further := {name: member for name, member in given.items() if name not in _SHARED}:
+        parsed.unknown["reasoning"] = further
     effort, budget, enabled = given.get("effort"), given.get("max_tokens"), given.get("enabled")
     if effort is not None and budget is not None:
         parsed.refuse("reasoning", Invalid("may hold 'effort' or 'max_tokens', not both"))

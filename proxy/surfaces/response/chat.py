@@ -22,13 +22,14 @@ WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
 class ChatRenderer(AnswerRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
-    __slots__ = ("_begun", "_ended", "_request")
+    __slots__ = ("_begun", "_ended", "_request", "_tool_finish")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
         super().__init__(request, facts, style, "chatcmpl-", PIECE)
         self._request = request
+        self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
         self._begun: set[int] = set()
         self._ended: set[int] = set()
 
@@ -37,11 +38,14 @@ class ChatRenderer(AnswerRenderer):
         return self._whole(WHOLE, completion, [self._choice(choice) for choice in completion.choices])
 
     def _choice(self, choice: Choice) -> dict[str, object]:
+        message = _message(choice)
+        if self._request.legacy_calls and choice.tool_calls:
+            message["function_call"] = tool_call_json(choice.tool_calls[0])["function"]
         body: dict[str, object] = {
             "index": choice.index,
-            "message": _message(choice),
+            "message": message,
             "logprobs": chat_logprobs(self._request, choice.logprobs),
-            **finish_members(choice, "tool_calls"),
+            **finish_members(choice, self._tool_finish),
         }
         return body if choice.extras is None else {**choice_members(choice.extras), **body}
 
@@ -70,7 +74,7 @@ class ChatRenderer(AnswerRenderer):
             "index": chunk.index,
             "delta": self.no_delta,
             "logprobs": None,
-            **finish_members(chunk, "tool_calls"),
+            **finish_members(chunk, self._tool_finish),
         }
         if chunk.extras is not None:
             body = {**choice_members(chunk.extras), **body}
@@ -78,6 +82,8 @@ class ChatRenderer(AnswerRenderer):
 
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk)
+        if self._request.legacy_calls and chunk.tool_calls and chunk.tool_calls[0].index == 0:
+            delta["function_call"] = delta_json(chunk.tool_calls[0])["function"]
         logprobs = chat_logprobs(self._request, chunk.logprobs)
         if chunk.index not in self._begun:
             if chunk.finish_reason is not None and not delta:

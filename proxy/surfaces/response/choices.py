@@ -7,7 +7,7 @@ Source: OpenAI OpenAPI 2.3.0. `native_finish_reason` (OpenRouter's name) is the 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from providers.completion import CallKind, Choice, Chunk, Completion, FinishReason, ToolCall, ToolCallDelta, Usage
+from providers.completion import CallKind, Choice, Chunk, Completion, ToolCall, ToolCallDelta, Usage
 from providers.json_types import JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
@@ -67,7 +67,7 @@ class AnswerRenderer:
         return utf8_json(body)
 
 
-def finish_members(ended: Choice | Chunk, tool_finish: FinishReason) -> dict[str, object]:
+def finish_members(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
     """Return the members that say how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
     becomes the `native_finish_reason`."""
     reason, native = ended.finish_reason, ended.native_finish_reason

@@ -207,8 +207,6 @@ def test_what_has_no_place_there_is_refused_with_its_message(messages: list[Json
         [assistant("a"), user("b")],
         [{"role": "system", "content": "alone"}],
         [user(" ")],
-        [user("a"), assistant(None, call(arguments='{"a'))],
-        [user("a"), assistant(None, call(arguments="[1]"))],
         [user("a"), assistant(None, call()), {"role": "tool", "content": "x"}],
     ],
 )

@@ -42,6 +42,8 @@ class Row:
     becomes: tuple[tuple[JsonValue, object], ...] = ()
 
 
+NAMED: JsonObject = {"type": "function", "function": {"name": "f"}}
+
 ROWS = (
     Row("model", ("m", "a/b/c#d", "Ünïcode", "x" * 256, "a b"), ("", " m", "m\n", "a\tb", "x" * 257, 1, ["m"], {})),
     Row("prompt", (), ([], {}, 1, True), (("a", TextPrompt(("a",))),)),
@@ -100,6 +102,8 @@ ROWS = (
     Row("grammar", ("root",), NOT_STRING, (("", None),)),
     Row("tools", ([], [TOOL]), ([1], [{}], *NOT_OBJECT[:3], {})),
     Row("tool_choice", ("none", "auto", "required"), ("", "any", 1, True, [], {})),
+    Row("functions", ([],), ({}, "x", [1], [{}]), (([{"name": "f"}], [NAMED]),)),
+    Row("function_call", ("none", "auto"), ("required", 1, {}), (({"name": "f"}, NAMED),)),
     Row("parallel_tool_calls", (True, False), NOT_BOOLEAN),
     Row("audio", ({"format": "wav"},), NOT_OBJECT),
     Row("modalities", (["text"], ["text", "audio"], ["image"]), ([], "text", {}, [1], [""])),

@@ -33,9 +33,9 @@ def test_it_becomes_the_field_that_says_the_same(given: JsonObject, params: Json
 
 
 def test_further_members_go_to_vendors_that_know_them() -> None:
-    assert parsed(reasoning={"effort": "low", "exclude": True}).unknown == {
-        "reasoning": {"effort": "low", "exclude": True}
-    }
+    request = parsed(reasoning={"effort": "low", "exclude": True})
+    assert request.params["reasoning_effort"] == "low"
+    assert request.unknown == {"reasoning": {"exclude": True}}
 
 
 @pytest.mark.parametrize(
