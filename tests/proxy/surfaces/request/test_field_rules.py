@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import REQUEST_FIELDS
 from providers.unified_request import Operation, StreamOptions, TextPrompt
 from proxy.surfaces.request import field_rules as fields
