@@ -107,9 +107,10 @@ class Profile:
     `raw_prompts` says which models take a prompt as it is: all (`native`), none (`chat`), none but to fill in the
     middle (`suffix`), or those whose names match a pattern, which then do not chat. Prompts for other models are
     wrapped into a chat. `examples` are model names, one for each case that the profile tells apart. `structured`
-    names a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone` is
-    without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies` says that the engine may ignore a
-    constraint, so that the answer is checked. `tokenizer` is how the engine counts a prompt, None where it does not.
+    names a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone`
+    is without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
+    says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
+    prompt, None where it does not.
     `developer_role` and `content_parts` say whether messages may have that role, and content in parts; `named_roles`
     are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
     tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.

@@ -228,10 +228,11 @@ def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWrite
 
 def _loosen(draft: RequestBody, name: str) -> None:
     """Ask for a schema without its strict mode; the answer is checked against it."""
-    match draft.body.get("response_format"):
-        case {"json_schema": {"strict": True} as named, **others}:
-            draft.body["response_format"] = {**others, "json_schema": {**named, "strict": False}}
-            draft.unheld.append(name)
+    form = draft.body.get("response_format")
+    named = form.get("json_schema") if isinstance(form, dict) else None
+    if isinstance(form, dict) and isinstance(named, dict) and named.get("strict"):
+        draft.body["response_format"] = {**form, "json_schema": {**named, "strict": False}}
+        draft.unheld.append(name)
 
 
 def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:

@@ -2,9 +2,9 @@
 
 Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessageContentPart*`,
 `ChatCompletionMessageToolCalls` and `ChatCompletionRequestFunctionMessage`, and of its Responses API, whose parts some
-clients send to chats, `InputTextContent`, `InputImageContent` and `InputFileContent`; @openrouter/sdk 1.3.19 for `cache_control`
-and `prompt_cache_breakpoint` on parts; Fireworks' error "Extra inputs are not permitted" for the former. `image/jpg` is
-no registered media type, and several vendors refuse it.
+clients send to chats, `InputTextContent`, `InputImageContent` and `InputFileContent`; @openrouter/sdk 1.3.19 for
+`cache_control` and `prompt_cache_breakpoint` on parts; Fireworks' error "Extra inputs are not permitted" for the
+former. `image/jpg` is no registered media type, and several vendors refuse it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
