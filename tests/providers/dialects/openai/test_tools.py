@@ -88,7 +88,7 @@ AS_FUNCTION: JsonObject = {"type": "function", "function": {"name": "grep"}}
     "row", ["mistral", "groq", "xai", "openrouter", "deepseek", "fireworks", "together", "cerebras", "moonshot"]
 )
 def test_a_custom_tool_is_a_function_with_one_text_where_the_vendor_has_functions_only(row: str) -> None:
-    tools = [FUNCTION, {**CUSTOM, "custom": {"name": "grep", "description": "d"}}]
+    tools: list[JsonObject] = [FUNCTION, {**CUSTOM, "custom": {"name": "grep", "description": "d"}}]
     call = DIALECT.encode(chat({"tools": tools}), target(row))
     (kept, made) = orjson.loads(call.body)["tools"]
     function = made["function"]
