@@ -12,6 +12,7 @@ from providers.unified_request import Operation
 LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
+StrictFormats = Literal["always", "alone", "never"]
 AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
 AuthStyle = Literal["bearer", "header", "none"]
 CredentialKind = Literal["aws", "google", "entra"]
@@ -106,15 +107,18 @@ class Profile:
     `raw_prompts` says which models take a prompt as it is: all (`native`), none (`chat`), none but to fill in the
     middle (`suffix`), or those whose names match a pattern, which then do not chat. Prompts for other models are
     wrapped into a chat. `examples` are model names, one for each case that the profile tells apart. `structured`
-    names a style of `providers.constraints.constraint_styles`; `verifies` says that the engine may ignore a
-    constraint, so that the answer is checked. `tokenizer` is how the engine counts a prompt, None where it does not.
+    names a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone`
+    is without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
+    says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
+    prompt, None where it does not.
     `developer_role` and `content_parts` say whether messages may have that role, and content in parts; `named_roles`
     are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
     tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.
     `reasoning_member` is the member in which a message of the model carries its reasoning back; `hooks` name further
     changes to messages. `words` are the vendor's values for values of the client's, by field; an object holds members
     of the body that say the same. `nearest` are the values whose word only comes near. `needs` are the fields that are
-    taken only beside another one that is true. `streams_only` says
+    taken only beside another one that is true. `with_forced_tool` holds the members of the body without which a choice
+    that forces a call is refused. `streams_only` says
     that whole answers are read from streams too, `exact_streams` that they may be: a stream holds all that a whole
     answer does, usage included. With `line_frames` an event ends with its line. `body` holds members of every
     request; with `drops_neutral` neutral values are not sent. `top_k_off` is the value that turns `top_k` off, None
@@ -145,9 +149,12 @@ class Profile:
     stop_most: int
     top_k_off: int | None
     tool_choices: frozenset[ToolChoice]
+    with_forced_tool: Mapping[str, JsonValue]
     echo_logprobs: bool
     strict_tools: bool
     structured: str
+    strict_formats: StrictFormats
+    format_beside_tools: bool
     verifies: bool
     tokenizer: TokenizerStyle | None
     examples: tuple[str, ...]

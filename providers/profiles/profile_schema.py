@@ -14,6 +14,7 @@ from providers.profile import (
     HookName,
     LogprobsMode,
     PromptForm,
+    StrictFormats,
     TokenizerStyle,
     ToolChoice,
 )
@@ -95,10 +96,13 @@ class ProfileEntry(StrictModel):
     stop_most: int = 4
     top_k_off: int | None = None
     tool_choices: list[ToolChoice] = ["auto", "none", "required", "named"]
+    with_forced_tool: dict[str, AnyJson] = {}
     logprobs: LogprobsEntry = LogprobsEntry()
     echo_logprobs: bool = True
     strict_tools: bool = True
     structured: str = "openai"
+    strict_formats: StrictFormats = "always"
+    format_beside_tools: bool = True
     verify: bool = False
     tokenizer: TokenizerStyle | None = None
     examples: list[str] = ["model"]

@@ -159,7 +159,7 @@ def test_each_prompt_is_answered_as_often_as_the_client_wants(profile: str) -> N
 
 def _asked(cell: CellRun, exchange: Exchange) -> list[bytes]:
     """The requests without the switches of a stream, in any order."""
-    requests = [[_kind(cell, sent), _without_switches(sent)] for sent in exchange.sent]
+    requests = [[_kind(cell, sent), _without_switches(cell, sent)] for sent in exchange.sent]
     return sorted(orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in requests)
 
 
@@ -169,8 +169,17 @@ def _kind(cell: CellRun, sent: Sent) -> list[str]:
     return [sent.path] if wire is None else [*wire.ends]
 
 
-def _without_switches(sent: Sent) -> JsonObject:
-    return {name: value for name, value in (sent.body or {}).items() if name not in STREAM}
+STRICT_WHOLE = frozenset({"groq"})
+"""Vendors whose schemas are strict in whole answers only."""
+
+
+def _without_switches(cell: CellRun, sent: Sent) -> JsonObject:
+    body = {name: value for name, value in (sent.body or {}).items() if name not in STREAM}
+    match body.get("response_format"):
+        case {"json_schema": dict(named)} if cell.row.profile in STRICT_WHOLE:
+            return {**body, "response_format": {name: value for name, value in named.items() if name != "strict"}}
+        case _:
+            return body
 
 
 ANSWERED_WHOLE = frozenset({("tgi_native", "echo.logprobs"), ("sagemaker_tgi", "echo.logprobs")})

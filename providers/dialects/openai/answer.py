@@ -17,6 +17,7 @@ from providers.dialects.openai.read import (
     usage_of,
 )
 from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER, extras_of
+from providers.dialects.shared.custom_tools import custom_call
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
     arguments_text,
@@ -129,13 +130,14 @@ def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCal
     if not isinstance(name, str):
         raise malformed("has a tool call without a function's name")
     identity = entry.get("id")
-    return ToolCall(
+    made = ToolCall(
         shown_id(sent, entry, identity if isinstance(identity, str) and identity else made_id),
         sent.tool_names.get(name, name),
         written,
         kind,
         unknown_in(entry, READ_IN_CALL),
     )
+    return custom_call(made, sent.custom_tools) if sent.custom_tools else made
 
 
 READ_IN_CALL = frozenset({"index", "id", "type", "function", "custom"})

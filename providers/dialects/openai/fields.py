@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Final, cast
 
+from providers.constraints.constraint_styles import field_of
 from providers.constraints.style_table import STYLES
 from providers.dialects.openai.message_parts import MARKERS
-from providers.dialects.openai.tools import choice_writer, parallel_writer, tools_writer
+from providers.dialects.openai.tools import choice_writer, forces_a_tool, parallel_writer, tools_writer
 from providers.dialects.shared.field_writers import few_pairs, short_id
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -51,6 +52,8 @@ def writers(profile: Profile, operation: Operation) -> Mapping[str, FieldWriter]
     if profile.drops_neutral:
         # Beside tools, the choice of none asks for something.
         made = {name: put if name == "tool_choice" else unless_neutral(name, put) for name, put in made.items()}
+    if profile.with_forced_tool:
+        made |= {name: _unless_forced(name, made[name]) for name in _EFFORTS if name in made}
     return made
 
 
@@ -85,6 +88,22 @@ def _named_where_inexact(name: str, write: FieldWriter, nearest: frozenset[str])
     def put(draft: RequestBody, value: object) -> None:
         write(draft, value)
         if isinstance(value, str) and value in nearest:
+            draft.dropped.append(name)
+
+    return put
+
+
+_EFFORTS: Final = ("reasoning_effort", "thinking")
+_OFF: Final = ("none", {"type": "disabled"})
+
+
+def _unless_forced(name: str, write: FieldWriter) -> FieldWriter:
+    """Leave out how much to think where a forced call rules thinking out, and name it unless it was off anyway."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        if not forces_a_tool(draft.params):
+            write(draft, value)
+        elif value not in _OFF:
             draft.dropped.append(name)
 
     return put
@@ -192,7 +211,28 @@ def _logprobs(name: str, profile: Profile, operation: Operation) -> FieldWriter:
 
 def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     style = STYLES[profile.structured][operation]
-    return lambda draft, value: put_constraint(draft, style, value)
+    strict = profile.strict_formats
+    if strict == "always" and profile.format_beside_tools:
+        return lambda draft, value: put_constraint(draft, style, value)
+
+    def put(draft: RequestBody, value: object) -> None:
+        tools = draft.params.get("tools")
+        if tools and not profile.format_beside_tools and not is_neutral(name, value):
+            raise draft.unsupported(field_of(value), "it takes none beside tools")
+        put_constraint(draft, style, value)
+        if strict == "never" or (strict == "alone" and (tools or draft.request.stream)):
+            _loosen(draft, field_of(value))
+
+    return put
+
+
+def _loosen(draft: RequestBody, name: str) -> None:
+    """Ask for a schema without its strict mode; the answer is checked against it."""
+    form = draft.body.get("response_format")
+    named = form.get("json_schema") if isinstance(form, dict) else None
+    if isinstance(form, dict) and isinstance(named, dict) and named.get("strict"):
+        draft.body["response_format"] = {**form, "json_schema": {**named, "strict": False}}
+        draft.unheld.append(name)
 
 
 def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:

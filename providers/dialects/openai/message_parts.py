@@ -1,12 +1,13 @@
 """Parts of messages and calls of tools, with what a vendor of the OpenAI family refuses left out or renamed.
 
 Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessageContentPart*`,
-`ChatCompletionMessageToolCalls` and `ChatCompletionRequestFunctionMessage`; @openrouter/sdk 1.3.19 for `cache_control`
-and `prompt_cache_breakpoint` on parts; Fireworks' error "Extra inputs are not permitted" for the former. `image/jpg` is
-no registered media type, and several vendors refuse it.
+`ChatCompletionMessageToolCalls` and `ChatCompletionRequestFunctionMessage`, and of its Responses API, whose parts some
+clients send to chats, `InputTextContent`, `InputImageContent` and `InputFileContent`; @openrouter/sdk 1.3.19 for
+`cache_control` and `prompt_cache_breakpoint` on parts; Fireworks' error "Extra inputs are not permitted" for the
+former. `image/jpg` is no registered media type, and several vendors refuse it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,11 +56,27 @@ class PartWriter:
         match part.get("type"):
             case "image_url":
                 return _with_registered_type(part)
+            case "input_text" | "output_text":
+                return {**part, "type": "text"}
+            case "input_image" if "image_url" in part:
+                return _with_registered_type(_nested(part, "image_url", ("url", "detail"), {"image_url": "url"}))
+            case "input_file":
+                return _nested(part, "file", ("file_data", "file_id", "file_url", "filename"), {})
             case "refusal" if "refusal" not in self.profile.takes:
                 text = {**part, "type": "text", "text": part.get("refusal")}
                 return {name: value for name, value in text.items() if name != "refusal"}
             case _:
                 return part
+
+
+def _nested(part: JsonObject, name: str, members: Collection[str], renamed: Mapping[str, str]) -> JsonObject:
+    """Return a part of the Responses API in the form of chat, which has an object for its members."""
+    if isinstance(part.get(name), dict):
+        return {**part, "type": name}
+    given = {renamed.get(key, key): value for key, value in part.items()}
+    outer = {key: value for key, value in given.items() if key not in members}
+    held: JsonObject = {key: value for key, value in given.items() if key in members and value is not None}
+    return {**outer, "type": name, name: held}
 
 
 def _with_registered_type(part: JsonObject) -> JsonObject:

@@ -74,10 +74,15 @@ class _VendorMessage:
     def written(self, message: JsonObject) -> JsonObject:
         """Return a message with what the vendor refuses left out or renamed.
 
-        Null members mean nothing, and some vendors refuse them.
+        Null members mean nothing, and some vendors refuse them; but the null content of a turn that only calls is
+        OpenAI's own form.
         """
         if None in message.values():
-            message = {name: value for name, value in message.items() if value is not None}
+            # DeepSeek misses the content of a turn that only calls: "missing field `content`".
+            called = message.get("tool_calls")
+            message = {
+                name: value for name, value in message.items() if value is not None or (called and name == "content")
+            }
         if message.get("role") == "developer" and not self.profile.developer_role:
             message = {**message, "role": "system"}
         if is_legacy(message) and "function_call" not in self.profile.takes:

@@ -296,6 +296,8 @@ class OpenAIStream:
         text = content_of(raw, message)
         calls = state.calls.read(calls_in(message), self._answer)
         reason, native = finish_reason(raw.get("finish_reason"), state.calls.count > 0)
+        if reason is not None and self._sent.custom_tools:
+            calls += state.calls.rest()
         if text and reason is not None:
             self._check_text(text)
         logprobs = logprobs_of(raw.get("logprobs"), text)

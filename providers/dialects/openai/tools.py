@@ -1,21 +1,23 @@
 """Writers of tools and of the choice among them on the OpenAI family's wire.
 
 A tool that is no function runs at the vendor (a search, an interpreter) or is the vendor's own form of one (OpenAI's
-`custom`). Each vendor's profile has the types it takes.
+`custom`, which goes to others as a function). Each vendor's profile has the types it takes.
 
 Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `CustomToolChatCompletions`; @openrouter/sdk 1.3.19,
 groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the types of theirs that the profiles list.
 """
 
+from dataclasses import replace
 from typing import Final, cast
 
 from providers.capabilities import feature_of
 from providers.dialects.openai.message_parts import without_markers
+from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.request_fields import is_neutral
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Params, UnifiedRequest
 
 _ALLOWED: Final = "allowed_tools"
 
@@ -49,7 +51,7 @@ def _allowed_names(choice: JsonObject) -> set[str]:
 
 
 def _name(tool: JsonObject) -> str:
-    function = tool.get("function")
+    function = tool.get("function") or tool.get("custom")
     return str(function.get("name")) if isinstance(function, dict) else ""
 
 
@@ -90,8 +92,30 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
         if not profile.takes_tool(kind):
             raise draft.unsupported(name, f"it has no choice of type '{kind}'")
         draft.body[name] = cast(JsonValue, value)
+        if profile.with_forced_tool and forces_a_tool(draft.params):
+            draft.body |= profile.with_forced_tool
 
     return put
+
+
+def forces_a_tool(params: Params) -> bool:
+    """Return whether the model must call a tool."""
+    match params.get("tool_choice"):
+        case {"type": "allowed_tools", "allowed_tools": {"mode": mode}}:
+            return mode == "required"
+        case dict() | "required":
+            return True
+        case _:
+            return False
+
+
+def without_custom_tools(request: UnifiedRequest, profile: Profile) -> tuple[UnifiedRequest, frozenset[str]]:
+    """Return the request with functions in place of custom tools where the vendor has none, and the names of those.
+    Raises Refusal for a tool whose input must follow a grammar."""
+    if profile.takes_tool("custom"):
+        return request, frozenset()
+    params, names = as_functions(request.params)
+    return (replace(request, params=params) if names else request), names
 
 
 def parallel_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:

@@ -193,8 +193,14 @@ def test_an_answer_is_held_against_its_constraint_where_the_engine_may_ignore_it
     assert not prepared.calls[0].sent.stream
 
 
+def test_a_constraint_that_goes_without_its_strict_form_is_checked() -> None:
+    prepared = plan_calls(chat({"guided": AB}, stream=True), target("groq", "openai/gpt-oss-20b"))
+    assert prepared.finishing is not None
+    assert prepared.finishing.check is not None
+
+
 def test_a_vendor_that_keeps_its_word_is_believed() -> None:
-    assert plan_calls(chat({"guided": AB}), target("groq")).finishing is None
+    assert plan_calls(chat({"guided": AB}), target("groq", "openai/gpt-oss-20b")).finishing is None
     assert plan_calls(chat({"temperature": 0.5}), VLLM).finishing is None
 
 

@@ -18,42 +18,47 @@ WORDS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 @pytest.mark.parametrize(
-    ("row", "model", "words"),
+    ("row", "model", "words", "named"),
     [
-        ("openai", "o3", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("openai", "gpt-5-mini", ("minimal", "minimal", "low", "medium", "high", "high", "high")),
-        ("openai", "gpt-5-pro", ("high",) * 7),
-        ("openai", "gpt-5.1", ("none", "low", "low", "medium", "high", "xhigh", "xhigh")),
-        ("openai", "gpt-5.2-chat-latest", ("medium",) * 7),
-        ("openai", "gpt-5.4-pro", ("medium", "medium", "medium", "medium", "high", "xhigh", "xhigh")),
-        ("openai", "gpt-5.6", ("none", "low", "low", "medium", "high", "xhigh", "xhigh")),
-        ("openai", "gpt-6-astra", ("low", "low", "low", "medium", "high", "xhigh", "xhigh")),
-        ("azure_v1", "o4-mini", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("xai", "grok-3-mini", ("none", "low", "low", "high", "high", "high", "high")),
-        ("xai", "grok-4.3", ("none", "low", "low", "medium", "high", "high", "high")),
-        ("xai", "grok-4.6", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("xai", "grok-4.7", ("low", "low", "low", "medium", "high", "xhigh", "xhigh")),
-        ("groq", "openai/gpt-oss-20b", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("cerebras", "qwen-3-32b", ("none", "low", "low", "medium", "high", "high", "high")),
-        ("cerebras", "gpt-oss-120b", ("low", "low", "low", "medium", "high", "high", "high")),
-        ("cerebras", "zai-glm-5.3", ("low", "low", "low", "high", "high", "max", "max")),
-        ("fireworks", "m", ("none", "low", "low", "medium", "high", "high", "high")),
-        ("perplexity", "sonar-reasoning", ("minimal", "minimal", "low", "medium", "high", "high", "high")),
-        ("moonshot", "kimi-k3", ("low", "low", "low", "high", "high", "max", "max")),
-        ("zai", "glm-5.3", ("low", "low", "low", "high", "high", "max", "max")),
-        ("ollama", "m", ("none", "low", "low", "medium", "high", "high", "high")),
-        ("gemini_compat", "m", ("none", "minimal", "low", "medium", "high", "high", "high")),
+        ("openai", "o3", ("low", "low", "low", "medium", "high", "high", "high"), "none"),
+        ("openai", "gpt-5-mini", ("minimal", "minimal", "low", "medium", "high", "high", "high"), "none"),
+        ("openai", "gpt-5-pro", ("high",) * 7, "none minimal low medium"),
+        ("openai", "gpt-5.1", ("none", "low", "low", "medium", "high", "xhigh", "xhigh"), ""),
+        ("openai", "gpt-5.2-chat-latest", ("medium",) * 7, "none minimal low high xhigh max"),
+        (
+            "openai",
+            "gpt-5.4-pro",
+            ("medium", "medium", "medium", "medium", "high", "xhigh", "xhigh"),
+            "none minimal low",
+        ),
+        ("openai", "gpt-5.6", ("none", "low", "low", "medium", "high", "xhigh", "xhigh"), ""),
+        ("openai", "gpt-6-astra", ("low", "low", "low", "medium", "high", "xhigh", "xhigh"), "none"),
+        ("azure_v1", "o4-mini", ("low", "low", "low", "medium", "high", "high", "high"), "none"),
+        ("xai", "grok-3-mini", ("none", "low", "low", "high", "high", "high", "high"), ""),
+        ("xai", "grok-4.3", ("none", "low", "low", "medium", "high", "high", "high"), ""),
+        ("xai", "grok-4.6", ("low", "low", "low", "medium", "high", "high", "high"), "none"),
+        ("xai", "grok-4.7", ("low", "low", "low", "medium", "high", "xhigh", "xhigh"), "none"),
+        ("groq", "openai/gpt-oss-20b", ("low", "low", "low", "medium", "high", "high", "high"), "none"),
+        ("cerebras", "qwen-3-32b", ("none", "low", "low", "medium", "high", "high", "high"), ""),
+        ("cerebras", "gpt-oss-120b", ("low", "low", "low", "medium", "high", "high", "high"), "none"),
+        ("cerebras", "zai-glm-5.3", ("low", "low", "low", "high", "high", "max", "max"), "none"),
+        ("fireworks", "m", ("none", "low", "low", "medium", "high", "high", "high"), ""),
+        ("perplexity", "sonar-reasoning", ("minimal", "minimal", "low", "medium", "high", "high", "high"), "none"),
+        ("moonshot", "kimi-k3", ("low", "low", "low", "high", "high", "max", "max"), "none"),
+        ("zai", "glm-5.3", ("low", "low", "low", "high", "high", "max", "max"), "none"),
+        ("ollama", "m", ("none", "low", "low", "medium", "high", "high", "high"), ""),
+        ("gemini_compat", "m", ("none", "minimal", "low", "medium", "high", "high", "high"), ""),
     ],
 )
-def test_an_effort_is_told_in_the_model_s_own_words(row: str, model: str, words: tuple[str, ...]) -> None:
-    assert {word: told_in(row, model, word) for word in WORDS} == effort(*words)
-
-
-def told_in(row: str, model: str, word: str) -> JsonObject:
-    call = DIALECT.encode(chat({"reasoning_effort": word}), target(row, model))
-    assert call.dropped == ()
-    body: JsonObject = orjson.loads(call.body)
-    return {name: body[name] for name in body.keys() - body_of(chat(), target(row, model)).keys()}
+def test_an_effort_is_told_in_the_model_s_own_words_and_named_where_the_model_thinks_otherwise(
+    row: str, model: str, words: tuple[str, ...], named: str
+) -> None:
+    calls = {word: DIALECT.encode(chat({"reasoning_effort": word}), target(row, model)) for word in WORDS}
+    plain = body_of(chat(), target(row, model)).keys()
+    bodies = {word: orjson.loads(call.body) for word, call in calls.items()}
+    told = {word: {name: body[name] for name in body.keys() - plain} for word, body in bodies.items()}
+    assert told == effort(*words)
+    assert [word for word, call in calls.items() if call.dropped == ("reasoning_effort",)] == named.split()
 
 
 ON: JsonObject = {"thinking": {"type": "enabled"}}
@@ -95,7 +100,13 @@ def test_an_effort_may_be_another_member_there_and_is_named_where_it_only_comes_
 
 @pytest.mark.parametrize(
     ("row", "model"),
-    [("openai", "gpt-4o"), ("openai", "gpt-5-chat-latest"), ("xai", "grok-4"), ("mistral", "mistral-large-2512")],
+    [
+        ("openai", "gpt-4o"),
+        ("openai", "gpt-5-chat-latest"),
+        ("xai", "grok-4"),
+        ("mistral", "mistral-large-2512"),
+        ("groq", "llama-3.3-70b-versatile"),
+    ],
 )
 def test_a_model_that_does_not_reason_takes_no_effort(row: str, model: str) -> None:
     assert refusal_of(chat({"reasoning_effort": "low"}), target(row, model)).param == "reasoning_effort"
@@ -106,3 +117,37 @@ def test_a_member_that_the_client_gives_itself_stays() -> None:
     for params in ({"reasoning_effort": "none", "thinking": own}, {"thinking": own, "reasoning_effort": "none"}):
         body = body_of(chat(cast(Params, params)), target("moonshot", "kimi-k2.6"))
         assert body["thinking"] == {**own}
+
+
+NAMED_TOOL: JsonObject = {"type": "function", "function": {"name": "f"}}
+AMONG: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [NAMED_TOOL]}}
+
+
+@pytest.mark.parametrize("choice", ["required", NAMED_TOOL, AMONG])
+@pytest.mark.parametrize(
+    ("given", "dropped"),
+    [
+        ({}, ()),
+        ({"reasoning_effort": "high"}, ("reasoning_effort",)),
+        ({"thinking": {"type": "enabled"}}, ("thinking",)),
+        ({"reasoning_effort": "none"}, ()),
+        ({"thinking": {"type": "disabled"}}, ()),
+    ],
+)
+def test_a_call_is_forced_without_thinking_where_thinking_rules_it_out(
+    choice: str | JsonObject, given: JsonObject, dropped: tuple[str, ...]
+) -> None:
+    asked: JsonObject = {"tools": [NAMED_TOOL], "tool_choice": choice}
+    for params in ({**asked, **given}, {**given, **asked}):
+        call = DIALECT.encode(chat(cast(Params, params)), target("deepseek", "deepseek-v4"))
+        body = orjson.loads(call.body)
+        assert (body["thinking"], "reasoning_effort" in body) == ({"type": "disabled"}, False)
+        assert body["tool_choice"] == ("required" if choice is AMONG else choice)
+        assert call.dropped == dropped
+
+
+def test_thinking_stays_where_no_call_is_forced() -> None:
+    for choice in ("auto", "none"):
+        params: Params = {"tools": [NAMED_TOOL], "tool_choice": choice, "reasoning_effort": "high"}
+        body = body_of(chat(params), target("deepseek", "deepseek-v4"))
+        assert (body["reasoning_effort"], "thinking" in body) == ("high", False)

@@ -116,7 +116,7 @@ BESIDE: Mapping[str, Params] = {
 """What a field needs beside it to ask for anything, on some rows."""
 
 REFUSED_FORMS: Mapping[str, tuple[str, ...]] = {
-    "guided": ("ai21", "deepseek", "cloudflare", "moonshot", "zai"),
+    "guided": ("ai21", "deepseek", "cloudflare", "groq", "moonshot", "zai"),
     "response_format": ("tgi",),
 }
 """Rows that take the field, but not the form in ASKING."""

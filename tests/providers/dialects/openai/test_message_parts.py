@@ -51,6 +51,23 @@ def image(url: str) -> JsonObject:
             [],
         ),
         ("groq", {"type": ["odd"]}, {"type": ["odd"]}, []),
+        ("openai", {"type": "input_text", "text": "a", "cache_control": MARKER}, text("a"), ["cache_control"]),
+        ("openai", {"type": "output_text", "text": "a"}, text("a"), []),
+        (
+            "groq",
+            {"type": "input_image", "image_url": "data:image/jpg;base64,AA", "detail": "low"},
+            image("data:image/jpeg;base64,AA"),
+            [],
+        ),
+        ("groq", {**image("https://a.example/b"), "type": "input_image"}, image("https://a.example/b"), []),
+        ("openai", {"type": "input_image", "file_id": "f1"}, {"type": "input_image", "file_id": "f1"}, []),
+        (
+            "openai",
+            {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA", "file_id": None},
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"}},
+            [],
+        ),
+        ("openai", {"type": "input_file", "file": {"file_id": "f1"}}, {"type": "file", "file": {"file_id": "f1"}}, []),
     ],
 )
 def test_a_part_is_written_as_the_vendor_takes_it(

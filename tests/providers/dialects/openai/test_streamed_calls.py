@@ -1,5 +1,7 @@
 """Pieces of tool calls, as vendors cut them."""
 
+from dataclasses import replace
+
 import pytest
 
 from providers.completion import ToolCallDelta
@@ -36,6 +38,16 @@ def test_a_custom_tool_s_call_has_its_text() -> None:
     assert calls.read([{"index": 0, "custom": {"input": " -l"}}], "a") == (
         ToolCallDelta(0, arguments=" -l", kind="custom"),
     )
+
+
+def test_the_text_of_a_custom_tool_that_was_sent_as_a_function_comes_once_its_arguments_are_whole() -> None:
+    calls = StreamedCalls(replace(sent("groq"), custom_tools=frozenset({"run"})), 0)
+    begun: JsonObject = {"index": 0, "id": "c1", "function": {"name": "run", "arguments": ""}}
+    assert calls.read([begun], "a") == (ToolCallDelta(0, "c1", "run", kind="custom"),)
+    assert calls.read([piece(0, '{"input":"l')], "a") == ()
+    assert calls.read([piece(0, 's"}')], "a") == ()
+    assert calls.rest() == (ToolCallDelta(0, arguments="ls", kind="custom"),)
+    assert calls.rest() == ()
 
 
 def test_a_call_without_an_id_gets_one_of_its_own() -> None:

@@ -2,11 +2,16 @@
 
 from typing import cast
 
+import orjson
 import pytest
 
-from providers.json_types import JsonObject
+from providers.completion import ToolCall, ToolCallDelta
+from providers.dialect import UpstreamRequest
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
-from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, refusal_of, target
+from tests.providers.dialects.kit import chunks
+from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, decoded, frame, played, refusal_of, target
 
 FUNCTION: JsonObject = {"type": "function", "function": {"name": "f"}}
 CUSTOM: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
@@ -23,7 +28,7 @@ def test_a_vendor_s_own_tool_stands_beside_functions(row: str, tool: JsonObject)
     assert body_of(chat({"tools": [FUNCTION, tool]}), target(row))["tools"] == [FUNCTION, tool]
 
 
-@pytest.mark.parametrize(("row", "tool"), [("groq", CUSTOM), ("openai", SEARCH), ("together", BROWSER)])
+@pytest.mark.parametrize(("row", "tool"), [("openai", SEARCH), ("together", BROWSER)])
 def test_another_vendor_s_tool_is_refused_by_its_type(row: str, tool: JsonObject) -> None:
     refusal = refusal_of(chat({"tools": [FUNCTION, tool]}), target(row))
     assert refusal.param == "tools"
@@ -74,3 +79,73 @@ def test_one_call_at_a_time_is_kept_or_refused_beside_tools() -> None:
     params: Params = {"tools": [FUNCTION], "parallel_tool_calls": False}
     assert body_of(chat(params), target("openai"))["parallel_tool_calls"] is False
     assert refusal_of(chat(params), target("fireworks")).param == "parallel_tool_calls"
+
+
+AS_FUNCTION: JsonObject = {"type": "function", "function": {"name": "grep"}}
+
+
+@pytest.mark.parametrize(
+    "row", ["mistral", "groq", "xai", "openrouter", "deepseek", "fireworks", "together", "cerebras", "moonshot"]
+)
+def test_a_custom_tool_is_a_function_with_one_text_where_the_vendor_has_functions_only(row: str) -> None:
+    tools: list[JsonObject] = [FUNCTION, {**CUSTOM, "custom": {"name": "grep", "description": "d"}}]
+    call = DIALECT.encode(chat({"tools": tools}), target(row))
+    (kept, made) = orjson.loads(call.body)["tools"]
+    function = made["function"]
+    assert (kept, made["type"], function["name"], function["description"]) == (FUNCTION, "function", "grep", "d")
+    assert function["parameters"]["required"] == ["input"]
+    assert (call.emulated, call.custom_tools) == (("tools",), frozenset({"grep"}))
+
+
+def test_a_choice_of_a_custom_tool_is_one_of_its_function_there() -> None:
+    choice: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
+    body = body_of(chat({"tools": [CUSTOM], "tool_choice": choice}), target("groq"))
+    assert body["tool_choice"] == AS_FUNCTION
+    allowed: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [choice]}}
+    body = body_of(chat({"tools": [FUNCTION, CUSTOM], "tool_choice": allowed}), target("groq"))
+    tools = cast(list[dict[str, JsonObject]], body["tools"])
+    assert ([tool["function"]["name"] for tool in tools], body["tool_choice"]) == (["grep"], "required")
+
+
+def test_a_custom_tool_with_a_grammar_is_refused_where_the_vendor_has_functions_only() -> None:
+    form: JsonObject = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a"}}
+    tool: JsonObject = {"type": "custom", "custom": {"name": "grep", "format": form}}
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(chat({"tools": [tool]}), target("groq"))
+    assert caught.value.param == "tools"
+    assert body_of(chat({"tools": [tool]}), target("openai"))["tools"] == [tool]
+
+
+def custom_call_sent(row: str) -> UpstreamRequest:
+    return DIALECT.encode(chat({"tools": [FUNCTION, CUSTOM]}), target(row))
+
+
+def test_a_call_of_a_custom_tool_comes_back_as_one() -> None:
+    calls: list[JsonValue] = [
+        {"id": "c1", "type": "function", "function": {"name": "grep", "arguments": '{"input":"-r x"}'}},
+        {"id": "c2", "type": "function", "function": {"name": "f", "arguments": '{"input":"y"}'}},
+    ]
+    message: JsonObject = {"role": "assistant", "content": None, "tool_calls": calls}
+    body: JsonObject = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+    (choice,) = decoded(custom_call_sent("groq"), body).choices
+    assert choice.tool_calls == (ToolCall("c1", "grep", "-r x", "custom"), ToolCall("c2", "f", '{"input":"y"}'))
+
+
+@pytest.mark.parametrize("ended_apart", [True, False])
+def test_a_streamed_call_of_a_custom_tool_comes_back_as_one(ended_apart: bool) -> None:
+    def delta(*calls: JsonObject, end: str | None = None) -> bytes:
+        held: JsonObject = {"index": 0, "delta": {"tool_calls": [*calls]}, "finish_reason": end}
+        return frame({"id": "a", "choices": [held]})
+
+    first: JsonObject = {"index": 0, "id": "c1", "function": {"name": "grep", "arguments": '{"inp'}}
+    rest: JsonObject = {"index": 0, "function": {"arguments": 'ut":"-r x"}'}}
+    other: JsonObject = {"index": 1, "id": "c2", "function": {"name": "f", "arguments": "{}"}}
+    ended = (delta(other), delta(end="tool_calls")) if ended_apart else (delta(other, end="tool_calls"),)
+    events, failure = played(custom_call_sent("groq"), delta(first), delta(rest), *ended, b"data: [DONE]\n\n")
+    assert failure is None
+    pieces = [piece for chunk in chunks(events) for piece in chunk.tool_calls]
+    assert pieces == [
+        ToolCallDelta(0, "c1", "grep", "", "custom"),
+        ToolCallDelta(1, "c2", "f", "{}"),
+        ToolCallDelta(0, arguments="-r x", kind="custom"),
+    ]

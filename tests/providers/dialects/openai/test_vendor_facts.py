@@ -2,14 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import orjson
 import pytest
 
 from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import ChatPrompt, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
-from tests.providers.dialects.openai.kit import DIALECT, TALK, body_of, chat, completion, one_param, refusal_of, target
+from providers.unified_request import ChatPrompt, Guided, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
+from tests.providers.dialects.openai.kit import (
+    DIALECT,
+    SCHEMA,
+    TALK,
+    body_of,
+    chat,
+    completion,
+    every_row,
+    one_param,
+    refusal_of,
+    target,
+)
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ANSWERED: JsonObject = {
@@ -27,8 +39,22 @@ def messages(row: str, *given: JsonObject, model: str = "m") -> JsonValue:
 
 def test_members_that_are_null_are_not_sent() -> None:
     called: JsonObject = {"role": "assistant", "content": None, "audio": None, "tool_calls": [CALL]}
-    assert messages("groq", called) == [{"role": "assistant", "tool_calls": [CALL]}]
-    assert called["content"] is None
+    assert messages("groq", called) == [{"role": "assistant", "content": None, "tool_calls": [CALL]}]
+    assert messages("groq", {"role": "assistant", "content": None, "tool_calls": []}) == [
+        {"role": "assistant", "tool_calls": []}
+    ]
+
+
+@every_row
+def test_the_null_content_of_a_turn_that_only_calls_is_sent_where_the_client_sent_it(row: str) -> None:
+    called: JsonObject = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    bare: JsonObject = {"role": "assistant", "tool_calls": [CALL]}
+    result: JsonObject = {"role": "tool", "tool_call_id": "c1", "content": "4"}
+    for turn in (called, bare):
+        written = messages(row, ASKED, turn, result)
+        assert isinstance(written, list)
+        (sent,) = [each for each in written if isinstance(each, dict) and "tool_calls" in each]
+        assert ("content" in sent, sent.get("content")) == ("content" in turn, None)
 
 
 @pytest.mark.parametrize(
@@ -261,3 +287,67 @@ def test_deepseek_s_reasoner_has_no_log_probabilities() -> None:
 @pytest.mark.parametrize("request_", [completion({"echo": True}), chat({"echo": True})])
 def test_an_echo_beside_the_choices_is_none(request_: UnifiedRequest) -> None:
     assert refusal_of(request_, target("together")).param == "echo"
+
+
+FORMAT: JsonObject = {"type": "json_schema", "json_schema": {"name": "s", "schema": SCHEMA, "strict": True}}
+TOOLS: list[JsonObject] = [{"type": "function", "function": {"name": "f"}}]
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "stream", "strict"),
+    [
+        ("openai/gpt-oss-120b", {}, False, True),
+        ("openai/gpt-oss-120b", {}, True, False),
+        ("openai/gpt-oss-20b", {"tools": TOOLS}, False, False),
+        ("qwen/qwen3.8-27b", {}, False, True),
+        ("openai/gpt-oss-safeguard-20b", {}, False, False),
+        ("meta-llama/llama-4-scout-17b-16e-instruct", {}, False, False),
+    ],
+)
+def test_groq_s_schemas_are_strict_where_the_model_and_the_request_let_them_and_checked_elsewhere(
+    model: str, more: Params, stream: bool, strict: bool
+) -> None:
+    for asked in ({"response_format": FORMAT}, {"guided": Guided("json", SCHEMA)}):
+        call = DIALECT.encode(chat(cast(Params, {**asked, **more}), stream=stream), target("groq", model))
+        assert orjson.loads(call.body)["response_format"]["json_schema"]["strict"] is strict
+        name = "guided_json" if "guided" in asked else "response_format"
+        assert call.unheld == (() if strict else (name,))
+    assert FORMAT["json_schema"] == {"name": "s", "schema": SCHEMA, "strict": True}
+
+
+@pytest.mark.parametrize("model", ["llama-3.3-70b-versatile", "qwen/qwen3-32b"])
+def test_groq_s_models_without_schemas_take_the_plain_mode_only(model: str) -> None:
+    plain: Params = {"response_format": {"type": "json_object"}}
+    assert body_of(chat(plain), target("groq", model))["response_format"] == {"type": "json_object"}
+    assert refusal_of(chat({"response_format": FORMAT}), target("groq", model)).param == "response_format"
+
+
+def test_cerebras_is_given_a_constraint_or_tools_but_not_both() -> None:
+    plain: JsonObject = {"type": "json_object"}
+    for form in (FORMAT, plain):
+        assert body_of(chat({"response_format": form}), target("cerebras"))["response_format"] == form
+        assert (
+            refusal_of(chat({"response_format": form, "tools": TOOLS}), target("cerebras")).param == "response_format"
+        )
+        assert "response_format" in body_of(chat({"response_format": form, "tools": []}), target("cerebras"))
+    guided = refusal_of(chat({"guided": Guided("json", SCHEMA), "tools": TOOLS}), target("cerebras"))
+    assert guided.param == "guided_json"
+    text: Params = {"response_format": {"type": "text"}, "tools": TOOLS}
+    assert "response_format" not in body_of(chat(text), target("cerebras"))
+
+
+@pytest.mark.parametrize(
+    ("row", "model", "name", "value"),
+    [
+        ("openai", "gpt-4o", "verbosity", "low"),
+        ("azure", "gpt-4o", "verbosity", "low"),
+        ("azure", "gpt-4o", "modalities", ["text", "audio"]),
+        ("azure", "gpt-4o", "audio", {"voice": "alloy", "format": "mp3"}),
+        ("mistral", "mistral-large-2512", "service_tier", "auto"),
+        ("mistral", "magistral-medium-2509", "service_tier", "auto"),
+    ],
+)
+def test_a_vendor_answers_itself_for_what_only_some_of_its_models_know(
+    row: str, model: str, name: str, value: JsonValue
+) -> None:
+    assert body_of(chat(one_param(name, value)), target(row, model))[name] == value
