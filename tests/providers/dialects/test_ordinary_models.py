@@ -23,11 +23,11 @@ VENDORS: Mapping[str, tuple[str, vendor.Check]] = {
     "azure_v1": ("gpt-4o", vendor.azure),
     "anthropic": (CLAUDE, vendor.claude),
     "vertex_anthropic": (CLAUDE, vendor.claude),
-    "bedrock": ("anthropic.claude-haiku-4-5-20251001-v1:0", vendor.claude),
-    "bedrock_anthropic": ("anthropic.claude-haiku-4-5-20251001-v1:0", vendor.claude),
+    "bedrock": ("anthropic.claude-haiku-4-5-20251001-v1:0", vendor.claude_on_bedrock),
+    "bedrock_anthropic": ("anthropic.claude-haiku-4-5-20251001-v1:0", vendor.claude_on_bedrock),
     "gemini": ("gemini-2.5-flash", vendor.gemini),
     "vertex": ("gemini-2.5-flash", vendor.gemini),
-    "groq": ("openai/gpt-oss-120b", vendor.any_schema),
+    "groq": ("openai/gpt-oss-120b", vendor.openai),
     "mistral": ("mistral-large-latest", vendor.any_schema),
     "fireworks": ("m", vendor.any_schema),
     "together": ("m", vendor.any_schema),
@@ -36,8 +36,8 @@ VENDORS: Mapping[str, tuple[str, vendor.Check]] = {
     "sglang": ("m", vendor.any_schema),
     "llamacpp": ("m", vendor.llamacpp),
     "ollama": ("m", vendor.llamacpp),
-    "openrouter": ("m", vendor.any_schema),
-    "cerebras": ("m", vendor.any_schema),
+    "openrouter": ("m", vendor.openai),
+    "cerebras": ("m", vendor.openai),
     "xai": ("grok-4", vendor.any_schema),
 }
 CASES = [(name, model) for name in VENDORS for model in MODELS]
@@ -103,7 +103,7 @@ def test_a_model_goes_out_within_the_vendors_rules_and_what_they_lack_is_checked
         assert schema_check(sent[0])(good)
 
 
-@pytest.mark.parametrize("name", ["openai", "azure", "anthropic", "bedrock", "gemini", "cohere"])
+@pytest.mark.parametrize("name", ["openai", "azure", "anthropic", "bedrock", "gemini", "cohere", "groq"])
 @pytest.mark.parametrize("model", MODELS)
 def test_a_strict_tool_with_a_models_parameters_is_held_or_checked(name: str, model: str) -> None:
     schema, good, bad = MODELS[model]
