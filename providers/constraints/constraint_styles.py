@@ -219,6 +219,9 @@ class ConstraintStyle:
         return self.grammar if kind == "grammar" else refused_encoding(f"it has no response_format of type {kind!r}")
 
 
+TOLD_STYLE = ConstraintStyle(TOLD_IN_PROMPT, SCHEMA_ONLY, TOLD_IN_PROMPT, SCHEMA_ONLY, object_in_text=True)
+"""The style of models that cannot be held to a constraint, and follow instructions well enough to be told it."""
+
 _ANY_OBJECT: JsonObject = {"type": "object"}
 
 

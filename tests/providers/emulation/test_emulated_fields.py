@@ -194,7 +194,7 @@ def test_an_answer_is_held_against_its_constraint_where_the_engine_may_ignore_it
 
 
 def test_a_vendor_that_keeps_its_word_is_believed() -> None:
-    assert plan_calls(chat({"guided": AB}), target("groq")).finishing is None
+    assert plan_calls(chat({"guided": AB}), target("openai")).finishing is None
     assert plan_calls(chat({"temperature": 0.5}), VLLM).finishing is None
 
 
