@@ -20,11 +20,11 @@ OBJECT: Final = (
     "Answer with one JSON object and nothing else: no explanation, and no Markdown. "
     "The first character of the answer is { and the last one is }."
 )
-_SCHEMA: Final = (
+SCHEMA: Final = (
     "Answer with one JSON value and nothing else: no explanation, and no Markdown. "
     "The value must be valid against this JSON Schema:\n"
 )
-_CHOICE: Final = (
+CHOICE: Final = (
     "Answer with exactly one of the texts in this JSON array, unchanged and without the quotes, and nothing else:\n"
 )
 _RULES_FIRST = frozenset({"system", "developer"})
@@ -91,8 +91,8 @@ def _schema_of(params: Params) -> JsonObject | None:
 def _words_for(params: Params, schema: JsonObject | None) -> str:
     guided = params.get("guided")
     if guided is not None and guided.kind == "choice":
-        return _CHOICE + orjson.dumps(guided.choices).decode()
-    return OBJECT if schema is None else _SCHEMA + orjson.dumps(schema).decode()
+        return CHOICE + orjson.dumps(guided.choices).decode()
+    return OBJECT if schema is None else SCHEMA + orjson.dumps(schema).decode()
 
 
 def _with_words(prompt: Prompt, words: str) -> Prompt:

@@ -135,7 +135,8 @@ def test_the_table_is_anthropic_s_but_for_the_rules_of_schemas() -> None:
     known = replace(CLAUDE, context_window=200000)
     own, first = DIALECT.capabilities(request, known), FIRST_PARTY.capabilities(request, known)
     assert (own.strict_tools, first.strict_tools) == ("bedrock", "anthropic")
-    assert (dict(own), own.watched, own.counts) == (dict(first), first.watched, first.counts)
+    assert {name: own[name] for name in own} == {name: first[name] for name in first}
+    assert (own.watched, own.counts) == (first.watched, first.counts)
 
 
 @pytest.mark.parametrize("name", [path.stem for path in (anthropic_kit.FIXTURES / "answers").iterdir()])
