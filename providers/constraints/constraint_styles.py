@@ -53,6 +53,7 @@ class ConstraintMembers:
 BY_ENUM = emulated("a JSON object with one enum member")
 BY_REGEX = emulated("a regular expression")
 BY_GRAMMAR = emulated("a grammar")
+LOOSELY = emulated("the vendor reads the schema, and the answer is checked")
 IN_TEXT = emulated("the prompt asks for it, and the answer is checked")
 TOLD = ConstraintMembers({}, emulated=True, unheld=True, in_text=True)
 """A constraint that the vendor has no form for: the prompt tells it, and the answer is checked."""
@@ -290,6 +291,8 @@ def _format_members(style: ConstraintStyle, value: JsonObject) -> ConstraintMemb
     if schema is not None:
         kind = SCHEMA_MODE if kind == "json_object" else kind
     encoding = style.form(kind)
+    if style.best_effort and kind == "json_schema" and schema is not None:
+        return _passed(style, value, schema)
     if encoding is None:
         return ConstraintMembers({"response_format": value}) if schema is None else _passed(style, value, schema)
     if kind == "grammar":
@@ -306,7 +309,8 @@ def _passed(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> Co
     named = value.get("json_schema")
     strict = isinstance(named, dict) and bool(named.get("strict"))
     if style.best_effort and strict and isinstance(named, dict):
-        return ConstraintMembers({"response_format": {**value, "json_schema": {**named, "strict": False}}}, unheld=True)
+        loose: JsonObject = {**value, "json_schema": {**named, "strict": False}}
+        return ConstraintMembers({"response_format": loose}, emulated=True, unheld=True)
     fitted = None if style.loose_unless_strict and not strict else _fitted(style, schema)
     if fitted is None or fitted.schema is schema:
         return ConstraintMembers({"response_format": value})

@@ -118,22 +118,22 @@ def _union_problem(schema: JsonObject) -> str | None:
 def _first_key(schema: JsonObject, option: JsonValue, by_pointer: dict[str, str | None]) -> str | None:
     """Return the name of the first property of an alternative; None for one that is no object."""
     passed: list[str] = []
-    while len(passed) < MAX_HOPS and isinstance(option, dict):
+    first: str | None = None
+    for _ in range(MAX_HOPS):
         match option:
+            case {"$ref": str(pointer)} if pointer in by_pointer:
+                first = by_pointer[pointer]
+                break
             case {"$ref": str(pointer)}:
-                if pointer in by_pointer:
-                    first = by_pointer[pointer]
-                    break
                 passed.append(pointer)
                 option = resolve_pointer(schema, pointer)
             case {"anyOf": [dict(only)]}:
-                passed.append("")
                 option = only
-            case _:
+            case dict():
                 first = next(iter(_mapping(option, "properties")), None)
                 break
-    else:
-        first = None
+            case _:
+                break
     by_pointer.update(dict.fromkeys(passed, first))
     return first
 

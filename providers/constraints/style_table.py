@@ -15,6 +15,7 @@ from providers.constraints.constraint_styles import (
     BY_ENUM,
     BY_GRAMMAR,
     BY_REGEX,
+    LOOSELY,
     SCHEMA_FORMAT,
     SCHEMA_MODE,
     SCHEMA_NAME,
@@ -136,11 +137,11 @@ _OPENAI = ConstraintStyle(
     loose_unless_strict=True,
 )
 _BEST_EFFORT = ConstraintStyle(
-    _format(lambda guided: json_schema_format(guided.schema, strict=False)),
+    _format(lambda guided: json_schema_format(guided.schema, strict=False), LOOSELY),
     SCHEMA_ONLY,
     _format(lambda guided: json_schema_format(_wrapped(guided), strict=False), BY_ENUM, unwrap=True),
     SCHEMA_ONLY,
-    _FORMATS,
+    frozenset({"json_object"}),
     best_effort=True,
 )
 
