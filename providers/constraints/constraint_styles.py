@@ -53,6 +53,7 @@ class ConstraintMembers:
 BY_ENUM = emulated("a JSON object with one enum member")
 BY_REGEX = emulated("a regular expression")
 BY_GRAMMAR = emulated("a grammar")
+LOOSELY = emulated("the vendor reads the schema, and the answer is checked")
 IN_TEXT = emulated("the prompt asks for it, and the answer is checked")
 TOLD = ConstraintMembers({}, emulated=True, unheld=True, in_text=True)
 """A constraint that the vendor has no form for: the prompt tells it, and the answer is checked."""
@@ -176,7 +177,8 @@ class ConstraintStyle:
     `object_by_schema` says that it is sent as the schema of any object, and `object_in_text` that the prompt asks for
     it. `rules` are what its schemas may hold, however they are sent (`engine` alone: those of the converter);
     `loosely` makes the members for a schema that has no form by the rules, and is None where the prompt tells it.
-    `loose_unless_strict` says that a format without `strict: true` is sent unchanged.
+    `loose_unless_strict` says that a format without `strict: true` is sent unchanged, `best_effort` that the vendor
+    reads a schema and is not held to it.
     """
 
     json: Encoding
@@ -191,6 +193,7 @@ class ConstraintStyle:
     rules: SchemaRules | None = None
     loosely: Make | None = None
     loose_unless_strict: bool = False
+    best_effort: bool = False
 
     def guided(self, kind: GuidedKind) -> Encoding:
         """Return the encoding of a `guided_*` field."""
@@ -216,6 +219,9 @@ class ConstraintStyle:
             return self.json
         return self.grammar if kind == "grammar" else refused_encoding(f"it has no response_format of type {kind!r}")
 
+
+TOLD_STYLE = ConstraintStyle(TOLD_IN_PROMPT, SCHEMA_ONLY, TOLD_IN_PROMPT, SCHEMA_ONLY, object_in_text=True)
+"""The style of models that cannot be held to a constraint, and follow instructions well enough to be told it."""
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
 
@@ -247,7 +253,8 @@ def constraint_members(style: ConstraintStyle, value: object) -> ConstraintMembe
         case Guided(kind="json"):
             return _schema_members(style, value.schema)
         case Guided():
-            return style.guided(value.kind).constraint(value)
+            made = style.guided(value.kind).constraint(value)
+            return replace(made, unheld=True) if style.best_effort else made
         case {"type": "text"}:
             return ConstraintMembers({})
         case dict():
@@ -260,7 +267,8 @@ def _schema_members(style: ConstraintStyle, schema: JsonObject) -> ConstraintMem
     """Return the members for a schema, or for what the vendor takes of it."""
     fitted = None if style.json.cell.refused else _fitted(style, schema)
     if fitted is None:
-        return style.json.constraint(Guided("json", schema))
+        made = style.json.constraint(Guided("json", schema))
+        return replace(made, unheld=True) if style.best_effort else made
     if fitted.schema is not None:
         return replace(style.json.constraint(Guided("json", fitted.schema)), unheld=fitted.weakened)
     return _unfitted(style, schema)
@@ -283,6 +291,8 @@ def _format_members(style: ConstraintStyle, value: JsonObject) -> ConstraintMemb
     if schema is not None:
         kind = SCHEMA_MODE if kind == "json_object" else kind
     encoding = style.form(kind)
+    if style.best_effort and kind == "json_schema" and schema is not None:
+        return _passed(style, value, schema)
     if encoding is None:
         return ConstraintMembers({"response_format": value}) if schema is None else _passed(style, value, schema)
     if kind == "grammar":
@@ -298,6 +308,9 @@ def _passed(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> Co
     """Return a `response_format` with a schema as the vendor takes it, the same object where nothing changes."""
     named = value.get("json_schema")
     strict = isinstance(named, dict) and bool(named.get("strict"))
+    if style.best_effort and strict and isinstance(named, dict):
+        loose: JsonObject = {**value, "json_schema": {**named, "strict": False}}
+        return ConstraintMembers({"response_format": loose}, emulated=True, unheld=True)
     fitted = None if style.loose_unless_strict and not strict else _fitted(style, schema)
     if fitted is None or fitted.schema is schema:
         return ConstraintMembers({"response_format": value})

@@ -1,11 +1,22 @@
 """References of a schema that is being fitted: where they lead, whether they lead back, and what may stand beside them.
 
-Nothing is copied out: a target that a vendor does not follow references to moves into the root's `$defs`.
+Nothing is copied out where a vendor follows references: a target that it cannot reach moves into the root's `$defs`.
+Some models read none in the parameters of tools (gpt-oss and GLM 5.3 write nested arguments as strings then;
+pydantic-ai 2.68.0), so that theirs are written out, as far as that stays small.
 """
 
 from collections.abc import Iterator
 
-from providers.constraints.json_schema import DEFINITIONS, References, object_subschemas, required_names
+import orjson
+
+from providers.constraints.json_schema import (
+    DEFINITIONS,
+    REFERENCES,
+    References,
+    object_subschemas,
+    required_names,
+    subschemas,
+)
 from providers.constraints.schema_rules import ANNOTATIONS, SchemaRules
 from providers.json_types import JsonObject, JsonValue
 
@@ -14,6 +25,12 @@ MAX_HOPS = 16
 
 MAX_MOVED = 16
 """Targets outside `$defs` that are named there. Each is written twice."""
+
+MAX_INLINED = 256 * 1024
+"""The most bytes of a schema whose references are written out."""
+
+MOST_PARTS = 10_000
+"""The most parts of a schema whose references are followed to be written out."""
 
 _DEFS = "#/$defs/"
 _DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
@@ -212,3 +229,84 @@ def _ends(references: References, node: JsonObject, finite: set[int]) -> bool:
         if not (arrays and path == ".items") and id(child) not in finite:
             return False
     return True
+
+
+# References written out ----------------------------------------------------------------------------------------------
+
+
+def inline_definitions(schema: JsonObject) -> JsonObject | None:
+    """Return the schema with what its references lead to in their places, and without definitions; the client's object
+    itself where it has none.
+
+    None where that cannot be: a part refers to itself or to nothing, or the result would be larger than MAX_INLINED.
+    Linear in the text of the schema: equal parts of the result are one object.
+    """
+    try:
+        written = orjson.dumps(schema)
+        own: JsonObject = orjson.loads(written)
+        references = References(own)
+        if not any(keyword in node for _, node in references.places for keyword in (*REFERENCES, *DEFINITIONS)):
+            return schema
+        fits = len(written) <= MAX_INLINED and len(references.places) <= MOST_PARTS and not has_cycle(references)
+        # The result may be nested more deeply than can be written.
+        return own if fits and _write_out(references) and len(orjson.dumps(own)) <= MAX_INLINED else None
+    except (orjson.JSONEncodeError, orjson.JSONDecodeError):
+        return None
+
+
+def _write_out(references: References) -> bool:
+    """Write references out in place, and return whether all could be within the bound."""
+    # All are followed before any is written out, since pointers are those of the client's text.
+    nodes = list(_parts_first(references))
+    targets = {id(node): references.target(node["$ref"]) for node in nodes if "$ref" in node}
+    dynamic = any("$dynamicRef" in node or "$recursiveRef" in node for node in nodes)
+    if dynamic or not all(isinstance(target, dict) for target in targets.values()):
+        return False
+    sizes: dict[int, int] = {}
+    for node in nodes:
+        target = targets.get(id(node))
+        beside = {keyword: value for keyword, value in node.items() if keyword not in _LEFT_OUT}
+        node.clear()
+        node.update(_with_target(target, beside) if isinstance(target, dict) else beside)
+        below_it = sum([sizes.get(id(child), 0) for _, child in object_subschemas(node, "")])
+        sizes[id(node)] = _own_size(node) + below_it
+        if sizes[id(node)] > MAX_INLINED:
+            return False
+    return True
+
+
+_LEFT_OUT = frozenset({"$ref", "$anchor", *DEFINITIONS})
+
+
+def _with_target(target: JsonObject, beside: JsonObject) -> JsonObject:
+    """Return the target of a reference with what stands beside that; both hold."""
+    demands = beside.keys() - ANNOTATIONS
+    return {**target, **beside} if demands.isdisjoint(target) else {**beside, "allOf": [target]}
+
+
+def _own_size(node: JsonObject) -> int:
+    """Return the bytes of a part without those of the parts below it."""
+    holders = {path[1:].partition(".")[0].partition("[")[0] for path, _ in subschemas(node, "")}
+    # A name is counted with the signs around it.
+    return sum(
+        len(keyword) + (_names_size(value) if keyword in holders else len(orjson.dumps(value))) + 6
+        for keyword, value in node.items()
+    )
+
+
+def _names_size(holder: JsonValue) -> int:
+    return sum([len(name.encode()) + 6 for name in holder]) if isinstance(holder, dict) else 2
+
+
+def _parts_first(references: References) -> Iterator[JsonObject]:
+    """Yield each part that is reached from the root once, behind all that are reached from it."""
+    done: set[int] = set()
+    rest: list[tuple[JsonObject, bool]] = [(references.root, False)]
+    while rest:
+        node, left = rest.pop()
+        if left:
+            yield node
+        elif id(node) not in done:
+            done.add(id(node))
+            rest.append((node, True))
+            rest.extend((child, False) for _, child in below(references, node))

@@ -157,7 +157,7 @@ ANTHROPIC: Final = SchemaRules(
     most_tools=20,
 )
 BEDROCK: Final = SchemaRules(
-    _SHAPE | {"const", "allOf", "pattern", "format", "minItems", "title", "default"},
+    _SHAPE | {"const", "allOf", "pattern", "format", "minItems", "default"},
     formats=_NINE | {"uri"},
     patterns=lambda pattern: _simple(pattern) and _ESCAPED_DIGIT.search(pattern) is None,
     literals="primitive",
@@ -198,6 +198,7 @@ VLLM: Final = SchemaRules(
 TOOL_RULES: Final[Mapping[str, SchemaRules]] = {
     "any": SchemaRules(),
     "openai": OPENAI,
+    "strict": OPENAI,
     "azure": AZURE,
     "anthropic": ANTHROPIC,
     "bedrock": BEDROCK,

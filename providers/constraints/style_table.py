@@ -2,7 +2,7 @@
 
 Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x, Fireworks "Structured outputs", OpenAI
 "Structured outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
-`response_format` was found by trial.
+`response_format` was found by trial. Groq's "Structured outputs" (strict models, all fields required, closed objects).
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,7 @@ from providers.constraints.constraint_styles import (
     BY_ENUM,
     BY_GRAMMAR,
     BY_REGEX,
+    LOOSELY,
     SCHEMA_FORMAT,
     SCHEMA_MODE,
     SCHEMA_NAME,
@@ -135,6 +136,14 @@ _OPENAI = ConstraintStyle(
     loosely=lambda guided: {"response_format": json_schema_format(guided.schema, strict=False)},
     loose_unless_strict=True,
 )
+_BEST_EFFORT = ConstraintStyle(
+    _format(lambda guided: json_schema_format(guided.schema, strict=False), LOOSELY),
+    SCHEMA_ONLY,
+    _format(lambda guided: json_schema_format(_wrapped(guided), strict=False), BY_ENUM, unwrap=True),
+    SCHEMA_ONLY,
+    frozenset({"json_object"}),
+    best_effort=True,
+)
 
 STYLES: Mapping[str, Endpoints] = {
     "guided": _on_both(replace(style_by_kind(lambda kind: member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
@@ -163,6 +172,8 @@ STYLES: Mapping[str, Endpoints] = {
         Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
     },
     "json_schema": _on_both(_SCHEMAS),
+    "strict": _on_both(replace(_OPENAI, choice=_ENUM)),
+    "best_effort": _on_both(_BEST_EFFORT),
     "schema_only": _on_both(_SCHEMAS_ALONE),
     "schema_in_mode": _on_both(_SCHEMAS_BY_MODE),
     "localai": _on_both(replace(_LLAMACPP_TEXT, json=SCHEMA_FORMAT, passes=_FORMATS)),
@@ -172,4 +183,4 @@ STYLES: Mapping[str, Endpoints] = {
     "none": _on_both(_nothing("it cannot be held to a constraint")),
 }
 """The values of a profile's `structured`. `json_schema` is for vendors that compile any schema and not only OpenAI's
-strict subset."""
+strict subset, `strict` for those that demand as much of a schema, `best_effort` for those that are not held to one."""

@@ -164,18 +164,19 @@ def _of_json(keeps: Callable[[JsonValue], bool], otherwise: str) -> Verifier:
 class FinishedTexts:
     """Collects the texts of an answer's choices from chunks."""
 
-    __slots__ = ("_refused", "_texts")
+    __slots__ = ("_exempt", "_texts")
 
     def __init__(self) -> None:
         self._texts: dict[int, list[str]] = {}
-        self._refused: set[int] = set()
+        self._exempt: set[int] = set()
 
     def add(self, chunk: Chunk) -> str | None:
         """Return the whole text of a choice that ends with this chunk and must keep the constraint, otherwise None: a
-        text that was cut, refused or filtered need not."""
+        text that was cut, refused or filtered need not, nor one beside calls of tools, with which some vendors end by
+        `stop` too."""
         texts = self._texts.setdefault(chunk.index, [])
         texts.append(chunk.text)
-        if chunk.refusal is not None:
-            self._refused.add(chunk.index)
+        if chunk.refusal is not None or chunk.tool_calls:
+            self._exempt.add(chunk.index)
         cut = chunk.finish_reason != "stop" or isinstance(chunk.matched_stop, str)
-        return None if cut or chunk.index in self._refused else "".join(texts)
+        return None if cut or chunk.index in self._exempt else "".join(texts)

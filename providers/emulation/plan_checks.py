@@ -11,7 +11,7 @@ import orjson
 
 from providers.capabilities import Capabilities
 from providers.constraints.constraint_styles import Unenforceable, field_of, schema_in
-from providers.emulation.check_answer import AnswerCheck, required_check
+from providers.emulation.check_answer import AnswerCheck, CheckKind, required_check
 from providers.emulation.check_tool_calls import FIELD, StrictTools, has_strict_tools
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Params, Prompt, TextPrompt, UnifiedRequest
@@ -20,9 +20,12 @@ OBJECT: Final = (
     "Answer with one JSON object and nothing else: no explanation, and no Markdown. "
     "The first character of the answer is { and the last one is }."
 )
-_SCHEMA: Final = (
+SCHEMA: Final = (
     "Answer with one JSON value and nothing else: no explanation, and no Markdown. "
     "The value must be valid against this JSON Schema:\n"
+)
+CHOICE: Final = (
+    "Answer with exactly one of the texts in this JSON array, unchanged and without the quotes, and nothing else:\n"
 )
 _RULES_FIRST = frozenset({"system", "developer"})
 
@@ -61,9 +64,9 @@ def plan_checks(
     if tools.checks:
         emulated.append(FIELD)
     if text is not None and in_text:
-        # Models put such a text into a fence.
         request = tell_in_prompt(request, json_mode=table["response_format.json_object"].native)
-        text = replace(text, fenced=True)
+        # Models put JSON into a fence.
+        text = replace(text, fenced=text.kind is not CheckKind.CHOICE)
     return PlannedChecks(request, text, tools.checks, tuple(emulated))
 
 
@@ -71,7 +74,7 @@ def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> Unifi
     """Return the request without its constraint, which its prompt tells instead; with `json_mode` any object is asked
     for beside. Raises Unenforceable for a prompt that is not text."""
     schema = _schema_of(request.params)
-    prompt = _with_words(request.prompt, OBJECT if schema is None else _SCHEMA + orjson.dumps(schema).decode())
+    prompt = _with_words(request.prompt, _words_for(request.params, schema))
     params = {name: value for name, value in request.params.items() if name not in ("guided", "response_format")}
     if json_mode and schema is not None and schema.get("type") == "object":
         params["response_format"] = {"type": "json_object"}
@@ -80,7 +83,16 @@ def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> Unifi
 
 def _schema_of(params: Params) -> JsonObject | None:
     guided = params.get("guided")
-    return guided.schema if guided is not None else schema_in(params["response_format"])
+    if guided is None:
+        return schema_in(params["response_format"])
+    return None if guided.kind == "choice" else guided.schema
+
+
+def _words_for(params: Params, schema: JsonObject | None) -> str:
+    guided = params.get("guided")
+    if guided is not None and guided.kind == "choice":
+        return CHOICE + orjson.dumps(guided.choices).decode()
+    return OBJECT if schema is None else SCHEMA + orjson.dumps(schema).decode()
 
 
 def _with_words(prompt: Prompt, words: str) -> Prompt:

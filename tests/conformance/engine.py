@@ -10,7 +10,7 @@ from typing import Literal
 
 import orjson
 
-from providers.emulation.plan_checks import OBJECT
+from providers.emulation.plan_checks import CHOICE, OBJECT, SCHEMA
 from providers.json_types import JsonObject, JsonValue
 
 WINDOW = 4000
@@ -119,9 +119,6 @@ def prompt_tokens(request: EngineRequest) -> int:
     return sum(len(prompt.split()) for prompt in request.prompts)
 
 
-_TOLD = orjson.dumps(OBJECT)[1:-1]
-
-
 def constrained(body: JsonObject) -> str | None:
     """Return a text that matches the body's constraint in any form that a server documents; None without a
     constraint."""
@@ -129,8 +126,25 @@ def constrained(body: JsonObject) -> str | None:
         holder = body.get(name) if name else body
         if isinstance(holder, dict) and (text := _kept(holder)) is not None:
             return text
-    # One that the prompt tells.
-    return "{}" if _TOLD in orjson.dumps(body) else None
+    return _told(body)
+
+
+def _told(body: JsonObject) -> str | None:
+    """Return a text that keeps the constraint that the prompt tells."""
+    rest: list[JsonValue] = [body]
+    while rest:
+        match rest.pop():
+            case dict(holder):
+                rest += holder.values()
+            case list(items):
+                rest += items
+            case str(text) if SCHEMA in text:
+                return _WRITERS["json"](orjson.loads(text.partition(SCHEMA)[2]))
+            case str(text) if CHOICE in text:
+                return _WRITERS["choice"](orjson.loads(text.partition(CHOICE)[2]))
+            case str(text) if OBJECT in text:
+                return "{}"
+    return None
 
 
 def _kept(holder: JsonObject) -> str | None:

@@ -7,12 +7,14 @@ November 2026.
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 from providers.capabilities import (
     APPENDED,
     COUNTED,
     NATIVE,
+    NO_PROMISE,
     ONE_CHAT,
     SCANNED,
     UNSCORED,
@@ -23,8 +25,15 @@ from providers.capabilities import (
     counted_first,
     refused,
 )
-from providers.constraints.constraint_styles import BY_ENUM, SCHEMA_ONLY, ConstraintStyle, Encoding, choice_schema
-from providers.constraints.schema_rules import ANTHROPIC
+from providers.constraints.constraint_styles import (
+    BY_ENUM,
+    SCHEMA_ONLY,
+    TOLD_STYLE,
+    ConstraintStyle,
+    Encoding,
+    choice_schema,
+)
+from providers.constraints.schema_rules import ANTHROPIC, BEDROCK
 from providers.dialects.anthropic.models import ClaudeModel
 from providers.dialects.anthropic.thinking import NO_THINKING, samples_freely
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE
@@ -126,6 +135,19 @@ _STYLE = ConstraintStyle(
     object_in_text=True,
     rules=ANTHROPIC,
 )
+_STYLES: Mapping[str, ConstraintStyle] = {
+    "anthropic": _STYLE,
+    "bedrock": replace(_STYLE, rules=BEDROCK),
+    NO_PROMISE: TOLD_STYLE,
+}
+"""The styles of constraints, by what the table says of strict tools: the rules are the same for both."""
+
+_WRITE_CONSTRAINT = {rules: constraint_writer(style) for rules, style in _STYLES.items()}
+
+
+def _constraint(draft: RequestBody, value: object) -> None:
+    _WRITE_CONSTRAINT[draft.table.strict_tools](draft, value)
+
 
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
 
@@ -153,8 +175,8 @@ _WRITERS: Mapping[str, FieldWriter] = {
     STOP_STRING: keep_stop,
     "user": _user,
     "metadata": _metadata,
-    "guided": constraint_writer(_STYLE),
-    "response_format": constraint_writer(_STYLE),
+    "guided": _constraint,
+    "response_format": _constraint,
     "service_tier": _service_tier,
     WINDOW: check_window,
     "images": check_images,
@@ -176,7 +198,6 @@ _ONE_VALUE: Mapping[str, Cell] = {
     "stop.many": NATIVE,
     "stop.blank": SCANNED,
     STOP_STRING: APPENDED,
-    **own_constraint_cells(_STYLE),
     "response_format.structural_tag": SCHEMA_ONLY.cell,
     "metadata": Cell(Support.LEFT_OUT, "it takes 'user_id' only"),
     # The vendor answers for what it does not know, and has more settings than the unified request.
@@ -189,10 +210,12 @@ _UNFORCED = {name: refused(NO_FORCED_CHOICE) for name in ("tool_choice.required"
 
 
 @cache
-def capabilities(operation: Operation, counted: bool, model: ClaudeModel) -> Capabilities:
+def capabilities(operation: Operation, counted: bool, model: ClaudeModel, rules: str = "anthropic") -> Capabilities:
     """Return the capability table of a model for a client's operation; `counted` says that the window is known, so that
-    the prompt can be checked against it."""
+    the prompt can be checked against it. `rules` are those that the platform has for schemas."""
+    promise = rules if model.structured else NO_PROMISE
     cells = compiled(FIELDS.keys() | ELSEWHERE | _KNOWN, _ONE_VALUE)
+    cells.update(own_constraint_cells(_STYLES[promise]))
     cells[f"{WINDOW}.error"] = COUNTED if counted else ENDS_ANSWER
     cells.update(ECHO_CELLS[operation])
     if not model.sampling:
@@ -205,7 +228,7 @@ def capabilities(operation: Operation, counted: bool, model: ClaudeModel) -> Cap
         cells,
         most_stops=None,
         blank_stops=False,
-        strict_tools="anthropic",
+        strict_tools=promise,
         counts=counted_first(cells),
         watched=frozenset({"n", "best_of", "echo", "stop"}),
     )

@@ -45,7 +45,8 @@ class ClaudeModel:
     words above `high` are refused. `sampling` says that `temperature`, `top_p` and `top_k` are taken.
     `forced_choice` says that `tool_choice` may demand a call; no model takes that beside a budget of thinking.
     `blanks_thinking` says that the text of thinking is left out unless `display` asks for a summary. `binds_prefix`
-    says that thinking may only come back behind an unchanged system text, tools and messages.
+    says that thinking may only come back behind an unchanged system text, tools and messages. `structured` says that
+    it can be held to a schema, of the answer or of a strict tool (Claude 4.5 and later).
     """
 
     most_output: int | None
@@ -58,6 +59,7 @@ class ClaudeModel:
     forced_choice: bool = True
     blanks_thinking: bool = False
     binds_prefix: bool = False
+    structured: bool = True
 
     @property
     def budgets(self) -> bool:
@@ -81,9 +83,9 @@ _BUDGET: frozenset[ThinkingKind] = frozenset({"enabled", "disabled"})
 _THREE = ("low", "medium", "high")
 _ALL = (*_THREE, "xhigh", "max")
 
-_UNTHINKING = ClaudeModel(4_096, 4_096, frozenset())
+_UNTHINKING = ClaudeModel(4_096, 4_096, frozenset(), structured=False)
 # These refuse a prompt that does not fit their window together with max_tokens; later ones end the answer there.
-_CLAUDE_4 = ClaudeModel(32_000, 4_096, _BUDGET)
+_CLAUDE_4 = ClaudeModel(32_000, 4_096, _BUDGET, structured=False)
 _CLAUDE_4_5 = ClaudeModel(64_000, 64_000, _BUDGET)
 _CLAUDE_4_6 = ClaudeModel(128_000, 128_000, frozenset({"adaptive", "enabled", "disabled"}), (*_THREE, "max"))
 _CLAUDE_4_7 = ClaudeModel(

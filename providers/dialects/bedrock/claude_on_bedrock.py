@@ -15,7 +15,8 @@ from providers.completion import Chunk, Completion, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.answer import decode_message
 from providers.dialects.anthropic.blocks import refuse_stored_media
-from providers.dialects.anthropic.dialect import AnthropicDialect, call_of, request_body, with_betas
+from providers.dialects.anthropic.dialect import call_of, model_of, request_body, with_betas
+from providers.dialects.anthropic.fields import capabilities
 from providers.dialects.anthropic.stream import AnthropicReader
 from providers.dialects.anthropic.thinking import needed_betas
 from providers.dialects.anthropic.tools import refuse_tools
@@ -37,7 +38,6 @@ _FIRST = "2023-06-01"
 _ABSENT_TOOLS = re.compile(r"web_search_|web_fetch_|code_execution_|mcp_toolset|advisor_")
 """Tools of the vendor's own that the service does not offer."""
 _VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
-_ANTHROPIC = AnthropicDialect()
 _GUARDED = GUARDED.encode()
 
 
@@ -46,7 +46,8 @@ class BedrockAnthropicDialect:
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         """See Dialect."""
-        return _ANTHROPIC.capabilities(request, target)
+        counted = target.context_window is not None
+        return capabilities(request.operation, counted, model_of(target), "bedrock")
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""

@@ -33,6 +33,7 @@ from providers.constraints.constraint_styles import (
     IN_TEXT,
     SCHEMA_NAME,
     SCHEMA_ONLY,
+    TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
@@ -116,6 +117,9 @@ _write_constraint = constraint_writer(
         rules=BEDROCK,
     )
 )
+
+
+_tell_constraint = constraint_writer(TOLD_STYLE)
 
 
 def _response_format(draft: RequestBody, value: object) -> None:
@@ -205,6 +209,8 @@ def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]
         "guided": _write_constraint,
         "response_format": _response_format,
     }
+    if not _held(profile, model):
+        known.update(guided=_tell_constraint, response_format=_tell_constraint)
     for name, path in wire.rename.items():
         known[name] = unless_neutral(name, _number(name, path, profile))
     accepted = set(wire.accepts)
@@ -214,7 +220,11 @@ def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]
     return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in accepted}}
 
 
-_UNHELD = refused("this model cannot be held to a constraint")
+def _held(profile: Profile, model: ConverseModel) -> bool:
+    """Return whether a model can be held to a schema; another is told it in the prompt."""
+    return profile.structured != "none" if model.structured is None else model.structured
+
+
 _CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
@@ -239,7 +249,7 @@ def capabilities(profile: Profile, model: ConverseModel, operation: Operation, c
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
         blank_stops=False,
-        strict_tools="bedrock" if profile.structured != "none" else NO_PROMISE,
+        strict_tools="bedrock" if _held(profile, model) else NO_PROMISE,
         counts=counted_first(cells),
         watched=frozenset({"n", "best_of", "echo", "stop"}),
     )
@@ -251,10 +261,10 @@ def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator
     yield "stop", NATIVE if stops else SCANNED
     yield "stop.many", NATIVE if stops and profile.stop_most >= MAX_STOPS else SCANNED
     yield STOP_STRING, APPENDED if STOP_STRING in wire.accepts else SCANNED
-    held = profile.structured != "none" if model.structured is None else model.structured
-    yield "guided_json", NATIVE if held else _UNHELD
-    yield "response_format.json_schema", NATIVE if held else _UNHELD
-    yield "guided_choice", BY_ENUM if held else _UNHELD
+    held = _held(profile, model)
+    yield "guided_json", NATIVE if held else IN_TEXT
+    yield "response_format.json_schema", NATIVE if held else IN_TEXT
+    yield "guided_choice", BY_ENUM if held else IN_TEXT
     if not model.reasons:
         yield "reasoning_effort", refused(NO_REASONING)
     if "parallel_tool_calls" not in wire.accepts and "tools" in wire.accepts:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
 from providers.constraints.constraint_styles import (
+    LOOSELY,
     TOLD,
     ConstraintMembers,
     Unenforceable,
@@ -78,6 +79,8 @@ SGLANG: Row = (STRICT, {"regex": "a+"}, {"regex": "(a|b)"}, {"ebnf": GRAMMAR.val
 SGLANG_TEXT: Row = ({"json_schema": orjson.dumps(SCHEMA).decode()}, *SGLANG[1:])
 NOTHING: Row = (None, None, None, None)
 SCHEMAS: Row = (STRICT, None, WRAPPED, None)
+LOOSELY_WRAPPED: JsonObject = {"response_format": json_schema_format(choice_schema(("a", "b")), strict=False)}
+UNHELD: Row = ({"response_format": json_schema_format(SCHEMA, strict=False)}, None, LOOSELY_WRAPPED, None)
 TGI: Row = (
     {"response_format": {"type": "json", "value": SCHEMA}},
     {"response_format": {"type": "regex", "value": "a+"}},
@@ -100,6 +103,8 @@ TABLE: Mapping[str, tuple[Row, Row]] = {
     "openai": (SCHEMAS, NOTHING),
     "azure": (SCHEMAS, NOTHING),
     "json_schema": (SCHEMAS, SCHEMAS),
+    "strict": (SCHEMAS, SCHEMAS),
+    "best_effort": (UNHELD, UNHELD),
     "schema_only": (SCHEMAS, SCHEMAS),
     "schema_in_mode": (BY_MODE, BY_MODE),
     "localai": (LOCALAI, LOCALAI),
@@ -142,10 +147,11 @@ EMULATED: Mapping[str, Mapping[str, Cell]] = {
         **dict.fromkeys(("sglang", "tgi"), emulated("a regular expression")),
         **dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
         **dict.fromkeys(
-            ("openai", "azure", "json_schema", "schema_only", "schema_in_mode", "ollama"),
+            ("openai", "azure", "json_schema", "strict", "best_effort", "schema_only", "schema_in_mode", "ollama"),
             emulated("a JSON object with one enum member"),
         ),
     },
+    "guided_json": {"best_effort": LOOSELY},
     "guided_regex": dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
 }
 
@@ -163,7 +169,7 @@ def test_what_is_said_of_a_constraint_is_what_is_done(
     made = members_of(style, guided, operation)
     assert held == EMULATED.get(guided.field, {}).get(style, NATIVE)
     assert made.emulated == held.emulated
-    assert made.unwrap == (members in (WRAPPED, WRAPPED_BY_MODE))
+    assert made.unwrap == (members in (WRAPPED, WRAPPED_BY_MODE, LOOSELY_WRAPPED))
 
 
 FORMATS: Mapping[str, JsonObject] = {
@@ -184,7 +190,9 @@ def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation
             members_of(style, FORMATS[kind], operation)
         assert held.how == caught.value.reason
     else:
-        assert held == NATIVE
+        loosely = style == "best_effort" and kind == "response_format.json_schema"
+        assert held == (LOOSELY if loosely else NATIVE)
+        # Without `strict` it asks for no promise, of which nothing is taken over.
         assert not members_of(style, FORMATS[kind], operation).emulated
 
 
@@ -280,6 +288,30 @@ def test_a_map_goes_to_openai_without_the_strict_mode_and_the_answer_is_checked(
     assert made.members == {"response_format": json_schema_format(mapped, strict=False)}
     assert made.unheld
     assert members_of("openai", Guided("json", {"type": "array"}), CHAT) == TOLD
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_a_schema_is_narrowed_wherever_the_strict_mode_demands_it(operation: Operation) -> None:
+    made = members_of("strict", Guided("json", LOOSE), operation)
+    narrowed: JsonObject = {**LOOSE, "additionalProperties": False, "required": ["a"]}
+    assert made == ConstraintMembers({"response_format": json_schema_format(narrowed, strict=True)})
+    mapped: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
+    loose = json_schema_format(mapped, strict=False)
+    assert members_of("strict", Guided("json", mapped), operation) == ConstraintMembers(
+        {"response_format": loose}, unheld=True
+    )
+
+
+def test_a_model_that_is_not_held_to_a_schema_never_gets_a_strict_one_and_its_answer_is_checked() -> None:
+    strict: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": True}}
+    loose: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": False}}
+    for value in (Guided("json", LOOSE), Guided("choice", ("a",)), strict):
+        made = members_of("best_effort", value, CHAT)
+        assert made.unheld
+        assert made.emulated
+        assert b'"strict":false' in orjson.dumps(made.members)
+    assert members_of("best_effort", strict, CHAT).members == passed(loose)
+    assert members_of("best_effort", loose, CHAT) == ConstraintMembers(passed(loose))
 
 
 COUNTED: JsonObject = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}}

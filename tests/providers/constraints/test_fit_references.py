@@ -1,15 +1,20 @@
 """References of a schema: alone, to the root's definitions, and followed only as far as they lead somewhere."""
 
+import time
+
+import orjson
 import pytest
 
 from providers.constraints.fit_references import (
     MAX_HOPS,
+    MAX_INLINED,
     MAX_MOVED,
     Unfittable,
     below,
     fit_references,
     follow,
     has_cycle,
+    inline_definitions,
     is_finite,
     lift_root,
     needs_itself,
@@ -129,3 +134,80 @@ def test_a_schema_that_leads_back_to_itself_is_found(schema: JsonObject, cyclic:
 )
 def test_alternatives_and_empty_arrays_end_a_schema_that_needs_itself(schema: JsonObject, finite: bool) -> None:
     assert is_finite(References(schema)) is finite
+
+
+REF_D: JsonObject = {"$ref": "#/$defs/d"}
+DEFS_TWICE: JsonObject = {"$defs": {"d": {"anyOf": [{"$ref": "#/$defs/e"}]}, "e": TEXT}}
+NUMBER: JsonObject = of({"n": {"type": "integer"}})
+
+
+@pytest.mark.parametrize(
+    ("schema", "written_out"),
+    [
+        (of({"a": REF_D}, **defs_of("d", NUMBER)), of({"a": NUMBER})),
+        (of({"a": {**REF_D, "description": "A"}}, **defs_of("d", NUMBER)), of({"a": {**NUMBER, "description": "A"}})),
+        (
+            of({"a": {**REF_D, "type": "object"}}, **defs_of("d", NUMBER)),
+            of({"a": {"type": "object", "allOf": [NUMBER]}}),
+        ),
+        (
+            of(
+                {"a": {"type": "array", "items": REF_D}},
+                **DEFS_TWICE,
+            ),
+            of({"a": {"type": "array", "items": {"anyOf": [TEXT]}}}),
+        ),
+        (of({"a": {"$ref": "#/definitions/d"}}, definitions={"d": TEXT, "unused": REF_D}), of({"a": TEXT})),
+        ({**REF_D, **defs_of("d", NUMBER)}, NUMBER),
+        (of({"a": TEXT, "b": {"$ref": "#/properties/a"}}), of({"a": TEXT, "b": TEXT})),
+        (of({"$ref": TEXT, "c": {"const": REF_D}}, **defs_of("d", TEXT)), of({"$ref": TEXT, "c": {"const": REF_D}})),
+    ],
+)
+def test_what_references_lead_to_is_written_in_their_places(schema: JsonObject, written_out: JsonObject) -> None:
+    before = orjson.dumps(schema)
+    assert inline_definitions(schema) == written_out
+    assert orjson.dumps(schema) == before
+
+
+def test_a_schema_without_references_is_the_clients_object() -> None:
+    assert inline_definitions(NUMBER) is NUMBER
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        of({"a": REF_D}, **defs_of("d", of({"next": REF_D}))),
+        of({"a": {"$ref": "#"}}),
+        of({"a": {"$ref": "#/$defs/none"}}),
+        of({"a": {"$ref": "https://example.org/a"}}),
+        of({"a": REF_D}, **defs_of("d", {"type": "string", "description": "d" * MAX_INLINED})),
+    ],
+)
+def test_what_leads_back_or_nowhere_or_is_large_is_not_written_out(schema: JsonObject) -> None:
+    assert inline_definitions(schema) is None
+
+
+def test_references_that_double_at_each_step_cost_no_more_than_their_text() -> None:
+    chain: JsonObject = {
+        f"d{number}": of({"a": {"$ref": f"#/$defs/d{number + 1}"}, "b": {"$ref": f"#/$defs/d{number + 1}"}})
+        for number in range(1000)
+    }
+    began = time.process_time()
+    assert inline_definitions(of({"a": {"$ref": "#/$defs/d0"}}, **{"$defs": {**chain, "d1000": TEXT}})) is None
+    assert time.process_time() - began < 1
+
+
+def test_what_would_be_nested_too_deeply_is_not_written_out() -> None:
+    chain: JsonObject = {f"d{number}": {"items": {"$ref": f"#/$defs/d{number + 1}"}} for number in range(2000)}
+    assert inline_definitions(of({"a": {"$ref": "#/$defs/d0"}}, **{"$defs": {**chain, "d2000": TEXT}})) is None
+    deep: JsonObject = TEXT
+    for _ in range(2000):
+        deep = {"items": deep}
+    assert inline_definitions(deep) is None
+
+
+def test_what_is_written_out_is_no_larger_than_the_bound() -> None:
+    wide: JsonObject = {f"p{number}": REF_D for number in range(3000)}
+    for length in (45, 55, 56, 57, 58, 60):
+        made = inline_definitions(of(wide, **defs_of("d", {"type": "string", "description": "d" * length})))
+        assert made is None or len(orjson.dumps(made)) <= MAX_INLINED

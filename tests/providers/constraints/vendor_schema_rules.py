@@ -152,6 +152,11 @@ def claude(schema: JsonObject) -> list[str]:
     return problems
 
 
+def claude_on_bedrock(schema: JsonObject) -> list[str]:
+    """Claude's grammars behind Bedrock, which knows fewer annotations."""
+    return [*claude(schema), *_words(schema, "title examples $schema discriminator")]
+
+
 def gemini(schema: JsonObject) -> list[str]:
     """Gemini's `responseJsonSchema`, which ignores what it does not know."""
     ignored = (

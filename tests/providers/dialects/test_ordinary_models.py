@@ -23,11 +23,11 @@ VENDORS: Mapping[str, tuple[str, vendor.Check]] = {
     "azure_v1": ("gpt-4o", vendor.azure),
     "anthropic": (CLAUDE, vendor.claude),
     "vertex_anthropic": (CLAUDE, vendor.claude),
-    "bedrock": ("anthropic.claude-haiku-4-5-20251001-v1:0", vendor.claude),
-    "bedrock_anthropic": ("anthropic.claude-haiku-4-5-20251001-v1:0", vendor.claude),
+    "bedrock": ("anthropic.claude-haiku-4-5-20251001-v1:0", vendor.claude_on_bedrock),
+    "bedrock_anthropic": ("anthropic.claude-haiku-4-5-20251001-v1:0", vendor.claude_on_bedrock),
     "gemini": ("gemini-2.5-flash", vendor.gemini),
     "vertex": ("gemini-2.5-flash", vendor.gemini),
-    "groq": ("openai/gpt-oss-120b", vendor.any_schema),
+    "groq": ("openai/gpt-oss-120b", vendor.openai),
     "mistral": ("mistral-large-latest", vendor.any_schema),
     "fireworks": ("m", vendor.any_schema),
     "together": ("m", vendor.any_schema),
@@ -36,8 +36,8 @@ VENDORS: Mapping[str, tuple[str, vendor.Check]] = {
     "sglang": ("m", vendor.any_schema),
     "llamacpp": ("m", vendor.llamacpp),
     "ollama": ("m", vendor.llamacpp),
-    "openrouter": ("m", vendor.any_schema),
-    "cerebras": ("m", vendor.any_schema),
+    "openrouter": ("m", vendor.openai),
+    "cerebras": ("m", vendor.openai),
     "xai": ("grok-4", vendor.any_schema),
 }
 CASES = [(name, model) for name in VENDORS for model in MODELS]
@@ -103,7 +103,7 @@ def test_a_model_goes_out_within_the_vendors_rules_and_what_they_lack_is_checked
         assert schema_check(sent[0])(good)
 
 
-@pytest.mark.parametrize("name", ["openai", "azure", "anthropic", "bedrock", "gemini", "cohere"])
+@pytest.mark.parametrize("name", ["openai", "azure", "anthropic", "bedrock", "gemini", "cohere", "groq"])
 @pytest.mark.parametrize("model", MODELS)
 def test_a_strict_tool_with_a_models_parameters_is_held_or_checked(name: str, model: str) -> None:
     schema, good, bad = MODELS[model]
@@ -119,3 +119,37 @@ def test_a_strict_tool_with_a_models_parameters_is_held_or_checked(name: str, mo
         assert keeps(orjson.dumps(good).decode()) is None
         assert keeps(orjson.dumps(bad).decode()) is not None
     assert bool(plan.checks) == ("tools.strict" in plan.emulated)
+
+
+OLD_CLAUDES = {
+    "anthropic": "claude-opus-4-1",
+    "vertex_anthropic": "claude-sonnet-4@20250514",
+    "bedrock_anthropic": "us.anthropic.claude-3-7-sonnet-20250219-v1:0",
+    "bedrock": "us.anthropic.claude-3-5-haiku-20241022-v1:0",
+}
+
+
+@pytest.mark.parametrize(("name", "model"), OLD_CLAUDES.items())
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_strict_tool_beside_a_schema_is_only_told_to_a_model_before_claude_4_5(
+    name: str, model: str, stream: bool
+) -> None:
+    schema, good, bad = MODELS["nested"]
+    tools: list[JsonObject] = [
+        {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}},
+    ]
+    prompt = ChatPrompt(({"role": "user", "content": "Hello"},))
+    params: Params = {"max_tokens": 99, "guided": Guided("json", schema), "tools": tools, "n": 2}
+    request = UnifiedRequest(Operation.CHAT, "v/m", prompt, params, stream=stream)
+    plan = plan_calls(request, target_of(name, model))
+    assert len(plan.calls) == 2
+    assert {"guided_json", "tools.strict"} <= set(plan.emulated)
+    for call in plan.calls:
+        assert b"must be valid against this JSON Schema" in call.sent.body
+        assert b'"strict"' not in call.sent.body
+        assert not schemas_in(orjson.loads(call.sent.body))
+    assert {(check.field, check.fenced) for check in plan.checks} == {("guided_json", True), ("tools.strict", False)}
+    for check in plan.checks:
+        keeps = compile_check(check)
+        assert keeps(orjson.dumps(good).decode()) is None
+        assert keeps(orjson.dumps(bad).decode()) is not None

@@ -201,6 +201,7 @@ def test_a_constraint_that_goes_without_its_strict_form_is_checked() -> None:
 
 def test_a_vendor_that_keeps_its_word_is_believed() -> None:
     assert plan_calls(chat({"guided": AB}), target("groq", "openai/gpt-oss-20b")).finishing is None
+    assert plan_calls(chat({"guided": AB}), target("openai")).finishing is None
     assert plan_calls(chat({"temperature": 0.5}), VLLM).finishing is None
 
 

@@ -63,6 +63,16 @@ def test_a_text_prompt_tells_it_at_its_end() -> None:
     assert told.prompt.texts[0].endswith('{"type":"array"}')
 
 
+def test_a_choice_in_the_prompt_stands_in_no_fence() -> None:
+    wanted = request({"guided": Guided("choice", ("yes", "no"))}, TextPrompt(("Well?",)))
+    planned = plan_checks(wanted, TABLE, ("guided_choice",), in_text=True)
+    assert planned.text == AnswerCheck("guided_choice", CheckKind.CHOICE, choices=frozenset({"yes", "no"}))
+    assert isinstance(planned.request.prompt, TextPrompt)
+    assert planned.request.prompt.texts[0].startswith("Well?\n\nAnswer with exactly one of the texts")
+    assert planned.request.prompt.texts[0].endswith('["yes","no"]')
+    assert planned.request.params == {}
+
+
 def test_a_prompt_in_token_ids_cannot_tell_it() -> None:
     with pytest.raises(Unenforceable, match="no text"):
         tell_in_prompt(request(ANY, TokenPrompt(((1,),))))

@@ -6,6 +6,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from providers.capabilities import NO_PROMISE
+from providers.constraints.constraint_styles import IN_TEXT
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -115,6 +117,32 @@ def test_a_map_has_no_form_so_that_the_prompt_has_to_tell_it() -> None:
     sent = encode(chat_request(guided=Guided("json", OPEN), max_tokens=9))
     assert (sent.unheld, sent.in_text) == (("guided_json",), True)
     assert b"output_config" not in sent.body
+
+
+NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "x", "schema": CLOSED}}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"guided": Guided("json", CLOSED)}, {"guided": Guided("choice", ("a", "b"))}, {"response_format": NAMED}],
+)
+@pytest.mark.parametrize(
+    "model", ["claude-3-5-haiku-latest", "claude-sonnet-4-20250514", "claude-opus-4-1", "claude-3-7-sonnet-latest"]
+)
+def test_a_model_before_4_5_is_told_a_constraint_in_the_prompt(model: str, params: dict[str, object]) -> None:
+    older = replace(TARGET, model=model, upstream_model=model)
+    sent = DIALECT.encode(chat_request(**params, max_tokens=9), older)
+    assert sent.in_text
+    assert len(sent.unheld) == 1
+    assert b"output_config" not in sent.body
+    table = DIALECT.capabilities(chat_request(), older)
+    assert table.strict_tools == NO_PROMISE
+    assert table["guided_json"] == table["guided_choice"] == table["response_format.json_schema"] == IN_TEXT
+
+
+def test_a_model_before_4_5_is_refused_what_is_no_schema() -> None:
+    older = replace(TARGET, upstream_model="claude-opus-4-1-20250805")
+    assert refusal_of({"guided": Guided("regex", "a+")}, older).param == "guided_regex"
 
 
 @pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])

@@ -130,10 +130,13 @@ def test_images_are_data_and_no_addresses() -> None:
     assert CLAUDE.name in refusal.message
 
 
-def test_the_table_is_anthropic_s() -> None:
+def test_the_table_is_anthropic_s_but_for_the_rules_of_schemas() -> None:
     request = chat_request()
     known = replace(CLAUDE, context_window=200000)
-    assert DIALECT.capabilities(request, known) is FIRST_PARTY.capabilities(request, known)
+    own, first = DIALECT.capabilities(request, known), FIRST_PARTY.capabilities(request, known)
+    assert (own.strict_tools, first.strict_tools) == ("bedrock", "anthropic")
+    assert {name: own[name] for name in own} == {name: first[name] for name in first}
+    assert (own.watched, own.counts) == (first.watched, first.counts)
 
 
 @pytest.mark.parametrize("name", [path.stem for path in (anthropic_kit.FIXTURES / "answers").iterdir()])

@@ -144,13 +144,7 @@ def test_values_that_ask_for_nothing_are_no_error_and_change_nothing(to: Target)
         (CLAUDE, {"service_tier": "gold"}, "service_tier"),
         (CLAUDE, {"images": (("data:image/png;base64,AA==",),)}, "images"),
         (CLAUDE, {"max_tokens": 9, "context_length_exceeded_behavior": "error"}, "context_length_exceeded_behavior"),
-        (OLD_CLAUDE, {"guided": Guided("json", CLOSED)}, "guided_json"),
-        (OLD_CLAUDE, {"guided": Guided("choice", ("a",))}, "guided_choice"),
-        (
-            OLD_CLAUDE,
-            {"response_format": {"type": "json_schema", "json_schema": {"schema": CLOSED}}},
-            "response_format",
-        ),
+        (OLD_CLAUDE, {"guided": Guided("regex", "a+")}, "guided_regex"),
         (OLD_CLAUDE, {"reasoning_effort": "low"}, "reasoning_effort"),
         (NEW_CLAUDE, {"temperature": 0.5}, "temperature"),
         (NEW_CLAUDE, {"top_p": 0.5}, "top_p"),
@@ -259,3 +253,20 @@ def test_a_window_in_the_table_makes_an_error_possible_where_the_service_ends_th
     assert table[name].emulated
     assert table.counts == {"error"}
     assert body_for(chat_request(max_tokens=9, context_length_exceeded_behavior="error"), known)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"guided": Guided("json", CLOSED)},
+        {"guided": Guided("choice", ("a",))},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": CLOSED}}},
+    ],
+)
+@pytest.mark.parametrize("to", [OLD_CLAUDE, NOVA], ids=lambda each: each.model)
+def test_a_model_that_cannot_be_held_is_told_a_constraint_in_the_prompt(to: Target, params: dict[str, object]) -> None:
+    sent = sent_for(chat_request(**params), to)
+    assert sent.in_text
+    assert len(sent.unheld) == 1
+    assert b"outputConfig" not in sent.body
+    assert b"jsonSchema" not in sent.body
