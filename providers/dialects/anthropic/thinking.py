@@ -76,6 +76,8 @@ def put_limit(draft: RequestBody, model: ClaudeModel) -> None:
     # The table knows better: a beta may raise the model's limit.
     most = max(model.most_output or limit, draft.target.max_output_tokens or 0)
     draft.body["max_tokens"] = min(limit, most)
+    if limit > most:
+        draft.emulated.append("max_tokens")
 
 
 def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversation) -> None:

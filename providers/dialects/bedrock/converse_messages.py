@@ -242,7 +242,9 @@ class BedrockConversation:
         """Put a cache point behind the blocks, or note that there is none."""
         if marker is None:
             return
-        if where not in self._model.cached or not mark_last(blocks, cache_point(self._model, marker)):
+        if where not in self._model.cached or not mark_last(
+            blocks, cache_point(self._model, marker), self._model.claude
+        ):
             self.dropped.append("cache_control")
 
     def _block(self, turn: Turn, part: Part) -> JsonObject | None:
@@ -274,7 +276,8 @@ class BedrockConversation:
                 return {"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}
             if isinstance(part, RedactedThinking) and self._model.redacted and part.data:
                 return {"reasoningContent": {"redactedContent": _blob(part.data)}}
-        self.dropped.append("thinking")
+        if isinstance(part, RedactedThinking) or part.signature is not None:
+            self.dropped.append("thinking")
         return None
 
 

@@ -259,3 +259,10 @@ def test_a_window_in_the_table_makes_an_error_possible_where_the_service_ends_th
     assert table[name].emulated
     assert table.counts == {"error"}
     assert body_for(chat_request(max_tokens=9, context_length_exceeded_behavior="error"), known)
+
+
+@pytest.mark.parametrize(("limit", "sent_limit"), [(200_000, 64_000), (64_000, 64_000), (5, 5)])
+def test_a_limit_above_the_model_s_becomes_the_model_s_and_is_named(limit: int, sent_limit: int) -> None:
+    sent = sent_for(chat_request(max_tokens=limit), target())
+    assert orjson.loads(sent.body)["inferenceConfig"] == {"maxTokens": sent_limit}
+    assert sent.emulated == (("max_tokens",) if limit > sent_limit else ())
