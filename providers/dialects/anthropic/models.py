@@ -46,8 +46,8 @@ class ClaudeModel:
     accepted, `thinks_unasked` says that a request without `thinking` gets it. `efforts` are the words of
     `output_config.effort`, lowest first, empty where the member is refused; `high_at_most` says that without thinking
     words above `high` are refused. `sampling` says that `temperature`, `top_p` and `top_k` are taken.
-    `forced_choice` says that `tool_choice` may demand a call; no model takes that beside a budget of thinking, and those
-    with `unthinking_choice` beside no thinking at all.
+    `forced_choice` says that `tool_choice` may demand a call; no model takes that beside a budget of thinking, one with
+    `unthinking_choice` beside no thinking at all.
     `blanks_thinking` says that the text of thinking is left out unless `display` asks for a summary. `binds_prefix`
     says that thinking may only come back behind an unchanged system text, tools and messages.
     """

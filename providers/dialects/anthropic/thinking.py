@@ -2,8 +2,9 @@
 model and on what the conversation holds.
 
 The vendor refuses thinking with a budget in a tool loop that began without thinking, behind a text of the model that is
-to be continued, and beside a forced call, where two models refuse all thinking. In these cases the request goes without, and the field is named in
-`x-dragoman-dropped`: a client that does not send thinking back could not use tools otherwise.
+to be continued, and beside a forced call, where some models refuse all thinking. In these cases the request goes
+without, and the field is named in `x-dragoman-dropped`: a client that does not send thinking back could not use tools
+otherwise. A setting that another stands for is named as emulated.
 
 Sources: `anthropic` 2.12.0 type `ThinkingConfigParam`; "Extended thinking", "Adaptive thinking", "Effort", "Preserved
 thinking" and "Errors" pages, November 2026; pydantic-ai 2.68.0 and litellm 1.109.1 for budgets by word.
@@ -98,10 +99,9 @@ def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversat
         draft.body["thinking"] = wish.thinking
     if wish.effort is not None:
         draft.put("output_config.effort", wish.effort)
-    if _is_off(wish, model):
-        # Beside switched-off thinking the vendor refuses blocks in the last turn and ignores all others.
-        if conversation.without_thinking():
-            draft.dropped.append(THINKING)
+    # Beside switched-off thinking the vendor refuses blocks in the last turn and ignores all others.
+    if _is_off(wish, model) and conversation.without_thinking():
+        draft.dropped.append(THINKING)
 
 
 def samples_freely(draft: RequestBody) -> bool:

@@ -1,7 +1,8 @@
 """Cache points of a request to Bedrock's Converse, made from the cache markers of its parts.
 
 A marker promises nothing about the answer, so one that has no place is left out: the service takes four points, none
-right behind a document or a video (but on Claude behind a PDF or a cited document), and no point of an hour behind a shorter one.
+right behind a document or a video (but on Claude behind a PDF or a cited document), and no point of an hour behind a
+shorter one.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `CachePointBlock`; "Prompt caching" page; pydantic-ai
 2.68.0 `models/bedrock` with its live probes; the error "There is nothing available to cache" in the recorded answers of

@@ -269,7 +269,10 @@ class BedrockConversation:
         return {"toolUse": {"toolUseId": identity, "name": self._names.used(part.name), "input": part.arguments}}
 
     def _thought(self, part: Thinking | RedactedThinking) -> JsonObject | None:
-        """Return thinking that its model takes back: Claude's with its signature, others' only where it is redacted."""
+        """Return thinking that its model takes back: Claude's with its signature, others' only where it is redacted.
+
+        Other thinking is left out, and named unless it is plain text.
+        """
         own = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
         if part.format == own:
             if isinstance(part, Thinking) and self._model.claude and part.signature:

@@ -25,7 +25,8 @@ _OWN = "additionalModelRequestFields"
 class EffortWords:
     """How a model is told how much to reason: the member at `path` and its value for each of the client's words.
 
-    A word of which the value says another is named as emulated. With `alone` at its highest value the model takes no limit and no sampling.
+    A word of which the value says another is named as emulated. With `alone` at its highest value the model takes no
+    limit and no sampling.
     """
 
     path: str

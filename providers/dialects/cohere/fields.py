@@ -1,6 +1,7 @@
 """Writers of the unified fields for Cohere's v2 chat, and its capabilities.
 
-Sources: `cohere` 7.3.1 `ClientV2.chat` and `ResponseFormatV2`; "Structured outputs" page, November 2026.
+Sources: `cohere` 7.3.1 `ClientV2.chat` and `ResponseFormatV2`; "Structured outputs" page; "Command A Reasoning" page
+and litellm 1.109.1 model map for the longest answers, November 2026.
 """
 
 import re

@@ -341,11 +341,12 @@ def build_request(
     )
 
 
-def _with_tools(held: JsonObject, extra: JsonObject) -> JsonObject:
+def _with_tools(held: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
     """Return extra members with the tools that are held already before their own."""
     tools, more = held.get("tools"), extra.get("tools")
-    both = isinstance(tools, list) and isinstance(more, list)
-    return {**extra, "tools": [*tools, *more]} if both else extra
+    if isinstance(tools, list) and isinstance(more, list):
+        return {**extra, "tools": [*tools, *more]}
+    return {**extra}
 
 
 def _holds(extra: Mapping[str, JsonValue], path: str) -> bool:
