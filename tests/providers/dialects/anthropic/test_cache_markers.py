@@ -1,5 +1,6 @@
 """Cache markers on Anthropic's wire, of which the vendor takes four, and none of an hour behind a shorter one."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from time import process_time
@@ -20,8 +21,8 @@ def text(marker: JsonObject | None = None) -> JsonObject:
     return {"type": "text", "text": "a", **({"cache_control": marker} if marker else {})}
 
 
-def body(*contents: list[JsonValue], **more: JsonValue) -> JsonObject:
-    return {**more, "messages": [{"role": "user", "content": content} for content in contents]}
+def body(*contents: Sequence[JsonObject], **more: JsonValue) -> JsonObject:
+    return {**more, "messages": [{"role": "user", "content": [*content]} for content in contents]}
 
 
 def test_the_oldest_markers_of_the_messages_give_way_first() -> None:
@@ -61,7 +62,7 @@ def test_an_hour_behind_a_shorter_marker_is_shortened() -> None:
 def test_what_the_client_sent_is_not_changed() -> None:
     blocks: list[JsonObject] = [text(MARK) for _ in range(6)]
     kept = deepcopy(blocks)
-    limit_markers(body([*blocks]))
+    limit_markers(body(blocks))
     assert blocks == kept
 
 
