@@ -380,3 +380,9 @@ def test_the_judge_of_loops_refuses_what_the_vendor_refuses() -> None:
         }
         with pytest.raises(VendorRefusal):
             check_rules(body, frozenset(), budgets=True)
+
+
+def test_a_limit_above_the_models_is_lowered_and_named() -> None:
+    sent = encode(chat_request(max_tokens=200_000))
+    assert (orjson.loads(sent.body)["max_tokens"], sent.emulated) == (64_000, ("max_tokens",))
+    assert encode(chat_request(max_tokens=64_000)).emulated == ()
