@@ -40,7 +40,13 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
     ],
     "parallel_tool_calls": [False, {"type": "auto", "disable_parallel_tool_use": True}],
     "service_tier": ["default", "standard_only", "standard", "on_demand"],
-    "reasoning_effort": ["low", "high", {"type": "enabled"}, {"thinkingLevel": "LOW"}, {"thinkingBudget": 1024}],
+    "reasoning_effort": [
+        "low",
+        "high",
+        {"type": "enabled"},
+        {"thinkingLevel": "LOW", "includeThoughts": True},
+        {"thinkingBudget": 1024, "includeThoughts": True},
+    ],
     "thinking": [
         {"type": "enabled", "budget_tokens": 1024},
         {"type": "enabled", "token_budget": 1024},
@@ -58,7 +64,7 @@ _EFFORTS: Mapping[str, JsonValue] = {
     "qwen/qwen3-32b": "default",
     "glm-4.7": {"type": "enabled"},
     "kimi-k2.5": {"type": "enabled"},
-    "anthropic.claude-haiku-4-5-20251001-v1:0": {"type": "enabled", "budget_tokens": 2048},
+    "anthropic.claude-haiku-4-5-20251001-v1:0": {"type": "enabled", "budget_tokens": 1976},
     "command-a-03-2025": {"type": "enabled", "token_budget": 2000},
 }
 """What the least effort is on models that know fewer words, or none ("Reasoning" pages of Mistral, Groq, Z.ai and

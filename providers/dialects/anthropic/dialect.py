@@ -10,6 +10,7 @@ from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.answer import decode_message
+from providers.dialects.anthropic.cache_markers import limit_markers
 from providers.dialects.anthropic.errors import classify_answer
 from providers.dialects.anthropic.fields import ELSEWHERE, FIELDS, FIELDS_WITHOUT_SAMPLING, capabilities
 from providers.dialects.anthropic.messages import Conversation
@@ -39,6 +40,8 @@ _RESERVED = frozenset({"system", "stop_sequences", "anthropic_version", "anthrop
 """Members written from other fields, or from headers, which are checked."""
 
 _VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
+
+_OF_CACHES = frozenset({"cache_control"})
 
 
 class AnthropicDialect:
@@ -86,7 +89,7 @@ def request_body(
     """Return the body of a call, begun by the members of `opening`, as a `version` of the API takes it, and the names
     of its tools. Raises Refusal."""
     draft = RequestBody(request, target, table, opening)
-    put_unknown(draft, _RESERVED)
+    put_unknown(draft, _RESERVED, _OF_CACHES)
     model = model_of(target)
     put_limit(draft, model)
     names = tool_names(request.params)
@@ -98,6 +101,8 @@ def request_body(
     draft.body["messages"] = [*conversation.turns]
     sampled = version < NO_SAMPLING and model.sampling
     put_fields(draft, FIELDS if sampled else FIELDS_WITHOUT_SAMPLING, ELSEWHERE)
+    if limit_markers(draft.body):
+        draft.dropped.append("cache_control")
     if request.stream:
         draft.body["stream"] = True
     return draft, names

@@ -66,17 +66,21 @@ class Conversation:
             return [block for blocks in self._instructions for block in blocks]
         return "\n\n".join(["".join([str(block["text"]) for block in blocks]) for blocks in self._instructions])
 
-    def without_thinking(self) -> None:
-        """Leave out all thinking, and the turns that held nothing else."""
+    def without_thinking(self) -> bool:
+        """Leave out all thinking and the turns that held nothing else, and return whether there was any."""
+        found = False
         for turn in self.turns:
             content = turn["content"]
             if turn["role"] == "assistant" and isinstance(content, list):
-                turn["content"] = [block for block in content if not is_thinking(block)]
+                kept = [block for block in content if not is_thinking(block)]
+                found = found or len(kept) < len(content)
+                turn["content"] = kept
         turns, self.turns = self.turns, []
         for turn in turns:
             content = turn["content"]
             if isinstance(content, str | list):
                 self._turn(str(turn["role"]), content)
+        return found
 
     def _instruction(self, turn: Turn) -> None:
         if not all(isinstance(part, Text) for part in turn.parts):

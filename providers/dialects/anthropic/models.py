@@ -20,6 +20,9 @@ ThinkingKind = Literal["enabled", "adaptive", "between_tools", "disabled"]
 MIN_BUDGET = 1024
 """Tokens of the smallest budget; it must be below `max_tokens`."""
 
+LEAST_ANSWER = 1024
+"""Tokens that a budget of ours leaves for the text behind it, where the limit has room for both."""
+
 BUDGETS: Mapping[str, int] = {
     "minimal": 1024,
     "low": 2048,
@@ -43,7 +46,8 @@ class ClaudeModel:
     accepted, `thinks_unasked` says that a request without `thinking` gets it. `efforts` are the words of
     `output_config.effort`, lowest first, empty where the member is refused; `high_at_most` says that without thinking
     words above `high` are refused. `sampling` says that `temperature`, `top_p` and `top_k` are taken.
-    `forced_choice` says that `tool_choice` may demand a call; no model takes that beside a budget of thinking.
+    `forced_choice` says that `tool_choice` may demand a call; no model takes that beside a budget of thinking, one with
+    `unthinking_choice` beside no thinking at all.
     `blanks_thinking` says that the text of thinking is left out unless `display` asks for a summary. `binds_prefix`
     says that thinking may only come back behind an unchanged system text, tools and messages. `structured` says that
     it can be held to a schema, of the answer or of a strict tool (Claude 4.5 and later).
@@ -57,6 +61,7 @@ class ClaudeModel:
     high_at_most: bool = False
     sampling: bool = True
     forced_choice: bool = True
+    unthinking_choice: bool = False
     blanks_thinking: bool = False
     binds_prefix: bool = False
     structured: bool = True
@@ -87,7 +92,13 @@ _UNTHINKING = ClaudeModel(4_096, 4_096, frozenset(), structured=False)
 # These refuse a prompt that does not fit their window together with max_tokens; later ones end the answer there.
 _CLAUDE_4 = ClaudeModel(32_000, 4_096, _BUDGET, structured=False)
 _CLAUDE_4_5 = ClaudeModel(64_000, 64_000, _BUDGET)
-_CLAUDE_4_6 = ClaudeModel(128_000, 128_000, frozenset({"adaptive", "enabled", "disabled"}), (*_THREE, "max"))
+_CLAUDE_4_6 = ClaudeModel(
+    128_000,
+    128_000,
+    frozenset({"adaptive", "enabled", "disabled"}),
+    (*_THREE, "max"),
+    unthinking_choice=True,
+)
 _CLAUDE_4_7 = ClaudeModel(
     128_000, 128_000, frozenset({"adaptive", "disabled"}), _ALL, sampling=False, blanks_thinking=True
 )
@@ -141,6 +152,11 @@ vendor answers for what it does not take."""
 _NAME = re.compile(
     r"claude-(?:(?P<line>[a-z]+)-(?P<version>\d{1,2}(?:-\d{1,2})?)|(?P<early>\d{1,2}(?:-\d{1,2})?)-(?P<tier>[a-z]+))(?!\d)"
 )
+
+
+def fit_budget(budget: int, limit: int) -> int:
+    """Return a budget for an answer of at most `limit` tokens, more than MIN_BUDGET, that leaves room for the text."""
+    return max(MIN_BUDGET, min(budget, limit - LEAST_ANSWER))
 
 
 @lru_cache(maxsize=1024)

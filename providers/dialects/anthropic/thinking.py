@@ -2,8 +2,9 @@
 model and on what the conversation holds.
 
 The vendor refuses thinking with a budget in a tool loop that began without thinking, behind a text of the model that is
-to be continued, and beside a forced call. In these cases the request goes without, and the field is named in
-`x-dragoman-dropped`: a client that does not send thinking back could not use tools otherwise.
+to be continued, and beside a forced call, where some models refuse all thinking. In these cases the request goes
+without, and the field is named in `x-dragoman-dropped`: a client that does not send thinking back could not use tools
+otherwise. A setting that another stands for is named as emulated.
 
 Sources: `anthropic` 2.12.0 type `ThinkingConfigParam`; "Extended thinking", "Adaptive thinking", "Effort", "Preserved
 thinking" and "Errors" pages, November 2026; pydantic-ai 2.68.0 and litellm 1.109.1 for budgets by word.
@@ -14,7 +15,14 @@ from dataclasses import dataclass
 
 from providers.dialects.anthropic.blocks import is_thinking
 from providers.dialects.anthropic.messages import Conversation
-from providers.dialects.anthropic.models import BUDGETS, EFFORT_WORDS, MIN_BUDGET, UNKNOWN, ClaudeModel
+from providers.dialects.anthropic.models import (
+    BUDGETS,
+    EFFORT_WORDS,
+    MIN_BUDGET,
+    UNKNOWN,
+    ClaudeModel,
+    fit_budget,
+)
 from providers.dialects.anthropic.tools import forces_call
 from providers.dialects.shared.request_body import RequestBody
 from providers.json_types import JsonObject, JsonValue
@@ -69,6 +77,8 @@ def put_limit(draft: RequestBody, model: ClaudeModel) -> None:
     # The table knows better: a beta may raise the model's limit.
     most = max(model.most_output or limit, draft.target.max_output_tokens or 0)
     draft.body["max_tokens"] = min(limit, most)
+    if limit > most:
+        draft.emulated.append("max_tokens")
 
 
 def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversation) -> None:
@@ -77,18 +87,21 @@ def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversat
     Raises Refusal for an effort that the model has no form of.
     """
     wish = _wished(draft, model)
+    forced = forces_call(draft.body.get("tool_choice"))
     if wish.kind == "enabled":
-        if forces_call(draft.body.get("tool_choice")) or _loop_lacks_thinking(conversation.turns):
+        if forced or _loop_lacks_thinking(conversation.turns):
             _leave_out(draft, wish)
         else:
             _fit_budget(draft, model, wish)
+    elif wish.kind == "adaptive" and forced and model.unthinking_choice:
+        _leave_out(draft, wish)
     if wish.thinking is not None:
         draft.body["thinking"] = wish.thinking
     if wish.effort is not None:
         draft.put("output_config.effort", wish.effort)
-    if _is_off(wish, model):
-        # Beside switched-off thinking the vendor refuses blocks in the last turn and ignores all others.
-        conversation.without_thinking()
+    # Beside switched-off thinking the vendor refuses blocks in the last turn and ignores all others.
+    if _is_off(wish, model) and conversation.without_thinking():
+        draft.dropped.append(THINKING)
 
 
 def samples_freely(draft: RequestBody) -> bool:
@@ -141,20 +154,23 @@ def _adaptive(model: ClaudeModel) -> JsonObject:
 
 def _ask_by_word(draft: RequestBody, model: ClaudeModel, wish: _Wish, word: str) -> None:
     wish.effort = model.nearest_effort(word)
+    if wish.effort not in (None, word):
+        draft.emulated.append(EFFORT)
     if wish.thinking is None and model is not UNKNOWN:
         if model.budgets:
             wish.thinking, wish.field, wish.ours = _enabled(BUDGETS[word]), EFFORT, True
         elif "adaptive" in model.thinking:
-            wish.thinking = _adaptive(model)
+            wish.thinking, wish.field = _adaptive(model), EFFORT
         else:
             raise draft.unsupported(EFFORT, NO_THINKING)
     restrained = wish.kind in ("disabled", "between_tools") and model.high_at_most
     if restrained and wish.effort in ("xhigh", "max"):
         wish.effort = "high"
+        draft.emulated.append(EFFORT)
 
 
 def _ask_for_none(draft: RequestBody, model: ClaudeModel, wish: _Wish, field: str) -> None:
-    """Switch thinking off, or ask for as little as the model can do with, which is noted."""
+    """Switch thinking off, or ask for as little as the model can do with, which is named as emulated."""
     if wish.thinking is not None:
         return
     if "disabled" in model.thinking:
@@ -162,10 +178,10 @@ def _ask_for_none(draft: RequestBody, model: ClaudeModel, wish: _Wish, field: st
     elif "between_tools" in model.thinking:
         wish.thinking = {"type": "between_tools"}
         if "tools" in draft.body:
-            draft.dropped.append(field)
+            draft.emulated.append(field)
     elif model.always_thinks:
         wish.effort = model.nearest_effort("low")
-        draft.dropped.append(field)
+        draft.emulated.append(field)
 
 
 def _enabled(budget: int) -> JsonObject:
@@ -181,12 +197,12 @@ def _fit_budget(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
     if draft.params.get("max_tokens", draft.target.max_output_tokens) is None:
         limit = max(limit, budget + ROOM)
         limit = draft.body["max_tokens"] = min(limit, model.most_output or limit)
-    if budget < limit or not wish.ours:
+    if not wish.ours:
         return
     if limit <= MIN_BUDGET:
         _leave_out(draft, wish)
     else:
-        wish.thinking = _enabled(limit - 1)
+        wish.thinking = _enabled(fit_budget(budget, limit))
 
 
 def _leave_out(draft: RequestBody, wish: _Wish) -> None:

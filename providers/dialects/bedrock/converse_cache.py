@@ -1,7 +1,8 @@
 """Cache points of a request to Bedrock's Converse, made from the cache markers of its parts.
 
 A marker promises nothing about the answer, so one that has no place is left out: the service takes four points, none
-right behind a document or a video (but behind a PDF on Claude), and no point of an hour behind a shorter one.
+right behind a document or a video (but on Claude behind a PDF or a cited document), and no point of an hour behind a
+shorter one.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `CachePointBlock`; "Prompt caching" page; pydantic-ai
 2.68.0 `models/bedrock` with its live probes; the error "There is nothing available to cache" in the recorded answers of
@@ -24,10 +25,10 @@ def cache_point(model: ConverseModel, marker: JsonObject) -> JsonObject:
     return {_POINT: point}
 
 
-def mark_last(blocks: list[JsonObject], point: JsonObject) -> bool:
+def mark_last(blocks: list[JsonObject], point: JsonObject, claude: bool = True) -> bool:
     """Put a point behind the last block that may have one, and return whether there is any."""
     place = len(blocks)
-    while place and _bars_point(blocks[place - 1]):
+    while place and _bars_point(blocks[place - 1], claude):
         place -= 1
     if not place or "reasoningContent" in blocks[place - 1]:
         return False
@@ -38,10 +39,10 @@ def mark_last(blocks: list[JsonObject], point: JsonObject) -> bool:
     return True
 
 
-def _bars_point(block: JsonObject) -> bool:
+def _bars_point(block: JsonObject, claude: bool) -> bool:
     document = block.get("document")
     if isinstance(document, dict):
-        return document.get("format") != "pdf" and "citations" not in document
+        return not claude or (document.get("format") != "pdf" and "citations" not in document)
     return "video" in block
 
 

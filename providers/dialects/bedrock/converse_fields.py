@@ -40,7 +40,7 @@ from providers.constraints.constraint_styles import (
 )
 from providers.constraints.schema_rules import BEDROCK
 from providers.dialects.bedrock.converse_models import ConverseModel
-from providers.dialects.bedrock.converse_thinking import NO_REASONING, claude_effort, effort_writer
+from providers.dialects.bedrock.converse_thinking import NO_REASONING, claude_effort, effort_writer, most_output
 from providers.dialects.shared.field_writers import check_images, keep_stop
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -80,6 +80,18 @@ def _temperature(put: FieldWriter) -> FieldWriter:
             put(draft, value)
 
     return write
+
+
+_LIMIT = bounded("max_tokens", f"{_INFERENCE}.maxTokens", 1, None)
+
+
+def _claude_limit(draft: RequestBody, value: object) -> None:
+    """Write the limit, and no more than the model can, which would be refused."""
+    most = most_output(draft)
+    if most is not None and isinstance(value, int) and value > most:
+        draft.emulated.append("max_tokens")
+        value = most
+    _LIMIT(draft, value)
 
 
 # Stops --------------------------------------------------------------------------------------------------------------
@@ -197,7 +209,7 @@ def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]
     """
     wire = profile.wires[Operation.CHAT]
     known: dict[str, FieldWriter] = {
-        "max_tokens": bounded("max_tokens", f"{_INFERENCE}.maxTokens", 1, None),
+        "max_tokens": _claude_limit if model.claude else _LIMIT,
         "temperature": _temperature(_number("temperature", f"{_INFERENCE}.temperature", profile)),
         "top_p": _number("top_p", f"{_INFERENCE}.topP", profile),
         "stop": _stop(STOP_STRING in wire.accepts),

@@ -242,7 +242,9 @@ class BedrockConversation:
         """Put a cache point behind the blocks, or note that there is none."""
         if marker is None:
             return
-        if where not in self._model.cached or not mark_last(blocks, cache_point(self._model, marker)):
+        if where not in self._model.cached or not mark_last(
+            blocks, cache_point(self._model, marker), self._model.claude
+        ):
             self.dropped.append("cache_control")
 
     def _block(self, turn: Turn, part: Part) -> JsonObject | None:
@@ -267,14 +269,18 @@ class BedrockConversation:
         return {"toolUse": {"toolUseId": identity, "name": self._names.used(part.name), "input": part.arguments}}
 
     def _thought(self, part: Thinking | RedactedThinking) -> JsonObject | None:
-        """Return thinking that its model takes back: Claude's with its signature, others' only where it is redacted."""
+        """Return thinking that its model takes back: Claude's with its signature, others' only where it is redacted.
+
+        Other thinking is left out, and named unless it is plain text.
+        """
         own = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
         if part.format == own:
             if isinstance(part, Thinking) and self._model.claude and part.signature:
                 return {"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}
             if isinstance(part, RedactedThinking) and self._model.redacted and part.data:
                 return {"reasoningContent": {"redactedContent": _blob(part.data)}}
-        self.dropped.append("thinking")
+        if isinstance(part, RedactedThinking) or part.signature is not None:
+            self.dropped.append("thinking")
         return None
 
 

@@ -25,14 +25,19 @@ _OWN = "additionalModelRequestFields"
 class EffortWords:
     """How a model is told how much to reason: the member at `path` and its value for each of the client's words.
 
-    `rounded` are the words for which the model has none that is near: they take the nearest and are named as left out.
-    With `alone` at its highest value the model takes no limit and no sampling.
+    A word of which the value says another is named as emulated. With `alone` at its highest value the model takes no
+    limit and no sampling.
     """
 
     path: str
     words: Mapping[str, JsonValue]
-    rounded: frozenset[str] = frozenset()
     alone: JsonValue = None
+
+    def exact(self, word: str) -> bool:
+        """Return whether the value for a word says the same."""
+        value = self.words[word]
+        said = value.get("maxReasoningEffort", "none") if isinstance(value, dict) else value
+        return said == word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,12 +98,10 @@ _NOVA = EffortWords(
 _ON_OR_OFF = EffortWords(
     f"{_OWN}.reasoning_effort",
     _words(none="none", minimal="high", low="high", medium="high", high="high", xhigh="high", max="high"),
-    frozenset({"minimal", "low"}),
 )
 _GPT_OSS = EffortWords(
     f"{_OWN}.reasoning_effort",
     _words(none="low", minimal="low", low="low", medium="medium", high="high", xhigh="high", max="high"),
-    frozenset({"none"}),
 )
 _GPT = EffortWords(
     f"{_OWN}.reasoning.effort",
@@ -107,7 +110,6 @@ _GPT = EffortWords(
 _GROK = EffortWords(
     f"{_OWN}.reasoning.effort",
     _words(none="low", minimal="low", low="low", medium="medium", high="high", xhigh="xhigh", max="xhigh"),
-    frozenset({"none"}),
 )
 _QWEN = EffortWords(
     f"{_OWN}.reasoning_config",
@@ -116,7 +118,6 @@ _QWEN = EffortWords(
 _GLM_5_3 = EffortWords(
     f"{_OWN}.reasoning_effort",
     _words(none="low", minimal="low", low="low", medium="high", high="high", xhigh="max", max="max"),
-    frozenset({"none"}),
 )
 
 _ALONE, _NO_MEDIA = frozenset[str](), frozenset[str]()

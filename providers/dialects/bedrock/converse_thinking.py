@@ -10,7 +10,15 @@ quoted in public issue threads ("Expected `thinking` or `redacted_thinking`, but
 
 from typing import Final
 
-from providers.dialects.anthropic.models import BUDGETS, EFFORT_WORDS, MIN_BUDGET, ClaudeModel, claude_model
+from providers.dialects.anthropic.models import (
+    BUDGETS,
+    EFFORT_WORDS,
+    MIN_BUDGET,
+    UNKNOWN,
+    ClaudeModel,
+    claude_model,
+    fit_budget,
+)
 from providers.dialects.bedrock.converse_messages import BedrockConversation
 from providers.dialects.bedrock.converse_models import ConverseModel, EffortWords
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
@@ -36,6 +44,12 @@ def facts_of(draft: RequestBody) -> ClaudeModel:
     return claude_model(name)
 
 
+def most_output(draft: RequestBody) -> int | None:
+    """Return the highest limit that a target's Claude model takes; the table knows better: a beta may raise it."""
+    most = facts_of(draft).most_output
+    return None if most is None else max(most, draft.target.max_output_tokens or 0)
+
+
 def _word(draft: RequestBody, value: object) -> str:
     """Return the word for a value of `reasoning_effort`. Raises Refusal."""
     if value is False or value == "none":
@@ -58,9 +72,9 @@ def effort_writer(known: EffortWords) -> FieldWriter:
         wanted = known.words[word]
         if known.alone is not None and wanted == known.alone and _limited(draft):
             wanted = known.words["medium"]
-            draft.dropped.append(_FIELD)
-        elif word in known.rounded:
-            draft.dropped.append(_FIELD)
+            draft.emulated.append(_FIELD)
+        elif not known.exact(word):
+            draft.emulated.append(_FIELD)
         draft.put(known.path, wanted)
 
     return write
@@ -87,7 +101,7 @@ def claude_effort(draft: RequestBody, value: object) -> None:
     elif "adaptive" in facts.thinking:
         shown: JsonObject = {"display": "summarized"} if facts.blanks_thinking else {}
         draft.put(_THINKING, {"type": "adaptive", **shown})
-        draft.put("outputConfig.effort", facts.nearest_effort(word))
+        _put_near(draft, word, facts.nearest_effort(word))
     elif "enabled" in facts.thinking:
         _put_budget(draft, BUDGETS[word], facts)
     else:
@@ -101,7 +115,14 @@ def _beside_thinking(draft: RequestBody, value: object, facts: ClaudeModel) -> N
     if near is None:
         return
     restrained = facts.high_at_most and draft.params["thinking"].get("type") in ("disabled", "between_tools")
-    draft.put("outputConfig.effort", "high" if restrained and near in ("xhigh", "max") else near)
+    _put_near(draft, word, "high" if restrained and near in ("xhigh", "max") else near)
+
+
+def _put_near(draft: RequestBody, word: str, near: str | None) -> None:
+    """Write the model's word for one of the client's, and name one that says another."""
+    draft.put("outputConfig.effort", near)
+    if near != word:
+        draft.emulated.append(_FIELD)
 
 
 def _put_none(draft: RequestBody, facts: ClaudeModel) -> None:
@@ -111,21 +132,25 @@ def _put_none(draft: RequestBody, facts: ClaudeModel) -> None:
         return
     if "between_tools" in facts.thinking:
         draft.put(_THINKING, {"type": "between_tools"})
-    draft.put("outputConfig.effort", facts.efforts[0])
-    draft.dropped.append(_FIELD)
+        if draft.params.get("tools"):
+            draft.emulated.append(_FIELD)
+        return
+    _put_near(draft, "none", facts.efforts[0])
 
 
 def _put_budget(draft: RequestBody, budget: int, facts: ClaudeModel) -> None:
     """Write a budget, below the limit of the answer; a limit that leaves no room for the least budget goes without."""
     limit = draft.params.get("max_tokens") or draft.target.max_output_tokens
-    if limit is None:
+    if limit is not None:
+        limit = min(limit, most_output(draft) or limit)
+    else:
         limit = min(budget + _ROOM, facts.most_output or budget + _ROOM)
     if limit <= MIN_BUDGET:
         draft.dropped.append(_FIELD)
         return
     if "max_tokens" not in draft.params:
         draft.put(f"{_INFERENCE}.maxTokens", limit)
-    draft.put(_THINKING, {"type": "enabled", "budget_tokens": max(MIN_BUDGET, min(budget, limit - 1))})
+    draft.put(_THINKING, {"type": "enabled", "budget_tokens": fit_budget(budget, limit)})
 
 
 # The whole request ----------------------------------------------------------------------------------------------------
@@ -145,14 +170,19 @@ def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> Non
     kind = wanted.get("type") if isinstance(wanted, dict) else None
     tools = draft.body.get("toolConfig")
     forced = isinstance(tools, dict) and "toolChoice" in tools
-    if kind == "enabled" and (conversation.unthought or forced):
+    facts = facts_of(draft)
+    alone = kind == "adaptive" and facts.unthinking_choice
+    if (kind == "enabled" and (conversation.unthought or forced)) or (alone and forced):
         _take_out(draft, _OWN, "thinking")
+        # The service takes an effort beside adaptive thinking only.
+        _take_out(draft, "outputConfig", "effort")
         draft.dropped.append("thinking" if "thinking" in draft.params else _FIELD)
         kind = None
-    if kind in ("enabled", "adaptive") and facts_of(draft).sampling:
+    if kind in ("enabled", "adaptive") and facts.sampling:
         _check_sampling(draft)
-    if kind in (None, "disabled") and not facts_of(draft).thinks_unasked:
-        _strip_last(draft)
+    off = kind is None and facts is not UNKNOWN and not facts.thinks_unasked
+    if (kind == "disabled" or off) and _strip(draft):
+        draft.dropped.append("thinking")
 
 
 def _check_sampling(draft: RequestBody) -> None:
@@ -175,15 +205,18 @@ def _take_out(draft: RequestBody, holder: str, name: str) -> None:
             del draft.body[holder]
 
 
-def _strip_last(draft: RequestBody) -> None:
-    """Take thinking out of a last turn of the model's, where the model refuses it while it does not think."""
+def _strip(draft: RequestBody) -> bool:
+    """Take out all thinking, and return whether there was any: without thinking the model refuses it in a last turn of
+    its own and in a loop of tools, and ignores all other."""
     turns = draft.body.get("messages")
-    last = turns[-1] if isinstance(turns, list) else None
-    if not isinstance(last, dict) or last.get("role") != "assistant":
-        return
-    content = last.get("content")
-    if isinstance(content, list):
-        last["content"] = [each for each in content if not (isinstance(each, dict) and "reasoningContent" in each)]
+    found = False
+    for turn in turns if isinstance(turns, list) else ():
+        content = turn.get("content") if isinstance(turn, dict) else None
+        if isinstance(turn, dict) and isinstance(content, list):
+            kept = [each for each in content if not (isinstance(each, dict) and "reasoningContent" in each)]
+            found = found or len(kept) < len(content)
+            turn["content"] = kept
+    return found
 
 
 def _member(draft: RequestBody, path: str) -> JsonValue:

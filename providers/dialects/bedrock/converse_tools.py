@@ -82,6 +82,8 @@ def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools
     if one_call:
         _need(draft, "parallel_tool_calls")
     _need(draft, "tools")
+    if offered.custom:
+        draft.emulated.append("tools")
     if choice == "none":
         draft.emulated.append("tool_choice")
         return False

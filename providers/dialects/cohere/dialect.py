@@ -41,6 +41,8 @@ class CohereDialect(OpenAIErrors):
         draft = RequestBody(request, target, table, {"model": target.upstream_model, **own})
         put_unknown(draft)
         params, custom = as_functions(request.params)
+        if custom:
+            draft.emulated.append("tools")
         functions = offered_functions(params)
         history = called_names(request.prompt.messages) if isinstance(request.prompt, ChatPrompt) else []
         names = CohereToolNames([*functions, *history])

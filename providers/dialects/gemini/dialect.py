@@ -52,6 +52,8 @@ class GeminiDialect:
             request = replace(request, params=params)
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
+        if custom_tools:
+            draft.emulated.append("tools")
         names = GeminiToolNames(named_functions(request.params))
         _put_prompt(draft, names)
         put_tools(draft, names, service_of(target))

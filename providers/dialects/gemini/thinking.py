@@ -30,11 +30,20 @@ def _put_effort(draft: RequestBody, value: object) -> None:
         return  # the model's default
     if isinstance(value, int) and not isinstance(value, bool):
         _put_budget(draft, rule, _EFFORT, value)
+        if value != 0:
+            _show(draft)
         return
     word = "none" if value is False else value
     if not isinstance(word, str) or word not in WORDS:
         raise draft.invalid(_EFFORT, f"must be one of {', '.join(WORDS)}, or a number of tokens")
     _put_word(draft, rule, _EFFORT, word)
+    if word != "none":
+        _show(draft)
+
+
+def _show(draft: RequestBody) -> None:
+    """Ask for the thoughts, which the answer's `reasoning_content` is made of."""
+    draft.put(f"{_CONFIG}.includeThoughts", True)
 
 
 def _put_word(draft: RequestBody, rule: ThinkingRule, field: str, word: str) -> None:
@@ -46,15 +55,26 @@ def _put_word(draft: RequestBody, rule: ThinkingRule, field: str, word: str) -> 
         if not exact:
             draft.emulated.append(field)
     else:
-        _put_budget(draft, rule, field, BUDGETS[word])
+        tokens = rule.budget(BUDGETS[word])
+        draft.put(f"{_CONFIG}.thinkingBudget", _below_limit(draft, rule, tokens))
+        if tokens != BUDGETS[word]:
+            draft.emulated.append(field)
 
 
 def _put_budget(draft: RequestBody, rule: ThinkingRule, field: str, tokens: int) -> None:
     # Models with levels take a budget in their place, and see to its bounds themselves.
     budget = tokens if rule.levels else rule.budget(tokens)
+    if budget >= (draft.params.get("max_tokens") or budget + 1):
+        budget = _below_limit(draft, rule, budget)
     draft.put(f"{_CONFIG}.thinkingBudget", budget)
     if budget != tokens:
         draft.emulated.append(field)
+
+
+def _below_limit(draft: RequestBody, rule: ThinkingRule, budget: int) -> int:
+    """Return a budget of at most half the answer's limit, which counts thinking, or the least that the model takes."""
+    limit = draft.params.get("max_tokens")
+    return budget if limit is None or budget <= 0 else min(budget, max(rule.least, limit // 2, 1))
 
 
 def _stops_on_vertex(target: Target) -> bool:
@@ -69,7 +89,7 @@ def _put_thinking(draft: RequestBody, value: object) -> None:
             budget = rest.get("budget_tokens")
             if isinstance(budget, int):
                 _put_budget(draft, rule_of(draft.target), _THINKING, budget)
-            draft.put(f"{_CONFIG}.includeThoughts", True)
+            _show(draft)
         case {"type": "disabled"}:
             _put_word(draft, rule_of(draft.target), _THINKING, "none")
         case _:

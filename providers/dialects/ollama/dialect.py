@@ -43,6 +43,8 @@ class OllamaDialect(OpenAIErrors):
         put_unknown(draft)
         _PUT_PROMPT[operation](draft)
         params, custom = as_functions(request.params)
+        if custom:
+            draft.emulated.append("tools")
         put_tools(draft, params)
         put_fields(draft, FIELDS, ELSEWHERE)
         # Without the member the answer is a stream.

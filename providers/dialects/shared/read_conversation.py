@@ -2,7 +2,7 @@
 
 Besides OpenAI's own members, messages may hold what clients of other gateways send: `reasoning_details` (OpenRouter),
 `thinking_blocks` (LiteLLM), `reasoning_content` and `reasoning`, thinking parts, `extra_content` (Google), and
-`cache_control` (Anthropic, OpenRouter) on messages, parts and calls.
+`cache_control` (Anthropic, OpenRouter) on messages, parts and calls, and `prompt_cache_breakpoint` (OpenAI) on parts.
 
 Sources: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`; @openrouter/sdk 1.3.19; litellm 1.109.1 `types/utils`,
 November 2026.
@@ -191,7 +191,7 @@ class _MessageReader:
 
     def _text(self, part: JsonObject) -> Part:
         text = part.get("refusal" if part["type"] == "refusal" else "text")
-        return Text(text if isinstance(text, str) else "", _object(part.get(CACHE)))
+        return Text(text if isinstance(text, str) else "", _marker(part))
 
     def _thought(self, part: JsonObject) -> Part:
         return thinking_block(part)
@@ -206,7 +206,7 @@ class _MessageReader:
             media = self._media(url, "an image", image, part)
         else:
             raise self.turn.refusal("has an image without an address", _BAD)
-        return Image(media, detail if isinstance(detail, str) else None, _object(part.get(CACHE)))
+        return Image(media, detail if isinstance(detail, str) else None, _marker(part))
 
     def _file(self, part: JsonObject) -> Part:
         file = part.get("file")
@@ -222,16 +222,16 @@ class _MessageReader:
         else:
             raise self.turn.refusal("has a file without 'file_data', 'file_url' or 'file_id'", _BAD)
         if isinstance(media, InlineData) and media.media_type.startswith("video/"):
-            return Video(media, _object(part.get(CACHE)))
+            return Video(media, _marker(part))
         named = name if isinstance(name, str) and name else None
-        return Document(media, named, cache=_object(part.get(CACHE)))
+        return Document(media, named, cache=_marker(part))
 
     def _video(self, part: JsonObject) -> Part:
         video = part.get("video_url")
         url = video.get("url") if isinstance(video, dict) else video
         if not isinstance(url, str):
             raise self.turn.refusal("has a video without an address", _BAD)
-        return Video(self._media(url, "a video", video, part), _object(part.get(CACHE)))
+        return Video(self._media(url, "a video", video, part), _marker(part))
 
     def _audio(self, part: JsonObject) -> Part:
         sound = part.get("input_audio")
@@ -239,7 +239,7 @@ class _MessageReader:
         form = sound.get("format") if isinstance(sound, dict) else None
         if not isinstance(data, str) or not isinstance(form, str):
             raise self.turn.refusal("has a sound without 'data' or 'format'", _BAD)
-        return Audio(data, form, _object(part.get(CACHE)))
+        return Audio(data, form, _marker(part))
 
     def _media(self, url: str, what: str, *holders: JsonValue) -> Media:
         """Return the media at an address or in a data URI; the `holders` may name its type."""
@@ -301,6 +301,14 @@ def _arguments(function: JsonObject) -> JsonObject | None:
         value = {}
     arguments: JsonObject = value if isinstance(value, dict) else {"arguments": given}
     return None if nests_deeper(arguments, MAX_DEPTH) else arguments
+
+
+def _marker(part: JsonObject) -> JsonObject | None:
+    """Return the cache marker of a part; OpenAI's has no time that other vendors' caches have."""
+    marker = part.get(CACHE)
+    if marker is None and isinstance(part.get("prompt_cache_breakpoint"), dict):
+        return {"type": "ephemeral"}
+    return marker if isinstance(marker, dict) else None
 
 
 def _object(value: JsonValue) -> JsonObject | None:

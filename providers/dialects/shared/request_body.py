@@ -272,10 +272,18 @@ def raw_only(request: UnifiedRequest, target: Target, table: Capabilities) -> Ca
 # The finished request -----------------------------------------------------------------------------------------------
 
 
-def put_unknown(draft: RequestBody, reserved: Collection[str] = ()) -> None:
-    """Write the fields that the unified request does not know. Raises Refusal where the vendor takes none, and for one
-    whose name is `reserved` or in the body already."""
+_OF_CACHES = frozenset({"cache_control", "prompt_cache_options", "prompt_cache_breakpoint"})
+"""Settings of Anthropic's and of OpenAI's caches, which promise nothing about the answer."""
+
+
+def put_unknown(draft: RequestBody, reserved: Collection[str] = (), of_caches: Collection[str] = ()) -> None:
+    """Write the fields that the unified request does not know, and leave out those of caches that are not among
+    `of_caches`, which the vendor takes. Raises Refusal where the vendor takes no other, and for one whose name is
+    `reserved` or in the body already."""
     for name, value in (draft.request.unknown or {}).items():
+        if name in _OF_CACHES and name not in of_caches:
+            draft.dropped.append(name)
+            continue
         if (cell := draft.table["unknown"]).refused:
             raise draft.unsupported(name, cell.how)
         if name in draft.body or name in reserved:
@@ -311,9 +319,12 @@ def build_request(
 ) -> UpstreamRequest:
     """Return the request to `url`, with the client's extra members on top."""
     extra = draft.request.extra_params
-    if extra and isinstance(tools := draft.body.get("tools"), list) and isinstance(more := extra.get("tools"), list):
+    if extra:
         # A vendor's own tools stand beside the request's functions.
-        extra = {**extra, "tools": [*tools, *more]}
+        extra = _with_tools(draft.body, extra)
+        held, more = draft.body.get("toolConfig"), extra.get("toolConfig")
+        if isinstance(held, dict) and isinstance(more, dict):
+            extra = {**extra, "toolConfig": _with_tools(held, more)}
     return UpstreamRequest(
         target=draft.target,
         operation=operation,
@@ -328,6 +339,14 @@ def build_request(
         tool_names=tool_names,
         unwrap_choice=draft.unwrap,
     )
+
+
+def _with_tools(held: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
+    """Return extra members with the tools that are held already before their own."""
+    tools, more = held.get("tools"), extra.get("tools")
+    if isinstance(tools, list) and isinstance(more, list):
+        return {**extra, "tools": [*tools, *more]}
+    return {**extra}
 
 
 def _holds(extra: Mapping[str, JsonValue], path: str) -> bool:

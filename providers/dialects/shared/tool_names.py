@@ -97,8 +97,10 @@ def offered_names(params: Params) -> list[str]:
     for tool in params.get("tools", ()):
         function = tool.get("function")
         name = function.get("name") if isinstance(function, dict) else None
-        if tool.get("type") != "function" or not isinstance(name, str):
-            raise Refusal("tools", "Only tools of type 'function' can be translated.")
+        if (kind := tool.get("type")) != "function":
+            raise Refusal("tools", f"The vendor has no tools of the type '{str(kind)[:64]}'.")
+        if not isinstance(name, str):
+            raise Refusal("tools", "A tool of the type 'function' must name its function.", "invalid_value")
         if name in names:
             raise Refusal("tools", f"'tools' lists the function '{name}' twice.", "invalid_value")
         names[name] = None

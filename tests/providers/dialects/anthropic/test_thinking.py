@@ -40,7 +40,7 @@ SUMMARIZED: JsonObject = {"type": "adaptive", "display": "summarized"}
         ("claude-haiku-4-5", "low", budget(2048), None),
         ("claude-sonnet-4-5", "medium", budget(10_000), None),
         ("claude-3-7-sonnet", "high", budget(16_384), None),
-        ("claude-opus-4-1", "max", budget(31_999), None),
+        ("claude-opus-4-1", "max", budget(30_976), None),
         ("claude-haiku-4-5", 5000, budget(5000), None),
         ("claude-opus-4-5", "xhigh", budget(32_768), "high"),
         ("claude-opus-4-6", "minimal", {"type": "adaptive"}, "low"),
@@ -63,12 +63,29 @@ def test_effort_has_the_form_that_the_model_takes(
     assert written(model, **params) == (thinking, effort, ())
 
 
-@pytest.mark.parametrize(("offered", "dropped"), [([], ()), ([tool()], ("reasoning_effort",))])
-def test_what_cannot_be_switched_off_is_as_little_as_possible_and_named(
-    offered: list[JsonObject], dropped: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("model", "params", "emulated"),
+    [
+        ("claude-fable-5", {"reasoning_effort": "none"}, True),
+        ("claude-sonnet-5-5", {"reasoning_effort": "none"}, False),
+        ("claude-sonnet-5-5", {"reasoning_effort": "none", "tools": [tool()]}, True),
+        ("claude-opus-4-5", {"reasoning_effort": "xhigh"}, True),
+        ("claude-opus-4-6", {"reasoning_effort": "minimal"}, True),
+        ("claude-opus-4-6", {"reasoning_effort": "max"}, False),
+        ("claude-opus-5", {"reasoning_effort": "max", "thinking": {"type": "disabled"}}, True),
+        ("claude-haiku-4-5", {"reasoning_effort": "minimal"}, False),
+    ],
+)
+def test_a_word_for_which_another_stands_is_named_as_emulated(
+    model: str, params: dict[str, object], emulated: bool
 ) -> None:
-    assert written("claude-fable-5", reasoning_effort="none") == (None, "low", ("reasoning_effort",))
-    assert written("claude-sonnet-5-5", reasoning_effort="none", tools=offered)[2] == dropped
+    target = replace(TARGET, model=model, upstream_model=model, max_output_tokens=None)
+    sent = encode(chat_request(**params), target)
+    assert (sent.emulated, sent.dropped) == (("reasoning_effort",) if emulated else (), ())
+
+
+def test_what_cannot_be_switched_off_is_as_little_as_possible() -> None:
+    assert written("claude-fable-5", reasoning_effort="none") == (None, "low", ())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +106,9 @@ def test_what_is_no_effort_there_is_refused(model: str, effort: object, code: st
     ("limit", "thinking", "dropped"),
     [
         (20_000, budget(16_384), ()),
-        (5000, budget(4999), ()),
+        (5000, budget(3976), ()),
+        (3000, budget(1976), ()),
+        (1500, budget(1024), ()),
         (1025, budget(1024), ()),
         (1024, None, ("reasoning_effort",)),
         (10, None, ("reasoning_effort",)),
@@ -122,7 +141,7 @@ def test_the_clients_own_thinking_is_sent_as_it_came() -> None:
         ("claude-opus-4-7", ENABLED, SUMMARIZED, ("thinking",), ()),
         ("claude-opus-4-6", ENABLED, ENABLED, (), ()),
         ("claude-haiku-4-5", {"type": "adaptive"}, budget(10_000), ("thinking",), ()),
-        ("claude-fable-5", {"type": "disabled"}, None, (), ("thinking",)),
+        ("claude-fable-5", {"type": "disabled"}, None, ("thinking",), ()),
         ("claude-sonnet-5-5", {"type": "disabled"}, {"type": "between_tools"}, (), ()),
         ("claude-opus-5", {"type": "between_tools"}, {"type": "between_tools"}, (), ()),
         ("operators-own", ENABLED, ENABLED, (), ()),
@@ -141,7 +160,15 @@ def test_a_forced_call_means_no_budget_of_thinking(choice: JsonValue) -> None:
     asked = {"tools": [tool()], "tool_choice": choice}
     assert written("claude-haiku-4-5", thinking=ENABLED, **asked) == (None, None, ("thinking",))
     assert written("claude-opus-4-5", reasoning_effort="low", **asked) == (None, "low", ("reasoning_effort",))
-    assert written("claude-opus-4-6", reasoning_effort="low", **asked)[2] == ()
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look"}}])
+@pytest.mark.parametrize("model", ["claude-opus-4-6", "claude-sonnet-4-6"])
+def test_a_forced_call_of_a_model_that_takes_it_alone_means_no_thinking(model: str, choice: JsonValue) -> None:
+    asked = {"tools": [tool()], "tool_choice": choice}
+    assert written(model, reasoning_effort="low", **asked) == (None, "low", ("reasoning_effort",))
+    assert written(model, thinking={"type": "adaptive"}, **asked) == (None, None, ("thinking",))
+    assert written("claude-opus-4-7", reasoning_effort="low", **asked) == (SUMMARIZED, "low", ())
 
 
 # Agent loops --------------------------------------------------------------------------------------------------------
@@ -321,6 +348,7 @@ def test_thinking_of_earlier_turns_is_sent_to_models_that_think(
     request = chat_request(user("go"), *repeated(choice, as_details(choice)), tools=[tool()], **params)
     sent = encode(request, replace(TARGET, model=model, upstream_model=model))
     assert (b"sig-1" in sent.body, b"ZGF0YQ1" in sent.body) == (kept, kept)
+    assert sent.dropped == (() if kept else ("thinking",))
 
 
 def test_thinking_that_others_signed_is_left_out_and_named() -> None:
@@ -352,3 +380,9 @@ def test_the_judge_of_loops_refuses_what_the_vendor_refuses() -> None:
         }
         with pytest.raises(VendorRefusal):
             check_rules(body, frozenset(), budgets=True)
+
+
+def test_a_limit_above_the_models_is_lowered_and_named() -> None:
+    sent = encode(chat_request(max_tokens=200_000))
+    assert (orjson.loads(sent.body)["max_tokens"], sent.emulated) == (64_000, ("max_tokens",))
+    assert encode(chat_request(max_tokens=64_000)).emulated == ()

@@ -122,6 +122,17 @@ def test_no_cache_point_stands_right_behind_a_document_but_a_pdf(media: str, pla
     assert alone.dropped == ([] if place == 2 else ["cache_control"])
 
 
+def test_on_nova_no_cache_point_stands_right_behind_any_document() -> None:
+    marked: JsonObject = {
+        **file("a.pdf", "data:application/pdf;base64,YQ=="),
+        "cache_control": {"type": "ephemeral"},
+    }
+    content = read(user([part("a"), marked]), model=NOVA).turns[0]["content"]
+    assert isinstance(content, list)
+    assert content.index(POINT) == 1
+    assert read(user([marked]), model=NOVA).dropped == ["cache_control"]
+
+
 def test_a_blank_text_passes_its_cache_marker_to_what_stands_before_it() -> None:
     content = read(user([part("a"), part(" ", cache_control={"type": "ephemeral"})]), model=CLAUDE).turns[0]["content"]
     assert content == [{"text": "a"}, POINT]

@@ -270,3 +270,10 @@ def test_a_model_that_cannot_be_held_is_told_a_constraint_in_the_prompt(to: Targ
     assert len(sent.unheld) == 1
     assert b"outputConfig" not in sent.body
     assert b"jsonSchema" not in sent.body
+
+
+@pytest.mark.parametrize(("limit", "sent_limit"), [(200_000, 64_000), (64_000, 64_000), (5, 5)])
+def test_a_limit_above_the_model_s_becomes_the_model_s_and_is_named(limit: int, sent_limit: int) -> None:
+    sent = sent_for(chat_request(max_tokens=limit), target())
+    assert orjson.loads(sent.body)["inferenceConfig"] == {"maxTokens": sent_limit}
+    assert sent.emulated == (("max_tokens",) if limit > sent_limit else ())

@@ -52,52 +52,54 @@ def adaptive(effort: str, **more: JsonValue) -> JsonObject:
 
 
 @pytest.mark.parametrize(
-    ("to", "effort", "members", "dropped"),
+    ("to", "effort", "members", "emulated"),
     [
         (HAIKU, "minimal", {**budget(1024), "inferenceConfig": {"maxTokens": 8192}}, ()),
-        (HAIKU, "high", {**budget(8191), "inferenceConfig": {"maxTokens": 8192}}, ()),
+        (HAIKU, "high", {**budget(7168), "inferenceConfig": {"maxTokens": 8192}}, ()),
         (HAIKU, 4096, {**budget(4096), "inferenceConfig": {"maxTokens": 8192}}, ()),
         (HAIKU, "none", {"additionalModelRequestFields": OFF}, ()),
         (HAIKU, False, {"additionalModelRequestFields": OFF}, ()),
         (OLD, "none", {}, ()),
-        (SONNET, "xhigh", adaptive("max"), ()),
-        (SONNET, "minimal", adaptive("low"), ()),
+        (SONNET, "xhigh", adaptive("max"), ("x",)),
+        (SONNET, "minimal", adaptive("low"), ("x",)),
         (OPUS, "xhigh", adaptive("xhigh", display="summarized"), ()),
         (OPUS, "none", {"additionalModelRequestFields": OFF}, ()),
-        (SONNET_5_5, "none", {**own(thinking={"type": "between_tools"}), "outputConfig": {"effort": "low"}}, ("x",)),
+        (SONNET_5_5, "none", own(thinking={"type": "between_tools"}), ()),
         (FABLE, "none", {"outputConfig": {"effort": "low"}}, ("x",)),
         (NOVA_2, "low", nova("low"), ()),
-        (NOVA_2, "max", nova("high"), ()),
+        (NOVA_2, "max", nova("high"), ("x",)),
         (NOVA_2, "none", own(reasoningConfig={"type": "disabled"}), ()),
         (DEEPSEEK, "none", own(reasoning_effort="none"), ()),
         (DEEPSEEK, "low", own(reasoning_effort="high"), ("x",)),
-        (GLM, "medium", own(reasoning_effort="high"), ()),
-        (GLM, "xhigh", own(reasoning_effort="max"), ()),
+        (GLM, "medium", own(reasoning_effort="high"), ("x",)),
+        (GLM, "xhigh", own(reasoning_effort="max"), ("x",)),
         (GPT, "low", own(reasoning_effort="low"), ()),
-        (GPT, "minimal", own(reasoning_effort="low"), ()),
+        (GPT, "minimal", own(reasoning_effort="low"), ("x",)),
         (GPT, "none", own(reasoning_effort="low"), ("x",)),
         (GROK, "xhigh", own(reasoning={"effort": "xhigh"}), ()),
-        (QWEN, "max", own(reasoning_config="high"), ()),
+        (QWEN, "max", own(reasoning_config="high"), ("x",)),
     ],
 )
 def test_the_words_are_those_of_the_model(
-    to: Target, effort: object, members: JsonObject, dropped: tuple[str, ...]
+    to: Target, effort: object, members: JsonObject, emulated: tuple[str, ...]
 ) -> None:
     sent = sent_for(chat_request(reasoning_effort=effort), to)
     assert orjson.loads(sent.body) == {**body_for(chat_request(), to), **members}
-    assert sent.dropped == (("reasoning_effort",) if dropped else ())
+    assert (sent.emulated, sent.dropped) == (("reasoning_effort",) if emulated else (), ())
 
 
 def test_the_highest_effort_of_nova_takes_neither_limit_nor_sampling() -> None:
     for limit in ({"max_tokens": 900}, {"temperature": 0.5}):
         sent = sent_for(chat_request(reasoning_effort="high", **limit), NOVA_2)
         assert orjson.loads(sent.body)["additionalModelRequestFields"] == nova("medium")["additionalModelRequestFields"]
-        assert sent.dropped == ("reasoning_effort",)
+        assert sent.emulated == ("reasoning_effort",)
     filled = replace(chat_request(reasoning_effort="high", temperature=0), injected=frozenset({"temperature"}))
     assert "inferenceConfig" not in body_for(filled, NOVA_2)
 
 
-@pytest.mark.parametrize(("limit", "tokens"), [(1024, None), (1025, 1024), (9000, 8999), (60_000, 10_000)])
+@pytest.mark.parametrize(
+    ("limit", "tokens"), [(1024, None), (1025, 1024), (3000, 1976), (9000, 7976), (60_000, 10_000)]
+)
 def test_a_budget_stays_below_the_limit_of_the_answer(limit: int, tokens: int | None) -> None:
     sent = sent_for(chat_request(reasoning_effort="medium", max_tokens=limit), HAIKU)
     body = orjson.loads(sent.body)
@@ -140,6 +142,32 @@ def test_a_choice_that_demands_a_call_goes_without_a_budget_of_thinking() -> Non
     assert sent.dropped == ("reasoning_effort",)
 
 
+def test_a_forced_call_of_a_model_that_takes_it_alone_goes_without_thinking() -> None:
+    sent = sent_for(chat_request(reasoning_effort="low", tools=[TOOL], tool_choice="required"), SONNET)
+    assert b"thinking" not in sent.body
+    assert b"effort" not in sent.body
+    assert sent.dropped == ("reasoning_effort",)
+    assert (
+        b"adaptive" in sent_for(chat_request(reasoning_effort="low", tools=[TOOL], tool_choice="required"), OPUS).body
+    )
+
+
+def test_between_tools_is_named_where_there_are_tools() -> None:
+    sent = sent_for(chat_request(reasoning_effort="none", tools=[TOOL]), SONNET_5_5)
+    assert (sent.emulated, sent.dropped) == (("reasoning_effort",), ())
+
+
+@pytest.mark.parametrize("off", [{}, {"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}])
+def test_thinking_within_a_loop_of_tools_is_left_out_and_named_where_the_model_does_not_think(
+    off: dict[str, object],
+) -> None:
+    loop = [user("go"), assistant(None, call(), reasoning_details=[SIGNED, HIDDEN]), result("3")]
+    sent = sent_for(chat_request(*loop, tools=[TOOL], **off), HAIKU)
+    assert b"reasoningContent" not in sent.body
+    assert sent.dropped == ("thinking",)
+    assert b"reasoningContent" in sent_for(chat_request(*loop, tools=[TOOL], reasoning_effort="low"), HAIKU).body
+
+
 def test_thinking_of_a_last_turn_is_left_out_where_the_model_does_not_think() -> None:
     detail: JsonObject = {"type": "reasoning.text", "text": "Hm.", "signature": "EqQB", "format": "anthropic-claude-v1"}
     begun: JsonObject = {"role": "assistant", "content": "Oslo", "reasoning_details": [detail]}
@@ -167,16 +195,22 @@ def test_claude_s_thinking_goes_back_first_with_its_signature() -> None:
 @pytest.mark.parametrize(
     ("model", "more"),
     [
-        (CLAUDE, {"reasoning_content": "Hm."}),
         (CLAUDE, {"reasoning_details": [{**SIGNED, "format": "google-gemini-v1"}]}),
         (NOVA, {"reasoning_details": [SIGNED]}),
-        (LLAMA, {"reasoning_content": "Hm."}),
+        (LLAMA, {"reasoning_details": [HIDDEN]}),
     ],
 )
 def test_thinking_that_the_model_would_refuse_is_left_out_and_named(model: ConverseModel, more: JsonObject) -> None:
     conversation = read(user("a"), assistant("b", **more), user("c"), model=model)
     assert conversation.turns[1] == {"role": "assistant", "content": [{"text": "b"}]}
     assert conversation.dropped == ["thinking"]
+
+
+@pytest.mark.parametrize("model", [CLAUDE, LLAMA])
+def test_unsigned_thinking_is_left_out_without_a_word(model: ConverseModel) -> None:
+    conversation = read(user("a"), assistant("b", reasoning_content="Hm."), user("c"), model=model)
+    assert conversation.turns[1] == {"role": "assistant", "content": [{"text": "b"}]}
+    assert conversation.dropped == []
 
 
 def test_redacted_thinking_of_another_api_becomes_base64() -> None:

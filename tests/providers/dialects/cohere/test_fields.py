@@ -171,3 +171,19 @@ def test_the_table_says_what_the_encoder_does() -> None:
     assert {"guided", "response_format", "stop", "n"} <= table.watched
     assert table["echo"].support is Support.REFUSED
     assert capabilities(Operation.COMPLETIONS, verifies=False)["echo"].support is Support.EMULATED
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "tokens"),
+    [
+        ("command-a-03-2025", "max", 7_000),
+        ("command-a-plus-05-2026", "max", 31_000),
+        ("command-a-reasoning-08-2025", "xhigh", 31_000),
+        ("command-r7b-12-2024", "high", 3_096),
+        ("command-a-03-2025", "low", 2_048),
+        ("tiny", "max", 31_000),
+    ],
+)
+def test_a_budget_stays_below_the_longest_answer_of_the_model(model: str, effort: str, tokens: int) -> None:
+    body = body_for(chat_request(reasoning_effort=effort), target_of("cohere", model))
+    assert body["thinking"] == {"type": "enabled", "token_budget": tokens}

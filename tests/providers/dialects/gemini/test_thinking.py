@@ -40,7 +40,8 @@ SILENT = named("gemini-2.0-flash")
 )
 def test_effort_is_a_level_or_a_budget(target: Target, effort: object, thinking: JsonObject) -> None:
     request = chat_request(reasoning_effort=effort)
-    assert config_of(request, target) == {"thinkingConfig": thinking}
+    shown: JsonObject = {} if effort in ("none", False, 0) else {"includeThoughts": True}
+    assert config_of(request, target) == {"thinkingConfig": {**thinking, **shown}}
     assert DIALECT.encode(request, target).emulated == ()
 
 
@@ -64,8 +65,35 @@ def test_what_the_model_lacks_becomes_the_nearest_and_is_named(
     target: Target, effort: object, thinking: JsonObject
 ) -> None:
     request = chat_request(reasoning_effort=effort)
-    assert config_of(request, target) == {"thinkingConfig": thinking}
+    shown: JsonObject = {} if effort in ("none", False, 0) else {"includeThoughts": True}
+    assert config_of(request, target) == {"thinkingConfig": {**thinking, **shown}}
     assert DIALECT.encode(request, target).emulated == ("reasoning_effort",)
+
+
+@pytest.mark.parametrize(
+    ("target", "effort", "limit", "budget", "emulated"),
+    [
+        (OLD, "medium", 1000, 500, ()),
+        (OLD, "medium", 100_000, 8192, ()),
+        (OLD, "low", 1, 1, ()),
+        (LITE, "high", 600, 512, ()),
+        (PRO, "high", 200, 128, ()),
+        (OLD, "none", 100, 0, ()),
+        (OLD, -1, 100, -1, ()),
+        (OLD, 900, 1000, 900, ()),
+        (OLD, 1000, 1000, 500, ("reasoning_effort",)),
+        (TARGET, 4096, 1000, 500, ("reasoning_effort",)),
+    ],
+)
+def test_a_budget_leaves_room_for_the_answer(
+    target: Target, effort: object, limit: int, budget: int, emulated: tuple[str, ...]
+) -> None:
+    request = chat_request(reasoning_effort=effort, max_tokens=limit)
+    config = config_of(request, target)
+    assert isinstance(config, dict)
+    assert isinstance(thinking := config["thinkingConfig"], dict)
+    assert (config["maxOutputTokens"], thinking["thinkingBudget"]) == (limit, budget)
+    assert DIALECT.encode(request, target).emulated == emulated
 
 
 def test_effort_as_a_switch_that_is_on_is_what_models_do() -> None:
