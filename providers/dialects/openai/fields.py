@@ -317,25 +317,34 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
 _OF_CACHES: Final = MARKERS | {"prompt_cache_options"}
 """Settings of prompt caches; they promise nothing about the answer."""
 
+_REASONING: Final = "reasoning"
+"""OpenRouter's field. What it says of effort is read by the surface; what is left says how thinking is shown."""
+
 
 def put_own_fields(draft: RequestBody, profile: Profile, reserved: Collection[str]) -> None:
     """Write the fields that the unified request does not know.
 
-    Settings of caches are left out where the vendor has none, and noted. An object goes into the profile's own member
-    of that name. Raises Refusal where the vendor takes no such fields, and for one whose name is `reserved` or in the
-    body already.
+    Settings of caches and the rest of `reasoning` are left out where the vendor has none, and noted. An object goes
+    into the profile's own member of that name. Raises Refusal where the vendor takes no such fields, and for one whose
+    name is `reserved` or in the body already.
     """
     for name, value in (draft.request.unknown or {}).items():
-        if name in _OF_CACHES and name not in profile.takes:
+        if (name in _OF_CACHES and name not in profile.takes) or (name == _REASONING and not _has_reasoning(profile)):
             draft.dropped.append(name)
             continue
         if (cell := draft.table["unknown"]).refused:
             raise draft.unsupported(name, cell.how)
-        standing = draft.body.get(name)
-        if name in profile.body and isinstance(standing, dict) and isinstance(value, dict):
+        standing = draft.body.get(name, {} if name == _REASONING else None)
+        if (name == _REASONING or name in profile.body) and isinstance(standing, dict) and isinstance(value, dict):
             draft.body[name] = merged(standing, value)
         elif name in draft.body or name in reserved:
             message = f"'{name}' goes to {draft.target.name} for another field of the request already."
             raise Refusal(name, message, "conflicting_parameters")
         else:
             draft.body[name] = value
+
+
+def _has_reasoning(profile: Profile) -> bool:
+    """Return whether the vendor has OpenRouter's field."""
+    wire = profile.wires.get(Operation.CHAT)
+    return wire is not None and wire.rename.get("reasoning_effort", "").startswith(f"{_REASONING}.")

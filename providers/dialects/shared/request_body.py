@@ -272,16 +272,17 @@ def raw_only(request: UnifiedRequest, target: Target, table: Capabilities) -> Ca
 # The finished request -----------------------------------------------------------------------------------------------
 
 
-_OF_CACHES = frozenset({"cache_control", "prompt_cache_options", "prompt_cache_breakpoint"})
-"""Settings of Anthropic's and of OpenAI's caches, which promise nothing about the answer."""
+_ADVISORY = frozenset({"cache_control", "prompt_cache_options", "prompt_cache_breakpoint", "reasoning"})
+"""Settings of Anthropic's and of OpenAI's caches, and what is left of OpenRouter's `reasoning` when its effort has been
+read: they promise nothing about the answer."""
 
 
 def put_unknown(draft: RequestBody, reserved: Collection[str] = (), of_caches: Collection[str] = ()) -> None:
-    """Write the fields that the unified request does not know, and leave out those of caches that are not among
+    """Write the fields that the unified request does not know, and leave out the advisory ones that are not among
     `of_caches`, which the vendor takes. Raises Refusal where the vendor takes no other, and for one whose name is
     `reserved` or in the body already."""
     for name, value in (draft.request.unknown or {}).items():
-        if name in _OF_CACHES and name not in of_caches:
+        if name in _ADVISORY and name not in of_caches:
             draft.dropped.append(name)
             continue
         if (cell := draft.table["unknown"]).refused:

@@ -1,4 +1,4 @@
-"""Settings of caches at the top of a request, and a vendor's tools beside a request's functions."""
+"""Advisory fields outside the unified request, and a vendor's tools beside a request's functions."""
 
 from dataclasses import replace
 
@@ -42,3 +42,17 @@ def test_a_custom_tool_that_becomes_a_function_is_named(profile: str) -> None:
     model = "amazon.nova-pro-v1:0" if profile == "bedrock" else "tiny"
     assert sent_for(chat_request(tools=[custom]), target_of(profile, model)).emulated == ("tools",)
     assert sent_for(chat_request(tools=[tool()]), target_of(profile, model)).emulated == ()
+
+
+@pytest.mark.parametrize("profile", ["gemini", "cohere", "anthropic", "deepseek", "groq"])
+def test_how_thinking_is_shown_is_left_out_and_named_where_a_vendor_cannot_say_it(profile: str) -> None:
+    target = target_of(profile)
+    sent = sent_for(replace(chat_request(), unknown={"reasoning": {"exclude": True}}), target)
+    assert sent.body == sent_for(chat_request(), target).body
+    assert sent.dropped == ("reasoning",)
+
+
+def test_openrouter_gets_it_beside_the_effort() -> None:
+    asked = replace(chat_request(reasoning_effort="low"), unknown={"reasoning": {"exclude": True}})
+    sent = sent_for(asked, target_of("openrouter", "openai/gpt-5.1"))
+    assert orjson.loads(sent.body)["reasoning"] == {"effort": "low", "exclude": True}
