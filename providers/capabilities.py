@@ -1,5 +1,5 @@
-"""Capabilities: for each field of a request, whether a deployment honours it, the gateway emulates it, or it is
-refused.
+"""Capabilities: for each field of a request, whether a deployment honours it, the gateway emulates it, it is left out,
+or it is refused.
 
 Encoders refuse by a table of these cells, `shape` divides a request by it, `dragoman vendors` prints it, and the
 conformance tests visit every cell.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import get_args
 
-from providers.request_fields import REQUEST_FIELDS
+from providers.request_fields import ADVISORY_FIELDS, REQUEST_FIELDS, STEERING, FieldClass
 from providers.unified_request import ContextBehavior, Guided, Operation
 
 
@@ -19,13 +19,14 @@ class Support(StrEnum):
 
     NATIVE = "native"
     EMULATED = "emulated"
+    LEFT_OUT = "left out"
     REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What happens to one feature. `how` is the means by which it is emulated or the reason why it is refused, for
-    people."""
+    """What happens to one feature. `how` is the means by which it is emulated or the reason why it is left out or
+    refused, for people."""
 
     support: Support
     how: str = ""
@@ -41,6 +42,11 @@ class Cell:
         return self.support is Support.EMULATED
 
     @property
+    def left_out(self) -> bool:
+        """Whether a request goes without the feature, which is then named in the answer's headers."""
+        return self.support is Support.LEFT_OUT
+
+    @property
     def refused(self) -> bool:
         """Whether a request with the feature is refused."""
         return self.support is Support.REFUSED
@@ -48,6 +54,8 @@ class Cell:
 
 NATIVE = Cell(Support.NATIVE)
 REFUSED = Cell(Support.REFUSED)
+LEFT_OUT = Cell(Support.LEFT_OUT, "it promises nothing about the answer")
+"""An advisory field that the vendor does not have."""
 
 
 def emulated(how: str) -> Cell:
@@ -65,19 +73,27 @@ class Feature:
     """A field, or a use of a field that vendors treat differently from its other uses.
 
     `name` is the field's, or `field.use`; `field` is the name in errors; `operations` are those whose clients can send
-    it.
+    it; `field_class` is that of the field.
     """
 
     name: str
     field: str
     operations: tuple[Operation, ...]
+    field_class: FieldClass
 
 
 FEATURES: Mapping[str, Feature] = {
-    **{name: Feature(name, each.name, each.operations) for each in REQUEST_FIELDS for name in each.features},
-    "unknown": Feature("unknown", "unknown", tuple(Operation)),
+    **{
+        name: Feature(name, each.name, each.operations, each.field_class)
+        for each in REQUEST_FIELDS
+        for name in each.features
+    },
+    "unknown": Feature("unknown", "unknown", tuple(Operation), STEERING),
 }
 """Every feature of the unified request, in the order of its documentation. `unknown` is for fields outside it."""
+
+
+NO_PROMISE = "none"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,14 +102,17 @@ class Capabilities:
 
     `most_stops` is how many stop strings it takes (None = any number), `blank_stops` whether one of them may be blank.
     `verifies` says that its engine may ignore a constraint without an error, so that the gateway checks the answer.
-    `counts` holds the values of `context_length_exceeded_behavior` for which the prompt must be counted first.
-    `watched` are the params that the gateway may have to emulate; a request without them takes the fast path.
+    `strict_tools` says by what rules it promises the arguments of tools that are strict: a name of
+    `constraints.schema_rules.TOOL_RULES`, or NO_PROMISE. `counts` holds the values of
+    `context_length_exceeded_behavior` for which the prompt must be counted first. `watched` are the params that the
+    gateway may have to emulate; a request without them takes the fast path.
     """
 
     cells: Mapping[str, Cell]
     most_stops: int | None = 4
     blank_stops: bool = True
     verifies: bool = False
+    strict_tools: str = NO_PROMISE
     counts: frozenset[str] = frozenset()
     watched: frozenset[str] = frozenset()
 
@@ -120,9 +139,15 @@ RESENT = emulated("asked again with as many tokens as fit")
 COUNTED = emulated("the prompt is counted first")
 
 
+def missing(name: str) -> Cell:
+    """Return the cell of a feature that a vendor does not have."""
+    return LEFT_OUT if FEATURES[name].field in ADVISORY_FIELDS else REFUSED
+
+
 def compiled(known: Collection[str], decided: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Return a cell for every feature: as `decided`, else native where the field is `known`, else refused."""
-    cells = {name: NATIVE if name in known else REFUSED for name in FEATURES}
+    """Return a cell for every feature: as `decided`, else native where the field is `known`, else left out or
+    refused."""
+    cells = {name: NATIVE if name in known else missing(name) for name in FEATURES}
     return {**cells, **ALWAYS, **decided}
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from providers.json_types import JsonObject, JsonValue
+
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
 """The finish reasons that vendors' are mapped to. One that fits none of them keeps the vendor's own name."""
 
@@ -19,7 +21,8 @@ FLOOR_LOGPROB = -9999.0
 class Usage:
     """Token counts of one answer; details are integers under OpenAI's names, and only those that the vendor reported.
 
-    `estimated` says that at least one number is the gateway's estimate, because the vendor reported none.
+    `estimated` says that at least one number is the gateway's estimate, because the vendor reported none. `extra` holds
+    the vendor's own members, such as what the answer cost, under its names.
     """
 
     prompt_tokens: int
@@ -27,6 +30,7 @@ class Usage:
     prompt_details: Mapping[str, int] | None = None
     completion_details: Mapping[str, int] | None = None
     estimated: bool = False
+    extra: Mapping[str, JsonValue] | None = None
 
     @property
     def total_tokens(self) -> int:
@@ -68,13 +72,22 @@ class LegacyLogprobs:
 Logprobs = ContentLogprobs | LegacyLogprobs
 
 
+CallKind = Literal["function", "custom"]
+"""Kinds of tool calls: of a function with JSON arguments, or of OpenAI's custom tools with free text."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A whole function call; `arguments` is the JSON text as the model wrote it."""
+    """A whole tool call; `arguments` is the JSON text as the model wrote it, or the text for a custom tool.
+
+    `extra` holds further members of the call, such as `extra_content` with Gemini's thought signature.
+    """
 
     id: str
     name: str
     arguments: str
+    kind: CallKind = "function"
+    extra: Mapping[str, JsonValue] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,28 @@ class ToolCallDelta:
     id: str | None = None
     name: str | None = None
     arguments: str = ""
+    kind: CallKind = "function"
+    extra: Mapping[str, JsonValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a choice, or a piece of one, holds besides its text, reasoning and calls.
+
+    `reasoning_details` are the blocks of thinking in OpenRouter's form, each with `type`, `format` and `index`; in a
+    stream, pieces of one block share `type` and `index`, and the signature comes in a piece of its own. `annotations`
+    have OpenAI's form, offsets in code points of the whole text; `images` OpenRouter's; `audio` OpenAI's. `message`,
+    `choice` and `answer` hold what has no common form, under the vendor's names, for the message, the choice and the
+    whole answer.
+    """
+
+    reasoning_details: tuple[JsonObject, ...] = ()
+    annotations: tuple[JsonObject, ...] = ()
+    images: tuple[JsonObject, ...] = ()
+    audio: JsonObject | None = None
+    message: Mapping[str, JsonValue] | None = None
+    choice: Mapping[str, JsonValue] | None = None
+    answer: Mapping[str, JsonValue] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +142,27 @@ class Choice:
     tool_calls: tuple[ToolCall, ...] = ()
     matched_stop: str | int | None = None
     signature: str | None = None
+    extras: Extras | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole answer, choices sorted by index; `usage` is None only where the vendor sent none."""
+    """A whole answer, choices sorted by index; `usage` is None only where the vendor sent none.
+
+    `extra` holds members of the whole answer that have no common form, under the vendor's names.
+    """
 
     choices: tuple[Choice, ...]
     usage: Usage | None
     system_fingerprint: str | None = None
     service_tier: str | None = None
+    extra: Mapping[str, JsonValue] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, and none follows it; with it
-    comes the `service_tier` of the whole answer."""
+    """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, with the `service_tier` of the
+    whole answer; what follows it has nothing but `extras`. A chunk with those of the answer alone is of no choice."""
 
     index: int = 0
     text: str = ""
@@ -136,6 +176,18 @@ class Chunk:
     system_fingerprint: str | None = None
     signature: str | None = None
     service_tier: str | None = None
+    extras: Extras | None = None
+
+
+def has_content(chunk: Chunk) -> bool:
+    """Return whether a chunk holds anything of an answer, and not only members of a choice or the whole answer that
+    have no common form, which vendors send before they generate."""
+    extras = chunk.extras
+    if extras is None:
+        return True
+    held = extras.reasoning_details or extras.annotations or extras.images or extras.audio or extras.message
+    said = chunk.text or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.signature or chunk.logprobs
+    return bool(held or said or chunk.finish_reason)
 
 
 StreamEvent = Chunk | Usage

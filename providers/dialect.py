@@ -20,9 +20,12 @@ class UpstreamRequest:
     """One call as it is sent, without the credential, and what decoding its answer requires.
 
     `operation` is that of the upstream endpoint, which differs from the client's when a prompt was wrapped into a chat.
-    `emulated` names the unified fields that the gateway emulates. `tool_names` maps a tool's name on the wire to the
-    client's where it had to change. `unwrap_choice` says that the text is a JSON object whose `choice` member is the
-    answer.
+    `emulated` names the unified fields that the gateway emulates, `dropped` what is advisory and was left out: fields,
+    and members of messages such as `cache_control`. `unheld` names the constraints that the vendor cannot be held to by
+    what is sent, so that the answer must be checked. `in_text` says that the constraint is not in the body at all and
+    has to be told in the prompt. `tool_names` maps a tool's name on the wire to the client's where it had to change;
+    `custom_tools` are the client's names of tools that take a text, which were sent as functions with that text as
+    their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
     """
 
     target: Target
@@ -34,8 +37,11 @@ class UpstreamRequest:
     method: str = "POST"
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    unheld: tuple[str, ...] = ()
+    in_text: bool = False
     tool_names: Mapping[str, str] = field(default_factory=dict)
     unwrap_choice: bool = False
+    custom_tools: frozenset[str] = frozenset()
     content_type: str = "application/json"
 
     def __post_init__(self) -> None:

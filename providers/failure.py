@@ -5,7 +5,7 @@ Sources: status meanings from the vendors' error pages and SDKs as of November 2
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from providers.context_overflow import MAX_TEXT, Overflow
@@ -185,6 +185,20 @@ OUR_WORDS: Mapping[FailureKind, str] = {
     FailureKind.QUOTA: "The upstream's account has no credit left.",
 }
 """Messages in place of the vendor's, for kinds that are about the operator's account and that no client can change."""
+
+
+UNKNOWN_MODEL = "model_not_found"
+"""The code of a NOT_FOUND that is the client's: it named a model of its own, and the vendor has none of that name."""
+
+
+def blame_model(failure: Failure, model: str, body: bytes) -> Failure:
+    """Return the failure of a call for a model that the client named and the routing table does not, as the client's
+    where the vendor's answer is about the model: other answers of that kind mean a wrong address."""
+    said = body[:MAX_TEXT].lower()
+    if failure.kind is not FailureKind.NOT_FOUND or not said.lstrip().startswith((b"{", b"[")) or b"model" not in said:
+        return failure
+    message = f"The vendor does not know the model {vet(model)!r}, or it is not open to the gateway's account."
+    return replace(failure, message=message, code=UNKNOWN_MODEL, param="model")
 
 
 ENDED_EARLY = "The upstream's stream ended before its answer did."

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from providers.failure import FailureKind
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Operation
 
 LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
+StrictFormats = Literal["always", "alone", "never"]
 AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
 AuthStyle = Literal["bearer", "header", "none"]
 CredentialKind = Literal["aws", "google", "entra"]
@@ -29,17 +30,23 @@ TokenizerStyle = Literal[
 ]
 HookName = Literal[
     "alternating_roles",
+    "answered_results",
+    "document_parts",
     "forty_character_call_ids",
     "inline_images",
     "joined_text",
+    "media_after_results",
     "named_tool_results",
-    "names_of_users_only",
     "nine_character_call_ids",
     "no_empty_text",
+    "no_empty_turns",
+    "prefixed_last_turn",
     "reasoning_on_calls",
+    "reasoning_on_turns",
     "signed_calls",
     "split_tool_results",
     "text_tool_results",
+    "thinking_chunks",
 ]
 
 
@@ -100,11 +107,18 @@ class Profile:
     `raw_prompts` says which models take a prompt as it is: all (`native`), none (`chat`), none but to fill in the
     middle (`suffix`), or those whose names match a pattern, which then do not chat. Prompts for other models are
     wrapped into a chat. `examples` are model names, one for each case that the profile tells apart. `structured`
-    names a style of `providers.constraints.constraint_styles`; `verifies` says that the engine may ignore a
-    constraint, so that the answer is checked. `tokenizer` is how the engine counts a prompt, None where it does not.
-    `developer_role` and `content_parts` say whether messages may have that role, and content in parts;
+    names a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone`
+    is without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
+    says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
+    prompt, None where it does not.
+    `developer_role` and `content_parts` say whether messages may have that role, and content in parts; `named_roles`
+    are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
+    tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.
     `reasoning_member` is the member in which a message of the model carries its reasoning back; `hooks` name further
-    changes to messages. `words` are the vendor's values for values of the client's, by field. `streams_only` says
+    changes to messages. `words` are the vendor's values for values of the client's, by field; an object holds members
+    of the body that say the same. `nearest` are the values whose word only comes near. `needs` are the fields that are
+    taken only beside another one that is true. `with_forced_tool` holds the members of the body without which a choice
+    that forces a call is refused. `streams_only` says
     that whole answers are read from streams too, `exact_streams` that they may be: a stream holds all that a whole
     answer does, usage included. With `line_frames` an event ends with its line. `body` holds members of every
     request; with `drops_neutral` neutral values are not sent. `top_k_off` is the value that turns `top_k` off, None
@@ -128,20 +142,28 @@ class Profile:
     model_in: Literal["body", "path"]
     api_version: str | None
     forwards_unknown: bool
-    words: Mapping[str, Mapping[str, str]]
+    words: Mapping[str, Mapping[str, str | JsonObject]]
+    nearest: Mapping[str, frozenset[str]]
+    needs: Mapping[str, str]
     bounds: Mapping[str, tuple[float | None, float | None]]
     stop_most: int
     top_k_off: int | None
     tool_choices: frozenset[ToolChoice]
+    with_forced_tool: Mapping[str, JsonValue]
     echo_logprobs: bool
     strict_tools: bool
     structured: str
+    strict_formats: StrictFormats
+    format_beside_tools: bool
     verifies: bool
     tokenizer: TokenizerStyle | None
     examples: tuple[str, ...]
     asks_usage: bool
     prompt_forms: frozenset[PromptForm]
     developer_role: bool
+    named_roles: frozenset[str]
+    takes: frozenset[str]
+    tool_types: tuple[re.Pattern[str], ...]
     reasoning_member: str | None
     own_member: str | None
     usage_in_choices: bool
@@ -169,6 +191,12 @@ class Profile:
     def placeholders(self) -> tuple[str, ...]:
         """The names in braces in the base URL, which the operator must fill in."""
         return tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", self.base_url or "")))
+
+    def takes_tool(self, kind: object) -> bool:
+        """Return whether a tool of this type may be offered."""
+        if kind == "function":
+            return True
+        return isinstance(kind, str) and any(pattern.fullmatch(kind) for pattern in self.tool_types)
 
     def for_version(self, version: str | None) -> "Profile":
         """Return the profile for a version of the vendor's API; a version that is no date is the newest."""

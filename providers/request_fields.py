@@ -6,6 +6,7 @@ both to this table.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, get_args
 
 from providers.unified_request import ContextBehavior, Operation
@@ -18,14 +19,30 @@ _COMPLETIONS = (Operation.COMPLETIONS,)
 _CHAT = (Operation.CHAT,)
 
 
+class FieldClass(StrEnum):
+    """What an answer loses where a vendor has no such field.
+
+    The answer promises something by a *binding* field: it is honoured, emulated or refused, never left out. A
+    *steering* field is refused unless `on_unsupported: drop` leaves it out. An *advisory* field promises nothing about
+    the answer: where a vendor has none, it is left out and named in `x-dragoman-dropped`.
+    """
+
+    BINDING = "binding"
+    STEERING = "steering"
+    ADVISORY = "advisory"
+
+
+BINDING, STEERING, ADVISORY = FieldClass
+
+
 @dataclass(frozen=True, slots=True)
 class RequestField:
     """One field.
 
     `aliases` are other spellings that clients use for it. `uses` tells apart the uses of the field that vendors treat
     differently; the empty string is the field as such. `operations` are those whose clients can send it. `neutral`
-    returns whether a value requests nothing. A `binding` field is never dropped, since the answer would be wrong
-    without it. The gateway acts on a `by_gateway` field itself, whatever the vendor. `inference_extra_params` may not
+    returns whether a value requests nothing. A steering field is advisory with one of its `advisory_values`. The
+    gateway acts on a `by_gateway` field itself, whatever the vendor. `inference_extra_params` may not
     set a `protected` field. A field that `keeps_form` changes what is generated, but not which parts an answer has.
     """
 
@@ -34,7 +51,8 @@ class RequestField:
     uses: tuple[str, ...] = ("",)
     operations: tuple[Operation, ...] = _BOTH
     neutral: Callable[[object], bool] | None = None
-    binding: bool = False
+    field_class: FieldClass = STEERING
+    advisory_values: tuple[str | bool, ...] = ()
     by_gateway: bool = False
     protected: bool = False
     keeps_form: bool = False
@@ -59,16 +77,16 @@ def _no_images(value: object) -> bool:
 
 _F = RequestField
 REQUEST_FIELDS = (
-    _F("model", uses=(), binding=True, protected=True),
+    _F("model", uses=(), field_class=BINDING, protected=True),
     _F(
         "prompt",
         uses=("", "batch", "tokens", "token_batch"),
         operations=_COMPLETIONS,
-        binding=True,
+        field_class=BINDING,
         protected=True,
     ),
-    _F("messages", operations=_CHAT, binding=True, protected=True),
-    _F("max_tokens", aliases=("max_completion_tokens", "max_new_tokens"), binding=True, keeps_form=True),
+    _F("messages", operations=_CHAT, field_class=BINDING, protected=True),
+    _F("max_tokens", aliases=("max_completion_tokens", "max_new_tokens"), field_class=BINDING, keeps_form=True),
     _F("temperature", keeps_form=True),
     _F("top_p", neutral=_equals(1), keeps_form=True),
     _F("top_k", neutral=_equals(-1, 0), keeps_form=True),
@@ -80,58 +98,75 @@ REQUEST_FIELDS = (
     _F("mirostat_lr"),
     _F("mirostat_target"),
     _F("ignore_eos", neutral=_equals(False)),
-    _F("n", neutral=_equals(1), binding=True, protected=True),
-    _F("best_of", neutral=_equals(0, 1), binding=True),
-    _F("stop", aliases=("stop_sequences",), uses=("", "many", "blank"), neutral=_empty, binding=True, keeps_form=True),
+    _F("n", neutral=_equals(1), field_class=BINDING, protected=True),
+    _F("best_of", neutral=_equals(0, 1), field_class=BINDING),
+    _F(
+        "stop",
+        aliases=("stop_sequences",),
+        uses=("", "many", "blank"),
+        neutral=_empty,
+        field_class=BINDING,
+        keeps_form=True,
+    ),
     _F(STOP_STRING, neutral=_equals(False)),
-    _F("logprobs", aliases=("top_logprobs", "return_token_log_probs"), binding=True),
-    _F("echo", uses=("", "logprobs"), neutral=_equals(False), binding=True),
+    _F("logprobs", aliases=("top_logprobs", "return_token_log_probs"), field_class=BINDING),
+    _F("echo", uses=("", "logprobs"), neutral=_equals(False), field_class=BINDING),
     _F("echo_last", neutral=_equals(0)),
     _F("suffix", neutral=_empty),
     _F("logit_bias", neutral=_empty, keeps_form=True),
     _F("seed", keeps_form=True),
-    _F("user", keeps_form=True),
-    _F("images", operations=_COMPLETIONS, neutral=_no_images, binding=True),
+    _F("user", field_class=ADVISORY, keeps_form=True),
+    _F("images", operations=_COMPLETIONS, neutral=_no_images, field_class=BINDING),
     _F(
         "response_format",
         uses=("json_object", "json_schema", "grammar", "structural_tag"),
         neutral=_equals({"type": "text"}),
-        binding=True,
+        field_class=BINDING,
     ),
-    _F("guided_json", binding=True),
-    _F("guided_regex", binding=True),
-    _F("guided_choice", binding=True),
-    _F("guided_grammar", binding=True),
-    _F("tools", neutral=_empty, binding=True),
-    _F("tool_choice", uses=("none", "required", "named"), neutral=_equals("none"), binding=True),
+    _F("guided_json", aliases=("json_schema", "structured_outputs"), field_class=BINDING),
+    _F("guided_regex", aliases=("regex",), field_class=BINDING),
+    _F("guided_choice", aliases=("choice",), field_class=BINDING),
+    _F("guided_grammar", aliases=("ebnf", "grammar"), field_class=BINDING),
+    _F("tools", aliases=("functions",), neutral=_empty, field_class=BINDING),
+    _F(
+        "tool_choice",
+        aliases=("function_call",),
+        uses=("none", "required", "named"),
+        neutral=_equals("none"),
+        field_class=BINDING,
+    ),
     _F("parallel_tool_calls", neutral=_equals(True)),
     _F("audio"),
     _F("modalities", neutral=_equals(["text"])),
-    _F("prediction"),
-    _F("prompt_cache_key", keeps_form=True),
+    _F("prediction", field_class=ADVISORY),
+    _F("prompt_cache_key", field_class=ADVISORY, keeps_form=True),
     _F("prompt_cache_isolation_key"),
-    _F("metadata", neutral=_empty, keeps_form=True),
-    _F("service_tier"),
-    _F("reasoning_effort", keeps_form=True),
+    _F("metadata", field_class=ADVISORY, neutral=_empty, keeps_form=True),
+    _F("prompt_cache_retention", field_class=ADVISORY, keeps_form=True),
+    _F("safety_identifier", field_class=ADVISORY, keeps_form=True),
+    _F("store", advisory_values=(False,), keeps_form=True),
+    _F("service_tier", advisory_values=("auto", "default"), keeps_form=True),
+    _F("reasoning_effort", aliases=("reasoning",), keeps_form=True),
+    _F("verbosity", neutral=_equals("medium"), keeps_form=True),
     _F("reasoning_history"),
     _F("thinking", keeps_form=True),
     _F("raw_output", neutral=_equals(False)),
     _F("return_token_ids", neutral=_equals(False)),
     _F("perf_metrics_in_response", neutral=_equals(False)),
-    _F("speculation"),
+    _F("speculation", field_class=ADVISORY),
     _F(WINDOW, uses=get_args(ContextBehavior), keeps_form=True),
     _F("stream", by_gateway=True, protected=True),
     _F("stream_options", by_gateway=True, protected=True),
     _F("inference_timeout", by_gateway=True),
-    _F("inference_extra_params", by_gateway=True, binding=True),
-    _F("inference_extra_headers", by_gateway=True, binding=True),
+    _F("inference_extra_params", by_gateway=True, field_class=BINDING),
+    _F("inference_extra_headers", by_gateway=True, field_class=BINDING),
 )
 """Every field, in the order in which they are documented."""
 
 PROMPT_FIELDS: Mapping[Operation, str] = {Operation.CHAT: "messages", Operation.COMPLETIONS: "prompt"}
 """The field that holds the prompt of each operation."""
 
-NEVER_DROPPED = frozenset(each.name for each in REQUEST_FIELDS if each.binding)
+NEVER_DROPPED = frozenset(each.name for each in REQUEST_FIELDS if each.field_class is BINDING)
 """The fields that `on_unsupported: drop` does not reach."""
 
 PROTECTED_PARAMS = frozenset(each.name for each in REQUEST_FIELDS if each.protected)
@@ -150,3 +185,26 @@ def is_neutral(field: str, value: object) -> bool:
     """
     test = _NEUTRAL.get(field)
     return test is not None and test(value)
+
+
+ADVISORY_FIELDS = frozenset(each.name for each in REQUEST_FIELDS if each.field_class is ADVISORY)
+"""The fields that are left out where a vendor has none, whatever their value."""
+
+ADVISORY_VALUES = {each.name: each.advisory_values for each in REQUEST_FIELDS if each.advisory_values}
+"""The values with which a steering field is advisory."""
+
+
+def is_advisory(field: str, value: object) -> bool:
+    """Return whether a field with this value promises nothing about the answer."""
+    if field in ADVISORY_FIELDS:
+        return True
+    return field in ADVISORY_VALUES and value in ADVISORY_VALUES[field]
+
+
+def class_label(name: str) -> str:
+    """Return the class of a field for people, with the values that are advisory; unknown fields are steering."""
+    found = next((each for each in REQUEST_FIELDS if each.name == name), None)
+    if found is None or not found.advisory_values:
+        return STEERING if found is None else found.field_class
+    values = " or ".join([str(value).lower() for value in found.advisory_values])
+    return f"{found.field_class}; advisory if {values}"

@@ -1,11 +1,11 @@
-"""A target: a deployment of the routing table, ready to be called, with the settings that hold for its calls."""
+"""A target: a deployment of the routing table, ready to be called, with the settings and prices of its calls."""
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
+from providers.completion import Usage
 from providers.operator_permits import NO_PERMITS, Permits
-from providers.price import Price
 from providers.profile import Profile
 from providers.unified_request import ContextBehavior
 from providers.vendor_credential import Authorities, Credential
@@ -15,6 +15,28 @@ if TYPE_CHECKING:
 
 OnUnsupported = Literal["error", "drop"]
 """What happens to a field that a deployment cannot honour."""
+
+
+_MILLION: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD per million tokens. Tokens from the vendor's cache cost as much as others where `cached_input` is None."""
+
+    input: float
+    output: float
+    cached_input: float | None = None
+
+
+def cost(price: Price | None, usage: Usage | None) -> float | None:
+    """Return the cost in USD; None where the price or the usage is not known."""
+    if price is None or usage is None:
+        return None
+    cached = min((usage.prompt_details or {}).get("cached_tokens", 0), usage.prompt_tokens)
+    cached_input = price.input if price.cached_input is None else price.cached_input
+    fresh = usage.prompt_tokens - cached
+    return (fresh * price.input + cached * cached_input + usage.completion_tokens * price.output) / _MILLION
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,8 +158,12 @@ class Params(TypedDict, total=False):
     prompt_cache_key: str
     prompt_cache_isolation_key: str
     metadata: JsonObject
+    prompt_cache_retention: str
+    safety_identifier: str
+    store: bool
     service_tier: str
     reasoning_effort: str | int | bool
+    verbosity: str
     reasoning_history: str
     thinking: JsonObject
     raw_output: bool
@@ -188,7 +192,8 @@ class UnifiedRequest:
     `model` is the client's string unchanged; `injected` names the params that the surface filled in as its own
     defaults, which a dialect may leave out where the model would reject them. `unknown` holds the fields outside the
     union. `timeout` is `inference_timeout` in seconds. `extra_params` and `extra_headers` are the client's
-    `inference_extra_params` and `inference_extra_headers`, checked for protected names.
+    `inference_extra_params` and `inference_extra_headers`, checked for protected names. `legacy_calls` says that the
+    client sent its tools as `functions`, and reads `function_call`.
     """
 
     operation: Operation
@@ -202,6 +207,7 @@ class UnifiedRequest:
     timeout: float | None = None
     extra_params: Mapping[str, JsonValue] | None = None
     extra_headers: Mapping[str, str] | None = None
+    legacy_calls: bool = False
 
     @property
     def prompts(self) -> int:

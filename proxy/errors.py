@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil
 
-from providers.failure import OUR_WORDS, VERDICTS, Failure, FailureKind, Refusal
+from providers.failure import OUR_WORDS, UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
 
 MAX_RETRY_AFTER = 60
 """Seconds; the Stainless SDKs ignore a longer Retry-After (openai 1.x, scale-gp, fireworks) or do not retry at all."""
@@ -258,7 +258,8 @@ def overloaded(reason: OverloadReason, retry_after: int = 1) -> GatewayError:
 def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     """Return the error for the failure of the last of `attempts` attempts.
 
-    An invalid request keeps the upstream's status (400 to 422 only); a credential refused by the vendor is never a 401.
+    An invalid request keeps the upstream's status (400 to 422 only); a credential refused by the vendor is never a 401,
+    and a model that it does not know is a 404 only where the client alone named it.
     Vendors' SDKs repeat a request twice unless `x-should-retry` forbids it, which would multiply our attempts.
     """
     verdict = VERDICTS[failure.kind]
@@ -266,6 +267,9 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     if failure.kind is FailureKind.INVALID_REQUEST:
         status = failure.status if failure.status in (400, 409, 413, 422) else status
         code = failure.code or code
+    if failure.kind is FailureKind.NOT_FOUND and failure.code == UNKNOWN_MODEL:
+        unknown = ErrorFacts(404, "invalid_request_error", UNKNOWN_MODEL, failure.message, "model", dict(NO_RETRY))
+        return GatewayError(unknown)
     spent = attempts > 1 and failure.kind is not FailureKind.BUSY
     headers = {} if verdict.passes and not spent else dict(NO_RETRY)
     if failure.retry_after is not None and verdict.passes:

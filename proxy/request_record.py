@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from providers.completion import Usage
-from providers.price import Price, cost
+from providers.target import Price, cost
 
 Outcome = Literal[
     "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "shed", "error"

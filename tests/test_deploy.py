@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import yaml
 from typing_extensions import override
@@ -16,10 +17,13 @@ from typing_extensions import override
 from config.checks.open_listener import exposure_problems
 from config.load_config import Loaded, load_text
 from config.sections.server_section import ServerSection
+from providers.emulation.split_into_calls import CallPlan
 from proxy.cli.arguments import argument_parser
 from proxy.cli.chosen_table import chosen_table
+from proxy.gateway.dry_run import explained
 from proxy.listener.health_endpoints import HEALTH_PATHS
 from proxy.process.check_max_tokens import needed_limits
+from proxy.routing.resolve_model import covered
 from proxy.routing.snapshot import build_snapshot
 from proxy.version import VERSION
 from tests.support.gateway import running_gateway
@@ -155,6 +159,20 @@ def test_the_tables_of_compose_and_kubernetes_are_sound(tmp_path: Path) -> None:
         assert needed_limits(loaded, build_snapshot(loaded)) == ()
         server = loaded.config.server
         assert (server.port, server.admin.port) == (DEFAULTS.port, DEFAULTS.admin.port)
+
+
+def test_every_target_of_the_shipped_tables_serves_clients_that_send_no_max_tokens(tmp_path: Path) -> None:
+    for text in ((DEPLOY / "table.yaml").read_text("utf-8"), one(KUBERNETES / "configmap.yaml")["data"]["table.yaml"]):
+        snapshot = build_snapshot(load_shipped(text, tmp_path))
+        asked = {name.replace("*", "any") for name in (*snapshot.models, *snapshot.routes)}
+        for team in snapshot.teams.values():
+            granted = [name for name in asked if covered(team, name)]
+            assert granted
+            for name in granted:
+                body = orjson.dumps({"model": name, "messages": [{"role": "user", "content": "Hi"}]})
+                found = explained(snapshot, team, "/v1/chat/completions", body)
+                assert found.error is None, found.error
+                assert all(isinstance(trial.outcome, CallPlan) for trial in found.trials), found.trials
 
 
 def test_compose_starts_the_gateway_on_its_table(tmp_path: Path) -> None:

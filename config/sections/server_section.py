@@ -30,6 +30,8 @@ from config.web_origins import normal_host, normal_origin
 _SHORTEST_STALL: Final = 1.0
 """Seconds; the event loop of a process that starts, or writes a large answer, may block for parts of one."""
 
+KeepThinking = Literal["shared", "process", "off"]
+
 SurfaceName = Literal["openai", "scale", "fireworks", "pais"]
 
 
@@ -158,6 +160,12 @@ class ServerSection(Section):
     limits: ServerLimits = Field(default=ServerLimits(), description="The most that one process takes on at once.")
     shared: SharedSection | None = Field(
         default=None, description="What several processes tell each other. None written: nothing."
+    )
+    keep_thinking: KeepThinking = Field(
+        default="shared",
+        description="Where what models thought before they called tools is kept for an hour, for clients that do not "
+        "send it back though the vendor wants it: in each process and at `shared` where that is written, in each "
+        "`process` alone, or nowhere (off).",
     )
     drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
     drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")

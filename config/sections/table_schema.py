@@ -195,7 +195,7 @@ class DeploymentSettings(MaybeEmptySection):
     max_output_tokens: Tokens = Field(
         default=None,
         description="Most tokens of an answer. Where the vendor must be told a number (Anthropic, for one) it is that "
-        "of clients who send no max_tokens, who are refused without it.",
+        "of clients who send no max_tokens. Built in: the model's, as far as models are known.",
     )
     price: PriceSection | None = Field(
         default=None,
@@ -209,7 +209,8 @@ class DeploymentSettings(MaybeEmptySection):
         default=None,
         description="A field the deployment cannot honour: error refuses the request by name, drop leaves the field "
         f"out and names it in x-dragoman-dropped. Built in: {defaults.ON_UNSUPPORTED}. guided_*, tools, n, logprobs, "
-        "stop and response_format are never dropped.",
+        "stop and response_format are never dropped; user, metadata and other fields that promise nothing about the "
+        "answer are never refused.",
     )
     allow_fields: list[AllowedField] | None = Field(
         default=None,

@@ -13,6 +13,7 @@ _EXTRA: Final = "inference_extra_params"
 _MESSAGE: Final = frozenset(
     {"role", "content", "name", "refusal", "reasoning_content", "reasoning", "tool_calls", "tool_call_id"}
     | {"function_call", "audio", "annotations", "cache_control", "extra_content", "prefix", "thinking_blocks"}
+    | {"reasoning_details", "reasoning_signature", "provider_specific_fields"}
 )
 """Members of a message that are texts, or belong to the model's own turns."""
 

@@ -1,6 +1,7 @@
 """Constraints on the generated text in each vendor's form: from `guided_*` and `response_format` to body members.
 
-A constraint is never weakened: one that a vendor cannot enforce is `Unenforceable`.
+A constraint is never weakened in silence: a schema of which a vendor enforces a part is sent as that part, with a note
+that the answer must be checked; a constraint that a vendor cannot enforce is `Unenforceable`.
 
 Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x, Fireworks "Structured outputs", OpenAI
 "Structured outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
@@ -15,12 +16,13 @@ from typing import get_args
 import orjson
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
-from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI, Engine, engine_problem
-from providers.constraints.openai_strict import strict_problem
+from providers.constraints.engine_gaps import Engine
+from providers.constraints.fit_schema import FittedSchema, fit_schema
 from providers.constraints.regex_parse import MalformedPattern, parse
 from providers.constraints.regex_to_gbnf import Unwritable, gbnf_literal, to_gbnf
+from providers.constraints.schema_rules import SchemaRules, rules_of
 from providers.json_types import JsonObject
-from providers.unified_request import Guided, GuidedKind, Operation
+from providers.unified_request import Guided, GuidedKind
 
 SCHEMA_NAME = "guided_json"
 CHOICE_MEMBER = "choice"
@@ -38,16 +40,23 @@ class Unenforceable(Exception):
 @dataclass(frozen=True, slots=True)
 class ConstraintMembers:
     """Body members that make the vendor enforce a constraint. `unwrap` says that the answer is an object whose `choice`
-    is the text; `emulated` that the vendor lacks the field itself."""
+    is the text; `emulated` that the vendor lacks the field itself; `unheld` that the members promise less than the
+    constraint, so that the answer must be checked; `in_text` that there are none, and the prompt has to tell it."""
 
     members: JsonObject
     unwrap: bool = False
     emulated: bool = False
+    unheld: bool = False
+    in_text: bool = False
 
 
 BY_ENUM = emulated("a JSON object with one enum member")
 BY_REGEX = emulated("a regular expression")
 BY_GRAMMAR = emulated("a grammar")
+LOOSELY = emulated("the vendor reads the schema, and the answer is checked")
+IN_TEXT = emulated("the prompt asks for it, and the answer is checked")
+TOLD = ConstraintMembers({}, emulated=True, unheld=True, in_text=True)
+"""A constraint that the vendor has no form for: the prompt tells it, and the answer is checked."""
 
 
 # Conversions of a constraint ----------------------------------------------------------------------------------------
@@ -125,6 +134,8 @@ class Encoding:
 
     def constraint(self, guided: Guided) -> ConstraintMembers:
         """Return the members for a constraint. Raises Unenforceable."""
+        if self.cell == IN_TEXT:
+            return TOLD
         return ConstraintMembers(self.make(guided), self.unwrap, self.cell.emulated)
 
 
@@ -135,6 +146,10 @@ def refused_encoding(reason: str) -> Encoding:
         raise Unenforceable(reason)
 
     return Encoding(refused(reason), make)
+
+
+TOLD_IN_PROMPT = Encoding(IN_TEXT, lambda guided: {})
+"""The encoding of a constraint that is told in the prompt and checked in the answer."""
 
 
 def member(*path: str) -> Encoding:
@@ -149,33 +164,7 @@ def member(*path: str) -> Encoding:
     return Encoding(NATIVE, make)
 
 
-def _format(make: Make, cell: Cell = NATIVE, *, unwrap: bool = False) -> Encoding:
-    """Send a `response_format`."""
-    return Encoding(cell, lambda guided: {"response_format": make(guided)}, unwrap)
-
-
-def _wrapped(guided: Guided) -> JsonObject:
-    return choice_schema(guided.choices)
-
-
-def _strictly(schema: JsonObject) -> JsonObject:
-    problem = strict_problem(schema)
-    if problem is not None:
-        raise Unenforceable(f"its strict mode refuses this schema: {problem}")
-    return json_schema_format(schema, strict=True)
-
-
-def _any_version(kind: str) -> Encoding:
-    """Send both spellings: vLLM before 0.11 ignores the new one and from 0.12 the old one, without an error."""
-    old, new = member(f"guided_{kind}"), member("structured_outputs", kind)
-    return Encoding(NATIVE, lambda guided: {**new.make(guided), **old.make(guided)})
-
-
-SCHEMA_FORMAT = _format(lambda guided: json_schema_format(guided.schema, strict=True))
-_ENUM = _format(lambda guided: json_schema_format(_wrapped(guided), strict=True), BY_ENUM, unwrap=True)
-_STRICT_SCHEMA = _format(lambda guided: _strictly(guided.schema))
-# Strict mode limits the size of an enum.
-_STRICT_ENUM = _format(lambda guided: _strictly(_wrapped(guided)), BY_ENUM, unwrap=True)
+SCHEMA_FORMAT = Encoding(NATIVE, lambda guided: {"response_format": json_schema_format(guided.schema, strict=True)})
 SCHEMA_ONLY = refused_encoding("it can only be held to a JSON Schema")
 
 
@@ -185,8 +174,11 @@ class ConstraintStyle:
 
     `passes` are the types of `response_format` that are sent unchanged; `SCHEMA_MODE` is Fireworks' JSON mode with a
     schema. `json_mode` holds the body members of the plain JSON mode where it is not in `passes`; without them,
-    `object_by_schema` says that it is sent as the schema of any object. `engine` is the converter whose gaps a schema
-    must avoid, however it is sent.
+    `object_by_schema` says that it is sent as the schema of any object, and `object_in_text` that the prompt asks for
+    it. `rules` are what its schemas may hold, however they are sent (`engine` alone: those of the converter);
+    `loosely` makes the members for a schema that has no form by the rules, and is None where the prompt tells it.
+    `loose_unless_strict` says that a format without `strict: true` is sent unchanged, `best_effort` that the vendor
+    reads a schema and is not held to it.
     """
 
     json: Encoding
@@ -196,7 +188,12 @@ class ConstraintStyle:
     passes: frozenset[str] = frozenset()
     json_mode: JsonObject | None = None
     object_by_schema: bool = False
+    object_in_text: bool = False
     engine: Engine | None = None
+    rules: SchemaRules | None = None
+    loosely: Make | None = None
+    loose_unless_strict: bool = False
+    best_effort: bool = False
 
     def guided(self, kind: GuidedKind) -> Encoding:
         """Return the encoding of a `guided_*` field."""
@@ -214,6 +211,8 @@ class ConstraintStyle:
             return None
         if kind == "json_object" and self.json_mode is not None:
             return Encoding(NATIVE, lambda guided: self.json_mode or {})
+        if kind == "json_object" and self.object_in_text:
+            return TOLD_IN_PROMPT
         if kind == "json_object" and not self.object_by_schema and not self.json.cell.refused:
             return refused_encoding("it has no JSON mode without a schema")
         if kind in ("json_object", "json_schema", SCHEMA_MODE):
@@ -221,108 +220,16 @@ class ConstraintStyle:
         return self.grammar if kind == "grammar" else refused_encoding(f"it has no response_format of type {kind!r}")
 
 
-_FORMATS = frozenset({"json_object", "json_schema"})
-_VLLM_FORMATS = _FORMATS | {"structural_tag"}
-_FIREWORKS_FORMATS = _FORMATS | {"grammar", SCHEMA_MODE}
+TOLD_STYLE = ConstraintStyle(TOLD_IN_PROMPT, SCHEMA_ONLY, TOLD_IN_PROMPT, SCHEMA_ONLY, object_in_text=True)
+"""The style of models that cannot be held to a constraint, and follow instructions well enough to be told it."""
+
 _ANY_OBJECT: JsonObject = {"type": "object"}
-
-Endpoints = Mapping[Operation, ConstraintStyle]
-
-
-def _nothing(reason: str) -> ConstraintStyle:
-    return style_by_kind(lambda kind: refused_encoding(reason))
-
-
-def _on_both(style: ConstraintStyle) -> Endpoints:
-    return dict.fromkeys((Operation.CHAT, Operation.COMPLETIONS), style)
 
 
 def style_by_kind(encoding: Callable[[GuidedKind], Encoding]) -> ConstraintStyle:
     """Return the style that has an encoding for each kind of constraint."""
     return ConstraintStyle(encoding("json"), encoding("regex"), encoding("choice"), encoding("grammar"))
 
-
-_SGLANG = ConstraintStyle(
-    SCHEMA_FORMAT,
-    member("regex"),
-    Encoding(BY_REGEX, lambda guided: {"regex": choice_regex(guided.choices)}),
-    member("ebnf"),
-    _VLLM_FORMATS,
-    engine=SGLANG,
-)
-_SGLANG_TEXT = replace(
-    _SGLANG,
-    json=Encoding(NATIVE, lambda guided: {"json_schema": orjson.dumps(guided.schema).decode()}),
-    passes=frozenset(),
-    object_by_schema=True,
-)
-_LLAMACPP_TEXT = ConstraintStyle(
-    Encoding(NATIVE, lambda guided: {"json_schema": guided.schema}),
-    Encoding(BY_GRAMMAR, lambda guided: {"grammar": regex_grammar(guided.value_text)}),
-    Encoding(BY_GRAMMAR, lambda guided: {"grammar": choice_grammar(guided.choices)}),
-    member("grammar"),
-    object_by_schema=True,
-    engine=LLAMACPP,
-)
-_FIREWORKS = ConstraintStyle(
-    _format(lambda guided: {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": guided.schema}}),
-    _format(lambda guided: {"type": "grammar", "grammar": regex_grammar(guided.value_text)}, BY_GRAMMAR),
-    _format(lambda guided: {"type": "grammar", "grammar": choice_grammar(guided.choices)}, BY_GRAMMAR),
-    _format(lambda guided: {"type": "grammar", "grammar": guided.value_text}),
-    _FIREWORKS_FORMATS,
-    engine=FIREWORKS,
-)
-_TGI = ConstraintStyle(
-    _format(lambda guided: {"type": "json", "value": guided.schema}),
-    _format(lambda guided: {"type": "regex", "value": guided.value_text}),
-    _format(lambda guided: {"type": "regex", "value": choice_regex(guided.choices)}, BY_REGEX),
-    refused_encoding("it has no grammars"),
-    engine=TGI,
-)
-_SCHEMAS = ConstraintStyle(SCHEMA_FORMAT, SCHEMA_ONLY, _ENUM, SCHEMA_ONLY, _FORMATS)
-_SCHEMAS_BY_MODE = ConstraintStyle(
-    _format(lambda guided: {"type": "json_object", "schema": guided.schema}),
-    SCHEMA_ONLY,
-    _format(lambda guided: {"type": "json_object", "schema": _wrapped(guided)}, BY_ENUM, unwrap=True),
-    SCHEMA_ONLY,
-    frozenset({"json_object", SCHEMA_MODE}),
-)
-_SCHEMAS_ALONE = replace(_SCHEMAS, passes=frozenset({"json_schema"}), object_by_schema=True)
-_OPENAI = ConstraintStyle(_STRICT_SCHEMA, SCHEMA_ONLY, _STRICT_ENUM, SCHEMA_ONLY, _FORMATS)
-
-STYLES: Mapping[str, Endpoints] = {
-    "guided": _on_both(replace(style_by_kind(lambda kind: member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
-    "structured_outputs": _on_both(
-        replace(style_by_kind(lambda kind: member("structured_outputs", kind)), passes=_VLLM_FORMATS)
-    ),
-    "vllm_both": _on_both(replace(style_by_kind(_any_version), json=SCHEMA_FORMAT, passes=_VLLM_FORMATS)),
-    "nvext": _on_both(replace(style_by_kind(lambda kind: member("nvext", f"guided_{kind}")), object_by_schema=True)),
-    "sglang": {Operation.CHAT: _SGLANG, Operation.COMPLETIONS: _SGLANG_TEXT},
-    "llamacpp": {
-        Operation.CHAT: replace(_LLAMACPP_TEXT, passes=_FORMATS | {SCHEMA_MODE}),
-        Operation.COMPLETIONS: _LLAMACPP_TEXT,
-    },
-    "ollama": _on_both(replace(_SCHEMAS, engine=LLAMACPP)),
-    "fireworks": _on_both(_FIREWORKS),
-    "tgi": {
-        Operation.CHAT: _TGI,
-        Operation.COMPLETIONS: _nothing("its completions route ignores constraints; ask by chat"),
-    },
-    "openai": {
-        Operation.CHAT: _OPENAI,
-        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
-    },
-    "json_schema": _on_both(_SCHEMAS),
-    "schema_only": _on_both(_SCHEMAS_ALONE),
-    "schema_in_mode": _on_both(_SCHEMAS_BY_MODE),
-    "localai": _on_both(replace(_LLAMACPP_TEXT, json=SCHEMA_FORMAT, passes=_FORMATS)),
-    "json_object_only": _on_both(
-        replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
-    ),
-    "none": _on_both(_nothing("it cannot be held to a constraint")),
-}
-"""The values of a profile's `structured`. `json_schema` is for vendors that compile any schema and not only OpenAI's
-strict subset."""
 
 FORMAT_KINDS = ("json_object", "json_schema", "grammar", "structural_tag")
 
@@ -343,10 +250,11 @@ def constraint_cells(style: ConstraintStyle) -> Mapping[str, Cell]:
 def constraint_members(style: ConstraintStyle, value: object) -> ConstraintMembers:
     """Return the body members that enforce a `guided_*` field or a `response_format`. Raises Unenforceable."""
     match value:
+        case Guided(kind="json"):
+            return _schema_members(style, value.schema)
         case Guided():
-            if value.kind == "json":
-                _check(style, value.schema)
-            return style.guided(value.kind).constraint(value)
+            made = style.guided(value.kind).constraint(value)
+            return replace(made, unheld=True) if style.best_effort else made
         case {"type": "text"}:
             return ConstraintMembers({})
         case dict():
@@ -355,19 +263,63 @@ def constraint_members(style: ConstraintStyle, value: object) -> ConstraintMembe
             raise TypeError(f"a constraint is no {type(value).__name__}")
 
 
+def _schema_members(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers:
+    """Return the members for a schema, or for what the vendor takes of it."""
+    fitted = None if style.json.cell.refused else _fitted(style, schema)
+    if fitted is None:
+        made = style.json.constraint(Guided("json", schema))
+        return replace(made, unheld=True) if style.best_effort else made
+    if fitted.schema is not None:
+        return replace(style.json.constraint(Guided("json", fitted.schema)), unheld=fitted.weakened)
+    return _unfitted(style, schema)
+
+
+def _fitted(style: ConstraintStyle, schema: JsonObject) -> FittedSchema | None:
+    rules = rules_of(style.engine) if style.rules is None and style.engine is not None else style.rules
+    return None if rules is None else fit_schema(schema, rules)
+
+
+def _unfitted(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers:
+    """Return the members for a schema that has no form by the vendor's rules."""
+    if style.loosely is None or schema.get("type") != "object":
+        return TOLD
+    return ConstraintMembers(style.loosely(Guided("json", schema)), unheld=True)
+
+
 def _format_members(style: ConstraintStyle, value: JsonObject) -> ConstraintMembers:
     kind, schema = str(value.get("type")), schema_in(value)
     if schema is not None:
-        _check(style, schema)
         kind = SCHEMA_MODE if kind == "json_object" else kind
     encoding = style.form(kind)
+    if style.best_effort and kind == "json_schema" and schema is not None:
+        return _passed(style, value, schema)
     if encoding is None:
-        return ConstraintMembers({"response_format": value})
+        return ConstraintMembers({"response_format": value}) if schema is None else _passed(style, value, schema)
     if kind == "grammar":
         return encoding.constraint(Guided("grammar", str(value.get("grammar"))))
     if kind == "json_schema" and schema is None and not encoding.cell.refused:
         raise Unenforceable("it has no JSON mode without a schema")
+    if encoding is style.json and schema is not None:
+        return _schema_members(style, schema)
     return encoding.constraint(Guided("json", _ANY_OBJECT if schema is None else schema))
+
+
+def _passed(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> ConstraintMembers:
+    """Return a `response_format` with a schema as the vendor takes it, the same object where nothing changes."""
+    named = value.get("json_schema")
+    strict = isinstance(named, dict) and bool(named.get("strict"))
+    if style.best_effort and strict and isinstance(named, dict):
+        loose: JsonObject = {**value, "json_schema": {**named, "strict": False}}
+        return ConstraintMembers({"response_format": loose}, emulated=True, unheld=True)
+    fitted = None if style.loose_unless_strict and not strict else _fitted(style, schema)
+    if fitted is None or fitted.schema is schema:
+        return ConstraintMembers({"response_format": value})
+    if fitted.schema is None:
+        return _unfitted(style, schema)
+    put: JsonObject = {**value, "schema": fitted.schema}
+    if isinstance(named, dict):
+        put = {**value, "json_schema": {**named, "schema": fitted.schema}}
+    return ConstraintMembers({"response_format": put}, unheld=fitted.weakened)
 
 
 def field_of(value: object) -> str:
@@ -384,9 +336,3 @@ def schema_in(value: object) -> JsonObject | None:
             return schema
         case _:
             return None
-
-
-def _check(style: ConstraintStyle, schema: JsonObject) -> None:
-    problem = None if style.engine is None else engine_problem(style.engine, schema)
-    if problem is not None:
-        raise Unenforceable(f"it would not keep this schema: {problem}")

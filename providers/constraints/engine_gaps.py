@@ -1,4 +1,4 @@
-"""Finds what the converters of open engines ignore in a schema, so that it can be refused.
+"""Finds what the converters of open engines ignore in a schema, so that it can be told and the answer be checked.
 
 They turn a schema into a grammar and drop without an error what a grammar cannot express; a 200 would then break the
 schema. All of them read `oneOf` as `anyOf`, which cannot be found in a schema. `format` is an annotation, as in the
@@ -12,12 +12,13 @@ November 2026.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from providers.constraints.json_schema import DEFINITIONS, resolve_pointer, walk_schemas
+from providers.constraints.json_schema import DEFINITIONS, resolve_pointer
 from providers.constraints.regex_parse import MalformedPattern, find_unsupported, parse
 from providers.json_types import JsonObject, JsonValue
 
 Check = Callable[[JsonObject, JsonObject], str | None]
-"""From the schema's root and a schema in it to the problem there, worded to follow its path; None for no problem."""
+"""From the schema's root and a schema in it to the problem there, worded to follow its path, which begins with the
+keyword at fault; None for no problem."""
 
 _BEYOND_GRAMMARS = frozenset(
     {"not", "if", "then", "else", "contains", "minContains", "maxContains", "uniqueItems", "multipleOf"}
@@ -32,7 +33,7 @@ _NOTES = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "type"}
     | {"$schema", "$id", "$comment", "$anchor", *DEFINITIONS}
 )
-_DEMANDS_NOTHING: dict[str, JsonValue] = {
+DEMANDS_NOTHING: dict[str, JsonValue] = {
     "uniqueItems": False,
     "minProperties": 0,
     "minLength": 0,
@@ -56,20 +57,23 @@ class Engine:
     checks: tuple[Check, ...] = ()
 
 
-def engine_problem(engine: Engine, schema: JsonObject) -> str | None:
-    """Return the first part of a schema that the engine would not enforce, with its path; None when all is enforced."""
-    for path, node in walk_schemas(schema):
-        for keyword in node:
-            if keyword in engine.passes_over and _demands(node, keyword):
-                return f"{path}.{keyword} is not enforced"
-        for check in engine.checks:
-            if problem := check(schema, node):
-                return f"{path}{problem}"
-    return None
+def unenforced(engine: Engine, root: JsonObject, node: JsonObject) -> list[str]:
+    """Return the keywords of one part of a schema that the engine would not enforce."""
+    found = {keyword: None for keyword in node if keyword in engine.passes_over and _demands(node, keyword)}
+    rest = {keyword: value for keyword, value in node.items() if keyword not in found}
+    for check in engine.checks:
+        # A check names the first at fault.
+        while problem := check(root, rest):
+            keyword = next((name for name in rest if problem.startswith((f".{name} ", f".{name}["))), None)
+            if keyword is None:
+                break
+            found[keyword] = None
+            del rest[keyword]
+    return [*found]
 
 
 def _demands(node: JsonObject, keyword: str) -> bool:
-    return node[keyword] != _DEMANDS_NOTHING.get(keyword)
+    return node[keyword] != DEMANDS_NOTHING.get(keyword)
 
 
 def _only(node: JsonObject, kind: str) -> bool:

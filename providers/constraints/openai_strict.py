@@ -1,12 +1,19 @@
 """Checks whether a schema is in OpenAI's strict subset of JSON Schema, which its structured output compiles.
 
 Source: OpenAI "Structured outputs", supported schemas, read in November 2026. The root must be an object and no anyOf;
-every object closed, with all its properties required; no composition besides anyOf; and limits of size.
+every object closed, with all its properties required; no composition besides anyOf; and limits of size. That the
+objects of an anyOf "must not share identical first keys" is told by its refusals alone.
 """
 
 from collections.abc import Mapping
 
-from providers.constraints.json_schema import DEFINITIONS, object_subschemas, required_names, walk_schemas
+from providers.constraints.json_schema import (
+    DEFINITIONS,
+    object_subschemas,
+    required_names,
+    resolve_pointer,
+    walk_schemas,
+)
 from providers.json_types import JsonObject, JsonValue
 
 MAX_PROPERTIES = 5000
@@ -16,6 +23,8 @@ MAX_CHARACTERS = 120_000
 """The most characters of names of properties and definitions, and of enum and const strings, all together."""
 LONG_ENUM = 250
 MAX_LONG_ENUM_CHARACTERS = 15_000
+MAX_HOPS = 16
+"""The longest way from an alternative to the object that it stands for."""
 
 _REFUSED = (
     "allOf",
@@ -37,7 +46,7 @@ def strict_problem(schema: JsonObject) -> str | None:
     for path, node in walk_schemas(schema):
         if problem := _node_problem(path, node):
             return problem
-    return _size_problem(schema) or _depth_problem(schema)
+    return _size_problem(schema) or _depth_problem(schema) or _union_problem(schema)
 
 
 def _node_problem(path: str, node: JsonObject) -> str | None:
@@ -88,6 +97,45 @@ def _depth_problem(schema: JsonObject) -> str | None:
             within = 0 if at.startswith(starts) else level
             rest.append((at, child, within + ("properties" in child)))
     return None
+
+
+def _union_problem(schema: JsonObject) -> str | None:
+    """Check that the objects of a union begin with properties of different names."""
+    # A reference is read once: a long pointer in many branches would cost its length each time.
+    first_by_pointer: dict[str, str | None] = {}
+    for path, node in walk_schemas(schema):
+        options = node.get("anyOf")
+        firsts: set[str] = set()
+        for option in options if isinstance(options, list) else ():
+            first = _first_key(schema, option, first_by_pointer)
+            if first in firsts:
+                return f"{path}.anyOf has objects that share the first key {first[:64]!r}"
+            if first is not None:
+                firsts.add(first)
+    return None
+
+
+def _first_key(schema: JsonObject, option: JsonValue, by_pointer: dict[str, str | None]) -> str | None:
+    """Return the name of the first property of an alternative; None for one that is no object."""
+    passed: list[str] = []
+    first: str | None = None
+    for _ in range(MAX_HOPS):
+        match option:
+            case {"$ref": str(pointer)} if pointer in by_pointer:
+                first = by_pointer[pointer]
+                break
+            case {"$ref": str(pointer)}:
+                passed.append(pointer)
+                option = resolve_pointer(schema, pointer)
+            case {"anyOf": [dict(only)]}:
+                option = only
+            case dict():
+                first = next(iter(_mapping(option, "properties")), None)
+                break
+            case _:
+                break
+    by_pointer.update(dict.fromkeys(passed, first))
+    return first
 
 
 def _mapping(node: JsonObject, keyword: str) -> Mapping[str, JsonValue]:

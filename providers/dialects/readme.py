@@ -7,6 +7,7 @@ from typing import Final
 from providers.capabilities import FEATURES, Support
 from providers.dialects.capability_matrix import MatrixEntry, matrix_entries, summarize
 from providers.profiles.load_profiles import load_profiles
+from providers.request_fields import class_label
 from providers.unified_request import Operation
 
 README: Final = Path(__file__).parents[1] / "README.md"
@@ -38,8 +39,8 @@ def _section(operation: Operation, matrix: Sequence[MatrixEntry]) -> str:
     """Return a table for one operation; models without such an endpoint are named before it and left out of it."""
     opened = [entry for entry in matrix if not entry.closed]
     names = [name for name, feature in FEATURES.items() if operation in feature.operations]
-    lines = [_line(["feature", *Support]), _line(["---"] * (len(Support) + 1))]
-    lines += [_line([f"`{name}`", *_places(name, opened)]) for name in names]
+    lines = [_line(["feature", "class", *Support]), _line(["---"] * (len(Support) + 2))]
+    lines += [_line([f"`{name}`", class_label(FEATURES[name].field), *_places(name, opened)]) for name in names]
     without = ", ".join(_listed([entry for entry in matrix if entry.closed], matrix))
     note = [f"Not with {without}: everything is refused there.\n"] if without else []
     return "\n".join([f"\n### {_HEADINGS[operation]}\n", *note, *lines])

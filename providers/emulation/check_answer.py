@@ -45,12 +45,14 @@ class CheckKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class AnswerCheck:
     """The constraint on the text of each choice. `field` is the request's field, `written` the schema as JSON or the
-    pattern, in UTF-8, and `choices` the allowed texts."""
+    pattern, in UTF-8, and `choices` the allowed texts. `fenced` says that the text may stand in a Markdown fence, which
+    is no part of it."""
 
     field: str
     kind: CheckKind
     written: bytes = b""
     choices: frozenset[str] = frozenset()
+    fenced: bool = False
 
     @property
     def compiled(self) -> bool:
@@ -78,7 +80,7 @@ def required_check(params: Params) -> AnswerCheck | None:
 def _of_guided(guided: Guided) -> AnswerCheck | None:
     match guided.kind, guided.value:
         case "json", dict(schema):
-            return _of_schema(guided.field, schema)
+            return schema_answer_check(guided.field, schema)
         case "choice", tuple(choices):
             return AnswerCheck(guided.field, CheckKind.CHOICE, choices=frozenset(choices))
         case "regex", str(pattern):
@@ -90,7 +92,7 @@ def _of_guided(guided: Guided) -> AnswerCheck | None:
 def _of_format(wanted: JsonObject) -> AnswerCheck | None:
     schema = schema_in(wanted)
     if schema is not None:
-        return _of_schema("response_format", schema)
+        return schema_answer_check("response_format", schema)
     kind = _WITHOUT_SCHEMA.get(str(wanted.get("type")))
     return None if kind is None else AnswerCheck("response_format", kind)
 
@@ -98,7 +100,8 @@ def _of_format(wanted: JsonObject) -> AnswerCheck | None:
 _WITHOUT_SCHEMA: Mapping[str, CheckKind] = {"json_object": CheckKind.OBJECT, "json_schema": CheckKind.JSON}
 
 
-def _of_schema(field: str, schema: JsonObject) -> AnswerCheck:
+def schema_answer_check(field: str, schema: JsonObject) -> AnswerCheck:
+    """Return the check of a text against a schema. Raises Unenforceable for one that is too large."""
     written = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
     if len(written) > MAX_CHECKED:
         raise Unenforceable(f"the answer could not be checked, since the schema is larger than {MAX_CHECKED} bytes")
@@ -161,18 +164,19 @@ def _of_json(keeps: Callable[[JsonValue], bool], otherwise: str) -> Verifier:
 class FinishedTexts:
     """Collects the texts of an answer's choices from chunks."""
 
-    __slots__ = ("_refused", "_texts")
+    __slots__ = ("_exempt", "_texts")
 
     def __init__(self) -> None:
         self._texts: dict[int, list[str]] = {}
-        self._refused: set[int] = set()
+        self._exempt: set[int] = set()
 
     def add(self, chunk: Chunk) -> str | None:
         """Return the whole text of a choice that ends with this chunk and must keep the constraint, otherwise None: a
-        text that was cut, refused or filtered need not."""
+        text that was cut, refused or filtered need not, nor one beside calls of tools, with which some vendors end by
+        `stop` too."""
         texts = self._texts.setdefault(chunk.index, [])
         texts.append(chunk.text)
-        if chunk.refusal is not None:
-            self._refused.add(chunk.index)
+        if chunk.refusal is not None or chunk.tool_calls:
+            self._exempt.add(chunk.index)
         cut = chunk.finish_reason != "stop" or isinstance(chunk.matched_stop, str)
-        return None if cut or chunk.index in self._refused else "".join(texts)
+        return None if cut or chunk.index in self._exempt else "".join(texts)

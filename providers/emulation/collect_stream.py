@@ -1,9 +1,21 @@
 """Collects a stream into a whole answer, and turns a whole answer into a stream."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from providers.completion import Choice, Chunk, Completion, Logprobs, StreamEvent, ToolCall, ToolCallDelta, Usage
+from providers.completion import (
+    CallKind,
+    Choice,
+    Chunk,
+    Completion,
+    Logprobs,
+    StreamEvent,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
+from providers.emulation.join_extras import GrowingExtras, extras_of, overlay
 from providers.emulation.logprob_slices import join_logprobs
+from providers.json_types import JsonObject, JsonValue
 
 
 def to_chunks(completion: Completion) -> Iterator[StreamEvent]:
@@ -19,7 +31,7 @@ def to_chunks(completion: Completion) -> Iterator[StreamEvent]:
             reasoning=choice.reasoning,
             tool_calls=tuple(
                 [
-                    ToolCallDelta(number, call.id, call.name, call.arguments)
+                    ToolCallDelta(number, call.id, call.name, call.arguments, call.kind, call.extra)
                     for number, call in enumerate(choice.tool_calls)
                 ]
             ),
@@ -27,6 +39,7 @@ def to_chunks(completion: Completion) -> Iterator[StreamEvent]:
             system_fingerprint=completion.system_fingerprint,
             signature=choice.signature,
             service_tier=completion.service_tier,
+            extras=extras_of(completion, choice),
         )
     if completion.usage is not None:
         yield completion.usage
@@ -35,7 +48,7 @@ def to_chunks(completion: Completion) -> Iterator[StreamEvent]:
 class Gatherer:
     """Collects the stream of a call for `expected` choices into a completion."""
 
-    __slots__ = ("_choices", "_expected", "_fingerprint", "_tier", "_usage")
+    __slots__ = ("_choices", "_expected", "_extra", "_fingerprint", "_tier", "_usage")
 
     def __init__(self, expected: int) -> None:
         self._expected = expected
@@ -43,6 +56,7 @@ class Gatherer:
         self._usage: Usage | None = None
         self._fingerprint: str | None = None
         self._tier: str | None = None
+        self._extra: JsonObject = {}
 
     def add(self, event: StreamEvent) -> None:
         """Add the next event."""
@@ -57,19 +71,21 @@ class Gatherer:
             self._fingerprint = event.system_fingerprint
         if event.service_tier is not None:
             self._tier = event.service_tier
+        if event.extras is not None:
+            overlay(self._extra, event.extras.answer)
 
     def completion(self) -> Completion:
         """Return the completion. Raises ValueError naming a choice that never finished, or that was not requested."""
         if surplus := sorted(index for index in self._choices if not 0 <= index < self._expected):
             raise ValueError(f"choice {surplus[0]} was not asked for, {self._expected} were")
         choices = [self._choices.get(index, _Growing()).choice(index) for index in range(self._expected)]
-        return Completion(tuple(choices), self._usage, self._fingerprint, self._tier)
+        return Completion(tuple(choices), self._usage, self._fingerprint, self._tier, self._extra or None)
 
 
 class _Growing:
     """One unfinished choice. A refusal that is repeated as the text is told apart from a text beside a refusal."""
 
-    __slots__ = ("_calls", "_last", "_logprobs", "_reasoning", "_refusal", "_said", "_signature", "_texts")
+    __slots__ = ("_calls", "_extras", "_last", "_logprobs", "_reasoning", "_refusal", "_said", "_signature", "_texts")
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -79,6 +95,7 @@ class _Growing:
         self._logprobs: list[Logprobs] = []
         self._calls: dict[int, _GrowingCall] = {}
         self._last = Chunk()
+        self._extras: GrowingExtras | None = None
         self._signature: str | None = None
 
     def add(self, chunk: Chunk) -> None:
@@ -94,6 +111,10 @@ class _Growing:
             self._calls.setdefault(delta.index, _GrowingCall()).add(delta)
         if chunk.signature is not None:
             self._signature = chunk.signature
+        if chunk.extras is not None:
+            if self._extras is None:
+                self._extras = GrowingExtras()
+            self._extras.add(chunk.extras)
         if chunk.finish_reason is not None:
             self._last = chunk
 
@@ -113,19 +134,24 @@ class _Growing:
             tool_calls=tuple([self._calls[number].whole(index, number) for number in sorted(self._calls)]),
             matched_stop=self._last.matched_stop,
             signature=self._signature,
+            extras=None if self._extras is None else self._extras.whole(),
         )
 
 
 class _GrowingCall:
-    __slots__ = ("_arguments", "_id", "_name")
+    __slots__ = ("_arguments", "_extra", "_id", "_kind", "_name")
 
     def __init__(self) -> None:
         self._id: str | None = None
         self._name: str | None = None
+        self._kind: CallKind = "function"
+        self._extra: Mapping[str, JsonValue] | None = None
         self._arguments: list[str] = []
 
     def add(self, delta: ToolCallDelta) -> None:
-        """Add a piece; the first one has the id and the name."""
+        """Add a piece; the first one has the id, the name and the kind."""
+        self._kind = delta.kind if self._id is None else self._kind
+        self._extra = delta.extra or self._extra
         self._id = delta.id if self._id is None else self._id
         self._name = delta.name if self._name is None else self._name
         self._arguments.append(delta.arguments)
@@ -134,4 +160,4 @@ class _GrowingCall:
         """Return the call. Raises ValueError when it has no function name."""
         if self._id is None or self._name is None:
             raise ValueError(f"tool call {number} of choice {choice} has no id or no name")
-        return ToolCall(self._id, self._name, "".join(self._arguments))
+        return ToolCall(self._id, self._name, "".join(self._arguments), self._kind, self._extra)

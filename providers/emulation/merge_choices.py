@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from providers.completion import Choice, Chunk, Completion, Usage
+from providers.emulation.join_extras import overlay
+from providers.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ def _final(part: CallShare, index: int, n: int) -> int:
 
 
 def merge(parts: Sequence[CallShare], completions: Sequence[Completion], n: int) -> Completion:
-    """Return the answer that one call for everything would have given; fingerprint and tier only where all calls agree.
+    """Return the answer that one call for everything would have given; fingerprint and tier only where all
+    calls agree, other members of every call.
 
     Raises ValueError for a call that did not answer with exactly its share.
     """
@@ -53,7 +56,15 @@ def merge(parts: Sequence[CallShare], completions: Sequence[Completion], n: int)
         _answered(parts, [completion.usage for completion in completions]),
         _agreed([completion.system_fingerprint for completion in completions]),
         _agreed([completion.service_tier for completion in completions]),
+        _all_members(completions),
     )
+
+
+def _all_members(completions: Iterable[Completion]) -> JsonObject | None:
+    together: JsonObject = {}
+    for completion in completions:
+        overlay(together, completion.extra)
+    return together or None
 
 
 def _index(choice: Choice) -> int:

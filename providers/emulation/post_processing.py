@@ -1,14 +1,15 @@
 """Post-processing of answers: emulates stops, ranking and echo for vendors that lack them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from providers.completion import Choice, Chunk, Completion, StreamEvent
+from providers.completion import Choice, Chunk, Completion, StreamEvent, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.best_of import rank, strip_logprobs
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.echo import EchoPrefix
 from providers.emulation.estimate_missing_usage import estimate_usage
+from providers.emulation.markdown_fence import FenceFilter
 from providers.emulation.stop_strings import StopScanner
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
@@ -19,7 +20,8 @@ class PostProcessing:
     """What remains to be done to a vendor's answer.
 
     `stops` are looked for in the text, which ends before them, or with `keep` after them. `echo` holds the prompts'
-    texts, to be put before the text of their choices; empty for none. `check` is made on each text before that. Of
+    texts, to be put before the text of their choices; empty for none. `check` is made on each text before that, and
+    `call_checks`, by the function's name, on the arguments of its calls. Of
     `candidates` choices per prompt the best `n` are kept, and with `drop_logprobs` only the ranking needed the log
     probabilities.
     """
@@ -28,9 +30,15 @@ class PostProcessing:
     keep: bool = False
     echo: tuple[str, ...] = ()
     check: AnswerCheck | None = None
+    call_checks: Mapping[str, AnswerCheck] = field(default_factory=dict)
     n: int = 1
     candidates: int = 1
     drop_logprobs: bool = False
+
+    @property
+    def checks(self) -> tuple[AnswerCheck, ...]:
+        """Every check of the answer."""
+        return (*(() if self.check is None else (self.check,)), *self.call_checks.values())
 
     def ranked(self, completion: Completion, prompts: int) -> Completion:
         """Return the completion with the best candidates. Raises UpstreamError when some came without log
@@ -101,22 +109,27 @@ class StopScanningDecoder:
                     self._ended.add(index)
             if event.finish_reason is not None:
                 self.cut.discard(index)
-            elif index in self._ended:
+            elif index in self._ended and has_content(event):
                 self.cut.add(index)
 
 
 class PostProcessor:
-    """Puts the echoed prompts before the choices of one answer. Choices have their final indices here."""
+    """Takes Markdown fences from the choices of one answer, and puts the echoed prompts before them. Choices have their
+    final indices here."""
 
-    __slots__ = ("_finishing", "_prefixes")
+    __slots__ = ("_fenced", "_fences", "_finishing", "_prefixes")
 
     def __init__(self, finishing: PostProcessing) -> None:
         self._finishing = finishing
+        self._fenced = finishing.check is not None and finishing.check.fenced
+        self._fences: dict[int, FenceFilter] = {}
         self._prefixes: dict[int, EchoPrefix] = {}
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
         """Return the chunks for the client in place of one chunk."""
         finishing = self._finishing
+        if self._fenced:
+            (chunk,) = self._fences.setdefault(chunk.index, FenceFilter()).feed(chunk)
         if not finishing.echo:
             return iter((chunk,))
         prefix = self._prefixes.get(chunk.index)
@@ -129,8 +142,9 @@ class PostProcessor:
         return replace(completion, choices=tuple([self._choice(choice) for choice in completion.choices]))
 
     def _choice(self, choice: Choice) -> Choice:
-        (chunk,) = self.feed(Chunk(choice.index, choice.text, choice.finish_reason, refusal=choice.refusal))
-        return replace(choice, text=chunk.text)
+        text, extras = choice.text, choice.extras
+        (chunk,) = self.feed(Chunk(choice.index, text, choice.finish_reason, refusal=choice.refusal, extras=extras))
+        return replace(choice, text=chunk.text, extras=chunk.extras)
 
 
 def echo_only(request: UnifiedRequest) -> Completion:

@@ -13,8 +13,10 @@ from providers.client_extras.media_addresses import check_media
 from providers.constraints.constraint_styles import Unenforceable
 from providers.context_overflow import fits, most_prompt_tokens
 from providers.dialect import UpstreamRequest
-from providers.emulation.check_answer import AnswerCheck, required_check
+from providers.emulation.check_answer import AnswerCheck
+from providers.emulation.check_tool_calls import has_strict_tools
 from providers.emulation.merge_choices import CallShare
+from providers.emulation.plan_checks import constraint_field, plan_checks
 from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
@@ -25,6 +27,7 @@ from providers.unified_request import (
     ContextBehavior,
     LogprobsWanted,
     Params,
+    Prompt,
     TextPrompt,
     TokenPrompt,
     UnifiedRequest,
@@ -89,9 +92,9 @@ class CallPlan:
     counted: bool = False
 
     @property
-    def check(self) -> AnswerCheck | None:
-        """The check of the answer's texts."""
-        return None if self.finishing is None else self.finishing.check
+    def checks(self) -> tuple[AnswerCheck, ...]:
+        """The checks of the answer."""
+        return () if self.finishing is None else self.finishing.checks
 
 
 def unsupported_field(target: Target, name: str, why: str) -> Refusal:
@@ -122,6 +125,8 @@ def plan_calls(
     plan = _plan(request, target) if on_unsupported == "error" else _plan_dropping(request, target, dropped)
     if overruled:
         dropped.append("inference_extra_headers")
+    if plan.calls and (left_out := plan.calls[0].sent.dropped):
+        dropped += _displayed(left_out, MAX_NAMED - len(dropped))
     return replace(plan, dropped=tuple(dropped)) if dropped else plan
 
 
@@ -179,11 +184,18 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
         check_members(request, target)
     table = target.dialect.capabilities(request, target)
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
-    if request.prompts == 1 and not _needs_gateway(request.params, table):
+    strict = "tools" in request.params and has_strict_tools(request.params)
+    if request.prompts == 1 and not strict and not _needs_gateway(request.params, table):
         sent = prefer_stream(request, target)
         call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.choices))
-        return CallPlan(target, request, (call,), call.sent.emulated, counted=counted)
-    return replace(_Planner(request, target, table).plan(), counted=counted)
+        plan = CallPlan(target, request, (call,), call.sent.emulated, counted=counted)
+    else:
+        plan = replace(_Planner(request, target, table).plan(), counted=counted)
+    if plan.calls and (first := plan.calls[0].sent).unheld:
+        # Only encoding shows that the vendor cannot be held to what was asked.
+        again = _Planner(request, target, table, unheld=first.unheld, in_text=first.in_text)
+        return replace(again.plan(), counted=counted)
+    return plan
 
 
 def _needs_gateway(params: Params, table: Capabilities) -> bool:
@@ -202,18 +214,21 @@ def _own_stops(stops: tuple[str, ...], table: Capabilities) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Planner:
-    """Plans a request in which the gateway has a part. `params` are what is left for the vendor, `emulated` the fields
-    that the gateway took over."""
+    """Plans a request in which the gateway has a part. `prompt` and `params` are what the vendor gets, `emulated` the
+    fields that the gateway took over. `unheld` and `in_text` are as in UpstreamRequest."""
 
     request: UnifiedRequest
     target: Target
     table: Capabilities
+    unheld: tuple[str, ...] = ()
+    in_text: bool = False
+    prompt: Prompt = field(init=False)
     params: Params = field(default_factory=Params)
     emulated: list[str] = field(default_factory=list)
 
     def plan(self) -> CallPlan:
         request = self.request
-        self.params = cast(Params, dict(request.params))
+        self.prompt, self.params = request.prompt, cast(Params, dict(request.params))
         finishing = PostProcessing(n=request.params.get("n", 1))
         # The later steps depend on what the earlier ones take over.
         for step in (self._plan_check, self._plan_stops, self._plan_ranking, self._plan_echo):
@@ -289,17 +304,16 @@ class _Planner:
         return replace(finishing, stops=tuple(stop for stop in stops if stop not in own), keep=keep)
 
     def _plan_check(self, finishing: PostProcessing) -> PostProcessing:
-        if not self.table.verifies:
-            return finishing
         try:
-            check = required_check(self.params)
+            checks = plan_checks(self.request, self.table, self.unheld, in_text=self.in_text)
         except Unenforceable as reason:
-            guided = self.params.get("guided")
-            raise self._refuse("response_format" if guided is None else guided.field, reason.reason) from None
-        return finishing if check is None else replace(finishing, check=check)
+            raise self._refuse(constraint_field(self.params), reason.reason) from None
+        self.prompt, self.params = checks.request.prompt, cast(Params, dict(checks.request.params))
+        self.emulated.extend(checks.emulated)
+        return replace(finishing, check=checks.text, call_checks=checks.calls)
 
     def _make_calls(self, candidates: int, *, stream: bool) -> Iterator[PlannedCall]:
-        request = replace(self.request, params=self.params, stream=stream)
+        request = replace(self.request, prompt=self.prompt, params=self.params, stream=stream)
         parts = self._shares(candidates)
         if len(parts) == 1:
             yield PlannedCall(request, self._encode(request), parts[0])

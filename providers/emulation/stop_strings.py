@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
-from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, Logprobs
+from providers.completion import Chunk, ContentLogprobs, Extras, LegacyLogprobs, Logprobs
 from providers.emulation.logprob_slices import join_logprobs, slice_logprobs, spell
 from providers.emulation.logprobs import Offsets
 
@@ -44,8 +44,11 @@ class StopScanner:
         """A stop was found, and the rest of the choice is of no use."""
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield the chunk as far as its text is decided; nothing while all of it is held back, nor after a hit."""
+        """Yield the chunk as far as its text is decided; nothing while all of it is held back, and after a hit only
+        members of the whole answer."""
         if self.done:
+            if chunk.extras is not None and chunk.extras.answer is not None:
+                yield Chunk(chunk.index, extras=Extras(answer=chunk.extras.answer))
             return
         # Nearly every chunk: nothing waits, and no stop begins here.
         clear = not self._held.size and not self._tokens.waiting
@@ -102,6 +105,9 @@ class StopScanner:
                 reasoning=chunk.reasoning,
                 matched_stop=found[1],
                 system_fingerprint=fingerprint,
+                signature=chunk.signature,
+                service_tier=chunk.service_tier,
+                extras=chunk.extras,
             )
             return
         text = self._held.take(safe - begin)
@@ -110,8 +116,8 @@ class StopScanner:
             yield chunk
         elif text or logprobs or chunk.finish_reason or chunk.reasoning or chunk.refusal or chunk.tool_calls:
             yield replace(chunk, text=text, logprobs=logprobs, system_fingerprint=fingerprint)
-        elif chunk.signature is not None:
-            yield Chunk(chunk.index, system_fingerprint=fingerprint, signature=chunk.signature)
+        elif chunk.signature is not None or chunk.extras is not None:
+            yield Chunk(chunk.index, system_fingerprint=fingerprint, signature=chunk.signature, extras=chunk.extras)
         else:
             self._fingerprint = fingerprint
 

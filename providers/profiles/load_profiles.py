@@ -11,7 +11,7 @@ from typing import Literal
 import yaml
 from pydantic import ValidationError
 
-from providers.constraints.constraint_styles import STYLES
+from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import Auth, Logprobs, Profile, Wire
@@ -43,6 +43,10 @@ _FAMILY: Mapping[Operation, _FamilyDefaults] = {
 }
 
 _FIELDS = frozenset(Params.__annotations__)
+
+_UNKNOWN_BY_DIALECT = {"openai": "forward"}
+"""What is done with fields outside the unified request unless a profile says otherwise: servers of OpenAI's family
+answer for those fields themselves. `providers.client_extras` keeps from engines what names hosts, paths or code."""
 
 _CASES = ("models", "before")
 """Knobs that hold changes to the profile for some models or API versions."""
@@ -101,7 +105,25 @@ def _by_version(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator
         where, older = f"{name}.before.{date}", written
         for later in sorted(entry.before, reverse=True):
             older = _overlaid(where, older, entry.before[later], ("models",)) if later >= date else older
-        yield date, _profile(name, older, where)
+        yield date, _profile(name, {**older, "models": [*_refusing(older, entry.models)]}, where)
+
+
+def _refusing(older: JsonObject, models: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """Yield the changes for models with what an older version refuses: it refuses that of every model."""
+    refused = older.get("refuses")
+    for case in models:
+        own = case.get("refuses")
+        if not isinstance(own, dict) or not isinstance(refused, dict):
+            yield case
+            continue
+        lists: JsonObject = {
+            scope: [*_listed(refused.get(scope)), *_listed(own.get(scope))] for scope in {**refused, **own}
+        }
+        yield {**case, "refuses": lists}
+
+
+def _listed(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
 def _overlaid(where: str, written: JsonObject, changes: JsonObject, kept: Sequence[str]) -> JsonObject:
@@ -172,21 +194,29 @@ def _built(
         raw_prompts=_raw_prompts(name, entry.raw_prompts),
         model_in=entry.model_in,
         api_version=entry.api_version,
-        forwards_unknown=entry.unknown_fields == "forward",
+        forwards_unknown=(entry.unknown_fields or _UNKNOWN_BY_DIALECT.get(entry.dialect)) == "forward",
         words=MappingProxyType(dict(entry.words)),
+        nearest=MappingProxyType({field: frozenset(values) for field, values in entry.nearest.items()}),
+        needs=MappingProxyType(dict(entry.needs)),
         bounds=MappingProxyType(dict(entry.bounds)),
         stop_most=entry.stop_most,
         top_k_off=entry.top_k_off,
         tool_choices=frozenset(entry.tool_choices),
+        with_forced_tool=MappingProxyType(dict(entry.with_forced_tool)),
         echo_logprobs=entry.echo_logprobs,
         strict_tools=entry.strict_tools,
         structured=entry.structured,
+        strict_formats=entry.strict_formats,
+        format_beside_tools=entry.format_beside_tools,
         verifies=entry.verify,
         tokenizer=entry.tokenizer,
         examples=tuple(entry.examples),
         asks_usage=entry.usage == "ask",
         prompt_forms=frozenset(entry.prompt_forms),
         developer_role=entry.developer_role,
+        named_roles=frozenset(entry.named_roles),
+        takes=frozenset(entry.takes),
+        tool_types=tuple([_pattern(f"{name}.tool_types", text) for text in entry.tool_types]),
         reasoning_member=entry.reasoning_member,
         own_member=entry.own_member,
         usage_in_choices=entry.usage_in_choices,

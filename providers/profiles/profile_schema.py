@@ -14,6 +14,7 @@ from providers.profile import (
     HookName,
     LogprobsMode,
     PromptForm,
+    StrictFormats,
     TokenizerStyle,
     ToolChoice,
 )
@@ -25,6 +26,7 @@ Bounds = Annotated[tuple[float | None, float | None], Field(strict=False)]
 OperationName = Annotated[Operation, Field(strict=False)]
 Scope = Literal["all"] | OperationName
 """Where a list of fields or of renamings holds."""
+MessageRole = Literal["system", "user", "assistant", "tool"]
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
@@ -82,26 +84,34 @@ class ProfileEntry(StrictModel):
     raw_prompts: str = "native"
     model_in: Literal["body", "path"] = "body"
     api_version: str | None = None
-    unknown_fields: Literal["forward", "refuse"] = "refuse"
+    unknown_fields: Literal["forward", "refuse"] | None = None
     accepts: dict[Scope, list[str]] = {}
     refuses: dict[Scope, list[str]] = {}
     rename: dict[Scope, dict[str, str]] = {}
     max_tokens_field: dict[OperationName, str] = {}
-    words: dict[str, dict[str, str]] = {}
+    words: dict[str, dict[str, str | dict[str, AnyJson]]] = {}
+    nearest: dict[str, list[str]] = {}
+    needs: dict[str, str] = {}
     bounds: dict[str, Bounds] = {}
     stop_most: int = 4
     top_k_off: int | None = None
     tool_choices: list[ToolChoice] = ["auto", "none", "required", "named"]
+    with_forced_tool: dict[str, AnyJson] = {}
     logprobs: LogprobsEntry = LogprobsEntry()
     echo_logprobs: bool = True
     strict_tools: bool = True
     structured: str = "openai"
+    strict_formats: StrictFormats = "always"
+    format_beside_tools: bool = True
     verify: bool = False
     tokenizer: TokenizerStyle | None = None
     examples: list[str] = ["model"]
     usage: Literal["ask", "always"] = "ask"
     prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]
     developer_role: bool = False
+    named_roles: list[MessageRole] = ["system", "user", "assistant", "tool"]
+    takes: list[str] = []
+    tool_types: list[str] = []
     reasoning_member: str | None = None
     own_member: str | None = None
     usage_in_choices: bool = False
@@ -124,6 +134,8 @@ class ProfileEntry(StrictModel):
             **{f"refuses.{operation}": scoped_fields(self.refuses, operation) for operation in Operation},
             **{f"rename.{operation}": list(scoped_names(self.rename, operation)) for operation in Operation},
             "words": list(self.words),
+            "nearest": list(self.nearest),
+            "needs": [*self.needs, *self.needs.values()],
             "bounds": list(self.bounds),
         }
 

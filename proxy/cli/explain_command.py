@@ -104,6 +104,8 @@ def _trial_lines(number: int, trial: Trial, chosen: CallPlan | Refusal | None) -
         yield f"{name} cannot: {outcome.code} {outcome.param}: {outcome.message}"
         return
     yield f"{name} {'gets' if outcome is chosen else 'would get, if those before it fail or cannot honour the request'}"
+    if trial.behind:
+        yield f"It comes after targets that honour {', '.join(trial.behind)}, which it would drop."
     if not outcome.calls:
         yield "nothing: the answer is the prompt"
     for position, call in enumerate(outcome.calls, 1):
@@ -157,7 +159,11 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
 
 def _trial_facts(trial: Trial, chosen: CallPlan | None) -> dict[str, object]:
     outcome = trial.outcome
-    facts: dict[str, object] = {"deployment": trial.target.name, "chosen": outcome is chosen}
+    facts: dict[str, object] = {
+        "deployment": trial.target.name,
+        "chosen": outcome is chosen,
+        "behind_for": trial.behind,
+    }
     if isinstance(outcome, Refusal):
         return {**facts, "refused": {"code": outcome.code, "param": outcome.param, "message": outcome.message}}
     notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "counted_first": outcome.counted}

@@ -8,12 +8,13 @@ from providers.capabilities import FEATURES, Cell
 from providers.dialects.capability_matrix import MatrixEntry, count_cells, matrix_entries, summarize
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
+from providers.request_fields import class_label
 from providers.unified_request import Operation
 from proxy.cli.routes_command import NONE, Row, print_columns
 from proxy.cli.terminal import USAGE, CommandError, Ink, paint
 
-COLUMNS: Row = ("PROFILE", "DIALECT", "PROMPTS", "NATIVE", "EMULATED", "REFUSED", "ADDRESS")
-FEATURE_COLUMNS: Row = ("FEATURE", "COMPLETIONS", "CHAT", "HOW, OR WHY NOT")
+COLUMNS: Row = ("PROFILE", "DIALECT", "PROMPTS", "NATIVE", "EMULATED", "LEFT OUT", "REFUSED", "ADDRESS")
+FEATURE_COLUMNS: Row = ("FEATURE", "CLASS", "COMPLETIONS", "CHAT", "HOW, OR WHY NOT")
 
 _PROMPTS: Mapping[object, str] = {
     "native": "as they are",
@@ -85,10 +86,11 @@ def _by_model(profile: Profile) -> list[list[MatrixEntry]]:
 
 def _feature_rows(of_model: Sequence[MatrixEntry]) -> Iterator[Row]:
     cells = {row.operation: {} if row.closed else row.cells for row in of_model}
-    for feature in FEATURES:
-        found = {operation: cells[operation].get(feature) for operation in (Operation.COMPLETIONS, Operation.CHAT)}
+    for name, feature in FEATURES.items():
+        found = {operation: cells[operation].get(name) for operation in (Operation.COMPLETIONS, Operation.CHAT)}
         if any(found.values()):
-            yield (feature, *(NONE if cell is None else str(cell.support) for cell in found.values()), _how(found))
+            supports = [NONE if cell is None else str(cell.support) for cell in found.values()]
+            yield (name, class_label(feature.field), *supports, _how(found))
 
 
 def _how(found: Mapping[Operation, Cell | None]) -> str:
@@ -112,4 +114,7 @@ def _facts(profile: Profile) -> dict[str, object]:
 
 
 def _cells(row: MatrixEntry) -> dict[str, dict[str, str]]:
-    return {name: {"support": cell.support, "how": cell.how} for name, cell in row.cells.items()}
+    return {
+        name: {"class": FEATURES[name].field_class, "support": cell.support, "how": cell.how}
+        for name, cell in row.cells.items()
+    }

@@ -36,9 +36,9 @@ async def prepared_off_loop(
     """
     work = partial(prepared_for, request, target, team)
     prepared = await off_loop.threads.run(owner, work) if heavy else work()
-    check = prepared.check
-    if check is not None and (problem := await off_loop.checks.problem(check, owner)) is not None:
-        raise unsupported_field(target, check.field, problem)
+    for check in prepared.checks:
+        if (problem := await off_loop.checks.problem(check, owner)) is not None:
+            raise unsupported_field(target, check.field, problem)
     return prepared
 
 

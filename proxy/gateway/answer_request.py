@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from providers.emulation.split_into_calls import CallPlan
-from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
 from proxy.gateway.relay_to_client import Relay
+from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
@@ -34,7 +35,8 @@ BeginStream = Callable[[Mapping[str, str]], Awaitable[web.StreamResponse]]
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """One planned request of one client. `begin` sends the head of a streamed answer."""
+    """One planned request of one client. `begin` sends the head of a streamed answer; `keeper` keeps what the model
+    thought before it called tools, where a vendor wants it back."""
 
     dispatcher: Dispatcher
     metrics: Metrics
@@ -42,6 +44,7 @@ class Exchange:
     surface: Surface
     http: web.BaseRequest
     begin: BeginStream
+    keeper: TurnKeeper | None = None
     _renderer: Renderer | None = None
 
     async def whole(self) -> tuple[bytes, Mapping[str, str]]:
@@ -52,6 +55,8 @@ class Exchange:
                 prepared, completion = await self.dispatcher.whole(self.job)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
+        if self.keeper is not None:
+            self.keeper.keep(prepared.target, completion.choices)
         record.usage = completion.usage
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
@@ -64,6 +69,8 @@ class Exchange:
         try:
             with deadlines:
                 async with self.dispatcher.streamed(self.job) as (prepared, stream):
+                    if self.keeper is not None:
+                        stream = self.keeper.watched(prepared.target, stream)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     renderer = self._renderer = self._make_renderer(prepared)
@@ -206,7 +213,8 @@ def record_failure(record: RequestRecord, error: UpstreamError | DeadlinePassed)
     elif committed:
         record.outcome = "truncated"
     else:
-        record.outcome = "client_error" if VERDICTS[failure.kind].status == 400 else "upstream_error"
+        own = VERDICTS[failure.kind].status == 400 or failure.code == UNKNOWN_MODEL
+        record.outcome = "client_error" if own else "upstream_error"
     return failure
 
 

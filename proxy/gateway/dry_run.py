@@ -3,7 +3,7 @@
 Never sends, waits, reads a clock or draws: equal input gives an equal explanation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,7 @@ from providers.request_fields import PROMPT_FIELDS
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.dispatch.next_deployment import prepared_for
+from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
 from proxy.gateway.match_path import resolve_path
 from proxy.routing.deployment_load import Idle
@@ -35,10 +36,14 @@ REQUEST_ID: Final = "(the client's, or a fresh one)"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One target of the plan with the calls it would get, or with the reason why it cannot honour the request."""
+    """One target of the plan with the calls it would get, or with the reason why it cannot honour the request.
+
+    `behind` are the fields for which it comes after targets that honour them.
+    """
 
     target: Target
     outcome: CallPlan | Refusal
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +107,10 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         request = _parse(snapshot, match, body)
         permit_extras(team, request)
         planned = plan(snapshot, team, request.model, match.surface.name, load)
-        trials = tuple(Trial(target, _outcome(request, target, team)) for target in planned.targets)
+        planned = honouring_first(planned, request, team)
+        trials = _trials(request, planned, planned.targets, team)
         for kind, targets in planned.fallbacks.items():
-            fallbacks[kind] = tuple(Trial(target, _outcome(request, target, team)) for target in targets)
+            fallbacks[kind] = _trials(request, planned, targets, team)
         _require_one(trials)
     except GatewayError as problem:
         error = match.surface.error(problem.facts)
@@ -120,16 +126,24 @@ def _parse(snapshot: Snapshot, match: PathMatch, body: bytes) -> UnifiedRequest:
     return match.surface.parse(operation, body, snapshot.default_models.get(match.surface.name))
 
 
+def _trials(request: UnifiedRequest, planned: Plan, targets: Sequence[Target], team: Team) -> tuple[Trial, ...]:
+    dropping = planned.dropping
+    first = next((position for position, target in enumerate(targets) if target in dropping), 0)
+    # Where all of them would drop something, none of them comes after another for it.
+    behind = dropping if first else {}
+    return tuple(Trial(target, _outcome(request, target, team), behind.get(target, ())) for target in targets)
+
+
 def _outcome(request: UnifiedRequest, target: Target, team: Team) -> CallPlan | Refusal:
     try:
         prepared = prepared_for(request, target, team)
     except Refusal as refusal:
         return refusal
-    if prepared.check is not None:
+    for check in prepared.checks:
         try:
-            compile_check(prepared.check)
+            compile_check(check)
         except Unenforceable as error:
-            return unsupported_field(target, prepared.check.field, error.reason)
+            return unsupported_field(target, check.field, error.reason)
     return prepared
 
 

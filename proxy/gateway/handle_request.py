@@ -9,11 +9,13 @@ from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.deadlines import Deadlines, Phase
+from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, overloaded, too_many_wrong_keys
 from proxy.gateway.answer_request import Exchange, attempt_headers, make_job, record_cancelled, record_client_gone
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
+from proxy.gateway.restore_thinking import TurnMemory
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
@@ -45,7 +47,8 @@ TRACEBACK_EVERY = 1.0
 
 
 class Gateway:
-    """Handles the requests of the public listener. `emit` receives each finished record once.
+    """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
+    memory of what models thought.
 
     `on_begin` receives each record once its team is known. `deadlines` are those of the calls under way, to end them;
     `draining` makes each answer close its connection; `idle` is set while nothing is in flight.
@@ -72,6 +75,7 @@ class Gateway:
         self._wrong_keys = WrongKeyLimiter()
         self._catalogue = Catalogue(current.since)
         self._load = dispatcher.load
+        self.turns = TurnMemory(self._now)
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.deadlines: set[Deadlines] = set()
@@ -162,10 +166,14 @@ class Gateway:
         self._admit_request(team, request, record)
         planned = plan(snapshot, team, request.model, surface.name, self._load)
         record.model = planned.label
+        keeper = None
+        if self.turns.concerns(planned, request):
+            request, keeper = await self.turns.recall(planned, request, turn_owner(team, record))
         permit_extras(team, request)
+        planned = honouring_first(planned, request, team)
         job = make_job(planned, team, request, http.headers, record, heavy=heavy)
         begin = partial(self._begin_stream, http, record, admitted)
-        exchange = Exchange(self._dispatcher, self._metrics, job, surface, http, begin)
+        exchange = Exchange(self._dispatcher, self._metrics, job, surface, http, begin, keeper)
         self.deadlines.add(job.deadlines)
         try:
             if request.stream:
@@ -286,6 +294,11 @@ class Gateway:
         """End all calls under way because the process ends; streams get an in-band error."""
         for deadlines in tuple(self.deadlines):
             deadlines.expire(Phase.DRAIN)
+
+
+def turn_owner(team: Team, record: RequestRecord) -> str:
+    """Return whose turns a request may use: its team's, or where there are no teams those of its client's address."""
+    return f"team {team.tenant}" if team.tenant else f"client {record.client}"
 
 
 def outcome_of(status: int) -> Outcome:

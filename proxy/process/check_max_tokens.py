@@ -1,16 +1,20 @@
-"""Warn of deployments that refuse every request without `max_tokens`: their vendors require a limit on the tokens of an
-answer, and the table has none. Their dialects say so; there is no list of such vendors."""
+"""Warn of deployments for which a request without `max_tokens` is refused, or gets a limit that is a guess: their
+vendors require a limit on the tokens of an answer, and the table has none.
+
+Their dialects say so; there is no list of such vendors.
+"""
 
 from collections.abc import Iterator
 from typing import Final
 
 from config.load_config import Loaded
 from config.problem import Path, Problem
+from providers.dialects.guessed_limits import guessed_limit
 from providers.failure import Refusal
 from providers.profile import Profile
 from providers.target import Target
 from providers.unified_request import SHORTEST_PROMPTS, Operation, UnifiedRequest
-from proxy.routing.snapshot import Model, Snapshot
+from proxy.routing.snapshot import WILDCARD, Model, Snapshot
 
 _LIMIT: Final = "max_tokens"
 
@@ -20,33 +24,43 @@ def needed_limits(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
     known: dict[Profile, bool] = {}
     found: list[Problem] = []
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
-        without = [each for each in model.targets if each.max_output_tokens is None and _needs_limit(each, known)]
-        found.extend(Problem.at(loaded.locate(path), path, _message(without[0])) for path in _paths(model, without))
+        without = {
+            target: reason
+            for target in model.targets
+            if target.max_output_tokens is None and (reason := _reason(target, known))
+        }
+        found.extend(Problem.at(loaded.locate(path), path, reason) for path, reason in _placed(model, without))
     return tuple(found)
 
 
-def _needs_limit(target: Target, known: dict[Profile, bool]) -> bool:
-    """Return whether its dialect refuses a request without a limit; `known` has the results so far, by profile."""
+def _reason(target: Target, known: dict[Profile, bool]) -> str | None:
+    """Return why a target needs a limit, or None. `known` has by profile whether requests without one are refused."""
     profile = target.profile.for_model(target.model, target.upstream_model)
     if profile not in known:
         known[profile] = any(_refused_field(target, operation) == _LIMIT for operation in SHORTEST_PROMPTS)
-    return known[profile]
-
-
-def _paths(model: Model, without: list[Target]) -> Iterator[Path]:
-    here: Path = ("models", model.name)
-    if len(without) == len(model.targets):
-        yield (*here, "max_output_tokens")
-        return
-    for target in without:
-        yield (*here, "deployments", target.deployment, "max_output_tokens")
-
-
-def _message(target: Target) -> str:
+    if known[profile]:
+        return (
+            f"requests without max_tokens are refused here: the profile {target.profile.name!r} must be told the most "
+            "tokens of an answer; set max_output_tokens"
+        )
+    # Which models a wildcard serves is not known before they are asked for, and one number may not fit them all.
+    guess = None if target.table_key.endswith(WILDCARD) else guessed_limit(target)
+    if guess is None:
+        return None
     return (
-        f"requests without max_tokens are refused here: the profile {target.profile.name!r} must be told the most "
-        "tokens of an answer; set max_output_tokens"
+        f"requests without max_tokens get {guess} tokens at most here: the profile {target.profile.name!r} must be "
+        f"told a number, and that of the model {target.upstream_model!r} is not known; set max_output_tokens"
     )
+
+
+def _placed(model: Model, without: dict[Target, str]) -> Iterator[tuple[Path, str]]:
+    """Yield each path that lacks a limit with the reason: the model's where all of its deployments lack one."""
+    here: Path = ("models", model.name)
+    if len(without) == len(model.targets) and without:
+        yield (*here, "max_output_tokens"), next(iter(without.values()))
+        return
+    for target, reason in without.items():
+        yield (*here, "deployments", target.deployment, "max_output_tokens"), reason
 
 
 def _refused_field(target: Target, operation: Operation) -> str | None:

@@ -92,7 +92,7 @@ class Reloader:
 
 
 def _needs_restart(old: ServerSection, new: ServerSection) -> tuple[str, ...]:
-    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "watch", "log")
+    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "keep_thinking", "watch", "log")
     times = ("drain_grace", "drain_timeout", "stall_limit")
     changed = [name for name in (*fixed, *times) if getattr(old, name) != getattr(new, name)]
     # New certificates take effect at once; only whether there is TLS at all is fixed with the listener.

@@ -13,10 +13,9 @@ from providers.client_extras.extra_headers import covers_own
 from providers.client_extras.hosts_paths_and_code import is_reserved
 from providers.dialects.registry import DIALECTS
 from providers.operator_permits import Media, Permits
-from providers.price import Price
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
-from providers.target import CircuitBreaker, Retries, RetryBudget, Target, Timeouts
+from providers.target import CircuitBreaker, Price, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import Authorities, Credential
 from proxy.vendor_credentials.sources import Deployment, Missing, source_of
 

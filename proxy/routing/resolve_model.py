@@ -32,7 +32,8 @@ class Plan:
     """The targets of a request, best first, and `fallbacks` after failures of a kind.
 
     `asked` is the client's model string, `label` the table's name for it (bounded, for metrics), `by_route` whether a
-    route chose the model, so that the answer must name the model that served.
+    route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
+    behind others because they would drop these fields.
     """
 
     asked: str
@@ -41,6 +42,7 @@ class Plan:
     by_route: bool
     steps: tuple[Step, ...]
     fallbacks: Mapping[FailureKind, tuple[Target, ...]] = field(default_factory=dict)
+    dropping: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
 
     def served_name(self, target: Target) -> str:
         """Return the answer's `model`: the client's string if it names that model, else `vendor/model_name`."""

@@ -8,7 +8,7 @@ Source: redis-py 8.1.0. Replies are read as something that anybody may have writ
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -67,7 +67,8 @@ class SharedState:
         # Without its own limits: under Python 3.11 those swallow a cancellation (`asyncio.wait_for`), and end nothing.
         self._redis = Redis.from_url(url, protocol=2, retry=once, socket_timeout=None, socket_connect_timeout=None)
         self._failures = (RedisError, *ODD)
-        self._key = f"{settings.prefix}:told:1"
+        self.prefix = settings.prefix
+        self._key = f"{self.prefix}:told:1"
         self._address = urlsplit(url)
         self._lookup = SharedTask(self._look_up)
         self._apply = apply
@@ -81,6 +82,14 @@ class SharedState:
     def up(self) -> bool:
         """Whether Redis can be reached."""
         return self.cooldowns.up
+
+    async def command(self, parts: Sequence[str | bytes | int]) -> object:
+        """Send a command and return its reply. Raises ConnectionError where there is none, or an error; the caller
+        limits the time."""
+        try:
+            return await self._redis.execute_command(*parts)  # type: ignore[no-untyped-call]  # the library's own gap
+        except self._failures:
+            raise ConnectionError("no answer from the shared state") from None
 
     async def run(self) -> None:
         """Exchange cooldowns until cancelled."""

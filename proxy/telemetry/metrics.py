@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
+from typing import Protocol
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -51,6 +52,14 @@ Labels = tuple[str, ...]
 
 CACHE_SECONDS = 1.0
 """Seconds for which one exposition serves every scrape."""
+
+
+class KeptSize(Protocol):
+    """How much is kept."""
+
+    size: int
+
+    def __len__(self) -> int: ...
 
 
 class Metrics:
@@ -171,6 +180,11 @@ class Metrics:
         """Add the gauge of the link between processes; `up` says whether it works."""
         gauge = self._gauge("shared_state_up", "1 while other processes are told what vendors say.", ())
         gauge.set_function(lambda: float(up()))
+
+    def watch_kept_turns(self, kept: KeptSize) -> None:
+        """Add the gauges of the turns whose thinking is kept for clients that do not send it back."""
+        self._gauge("kept_turns", "Turns with tool calls whose thinking is kept.", ()).set_function(lambda: len(kept))
+        self._gauge("kept_turns_bytes", "What their thinking takes in memory.", ()).set_function(lambda: kept.size)
 
     def shed_before_parsing(self, surface: str, reason: OverloadReason, count: int) -> None:
         """Count requests that were refused for the gateway's own sake before they were parsed."""

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent
+from providers.completion import Chunk, Completion, StreamEvent, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import with_usage
+from providers.emulation.join_extras import size_of_extras
 from providers.emulation.merge_choices import UsageTally, billed_usage, merge
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
 from providers.emulation.prefer_streaming import refuses_streams
@@ -127,8 +128,8 @@ class UpstreamCaller:
             record.billed = billed_usage(completions)
             completion = _merged(prepared, completions, finishing.candidates)
         completion = finishing.ranked(completion, request.prompts)
-        if finishing.check is not None:
-            await Constraint(self._off_loop.checks, finishing.check, record.owner).check_all(completion)
+        if finishing.checks:
+            await Constraint(self._off_loop.checks, finishing, record.owner).check_all(completion)
         return PostProcessor(finishing).whole(completion)
 
     async def _read(
@@ -180,6 +181,7 @@ class UpstreamCaller:
                 gatherer.add(event)
                 if isinstance(event, Chunk):
                     size += len(event.text) + len(event.reasoning or "")
+                    size += 0 if event.extras is None else size_of_extras(event.extras)
                     ended += event.finish_reason is not None
             if size > MAX_BODY:
                 raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {MAX_BODY} bytes.")
@@ -231,10 +233,10 @@ class UpstreamCaller:
         if finishing is None:
             return stream
         finisher = PostProcessor(finishing)
-        if finishing.check is None:
+        if not finishing.checks:
             stream.finisher = finisher
             return stream
-        held = HeldStream(stream, Constraint(self._off_loop.checks, finishing.check, record.owner), finisher)
+        held = HeldStream(stream, Constraint(self._off_loop.checks, finishing, record.owner), finisher)
         await held.begin()
         return held
 
@@ -330,10 +332,11 @@ async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> 
     _refuse_page(piece)
     while True:
         try:
-            events.extend(decoder.feed(piece) if piece else decoder.finish())
+            latest = [*(decoder.feed(piece) if piece else decoder.finish())]
         except UpstreamError as error:
             raise _with_status(error, response) from None
-        if any(isinstance(event, Chunk) for event in events):
+        events += latest
+        if any(isinstance(event, Chunk) and has_content(event) for event in latest):
             return events, not piece
         if not piece:
             raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")

@@ -3,47 +3,70 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from providers.completion import Chunk, Completion, StreamEvent
+from providers.completion import Chunk, Completion, StreamEvent, ToolCallDelta
 from providers.emulation.check_answer import AnswerCheck, FinishedTexts
-from providers.emulation.post_processing import PostProcessor
+from providers.emulation.check_tool_calls import FinishedCalls
+from providers.emulation.markdown_fence import unfenced
+from providers.emulation.post_processing import PostProcessing, PostProcessor
 from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.off_loop.answer_check_pool import CheckFailed, TooCostly
 from proxy.off_loop.request_threads import AnswerChecker
 from proxy.upstream.vendor_stream import Stream, finished
 
 
-@dataclass(slots=True, eq=False)
 class Constraint:
-    """The constraint on the answer of one request. `owner` is the team, or the client where there are no teams."""
+    """What the answer of one request is held against: `checks` validates its texts and the arguments of its calls.
+    `owner` is the team, or the client where there are no teams."""
 
-    _checks: AnswerChecker
-    _check: AnswerCheck
-    _owner: str
-    _texts: FinishedTexts = field(default_factory=FinishedTexts)
+    __slots__ = ("_calls", "_check", "_checks", "_owner", "_texts")
+
+    def __init__(self, checks: AnswerChecker, finishing: PostProcessing, owner: str) -> None:
+        self._checks = checks
+        self._owner = owner
+        self._check = finishing.check
+        self._texts = FinishedTexts()
+        self._calls = FinishedCalls(finishing.call_checks) if finishing.call_checks else None
 
     async def check_chunk(self, chunk: Chunk) -> None:
-        """Raise UpstreamError where the chunk ends a choice whose text breaks the constraint, or cannot be checked."""
-        text = self._texts.add(chunk)
-        if text is None:
-            return
-        field = self._check.field
+        """Raise UpstreamError where the chunk ends a choice that breaks the constraint, or cannot be checked."""
+        if self._check is not None and (text := self._texts.add(chunk)) is not None:
+            await self._hold(self._check, unfenced(text) if self._check.fenced else text, "answer breaks")
+        if self._calls is not None:
+            for check, arguments in self._calls.add(chunk):
+                await self._hold(check, arguments, "call of a tool breaks")
+
+    async def _hold(self, check: AnswerCheck, text: str, breaks: str) -> None:
         try:
-            reason = await self._checks.breach(self._check, text, self._owner)
+            reason = await self._checks.breach(check, text, self._owner)
         except TooCostly as error:
             # The client's constraint is at fault, which another deployment would not change.
-            message = f"The answer could not be held against '{field}': it {error}."
-            raise UpstreamError(Failure(FailureKind.INVALID_REQUEST, message, param=field)) from None
+            message = f"The answer could not be held against '{check.field}': it {error}."
+            raise UpstreamError(Failure(FailureKind.INVALID_REQUEST, message, param=check.field)) from None
         except CheckFailed:
-            message = f"The gateway could not hold the answer against '{field}'."
+            message = f"The gateway could not hold the answer against '{check.field}'."
             raise UpstreamError(Failure(FailureKind.BUSY, message)) from None
         if reason is not None:
-            message = f"The upstream's answer breaks '{field}': {reason}."
+            message = f"The upstream's {breaks} '{check.field}': {reason}."
             raise UpstreamError(Failure(FailureKind.NONCONFORMING, message))
 
     async def check_all(self, completion: Completion) -> None:
         """Check every choice of a whole answer like `check_chunk`."""
         for choice in completion.choices:
-            await self.check_chunk(Chunk(choice.index, choice.text, choice.finish_reason, refusal=choice.refusal))
+            calls = tuple(
+                [
+                    ToolCallDelta(number, call.id, call.name, call.arguments, call.kind)
+                    for number, call in enumerate(choice.tool_calls)
+                ]
+            )
+            chunk = Chunk(
+                choice.index,
+                choice.text,
+                choice.finish_reason,
+                refusal=choice.refusal,
+                tool_calls=calls,
+                matched_stop=choice.matched_stop,
+            )
+            await self.check_chunk(chunk)
 
 
 @dataclass(slots=True, eq=False)

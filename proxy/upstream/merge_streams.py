@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import InitVar, dataclass, field
 from functools import partial
 
-from providers.completion import Chunk, StreamEvent, Usage
+from providers.completion import Chunk, StreamEvent, Usage, has_content
 from providers.emulation.estimate_missing_usage import estimate_usage, size_of
 from providers.emulation.merge_choices import UsageTally, renumber
 from providers.emulation.post_processing import PostProcessor
@@ -60,9 +60,12 @@ class MergedStream:
 
     async def until_content(self) -> None:
         """Wait for the first content of any call. Raises UpstreamError."""
-        while not any(isinstance(event, Chunk) for event in self._first):
+        begun = False
+        while not begun:
             await self.wait()
-            self._first.extend(self._events())
+            latest = [*self._events()]
+            self._first += latest
+            begun = any(isinstance(event, Chunk) and has_content(event) for event in latest)
 
     def first(self) -> Iterator[StreamEvent]:
         """See Stream."""

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from providers.dialect import UpstreamRequest
 from providers.emulation.split_into_calls import PlannedCall
-from providers.failure import UpstreamError
+from providers.failure import UpstreamError, blame_model
 from proxy.request_record import RequestRecord
 from proxy.upstream.fit_context_window import Fitting
 from proxy.upstream.loop_detection import refuse_loop
@@ -87,7 +87,9 @@ class CallSender:
         finally:
             response.release()
         refuse_loop(response.status, body)
-        raise UpstreamError(sent.target.dialect.classify(sent, response.status, response.headers, body))
+        target = sent.target
+        failure = target.dialect.classify(sent, response.status, response.headers, body)
+        raise UpstreamError(blame_model(failure, target.model, body) if target.table_key.endswith("/*") else failure)
 
 
 def _in_one_piece(call: PlannedCall) -> PlannedCall:

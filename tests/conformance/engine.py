@@ -10,6 +10,7 @@ from typing import Literal
 
 import orjson
 
+from providers.emulation.plan_checks import CHOICE, OBJECT, SCHEMA
 from providers.json_types import JsonObject, JsonValue
 
 WINDOW = 4000
@@ -125,6 +126,24 @@ def constrained(body: JsonObject) -> str | None:
         holder = body.get(name) if name else body
         if isinstance(holder, dict) and (text := _kept(holder)) is not None:
             return text
+    return _told(body)
+
+
+def _told(body: JsonObject) -> str | None:
+    """Return a text that keeps the constraint that the prompt tells."""
+    rest: list[JsonValue] = [body]
+    while rest:
+        match rest.pop():
+            case dict(holder):
+                rest += holder.values()
+            case list(items):
+                rest += items
+            case str(text) if SCHEMA in text:
+                return _WRITERS["json"](orjson.loads(text.partition(SCHEMA)[2]))
+            case str(text) if CHOICE in text:
+                return _WRITERS["choice"](orjson.loads(text.partition(CHOICE)[2]))
+            case str(text) if OBJECT in text:
+                return "{}"
     return None
 
 

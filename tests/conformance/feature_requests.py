@@ -40,7 +40,7 @@ MANY_STOPS: list[JsonValue] = [*(f"never-{number}" for number in range(31)), "EN
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Fields added to the smallest request. `refused` replaces them where the vendor lacks the field and the value
-    would be neutral."""
+    would be neutral or advisory."""
 
     fields: JsonObject
     refused: JsonObject | None = None
@@ -101,13 +101,17 @@ _SAMPLES: Mapping[str, Sample] = {
     "tool_choice.named": _tools(tool_choice={"type": "function", "function": {"name": "look"}}),
     "parallel_tool_calls": _tools(parallel_tool_calls=False),
     "audio": Sample({"audio": {"voice": "alloy", "format": "mp3"}}),
-    "modalities": Sample({"modalities": ["text"]}, refused={"modalities": ["text", "audio"]}),
+    "modalities": Sample({"modalities": ["text", "audio"]}),
     "prediction": Sample({"prediction": {"type": "content", "content": "one two"}}),
     "prompt_cache_key": Sample({"prompt_cache_key": "key-1"}),
     "prompt_cache_isolation_key": Sample({"prompt_cache_isolation_key": "key-2"}),
     "metadata": Sample({"metadata": {"run": "nightly"}}),
-    "service_tier": Sample({"service_tier": "default"}),
-    "reasoning_effort": Sample({"reasoning_effort": "low"}),
+    "prompt_cache_retention": Sample({"prompt_cache_retention": "24h"}),
+    "safety_identifier": Sample({"safety_identifier": "person-1"}),
+    "store": Sample({"store": True}),
+    "service_tier": Sample({"service_tier": "default"}, refused={"service_tier": "flex"}),
+    "reasoning_effort": Sample({"max_tokens": 3000, "reasoning_effort": "low"}),
+    "verbosity": Sample({"verbosity": "low"}),
     "reasoning_history": Sample({"reasoning_history": "preserved"}),
     "thinking": Sample({"max_tokens": 2048, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
     "raw_output": Sample({"raw_output": True}),
@@ -152,6 +156,7 @@ def params_of(row: MatrixEntry, feature: str) -> set[str]:
 
 _ONLY_VALUE: Mapping[str, JsonObject] = {
     "o3": {"temperature": 1},
+    "gpt-5": {"temperature": 1},
     "openai/o3": {"temperature": 1},
     "gemini-3.8-flash": {"temperature": 1},
     "anthropic.claude-opus-4-7": {"temperature": 1},

@@ -38,8 +38,15 @@ class AnswerView:
 
 
 def emulated_fields(answer: Answer) -> tuple[str, ...]:
-    header = answer.headers.get("x-dragoman-emulated", "")
-    return tuple(name for name in header.split(", ") if name)
+    return _names_in(answer, "x-dragoman-emulated")
+
+
+def dropped_fields(answer: Answer) -> tuple[str, ...]:
+    return _names_in(answer, "x-dragoman-dropped")
+
+
+def _names_in(answer: Answer, header: str) -> tuple[str, ...]:
+    return tuple(name for name in answer.headers.get(header, "").split(", ") if name)
 
 
 def read_answer(answer: Answer) -> AnswerView:

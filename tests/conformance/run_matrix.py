@@ -14,6 +14,7 @@ from providers.dialects.capability_matrix import MatrixEntry, matrix_entries
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Operation
+from proxy.request_record import RequestRecord
 from tests.conformance.engine import WINDOW
 from tests.conformance.fake_engine import FakeEngine, fake_dialect_of
 from tests.conformance.feature_requests import SMALLEST, fields_for
@@ -46,10 +47,12 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The requests that the vendor got for one of a client, in order of arrival, and the client's answer."""
+    """The requests that the vendor got for one of a client, in order of arrival, the client's answer, and what the
+    access log is told."""
 
     sent: tuple[Sent, ...]
     answer: Answer
+    record: RequestRecord
 
     def calls(self, profile: str) -> list[Sent]:
         """Return the requests to the model, without the questions about a prompt's size."""
@@ -84,14 +87,16 @@ class MatrixClient:
     fake: FakeEngine
     client: RawClient
 
-    async def exchange(self, row: MatrixEntry, fields: JsonObject) -> Exchange:
-        """Send the smallest request with these fields."""
+    async def exchange(self, row: MatrixEntry, fields: JsonObject, path: str | None = None) -> Exchange:
+        """Send the smallest request with these fields, to a path of a surface or to OpenAI's."""
         self.fake.forget()
         self.rig.vendor.requests.clear()
+        self.rig.records.clear()
         body = {"model": f"{row.profile}/{row.model}", **SMALLEST[row.operation], **fields}
-        await self.client.send(request("POST", PATHS[row.operation], body))
+        await self.client.send(request("POST", path or PATHS[row.operation], body))
         answer = await self.client.answer()
-        return Exchange(tuple(map(_sent, self.rig.vendor.requests)), answer)
+        (record,) = await self.rig.finished(1)
+        return Exchange(tuple(map(_sent, self.rig.vendor.requests)), answer, record)
 
     async def cell(self, row: MatrixEntry, feature: str, base: Exchange, window: bool) -> CellRun:
         """Send one feature's request, whole and streamed."""

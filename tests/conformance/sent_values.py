@@ -40,16 +40,35 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
     ],
     "parallel_tool_calls": [False, {"type": "auto", "disable_parallel_tool_use": True}],
     "service_tier": ["default", "standard_only", "standard", "on_demand"],
-    "reasoning_effort": ["low", {"thinkingLevel": "LOW"}, {"thinkingBudget": 1024}],
+    "reasoning_effort": [
+        "low",
+        "high",
+        {"type": "enabled"},
+        {"thinkingLevel": "LOW", "includeThoughts": True},
+        {"thinkingBudget": 1024, "includeThoughts": True},
+    ],
     "thinking": [
         {"type": "enabled", "budget_tokens": 1024},
         {"type": "enabled", "token_budget": 1024},
         {"thinkingBudget": 1024, "includeThoughts": True},
+        {"max_tokens": 1024},
     ],
     "inference_extra_params": [3],
     "unknown": [3],
 }
 """The forms of a feature's value on the wire, where they differ from the client's value."""
+
+_EFFORTS: Mapping[str, JsonValue] = {
+    "mistral-medium-3.5": "high",
+    "magistral-medium-2509": "reasoning",
+    "qwen/qwen3-32b": "default",
+    "glm-4.7": {"type": "enabled"},
+    "kimi-k2.5": {"type": "enabled"},
+    "anthropic.claude-haiku-4-5-20251001-v1:0": {"type": "enabled", "budget_tokens": 1976},
+    "command-a-03-2025": {"type": "enabled", "token_budget": 2000},
+}
+"""What the least effort is on models that know fewer words, or none ("Reasoning" pages of Mistral, Groq, Z.ai and
+Moonshot; "Extended thinking" of Anthropic; `cohere` 7.3.1 type `Thinking`)."""
 
 _STREAMED = frozenset({"stream", "stream_options"})
 """Features that turn a call into a stream, which some vendors express in the path."""
@@ -86,6 +105,8 @@ def is_sent(walked: CellRun, fields: JsonObject) -> bool:
     everywhere = _IN_EVERY_CALL | (_STREAM_SWITCHES if STREAMS_ONLY.search(walked.row.model) else frozenset())
     body = sent.body if field in everywhere else changed(sent, walked.base)
     wanted = _FORMS.get(feature) or [fields[field]]
+    if feature == "reasoning_effort" and walked.row.model in _EFFORTS:
+        wanted = [*wanted, _EFFORTS[walked.row.model]]
     return any(_holds(body, value) for value in wanted)
 
 

@@ -14,12 +14,13 @@ from providers.dialects.capability_matrix import matrix_entries, summarize
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Operation
+from proxy.telemetry.access_log import request_line
 from tests.conformance import golden
 from tests.conformance.conftest import WALKED
 from tests.conformance.expected_answers import check_effect
 from tests.conformance.fake_engine import fake_dialect_of
 from tests.conformance.feature_requests import CODES, fields_for, params_of
-from tests.conformance.read_answer import emulated_fields
+from tests.conformance.read_answer import dropped_fields, emulated_fields
 from tests.conformance.run_matrix import STREAM, CellRun, Exchange, Sent, all_cell_runs, run_profile
 from tests.conformance.sent_values import WANTED_PROMPTS, answered_prompts, fits_window, is_sent
 from tests.support.summary_counts import counts
@@ -33,7 +34,7 @@ def hold(cells: Iterable[CellRun], check: Callable[[CellRun], None]) -> None:
         try:
             check(cell)
         except AssertionError as wrong:
-            said.append(f"{cell}: {str(wrong).splitlines()[0]}")
+            said.append(f"{cell}: {next(iter(str(wrong).splitlines()), 'another answer')}")
     if said:
         pytest.fail("\n".join(said), pytrace=False)
 
@@ -98,6 +99,22 @@ def test_an_emulated_field_is_named_in_the_header(profile: str) -> None:
     hold(run_profile(profile), emulated)
 
 
+def left_out(cell: CellRun) -> None:
+    """The vendor gets the smallest request, and what was left out is named to the client and in the log."""
+    if cell.cell.left_out:
+        field = FEATURES[cell.feature].field
+        assert [sent.body for sent in cell.whole.sent] == [sent.body for sent in cell.base.sent], cell.whole.sent
+        for exchange in filter(None, (cell.whole, cell.streamed)):
+            assert exchange.answer.status == 200, exchange.answer.body
+            assert dropped_fields(exchange.answer) == (field,), dropped_fields(exchange.answer)
+            assert orjson.loads(request_line(exchange.record))["dropped"] == [field]
+
+
+@each_profile
+def test_a_field_that_is_left_out_is_named_and_not_on_the_wire(profile: str) -> None:
+    hold(run_profile(profile), left_out)
+
+
 def refused(cell: CellRun) -> None:
     """An error that names the field and the deployment, and nothing reached the vendor."""
     if cell.cell.refused:
@@ -142,7 +159,7 @@ def test_each_prompt_is_answered_as_often_as_the_client_wants(profile: str) -> N
 
 def _asked(cell: CellRun, exchange: Exchange) -> list[bytes]:
     """The requests without the switches of a stream, in any order."""
-    requests = [[_kind(cell, sent), _without_switches(sent)] for sent in exchange.sent]
+    requests = [[_kind(cell, sent), _without_switches(cell, sent)] for sent in exchange.sent]
     return sorted(orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in requests)
 
 
@@ -152,8 +169,17 @@ def _kind(cell: CellRun, sent: Sent) -> list[str]:
     return [sent.path] if wire is None else [*wire.ends]
 
 
-def _without_switches(sent: Sent) -> JsonObject:
-    return {name: value for name, value in (sent.body or {}).items() if name not in STREAM}
+STRICT_WHOLE = frozenset({"groq"})
+"""Vendors whose schemas are strict in whole answers only."""
+
+
+def _without_switches(cell: CellRun, sent: Sent) -> JsonObject:
+    body = {name: value for name, value in (sent.body or {}).items() if name not in STREAM}
+    match body.get("response_format"):
+        case {"json_schema": dict(named)} if cell.row.profile in STRICT_WHOLE:
+            return {**body, "response_format": {name: value for name, value in named.items() if name != "strict"}}
+        case _:
+            return body
 
 
 ANSWERED_WHOLE = frozenset({("tgi_native", "echo.logprobs"), ("sagemaker_tgi", "echo.logprobs")})

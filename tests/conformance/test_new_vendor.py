@@ -18,7 +18,7 @@ from providers.unified_request import Operation
 from proxy.cli.vendors_command import vendors_text
 from tests.conformance.fake_engine import FakeEngine
 from tests.conformance.feature_requests import SCHEMA
-from tests.conformance.read_answer import emulated_fields, read_answer
+from tests.conformance.read_answer import dropped_fields, emulated_fields, read_answer
 from tests.proxy.kit.gateway_rig import rig
 from tests.support.http_scripts import json_answer
 
@@ -28,9 +28,10 @@ nowhere:
   base_url: https://{region}.nowhere.example/api
   paths: {chat: /v2/chat/completions, completions: null}
   raw_prompts: chat
+  unknown_fields: refuse
   max_tokens_field: {chat: max_completion_tokens}
   accepts: {chat: [top_k]}
-  refuses: {chat: [n, user]}
+  refuses: {chat: [n, user, logit_bias]}
   rename: {chat: {seed: random_seed, top_k: sampling.top_k}}
   bounds: {temperature: [0, 1]}
   structured: json_schema
@@ -67,7 +68,8 @@ def test_it_has_its_place_in_the_matrix(capsys: pytest.CaptureFixture[str]) -> N
     assert found[Operation.CHAT].cells["top_k"].native
     assert found[Operation.CHAT].cells["n"].emulated
     assert found[Operation.COMPLETIONS].cells["prompt"].emulated
-    assert found[Operation.CHAT].cells["user"].refused
+    assert found[Operation.CHAT].cells["logit_bias"].refused
+    assert found[Operation.CHAT].cells["user"].left_out
     assert vendors_text("nowhere") == 0
     assert "nowhere" in capsys.readouterr().out
 
@@ -117,9 +119,9 @@ async def test_a_constraint_goes_out_in_its_style() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("user", "ann", "'user' is not supported by nowhere/one/default."),
+        ("logit_bias", {"1": 2}, "'logit_bias' is not supported by nowhere/one/default."),
+        ("min_p", 0.5, "'min_p' is not supported by nowhere/one/default."),
         ("temperature", 1.5, "'temperature' must be at least 0 and at most 1 on nowhere/one/default."),
-        ("min_tokens", 3, "'min_tokens' is not supported by nowhere/one/default"),
     ],
 )
 async def test_what_its_row_refuses_never_leaves(field: str, value: object, message: str) -> None:
@@ -130,6 +132,16 @@ async def test_what_its_row_refuses_never_leaves(field: str, value: object, mess
         assert (answer.status, answer.error()["param"]) == (400, field)
         assert message in answer.message
         assert running.vendor.requests == []
+
+
+async def test_advice_that_its_row_refuses_is_left_out_and_named() -> None:
+    async with rig(TABLE) as running:
+        running.vendor.default = FakeEngine("nowhere")
+        talk: JsonObject = {"model": "nowhere/one", "messages": [USER], "user": "ann"}
+        answer = await running.post("/v1/chat/completions", talk)
+        assert (answer.status, dropped_fields(answer)) == (200, ("user",))
+        (received,) = running.vendor.requests
+        assert "user" not in cast(JsonObject, received.json())
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ KNOWN_REFUSALS: Final[Mapping[str, KnownRefusal]] = {
     "anthropic/answers/unknown.json": KnownRefusal("hologram", _UNKNOWN),
     "anthropic/streams/noise.sse": KnownRefusal("JSONDecodeError", f"{_UNKNOWN}, with keep-alives in between"),
     "bedrock/answers/unknown.json": KnownRefusal("SDK_UNKNOWN_MEMBER", _UNKNOWN),
+    "bedrock/answers/redacted.json": KnownRefusal(
+        "tool_use", "the service names the type of any call, its model only that of its own tools' calls"
+    ),
     "bedrock/streams/noise.events": KnownRefusal("hologramStart", _UNKNOWN),
     "cohere/answers/unknown.json": KnownRefusal("hologram", _UNKNOWN),
     "cohere/streams/noise.sse": KnownRefusal("hologram-start", _UNKNOWN),

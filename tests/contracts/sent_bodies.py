@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import orjson
 
 from providers.json_types import JsonObject
+from tests.conformance.advisory_requests import run_advisory
 from tests.conformance.run_matrix import CellRun, Exchange, run_profile
 
 
@@ -23,17 +24,24 @@ _OWN: Mapping[str, str] = {"unknown": "min_tokens", "inference_extra_params": "m
 
 
 def bodies(profile: str) -> list[Body]:
-    """Return the distinct bodies of a profile's cells, native and emulated, whole and streamed, without the
-    questions about a prompt's size."""
+    """Return the distinct bodies of a profile's cells, native, emulated and left out, whole and streamed, and those of
+    requests with all advisory fields, without the questions about a prompt's size."""
     found: dict[bytes, Body] = {}
+    for feature, exchange in _sent(profile):
+        for sent in exchange.calls(profile):
+            body = {name: value for name, value in (sent.body or {}).items() if name != _OWN.get(feature)}
+            key = orjson.dumps([sent.endpoint, body], option=orjson.OPT_SORT_KEYS)
+            seen = found.setdefault(key, Body(sent.endpoint, body, ())).features
+            found[key] = Body(sent.endpoint, body, tuple(sorted({*seen, feature})))
+    return list(found.values())
+
+
+def _sent(profile: str) -> Iterator[tuple[str, Exchange]]:
     for cell in run_profile(profile):
         for exchange in _exchanges(cell):
-            for sent in exchange.calls(profile):
-                body = {name: value for name, value in (sent.body or {}).items() if name != _OWN.get(cell.feature)}
-                key = orjson.dumps([sent.endpoint, body], option=orjson.OPT_SORT_KEYS)
-                seen = found.setdefault(key, Body(sent.endpoint, body, ())).features
-                found[key] = Body(sent.endpoint, body, tuple(sorted({*seen, cell.feature})))
-    return list(found.values())
+            yield cell.feature, exchange
+    for run in run_advisory(profile):
+        yield f"everything advisory on {run.path}", run.exchange
 
 
 def _exchanges(cell: CellRun) -> Iterator[Exchange]:

@@ -8,7 +8,8 @@ import jsonschema
 import orjson
 import pytest
 
-from providers.constraints.constraint_styles import STYLES, constraint_members
+from providers.constraints.constraint_styles import constraint_members
+from providers.constraints.style_table import STYLES
 from providers.emulation.check_answer import compile_check, required_check
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, Operation, Params

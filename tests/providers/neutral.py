@@ -24,6 +24,7 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "metadata": ({},),
     "response_format": ({"type": "text"},),
     "tool_choice": ("none",),
+    "verbosity": ("medium",),
     "parallel_tool_calls": (True,),
     "modalities": (["text"],),
     "raw_output": (False,),

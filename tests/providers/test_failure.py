@@ -8,11 +8,13 @@ from providers.context_overflow import MAX_TEXT
 from providers.failure import (
     MAX_MESSAGE,
     OUR_WORDS,
+    UNKNOWN_MODEL,
     VERDICTS,
     Failure,
     FailureKind,
     Refusal,
     UpstreamError,
+    blame_model,
     kind_of_status,
     message_text,
     vet,
@@ -186,3 +188,30 @@ def test_a_status_means_what_the_vendor_says_of_it_or_what_its_class_does(
 )
 def test_of_a_vendor_s_text_so_much_is_read(value: object, text: str) -> None:
     assert message_text(value) == text
+
+
+NOT_FOUND = Failure(FailureKind.NOT_FOUND, OUR_WORDS[FailureKind.NOT_FOUND], 404)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error":{"message":"The model `x` does not exist.","code":"model_not_found"}}',
+        b' {"type":"error","error":{"type":"not_found_error","message":"model: x"}}',
+        b'[{"error":{"code":404,"message":"Models/x is not found for API version v1"}}]',
+    ],
+)
+def test_a_model_that_the_vendor_does_not_know_is_named(body: bytes) -> None:
+    blamed = blame_model(NOT_FOUND, "x", body)
+    assert (blamed.code, blamed.param, blamed.status) == (UNKNOWN_MODEL, "model", 404)
+    assert "'x'" in blamed.message
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>no model here</html>", b'{"detail":"Not Found"}'])
+def test_a_wrong_address_is_not_blamed_on_the_model(body: bytes) -> None:
+    assert blame_model(NOT_FOUND, "x", body) is NOT_FOUND
+
+
+def test_no_other_failure_is_blamed_on_the_model() -> None:
+    failure = Failure(FailureKind.AUTH, "why", 401)
+    assert blame_model(failure, "x", b'{"error":"no access to the model"}') is failure

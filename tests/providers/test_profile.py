@@ -22,3 +22,9 @@ def test_raw_prompts_are_for_all_models_for_none_or_for_those_that_match() -> No
         "only": (True, False, False),
     }
     assert not rows["some"].takes_raw_prompts("x")
+
+
+def test_a_tool_is_taken_by_the_pattern_of_its_whole_type() -> None:
+    row = parse_profiles("a: {tool_types: ['own:.*', search]}")["a"]
+    taken = {kind: row.takes_tool(kind) for kind in ("function", "own:x", "search", "search_2", "custom", None)}
+    assert taken == {"function": True, "own:x": True, "search": True, "search_2": False, "custom": False, None: False}

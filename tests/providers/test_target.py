@@ -1,7 +1,13 @@
-"""The names of a target: one for people, one whose values a client cannot multiply."""
+"""The names of a target, one for people, one whose values a client cannot multiply; and what its answers cost."""
 
 from dataclasses import replace
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.completion import Usage
+from providers.target import Price, cost
 from tests.providers.dialects.anthropic.kit import TARGET
 
 
@@ -12,3 +18,48 @@ def test_a_targets_name_is_what_the_answer_is_said_to_come_from() -> None:
 def test_a_targets_label_is_its_row_of_the_table_whatever_model_was_asked_for() -> None:
     wildcard = replace(TARGET, table_key="anthropic/*")
     assert wildcard.label == replace(wildcard, model="anything").label == "anthropic/*/default"
+
+
+PRICE = Price(0.15, 0.6, 0.075)
+
+
+@pytest.mark.parametrize(
+    ("price", "usage", "expected"),
+    [
+        (PRICE, Usage(1_000_000, 0), 0.15),
+        (PRICE, Usage(0, 1_000_000), 0.6),
+        (PRICE, Usage(2000, 500), 0.0006),
+        (PRICE, Usage(1_000_000, 0, {"cached_tokens": 400_000}), 0.12),
+        (Price(0.15, 0.6), Usage(1_000_000, 0, {"cached_tokens": 400_000}), 0.15),
+        (Price(0.15, 0.6, 0), Usage(1_000_000, 0, {"cached_tokens": 1_000_000}), 0),
+        (PRICE, Usage(10, 2, {"audio_tokens": 3}, {"reasoning_tokens": 1}), 2.7e-6),
+        (Price(0, 0), Usage(10, 2), 0),
+    ],
+)
+def test_tokens_cost_what_a_million_of_them_costs(price: Price, usage: Usage, expected: float) -> None:
+    assert cost(price, usage) == pytest.approx(expected)
+
+
+def test_a_guess_costs_what_was_guessed() -> None:
+    assert cost(PRICE, Usage(1_000_000, 0, estimated=True)) == pytest.approx(0.15)
+
+
+def test_what_is_not_known_is_not_zero() -> None:
+    assert cost(None, Usage(10, 2)) is None
+    assert cost(PRICE, None) is None
+
+
+_TOKENS = st.integers(0, 10**9)
+
+
+@given(_TOKENS, _TOKENS, _TOKENS)
+def test_no_count_of_cached_tokens_makes_it_cheaper_than_a_prompt_all_cached(
+    prompt: int, generated: int, cached: int
+) -> None:
+    told = cost(PRICE, Usage(prompt, generated, {"cached_tokens": cached}))
+    cheapest = cost(PRICE, Usage(prompt, generated, {"cached_tokens": prompt}))
+    dearest = cost(PRICE, Usage(prompt, generated))
+    assert told is not None
+    assert cheapest is not None
+    assert dearest is not None
+    assert cheapest <= told <= dearest

@@ -2,7 +2,7 @@
 
 import pytest
 
-from providers.failure import VERDICTS, Failure, FailureKind, Refusal
+from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
 from proxy import errors
 from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, FieldProblem, GatewayError, OverloadReason
 
@@ -118,3 +118,16 @@ def test_a_wait_is_not_passed_on_where_a_retry_is_no_use() -> None:
 def test_an_overflow_of_the_window_is_the_prompt_s_fault_whatever_the_vendor_calls_it() -> None:
     facts = errors.upstream_failed(Failure(FailureKind.CONTEXT_LENGTH, "too long", 400, param="messages")).facts
     assert (facts.status, facts.code, facts.param) == (400, "context_length_exceeded", "prompt")
+
+
+def test_a_model_that_only_the_client_named_is_its_own_mistake() -> None:
+    failure = Failure(FailureKind.NOT_FOUND, "why", 404, UNKNOWN_MODEL, "model")
+    facts = errors.upstream_failed(failure).facts
+    assert (facts.status, facts.type, facts.code, facts.param, facts.message) == (
+        404,
+        "invalid_request_error",
+        "model_not_found",
+        "model",
+        "why",
+    )
+    assert facts.headers == {"x-should-retry": "false"}

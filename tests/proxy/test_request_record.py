@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import Usage
-from providers.price import Price
+from providers.target import Price
 from proxy.request_record import Attempt, RequestRecord, request_id
 
 

@@ -16,9 +16,10 @@ from random import Random
 import orjson
 
 from providers.constraints.compiled_checks import first_invalid_keyword
-from providers.constraints.constraint_styles import STYLES, Unenforceable, constraint_members
+from providers.constraints.constraint_styles import Unenforceable, constraint_members
 from providers.constraints.json_schema import schema_problem
 from providers.constraints.regex_parse import MalformedPattern, parse
+from providers.constraints.style_table import STYLES
 from providers.emulation.check_answer import required_check
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided, Params

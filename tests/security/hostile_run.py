@@ -138,7 +138,9 @@ async def _light_client(port: int) -> AsyncIterator[list[Felt]]:
 
 
 def _vendor(received: Received) -> Script:
-    """Answer as the model's name says, in the form of the OpenAI family."""
+    """Answer as the model's name says, in the form of the OpenAI family; nothing is told of the engine itself."""
+    if not received.body:
+        return json_answer(404, {})
     sent = received.json()
     assert isinstance(sent, dict)
     answer = ANSWERS.get(str(sent.get("model")), ANSWERS["empty"])()

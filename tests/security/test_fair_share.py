@@ -226,7 +226,8 @@ KEYLESS: JsonObject = {"type": "object", "not": {}}
 
 
 async def test_threat_11_a_schema_that_no_answer_keeps_says_nothing_of_the_deployment() -> None:
-    async with rig(VENDORS.replace("PROFILE", "groq") + "models: {v/m: {}}\n" + TEAMS) as made:
+    models = "models: {v/m: {upstream_model: openai/gpt-oss-120b}}\n"
+    async with rig(VENDORS.replace("PROFILE", "groq") + models + TEAMS) as made:
         made.vendor.default = json_answer(400, {"error": {"message": "no", "code": "json_validate_failed"}})
         wanted: JsonValue = {"type": "json_schema", "json_schema": {"name": "n", "schema": KEYLESS}}
         for _ in range(12):

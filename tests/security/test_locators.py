@@ -120,7 +120,6 @@ HARMLESS: JsonObject = {
     "continue_final_message": False, "custom_params": {"a": 1}, "data_parallel_rank": 0, "detokenize": True,
     "documents": [{"title": "t", "text": "x", "url": "https://docs.example/x"}], "dry_multiplier": 0.5,
     "dry_sequence_breakers": ["\n", ":", "/"], "early_stopping": False, "extra_key": "k",
-    "functions": [{"name": "f", "parameters": {"properties": {"path": {"type": "string"}, "url": {}}}}],
     "guided_decoding_backend": "xgrammar", "guided_whitespace_pattern": "[ ]?", "id_slot": 0,
     "include_reasoning": True, "input_extra": [{"filename": "/home/me/a.py", "text": "x"}], "keep_alive": "10m",
     "length_penalty": 1.0, "lora": [{"id": 0, "scale": 0.5}], "media_io_kwargs": {"video": {"num_frames": 40}},
@@ -229,7 +228,7 @@ async def test_threat_14_no_part_of_a_message_makes_an_engine_fetch_what_it_shou
         image("/9j/" + "A" * 200),
         {"type": "input_audio", "input_audio": {"data": "UklGR" + "A" * 80, "format": "wav"}},
         {"type": "file", "file": {"filename": "C:\\notes: all.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
-        {"type": "refusal", "refusal": "file: it is under http://10.0.0.9/"},
+        {"type": "text", "text": "file: it is under http://10.0.0.9/"},
     ],
 )
 async def test_threat_14_media_of_good_clients_passes_to_an_engine(served: Rig, part: JsonObject) -> None:

@@ -74,7 +74,7 @@ def test_threat_05_preparing_grows_with_the_request(name: str, axis: Axis) -> No
 def test_threat_05_fields_are_left_out_together_and_named_within_a_header() -> None:
     fields = {f"field_{number}": 1 for number in range(50_000)}
     request = OPENAI.parse(Operation.CHAT, orjson.dumps({**chat_body(), **fields}), None)
-    made = plan_calls(request, TARGETS["anthropic"], "drop")
+    made = plan_calls(request, TARGETS["cohere"], "drop")
     assert made.dropped == (*[*fields][:MAX_NAMED], "unknown")
     assert made.request.unknown is None
 

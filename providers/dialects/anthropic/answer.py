@@ -5,11 +5,14 @@ Sources: `anthropic` 2.12.0 types `Message`, `Usage`, `StopReason`; "Handling st
 
 from collections.abc import Mapping
 
-from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage
+from providers.completion import Choice, Completion, Extras, FinishReason, ToolCall, Usage
 from providers.dialect import UpstreamRequest
+from providers.dialects.anthropic.answer_parts import call_extra, cited, message_members, other_block, whole_thought
 from providers.dialects.anthropic.errors import failure_of
+from providers.dialects.shared.custom_tools import custom_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_answer, unwrap_answer
+from providers.emulation.join_extras import GrowingExtras
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import STOP_STRING
@@ -36,23 +39,10 @@ def decode_message(sent: UpstreamRequest, body: bytes) -> Completion:
     blocks, reason = message.get("content"), message.get("stop_reason")
     if not isinstance(blocks, list) or not isinstance(reason, str):
         raise malformed("has no content or no stop reason")
-    texts: list[str] = []
-    thoughts: list[str] = []
-    calls: list[ToolCall] = []
+    parts = _WholeParts(sent)
     for block in blocks:
-        match block:
-            case {"type": "text", "text": str(text)}:
-                texts.append(text)
-            case {"type": "thinking", "thinking": str(thought)}:
-                thoughts.append(thought)
-            case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(given)}:
-                calls.append(ToolCall(call, sent.tool_names.get(name, name), arguments_text(given)))
-            case {"type": "text" | "thinking" | "tool_use"}:
-                raise malformed("has a block without what its type promises")
-            case _:
-                # The vendor adds types of block several times a year; text and calls are complete without them.
-                continue
-    text, refusal = "".join(texts), explanation(message)
+        parts.add(block)
+    text, refusal = "".join(parts.texts), explanation(message)
     finish, native = finish_reason(reason)
     matched = stop_string(message)
     choice = Choice(
@@ -61,12 +51,59 @@ def decode_message(sent: UpstreamRequest, body: bytes) -> Completion:
         finish_reason=finish,
         native_finish_reason=native,
         refusal=refusal,
-        reasoning="".join(thoughts) or None,
-        tool_calls=tuple(calls),
+        reasoning="".join(parts.thoughts) or None,
+        tool_calls=tuple(parts.calls),
         matched_stop=matched,
+        extras=parts.extras.whole(),
     )
     usage = message.get("usage")
-    return Completion((choice,), usage_of(usage), None, service_tier(usage))
+    return Completion((choice,), usage_of(usage), None, service_tier(usage), message_members(message) or None)
+
+
+class _WholeParts:
+    """Collects the parts of a whole answer from its blocks."""
+
+    __slots__ = ("_length", "_sent", "_thinking", "calls", "extras", "texts", "thoughts")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self._sent = sent
+        self._length = self._thinking = 0
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.extras = GrowingExtras()
+
+    def add(self, block: JsonValue) -> None:
+        """Add a block. Raises UpstreamError for one without what its type promises."""
+        if not isinstance(block, dict):
+            raise malformed("has a block that is not an object")
+        match block:
+            case {"type": "text", "text": str(text)}:
+                self._text(text, block.get("citations"))
+            case {"type": "thinking", "thinking": str(thought)}:
+                self.thoughts.append(thought)
+                self._thought(block)
+            case {"type": "redacted_thinking", "data": str()}:
+                self._thought(block)
+            case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(given)}:
+                client = self._sent.tool_names.get(name, name)
+                made = ToolCall(call, client, arguments_text(given), extra=call_extra(block))
+                self.calls.append(custom_call(made, self._sent.custom_tools))
+            case {"type": "text" | "thinking" | "redacted_thinking" | "tool_use"}:
+                raise malformed("has a block without what its type promises")
+            case _:
+                self.extras.add(other_block(block))
+
+    def _text(self, text: str, citations: JsonValue) -> None:
+        start = self._length
+        self._length += len(text)
+        self.texts.append(text)
+        if isinstance(citations, list) and (extras := cited(citations, start, self._length)) is not None:
+            self.extras.add(extras)
+
+    def _thought(self, block: JsonObject) -> None:
+        self.extras.add(Extras(reasoning_details=(whole_thought(block, self._thinking),)))
+        self._thinking += 1
 
 
 def service_tier(usage: JsonValue) -> str | None:
@@ -130,7 +167,15 @@ def usage_of(raw: JsonValue) -> Usage | None:
     if isinstance(written, int):
         details["cache_write_tokens"] = written
         fresh += written
+    details.update(_counts(raw.get("cache_creation")))
+    reasoning = _counts(raw.get("server_tool_use"))
     split = raw.get("output_tokens_details")
-    thinking = split.get("thinking_tokens") if isinstance(split, dict) else None
-    reasoning = {"reasoning_tokens": thinking} if isinstance(thinking, int) else None
-    return Usage(fresh, output, details or None, reasoning)
+    for name, count in _counts(split).items():
+        reasoning["reasoning_tokens" if name == "thinking_tokens" else name] = count
+    return Usage(fresh, output, details or None, reasoning or None)
+
+
+def _counts(split: JsonValue) -> dict[str, int]:
+    """Return the counts in an object of them, under the vendor's names."""
+    counts = split.items() if isinstance(split, dict) else ()
+    return {name: count for name, count in counts if isinstance(count, int) and not isinstance(count, bool)}

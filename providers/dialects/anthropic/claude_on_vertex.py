@@ -3,25 +3,27 @@
 Sources: `anthropic` 2.12.0 `lib/vertex` and its calls to a mock transport; "Claude on Vertex AI" page, November 2026.
 """
 
+import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
 import orjson
 
 from providers.dialect import StreamDecoder, UpstreamRequest
-from providers.dialects.anthropic.dialect import AnthropicDialect, request_body, with_betas
+from providers.dialects.anthropic.blocks import refuse_stored_media
+from providers.dialects.anthropic.dialect import AnthropicDialect, call_of, request_body, with_betas
 from providers.dialects.anthropic.errors import classify_answer
-from providers.dialects.anthropic.messages import gives_addresses
 from providers.dialects.anthropic.stream import AnthropicReader, Events
+from providers.dialects.anthropic.thinking import needed_betas
+from providers.dialects.anthropic.tools import refuse_tools
 from providers.dialects.platforms.google_errors import classify_answer as classify_google
 from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.request_body import build_request
 from providers.dialects.shared.stream_reader import NativeStream
-from providers.failure import Failure, Refusal, UpstreamError
-from providers.json_types import JsonObject, JsonValue
+from providers.failure import Failure, UpstreamError
+from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 
@@ -30,6 +32,9 @@ VERSION = "vertex-2023-10-16"
 Anthropic's own dates."""
 
 _FIRST = "2023-06-01"
+_ABSENT_TOOLS = re.compile(r"web_fetch_|code_execution_|mcp_toolset|advisor_")
+"""Tools of the vendor's own that the platform does not offer."""
+
 _HEADER = "anthropic-version"
 
 
@@ -38,13 +43,14 @@ class AnthropicVertexDialect(AnthropicDialect):
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
-        headers = with_betas({}, request.extra_headers)
+        headers = with_betas(needed_betas(request.params), request.extra_headers)
         version = headers.pop(_HEADER, "") or target.api_version or target.profile.api_version or VERSION
         version = _FIRST if version == VERSION else version
         opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
         draft, names = request_body(request, target, self.capabilities(request, target), version, opening)
-        _refuse_addresses(request, target, draft.body["messages"])
-        return build_request(draft, Operation.CHAT, _url(target, request.stream), headers, names.changed())
+        refuse_tools(draft, _ABSENT_TOOLS)
+        refuse_stored_media(draft, "images" if "images" in request.params else "messages")
+        return call_of(draft, names, _url(target, request.stream), headers)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
@@ -82,10 +88,3 @@ def _google_error(data: bytes) -> JsonObject | None:
 def _url(target: Target, stream: bool) -> str:
     path = target.profile.wires[Operation.CHAT].path.replace("{model}", quote(target.upstream_model, safe="@:"))
     return f"{resolve_host(target.base_url)}{path}:{'streamRawPredict' if stream else 'rawPredict'}"
-
-
-def _refuse_addresses(request: UnifiedRequest, target: Target, turns: JsonValue) -> None:
-    """Refuse images by URL: the platform does not fetch them."""
-    if gives_addresses([turn for turn in (turns if isinstance(turns, list) else ()) if isinstance(turn, dict)]):
-        name = "images" if "images" in request.params else "messages"
-        raise Refusal(name, f"'{name}' may hold images for {target.name} only as base64 data URIs.")

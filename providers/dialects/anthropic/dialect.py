@@ -4,21 +4,23 @@ Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages" and "API vers
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.answer import decode_message
+from providers.dialects.anthropic.cache_markers import limit_markers
 from providers.dialects.anthropic.errors import classify_answer
 from providers.dialects.anthropic.fields import ELSEWHERE, FIELDS, FIELDS_WITHOUT_SAMPLING, capabilities
 from providers.dialects.anthropic.messages import Conversation
+from providers.dialects.anthropic.models import UNKNOWN, ClaudeModel, claude_model
 from providers.dialects.anthropic.stream import AnthropicReader
-from providers.dialects.anthropic.tools import ToolNames, put_tools
+from providers.dialects.anthropic.thinking import needed_betas, put_limit, put_thinking
+from providers.dialects.anthropic.tools import ToolNames, put_tools, tool_names
 from providers.dialects.shared.prompt import wrapped_messages
-from providers.dialects.shared.raw_prompt import needed_limit
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown
 from providers.dialects.shared.stream_reader import NativeStream
-from providers.dialects.shared.tool_names import offered_names
 from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
@@ -34,7 +36,12 @@ VERSION = "2023-06-01"
 NO_SAMPLING = "2026-10-21"
 """From this version on the vendor refuses `temperature`, `top_p` and `top_k` whatever their value."""
 
+_RESERVED = frozenset({"system", "stop_sequences", "anthropic_version", "anthropic_beta"})
+"""Members written from other fields, or from headers, which are checked."""
+
 _VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
+
+_OF_CACHES = frozenset({"cache_control"})
 
 
 class AnthropicDialect:
@@ -42,17 +49,17 @@ class AnthropicDialect:
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         """See Dialect."""
-        return capabilities(request.operation, target.context_window is not None)
+        return capabilities(request.operation, target.context_window is not None, model_of(target))
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         version = target.api_version or target.profile.api_version or VERSION
-        headers = with_betas({_VERSION_HEADER: version}, request.extra_headers)
+        headers = with_betas({_VERSION_HEADER: version, **needed_betas(request.params)}, request.extra_headers)
         table = self.capabilities(request, target)
         opening: JsonObject = {"model": target.upstream_model}
         draft, names = request_body(request, target, table, headers[_VERSION_HEADER], opening)
         url = target.base_url.removesuffix("/v1") + PATH
-        return build_request(draft, Operation.CHAT, url, headers, names.changed())
+        return call_of(draft, names, url, headers)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
@@ -82,18 +89,38 @@ def request_body(
     """Return the body of a call, begun by the members of `opening`, as a `version` of the API takes it, and the names
     of its tools. Raises Refusal."""
     draft = RequestBody(request, target, table, opening)
-    put_unknown(draft)
-    draft.body["max_tokens"] = needed_limit(draft)
-    names = ToolNames(offered_names(request.params))
-    _put_prompt(draft, names)
-    put_tools(draft.body, request.params, names)
-    put_fields(draft, FIELDS if version < NO_SAMPLING else FIELDS_WITHOUT_SAMPLING, ELSEWHERE)
+    put_unknown(draft, _RESERVED, _OF_CACHES)
+    model = model_of(target)
+    put_limit(draft, model)
+    names = tool_names(request.params)
+    conversation = _read_prompt(draft, names)
+    put_tools(draft, names, model)
+    put_thinking(draft, model, conversation)
+    if system := conversation.system:
+        draft.body["system"] = system
+    draft.body["messages"] = [*conversation.turns]
+    sampled = version < NO_SAMPLING and model.sampling
+    put_fields(draft, FIELDS if sampled else FIELDS_WITHOUT_SAMPLING, ELSEWHERE)
+    if limit_markers(draft.body):
+        draft.dropped.append("cache_control")
     if request.stream:
         draft.body["stream"] = True
     return draft, names
 
 
-def _put_prompt(draft: RequestBody, names: ToolNames) -> None:
+def model_of(target: Target) -> ClaudeModel:
+    """Return the facts about a target's model; the name on the wire may hide it, then the table's tells."""
+    model = claude_model(target.upstream_model)
+    return claude_model(target.model) if model is UNKNOWN else model
+
+
+def call_of(draft: RequestBody, names: ToolNames, url: str, headers: Mapping[str, str]) -> UpstreamRequest:
+    """Return the finished call."""
+    sent = build_request(draft, Operation.CHAT, url, headers, names.changed())
+    return replace(sent, custom_tools=names.custom) if names.custom else sent
+
+
+def _read_prompt(draft: RequestBody, names: ToolNames) -> Conversation:
     prompt = draft.request.prompt
     if isinstance(prompt, ChatPrompt):
         conversation = Conversation(names, "messages")
@@ -104,6 +131,5 @@ def _put_prompt(draft: RequestBody, names: ToolNames) -> None:
         conversation.read(wrapped_messages(draft.target, draft.table, draft.request))
     if conversation.folded:
         draft.emulated.append("messages")
-    if system := conversation.system:
-        draft.body["system"] = system
-    draft.body["messages"] = [*conversation.turns]
+    draft.dropped += conversation.dropped
+    return conversation

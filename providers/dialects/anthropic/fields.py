@@ -7,22 +7,36 @@ November 2026.
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 from providers.capabilities import (
     APPENDED,
     COUNTED,
     NATIVE,
+    NO_PROMISE,
     ONE_CHAT,
     SCANNED,
     UNSCORED,
     Capabilities,
     Cell,
+    Support,
     compiled,
     counted_first,
+    refused,
 )
-from providers.constraints.constraint_styles import BY_ENUM, SCHEMA_ONLY, ConstraintStyle, Encoding, choice_schema
-from providers.dialects.anthropic.schema import enforceable_schema
+from providers.constraints.constraint_styles import (
+    BY_ENUM,
+    SCHEMA_ONLY,
+    TOLD_STYLE,
+    ConstraintStyle,
+    Encoding,
+    choice_schema,
+)
+from providers.constraints.schema_rules import ANTHROPIC, BEDROCK
+from providers.dialects.anthropic.models import ClaudeModel
+from providers.dialects.anthropic.thinking import NO_THINKING, samples_freely
+from providers.dialects.anthropic.tools import NO_FORCED_CHOICE
 from providers.dialects.shared.field_writers import check_images, keep_stop
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -32,24 +46,38 @@ from providers.dialects.shared.request_body import (
     check_window,
     constraint_writer,
     own_constraint_cells,
-    plain,
     unless_neutral,
 )
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import Operation
 
-_NO_SAMPLING = "this version of its API has no sampling settings"
+_NO_SAMPLING = "this model, or this version of its API, has no sampling settings"
+_LEAST_TOP_P = 0.95
+"""The smallest `top_p` that goes with thinking."""
 
 
 def _temperature(draft: RequestBody, value: object) -> None:
-    params, injected = draft.params, draft.request.injected
     if not isinstance(value, int | float) or value > 1:
         raise draft.invalid("temperature", "must be at most 1")
-    if "temperature" in injected and ("top_p" in params or "thinking" in params):
-        # Some models refuse it beside these, which the client did send.
+    if "temperature" in draft.request.injected and "top_p" in draft.params:
+        # Some models refuse it beside this, which the client did send.
         return
+    if value != 1 and not samples_freely(draft):
+        raise draft.unsupported("temperature", "beside thinking it must be 1")
     draft.body["temperature"] = value
+
+
+def _top_p(draft: RequestBody, value: object) -> None:
+    if isinstance(value, int | float) and value < _LEAST_TOP_P and not samples_freely(draft):
+        raise draft.unsupported("top_p", f"beside thinking it must be at least {_LEAST_TOP_P}")
+    draft.put("top_p", value)
+
+
+def _top_k(draft: RequestBody, value: object) -> None:
+    if not samples_freely(draft):
+        raise draft.unsupported("top_k", "it does not go with thinking")
+    draft.put("top_k", value)
 
 
 def _no_temperature(draft: RequestBody, value: object) -> None:
@@ -73,12 +101,24 @@ def _stop(draft: RequestBody, value: object) -> None:
 
 
 _PERSONAL = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
+_LONGEST_ID = 256
+
+
+def _metadata(draft: RequestBody, value: object) -> None:
+    """Write the user's id, which is the only member that the vendor takes, unless `user` gives it."""
+    given = value if isinstance(value, dict) else {}
+    user = given.get("user_id")
+    if isinstance(user, str) and user and "user" not in draft.params:
+        _user(draft, user)
+        given = {name: each for name, each in given.items() if name != "user_id"}
+    if given:
+        draft.dropped.append("metadata")
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write the id, and a digest for e-mail addresses and phone numbers, which the vendor forbids."""
+    """Write the id, and a digest for e-mail addresses and phone numbers, which the vendor forbids, and for long ids."""
     user = str(value)
-    if _PERSONAL.fullmatch(user.strip()):
+    if len(user) > _LONGEST_ID or _PERSONAL.fullmatch(user.strip()):
         user = hashlib.sha256(user.encode()).hexdigest()
     draft.body["metadata"] = {"user_id": user}
 
@@ -88,23 +128,25 @@ def _output_format(schema: JsonObject) -> JsonObject:
 
 
 _STYLE = ConstraintStyle(
-    Encoding(NATIVE, lambda guided: _output_format(enforceable_schema(guided.schema))),
+    Encoding(NATIVE, lambda guided: _output_format(guided.schema)),
     SCHEMA_ONLY,
     Encoding(BY_ENUM, lambda guided: _output_format(choice_schema(guided.choices)), unwrap=True),
     SCHEMA_ONLY,
+    object_in_text=True,
+    rules=ANTHROPIC,
 )
+_STYLES: Mapping[str, ConstraintStyle] = {
+    "anthropic": _STYLE,
+    "bedrock": replace(_STYLE, rules=BEDROCK),
+    NO_PROMISE: TOLD_STYLE,
+}
+"""The styles of constraints, by what the table says of strict tools: the rules are the same for both."""
 
-_EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
+_WRITE_CONSTRAINT = {rules: constraint_writer(style) for rules, style in _STYLES.items()}
 
 
-def _reasoning_effort(draft: RequestBody, value: object) -> None:
-    if value is False or value == "none":
-        draft.body.setdefault("thinking", {"type": "disabled"})
-    elif isinstance(value, str) and value in _EFFORTS:
-        draft.put("output_config.effort", value)
-    else:
-        known = ", ".join(sorted(_EFFORTS))
-        raise draft.invalid("reasoning_effort", f"must be 'none' or one of {known}")
+def _constraint(draft: RequestBody, value: object) -> None:
+    _WRITE_CONSTRAINT[draft.table.strict_tools](draft, value)
 
 
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
@@ -117,23 +159,24 @@ def _service_tier(draft: RequestBody, value: object) -> None:
     draft.body["service_tier"] = tier
 
 
-ELSEWHERE = frozenset({"max_tokens", "tools", "tool_choice", "parallel_tool_calls"})
-"""Fields that the prompt, the tools and the limit are written from."""
+ELSEWHERE = frozenset(
+    {"max_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort", "thinking"},
+)
+"""Fields that the prompt, the tools, the limit and thinking are written from."""
 
 _KNOWN = frozenset({"tool_choice.none", "tool_choice.required", "tool_choice.named"})
 
 _WRITERS: Mapping[str, FieldWriter] = {
     "temperature": _temperature,
-    "top_p": plain("top_p"),
-    "top_k": plain("top_k"),
+    "top_p": _top_p,
+    "top_k": _top_k,
     "stop": _stop,
     # The vendor reports the string that it stopped at, so appending it is exact.
     STOP_STRING: keep_stop,
     "user": _user,
-    "guided": constraint_writer(_STYLE),
-    "response_format": constraint_writer(_STYLE),
-    "reasoning_effort": _reasoning_effort,
-    "thinking": plain("thinking"),
+    "metadata": _metadata,
+    "guided": _constraint,
+    "response_format": _constraint,
     "service_tier": _service_tier,
     WINDOW: check_window,
     "images": check_images,
@@ -155,23 +198,37 @@ _ONE_VALUE: Mapping[str, Cell] = {
     "stop.many": NATIVE,
     "stop.blank": SCANNED,
     STOP_STRING: APPENDED,
-    **own_constraint_cells(_STYLE),
     "response_format.structural_tag": SCHEMA_ONLY.cell,
+    "metadata": Cell(Support.LEFT_OUT, "it takes 'user_id' only"),
+    # The vendor answers for what it does not know, and has more settings than the unified request.
+    "unknown": NATIVE,
     f"{WINDOW}.truncate": NATIVE,
 }
 
+_UNSAMPLED = {name: refused(_NO_SAMPLING) for name in ("temperature", "top_p", "top_k")}
+_UNFORCED = {name: refused(NO_FORCED_CHOICE) for name in ("tool_choice.required", "tool_choice.named")}
+
 
 @cache
-def capabilities(operation: Operation, counted: bool) -> Capabilities:
-    """Return the capability table for a client's operation; `counted` says that the window is known, so that the
-    prompt can be checked against it."""
+def capabilities(operation: Operation, counted: bool, model: ClaudeModel, rules: str = "anthropic") -> Capabilities:
+    """Return the capability table of a model for a client's operation; `counted` says that the window is known, so that
+    the prompt can be checked against it. `rules` are those that the platform has for schemas."""
+    promise = rules if model.structured else NO_PROMISE
     cells = compiled(FIELDS.keys() | ELSEWHERE | _KNOWN, _ONE_VALUE)
+    cells.update(own_constraint_cells(_STYLES[promise]))
     cells[f"{WINDOW}.error"] = COUNTED if counted else ENDS_ANSWER
     cells.update(ECHO_CELLS[operation])
+    if not model.sampling:
+        cells.update(_UNSAMPLED)
+    if not model.forced_choice:
+        cells.update(_UNFORCED)
+    if not model.thinking:
+        cells["reasoning_effort"] = refused(NO_THINKING)
     return Capabilities(
         cells,
         most_stops=None,
         blank_stops=False,
+        strict_tools=promise,
         counts=counted_first(cells),
         watched=frozenset({"n", "best_of", "echo", "stop"}),
     )

@@ -1,51 +1,63 @@
-"""Conversations on Anthropic's wire: system text, merged turns, images, tool calls and their results.
+"""Conversations on Anthropic's wire: system text, and turns of the user and of the model that alternate.
 
-Nothing is fetched: an image stays the data or the URL that the client sent.
-
-Sources: `anthropic` 2.12.0 types `MessageParam` and `ContentBlockParam`; "Messages" and "Vision" pages, November 2026.
+Sources: `anthropic` 2.12.0 types `MessageParam` and `ContentBlockParam`; "Messages" and "Preserved thinking" pages,
+November 2026.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
+from providers.conversation import Text, Turn
+from providers.dialects.anthropic.blocks import (
+    as_text_or_blocks,
+    block_of,
+    is_foreign,
+    is_thinking,
+    repeated_blocks,
+)
 from providers.dialects.anthropic.tools import ToolNames
-from providers.dialects.shared.conversation import Walk, data_uri, fit_call_id
+from providers.dialects.shared.read_conversation import NAME, read_conversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
 Content = str | list[JsonValue]
 
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
-
 
 class Conversation:
     """Translation of one conversation into native turns.
 
-    `folded` says that an instruction from the middle moved to the system text.
+    `folded` says that an instruction from the middle moved to the system text; `dropped` names members of messages that
+    promise nothing and are left out.
     """
 
-    __slots__ = ("_instructions", "_names", "_walk", "folded", "turns")
+    __slots__ = ("_instructions", "_names", "_param", "dropped", "folded", "turns")
 
     def __init__(self, names: ToolNames, param: str) -> None:
         self._names = names
-        self._walk = Walk(param)
+        self._param = param
         self._instructions: list[list[JsonObject]] = []
         self.turns: list[JsonObject] = []
         self.folded = False
+        self.dropped: list[str] = []
 
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
-        for role, message in self._walk.each(messages):
-            translate = _ROLES.get(role)
-            if translate is None:
-                raise self._walk.no_role(role)
-            translate(self, message)
-        param = self._walk.param
+        given = tuple(messages)
+        for turn in read_conversation(given, self._param):
+            if turn.name is not None:
+                self.dropped.append(NAME)
+            if turn.role == "system":
+                self._instruction(turn)
+            elif turn.role == "assistant":
+                # Without the tools the vendor refuses what they gave.
+                again = repeated_blocks(given[turn.position]) if self._names.own else []
+                self._turn("assistant", self._content(turn, again))
+            else:
+                self._turn("user", self._content(turn, []))
         if not self.turns:
-            raise Refusal(param, f"'{param}' holds no text for the model to answer.", "invalid_value")
+            raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
         if self.turns[0]["role"] != "user":
-            raise Refusal(param, "The vendor needs the first turn to be the user's.", "invalid_value")
+            raise Refusal(self._param, "The vendor needs the first turn to be the user's.", "invalid_value")
+        self._trim()
 
     @property
     def system(self) -> Content:
@@ -54,40 +66,47 @@ class Conversation:
             return [block for blocks in self._instructions for block in blocks]
         return "\n\n".join(["".join([str(block["text"]) for block in blocks]) for blocks in self._instructions])
 
-    def _instruction(self, message: JsonObject) -> None:
-        blocks = [block for block in self._blocks(message.get("content")) if isinstance(block, dict)]
-        if any(block["type"] != "text" for block in blocks):
-            raise self._walk.refusal("is an instruction and may only hold text")
+    def without_thinking(self) -> bool:
+        """Leave out all thinking and the turns that held nothing else, and return whether there was any."""
+        found = False
+        for turn in self.turns:
+            content = turn["content"]
+            if turn["role"] == "assistant" and isinstance(content, list):
+                kept = [block for block in content if not is_thinking(block)]
+                found = found or len(kept) < len(content)
+                turn["content"] = kept
+        turns, self.turns = self.turns, []
+        for turn in turns:
+            content = turn["content"]
+            if isinstance(content, str | list):
+                self._turn(str(turn["role"]), content)
+        return found
+
+    def _instruction(self, turn: Turn) -> None:
+        if not all(isinstance(part, Text) for part in turn.parts):
+            raise turn.refusal("is an instruction and may only hold text")
+        blocks = [block for part in turn.parts if (block := block_of(turn, part, self._names)) is not None]
         if blocks:
             self.folded = self.folded or bool(self.turns)
             self._instructions.append(blocks)
 
-    def _user(self, message: JsonObject) -> None:
-        content = message.get("content")
-        self._turn("user", content if isinstance(content, str) else self._blocks(content))
-
-    def _assistant(self, message: JsonObject) -> None:
-        content, refusal, calls = message.get("content"), message.get("refusal"), message.get("tool_calls")
-        if isinstance(content, str) and not refusal and not calls:
-            self._turn("assistant", content)
-            return
-        blocks = self._blocks(content) + self._blocks(refusal)
-        for call in calls if isinstance(calls, list) else ():
-            blocks.append(self._call(call))
-        self._turn("assistant", blocks)
-
-    def _tool(self, message: JsonObject) -> None:
-        call, content = message.get("tool_call_id"), message.get("content")
-        if not isinstance(call, str):
-            raise self._walk.refusal("is a tool's result without 'tool_call_id'", "invalid_value")
-        result: JsonObject = {"type": "tool_result", "tool_use_id": fit_call_id(call, _CALL_ID)}
-        if native := content if isinstance(content, str) else self._blocks(content):
-            result["content"] = native
-        self._turn("user", [result])
+    def _content(self, turn: Turn, again: list[JsonObject]) -> Content:
+        """Return the blocks of a turn, with those of server tools that came `again` behind its thinking."""
+        blocks: list[JsonObject] = []
+        for part in turn.parts:
+            block = block_of(turn, part, self._names)
+            if block is not None:
+                blocks.append(block)
+            elif is_foreign(part):
+                self.dropped.append("thinking")
+        if again:
+            thoughts = sum(map(is_thinking, blocks))
+            blocks[thoughts:thoughts] = again
+        return as_text_or_blocks(blocks)
 
     def _turn(self, role: str, content: Content) -> None:
-        """Add to the last turn of the same role, or begin one. Blank text is left out: the vendor refuses it."""
-        if not content or (isinstance(content, str) and not content.strip()):
+        """Add to the last turn of the same role, or begin one."""
+        if not content:
             return
         last = self.turns[-1] if self.turns else None
         if last is None or last["role"] != role:
@@ -97,88 +116,17 @@ class Conversation:
         blocks += _as_blocks(content)
         last["content"] = blocks
 
-    def _blocks(self, content: JsonValue) -> list[JsonValue]:
-        """Return the native blocks of a message's content, without blank ones."""
-        if not isinstance(content, list):
-            return [{"type": "text", "text": content}] if isinstance(content, str) and content.strip() else []
-        blocks: list[JsonValue] = []
-        for part in content:
-            kind = part.get("type") if isinstance(part, dict) else None
-            translate = _PARTS.get(kind) if isinstance(kind, str) else None
-            if translate is None or not isinstance(part, dict):
-                raise self._walk.no_part(kind)
-            block = translate(self, part)
-            if block.get("text", "x") == "" or str(block.get("text", "x")).isspace():
-                continue
-            if part.get("cache_control"):
-                block["cache_control"] = part["cache_control"]
-            blocks.append(block)
-        return blocks
-
-    def _text(self, part: JsonObject) -> JsonObject:
-        return {"type": "text", "text": part.get("text")}
-
-    def _refusal(self, part: JsonObject) -> JsonObject:
-        return {"type": "text", "text": part.get("refusal")}
-
-    def _image(self, part: JsonObject) -> JsonObject:
-        url = self._walk.image_address(part)
-        if url.startswith("https://"):
-            return {"type": "image", "source": {"type": "url", "url": url}}
-        media, data = data_uri(url)
-        if media not in _IMAGES:
-            allowed = ", ".join(sorted(_IMAGES))
-            raise self._walk.refusal(
-                f"has an image that is neither an https address nor a base64 data URI of {allowed}"
-            )
-        return {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
-
-    def _file(self, part: JsonObject) -> JsonObject:
-        file = part.get("file")
-        given = file.get("file_data") if isinstance(file, dict) else None
-        media, data = data_uri(given) if isinstance(given, str) else ("", "")
-        if not isinstance(file, dict) or media != "application/pdf":
-            raise self._walk.refusal("has a file that is no base64 data URI of application/pdf")
-        block: JsonObject = {"type": "document", "source": {"type": "base64", "media_type": media, "data": data}}
-        if file.get("filename"):
-            block["title"] = file["filename"]
-        return block
-
-    def _call(self, raw: JsonValue) -> JsonObject:
-        call = self._walk.read_call(raw)
-        identity = fit_call_id(call.id, _CALL_ID)
-        return {"type": "tool_use", "id": identity, "name": self._names.used(call.name), "input": call.given}
-
-
-def gives_addresses(turns: Iterable[JsonObject]) -> bool:
-    """Return whether native turns hold an image by its URL, which Bedrock and Vertex AI do not fetch."""
-    return any(_is_address(block) for turn in turns for block in _as_blocks(turn["content"]))
-
-
-def _is_address(block: JsonValue) -> bool:
-    match block:
-        case {"type": "tool_result", "content": list(blocks)}:
-            return any(_is_address(inner) for inner in blocks)
-        case {"source": {"type": "url"}}:
-            return True
-        case _:
-            return False
+    def _trim(self) -> None:
+        """Cut white space behind a text that the model is to continue, which the vendor refuses."""
+        last = self.turns[-1]
+        content = last["content"]
+        if last["role"] != "assistant":
+            return
+        if isinstance(content, str):
+            last["content"] = content.rstrip()
+        elif isinstance(content, list) and isinstance(block := content[-1], dict) and block.get("type") == "text":
+            content[-1] = {**block, "text": str(block["text"]).rstrip()}
 
 
 def _as_blocks(content: JsonValue) -> list[JsonValue]:
     return content if isinstance(content, list) else [{"type": "text", "text": content}]
-
-
-_ROLES: Mapping[str, Callable[[Conversation, JsonObject], None]] = {
-    "system": Conversation._instruction,
-    "developer": Conversation._instruction,
-    "user": Conversation._user,
-    "assistant": Conversation._assistant,
-    "tool": Conversation._tool,
-}
-_PARTS: Mapping[str, Callable[[Conversation, JsonObject], JsonObject]] = {
-    "text": Conversation._text,
-    "refusal": Conversation._refusal,
-    "image_url": Conversation._image,
-    "file": Conversation._file,
-}

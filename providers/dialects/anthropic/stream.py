@@ -4,11 +4,12 @@ Sources: `anthropic` 2.12.0 type `RawMessageStreamEvent`; "Streaming messages" p
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import orjson
 
-from providers.completion import Chunk, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta
+from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import (
     explanation,
@@ -18,7 +19,17 @@ from providers.dialects.anthropic.answer import (
     usage_of,
     whole_text,
 )
+from providers.dialects.anthropic.answer_parts import (
+    call_extra,
+    cited,
+    message_members,
+    other_block,
+    signature_piece,
+    thought_piece,
+    whole_thought,
+)
 from providers.dialects.anthropic.errors import failure_of
+from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_json
 from providers.dialects.shared.stream_reader import NOTHING
 from providers.failure import UpstreamError
@@ -27,27 +38,82 @@ from providers.json_types import JsonObject, JsonValue
 Events = Sequence[StreamEvent]
 
 
+MAX_KEPT = 32 * 2**20
+"""Bytes of events that are kept until their block ends: citations, and blocks without a common form."""
+
+
 @dataclass(slots=True)
 class _OpenToolCall:
     """A call in progress: its index among the calls (the vendor counts all blocks), and the arguments that the block
-    began with, empty once a piece has come."""
+    began with, empty once a piece has come. The pieces of a custom tool's are `held` until its text can be read."""
 
     index: int
     arguments: str
+    held: list[str] | None = None
+
+
+@dataclass(slots=True)
+class _OpenText:
+    """A text in progress: where it begins in the answer's text, and its citations, which come before it."""
+
+    start: int
+    citations: list[JsonValue]
+
+
+@dataclass(slots=True)
+class _OpenThought:
+    """Thinking in progress: its index among the blocks of thinking, and whether its signature has come."""
+
+    index: int
+    signed: bool = False
+
+
+@dataclass(slots=True)
+class _OpenOther:
+    """A block without a common form, with the pieces of its members."""
+
+    block: JsonObject
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, delta: JsonObject) -> None:
+        for name, value in delta.items():
+            if isinstance(value, str) and name != "type":
+                self.pieces.setdefault(name, []).append(value)
+            elif name != "type":
+                self.block[name] = value
+
+    def whole(self) -> JsonObject:
+        joined: JsonObject = {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        given = joined.pop("partial_json", None)
+        if isinstance(given, str) and given:
+            try:
+                joined["input"] = parse_json(given.encode())
+            except orjson.JSONDecodeError:
+                joined["input"] = given
+        return {**self.block, **joined}
+
+
+_OpenBlock = _OpenToolCall | _OpenText | _OpenThought | _OpenOther
 
 
 class AnthropicReader:
     """Reader of a stream's events; see providers.dialects.shared.stream_reader.Reader. `message_stop` completes a
     stream."""
 
-    __slots__ = ("_calls", "_count", "_end", "_held", "_said", "_sent", "_usage", "complete")
+    __slots__ = (
+        *("_blocks", "_count", "_end", "_held", "_kept", "_length", "_members", "_said", "_sent", "_size"),
+        *("_thoughts", "_usage", "complete"),
+    )
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
-        self._calls: dict[int, _OpenToolCall] = {}
-        self._count = 0
+        self._blocks: dict[int, _OpenBlock] = {}
+        self._count = self._thoughts = 0
+        # Code points of text so far; bytes of the event being read, and of those kept.
+        self._length = self._size = self._kept = 0
         self._usage: JsonObject = {}
+        self._members: JsonObject = {}
         self._end: JsonObject = {}
         self._said = False
         self._held: list[str] = []
@@ -62,6 +128,7 @@ class AnthropicReader:
             raise malformed("holds an event that is not JSON") from None
         if not isinstance(event, dict):
             return NOTHING
+        self._size = len(payload)
         kind = event.get("type", name)
         handle = _EVENTS.get(kind) if isinstance(kind, str) else None
         return NOTHING if handle is None else handle(self, event)
@@ -73,23 +140,45 @@ class AnthropicReader:
         kind = delta.get("type")
         if kind == "text_delta":
             return self._text(delta.get("text"))
-        if kind == "input_json_delta":
-            return self._arguments(event.get("index"), delta.get("partial_json"))
-        if kind == "thinking_delta":
-            return _thought(delta.get("thinking"))
+        index = event.get("index")
+        block = self._blocks.get(index) if isinstance(index, int) else None
+        match block, delta:
+            case _OpenToolCall(), {"partial_json": str(piece)} if piece:
+                return self._arguments(block, piece)
+            case _, {"type": "thinking_delta", "thinking": str(piece)} if piece:
+                return _thought(block, piece)
+            case _OpenThought(), {"type": "signature_delta", "signature": str(signature)} if signature:
+                block.signed = True
+                return (Chunk(extras=signature_piece(block.index, signature)),)
+            case _OpenText(), {"type": "citations_delta", "citation": citation}:
+                self._keep()
+                block.citations.append(citation)
+            case _OpenOther(), _:
+                self._keep()
+                block.add(delta)
+            case _:
+                pass
         return NOTHING
 
-    def _arguments(self, index: JsonValue, piece: JsonValue) -> Events:
-        call = self._calls.get(index) if isinstance(index, int) else None
-        if call is None or not isinstance(piece, str) or not piece:
-            return NOTHING
+    def _arguments(self, call: _OpenToolCall, piece: str) -> Events:
         call.arguments = ""
-        return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece),)),)
+        if call.held is None:
+            return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece),)),)
+        self._keep()
+        call.held.append(piece)
+        return NOTHING
+
+    def _keep(self) -> None:
+        """Count the event being read among those kept. Raises UpstreamError above MAX_KEPT."""
+        self._kept += self._size
+        if self._kept > MAX_KEPT:
+            raise malformed("holds more citations and blocks of tools than are read")
 
     def _text(self, text: JsonValue) -> Events:
         if not isinstance(text, str) or not text:
             return NOTHING
         self._said = True
+        self._length += len(text)
         if self._sent.unwrap_choice:
             self._held.append(text)
             return NOTHING
@@ -100,36 +189,87 @@ class AnthropicReader:
         if not isinstance(block, dict):
             return NOTHING
         kind = block.get("type")
-        if kind == "text":
+        if kind == "tool_use":
+            return self._call(block, index)
+        if kind == "redacted_thinking":
+            self._thoughts += 1
+            return (Chunk(extras=Extras(reasoning_details=(whole_thought(block, self._thoughts - 1),))),)
+        opened = self._opened(block)
+        if isinstance(index, int):
+            self._blocks[index] = opened
+        if isinstance(opened, _OpenText):
             return self._text(block.get("text"))
-        if kind == "thinking":
-            return _thought(block.get("thinking"))
-        if kind != "tool_use":
-            return NOTHING
+        return _begun(opened, block) if isinstance(opened, _OpenThought) else NOTHING
+
+    def _opened(self, block: JsonObject) -> _OpenText | _OpenThought | _OpenOther:
+        match block.get("type"):
+            case "text":
+                citations = block.get("citations")
+                return _OpenText(self._length, [*citations] if isinstance(citations, list) else [])
+            case "thinking":
+                self._thoughts += 1
+                return _OpenThought(self._thoughts - 1)
+            case _:
+                self._keep()
+                return _OpenOther(block)
+
+    def _call(self, block: JsonObject, index: JsonValue) -> Events:
         call, name = block.get("id"), block.get("name")
         if not isinstance(index, int) or not isinstance(call, str) or not isinstance(name, str):
             raise malformed("begins a tool call without index, id or name")
         opened = _OpenToolCall(self._count, arguments_text(block.get("input") or {}))
-        self._calls[index] = opened
+        self._blocks[index] = opened
         self._count += 1
-        return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, self._sent.tool_names.get(name, name)),)),)
+        client = self._sent.tool_names.get(name, name)
+        if client in self._sent.custom_tools:
+            opened.held = []
+            return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, kind="custom"),)),)
+        return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, extra=call_extra(block)),)),)
 
     def _block_stop(self, event: JsonObject) -> Events:
         index = event.get("index")
-        call = self._calls.pop(index, None) if isinstance(index, int) else None
-        if call is None or not call.arguments:
-            return NOTHING
-        return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=call.arguments),)),)
+        match self._blocks.pop(index, None) if isinstance(index, int) else None:
+            case _OpenToolCall(number, arguments, list(held)):
+                text = input_text(arguments or "".join(held))
+                return (Chunk(tool_calls=(ToolCallDelta(number, arguments=text, kind="custom"),)),)
+            case _OpenToolCall(number, arguments) if arguments:
+                return (Chunk(tool_calls=(ToolCallDelta(number, arguments=arguments),)),)
+            case _OpenThought(number, signed=False):
+                return (Chunk(extras=thought_piece(number, "", UNKNOWN_FORMAT)),)
+            case _OpenText(start, citations) if citations:
+                extras = cited(citations, start, self._length)
+                return NOTHING if extras is None else (Chunk(extras=extras),)
+            case _OpenOther() as other:
+                return (Chunk(extras=other_block(other.whole())),)
+            case _:
+                return NOTHING
 
     def _message_start(self, event: JsonObject) -> Events:
+        """Read the message, which may hold the blocks that an earlier turn deferred."""
         message = event.get("message")
-        self._count_usage(message.get("usage") if isinstance(message, dict) else None)
-        return NOTHING
+        if not isinstance(message, dict):
+            return NOTHING
+        if self._blocks:
+            raise malformed("begins a second time before a block has ended")
+        self._count_usage(message.get("usage"))
+        self._members |= message_members(message)
+        if message.get("stop_reason") is not None:
+            # Such a message may be whole already.
+            self._end = message
+        blocks = message.get("content")
+        begun: list[StreamEvent] = []
+        for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
+            begun += self._block_start({"index": index, "content_block": block})
+            begun += self._block_stop({"index": index})
+        return begun
 
     def _message_delta(self, event: JsonObject) -> Events:
         """Keep the finish until the stream is complete: one that breaks off must not look finished."""
         self._count_usage(event.get("usage"))
+        self._members |= message_members({name: value for name, value in event.items() if name != "delta"})
         delta = event.get("delta")
+        if isinstance(delta, dict):
+            self._members |= message_members(delta)
         if isinstance(delta, dict) and delta.get("stop_reason") is not None:
             self._end = delta
         return NOTHING
@@ -144,8 +284,11 @@ class AnthropicReader:
         if not isinstance(reason, str):
             raise malformed("ended without a stop reason")
         ended: list[StreamEvent] = [
-            chunk for index in list(self._calls) for chunk in self._block_stop({"index": index})
+            chunk for index in list(self._blocks) for chunk in self._block_stop({"index": index})
         ]
+        self._members |= message_members(event)
+        if self._members:
+            ended.append(Chunk(extras=Extras(answer=self._members)))
         finish, native = finish_reason(reason)
         matched, refusal = stop_string(self._end), explanation(self._end)
         text = whole_text(self._sent, "".join(self._held), finish, matched)
@@ -169,8 +312,19 @@ class AnthropicReader:
         raise UpstreamError(failure_of(event))
 
 
-def _thought(text: JsonValue) -> Events:
-    return (Chunk(reasoning=text),) if isinstance(text, str) and text else NOTHING
+def _begun(opened: _OpenThought, block: JsonObject) -> Events:
+    """Return what a block of thinking begins with: nothing, or the whole of it."""
+    thought, signature = block.get("thinking"), block.get("signature")
+    events = [*_thought(opened, thought)] if isinstance(thought, str) and thought else []
+    if isinstance(signature, str) and signature:
+        opened.signed = True
+        events.append(Chunk(extras=signature_piece(opened.index, signature)))
+    return events
+
+
+def _thought(block: _OpenBlock | None, text: str) -> Events:
+    extras = thought_piece(block.index, text) if isinstance(block, _OpenThought) else None
+    return (Chunk(reasoning=text, extras=extras),)
 
 
 _EVENTS: Mapping[str, Callable[[AnthropicReader, JsonObject], Events]] = {

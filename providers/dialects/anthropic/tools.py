@@ -1,59 +1,115 @@
-"""Tools on Anthropic's wire: definitions, the choice among them, and names that its pattern allows.
+"""Tools on Anthropic's wire: definitions, tools of the vendor's own, the choice among them, and names that its pattern
+allows.
 
-Sources: `anthropic` 2.12.0 types `ToolParam`, `ToolChoiceParam`; "Tool use" page, November 2026.
+Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`; "Tool use" page, November 2026. Which tools the
+clouds lack: pydantic-ai 2.68.0 `providers/bedrock`, "Claude on Vertex AI" page.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import cast
 
-from providers.dialects.anthropic.schema import schema_problem
+from providers.dialects.anthropic.models import ClaudeModel
+from providers.dialects.shared.custom_tools import as_functions
+from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
-from providers.dialects.shared.tool_names import FittedNames, native_choice
+from providers.dialects.shared.tool_names import FittedNames, native_choice, offered_names
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
+NO_FORCED_CHOICE = "this model cannot be made to call a tool"
+
+_OWN_TOOL = re.compile(
+    r"(?:web_search|web_fetch|code_execution|bash|text_editor|memory|computer|computer_toolset|browser_toolset|advisor)"
+    r"_[0-9]{8}|tool_search_tool_(?:bm25|regex)(?:_[0-9]{8})?|mcp_toolset"
+)
+_MEMBERS = ("cache_control", "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples")
+"""Members of a tool's definition that the vendor takes beside the function's own."""
+
 
 class ToolNames(FittedNames):
-    """Names of tools as the vendor's pattern allows them."""
+    """Names of tools as the vendor's pattern allows them; `own` are the names of its own tools among them, `custom`
+    those of the client's tools that take a text."""
 
-    __slots__ = ()
+    __slots__ = ("custom", "own")
 
     fits = re.compile(r"[a-zA-Z0-9_-]{1,128}")
     foreign = re.compile(r"[^a-zA-Z0-9_-]")
     most = 128
 
+    def __init__(self, offered: Iterable[str], own: Iterable[str] = (), custom: frozenset[str] = frozenset()) -> None:
+        self.own = frozenset(own)
+        self.custom = custom
+        super().__init__([*offered, *self.own])
 
-def put_tools(body: JsonObject, params: Params, names: ToolNames) -> None:
+
+def tool_names(params: Params) -> ToolNames:
+    """Return the names of the request's tools. Raises Refusal for a kind of tool that the vendor does not have."""
+    params, custom = as_functions(params)
+    given = params.get("tools", [])
+    functions = [tool for tool in given if not _is_own(tool)]
+    if unfit := [str(tool.get("type")) for tool in functions if tool.get("type") != "function"]:
+        raise Refusal("tools", f"The vendor has no tools of type '{unfit[0][:64]}'.")
+    own = [str(tool.get("name", tool["type"])) for tool in given if _is_own(tool)]
+    return ToolNames(offered_names(cast(Params, {"tools": functions})), own, custom)
+
+
+def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:
     """Write `tools` and `tool_choice`. Raises Refusal.
 
     A conversation that holds calls needs definitions even when the request offers no tools: then they are stubs that
     the model may not call.
     """
+    body, (params, _) = draft.body, as_functions(draft.params)
     if not offers_tools(params):
         if names.history:
             body["tools"] = [{"name": name, "input_schema": _schema({})} for name in names.history]
             body["tool_choice"] = {"type": "none"}
         return
-    body["tools"] = [_definition(tool["function"], names) for tool in params["tools"]]
+    body["tools"] = [tool if _is_own(tool) else _definition(tool, names) for tool in params["tools"]]
     chosen = native_choice(params.get("tool_choice"), _CHOICES, names, lambda name: {"type": "tool", "name": name})
+    if forces_call(chosen) and not model.forced_choice:
+        raise draft.unsupported("tool_choice", NO_FORCED_CHOICE)
     if params.get("parallel_tool_calls") is False and chosen != {"type": "none"}:
         chosen = {**(chosen or {"type": "auto"}), "disable_parallel_tool_use": True}
     if chosen is not None:
         body["tool_choice"] = chosen
+    if names.custom:
+        draft.emulated.append("tools")
 
 
-def _definition(function: JsonValue, names: ToolNames) -> JsonObject:
+def forces_call(chosen: JsonValue) -> bool:
+    """Return whether a native choice demands a call."""
+    return isinstance(chosen, dict) and chosen.get("type") in ("any", "tool")
+
+
+def refuse_tools(draft: RequestBody, absent: re.Pattern[str]) -> None:
+    """Raise Refusal for a tool of the vendor's own whose type is one that the platform does not offer."""
+    for tool in draft.params.get("tools", ()):
+        kind = tool.get("type")
+        if isinstance(kind, str) and kind != "function" and absent.match(kind):
+            raise Refusal("tools", f"{draft.target.name} does not offer tools of type '{kind[:64]}'.")
+
+
+def _is_own(tool: JsonObject) -> bool:
+    kind = tool.get("type")
+    return isinstance(kind, str) and _OWN_TOOL.fullmatch(kind) is not None
+
+
+def _definition(tool: JsonObject, names: ToolNames) -> JsonObject:
+    function = tool.get("function")
     if not isinstance(function, dict):
-        raise TypeError("offered_names lets only functions pass")
+        raise TypeError("tool_names lets only functions pass")
     name = str(function["name"])
     definition: JsonObject = {"name": names[name], "input_schema": _schema(read_parameters(function))}
     if function.get("description"):
         definition["description"] = function["description"]
     if function.get("strict"):
-        if problem := schema_problem(definition["input_schema"]):
-            raise Refusal("tools", f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem}.")
         definition["strict"] = True
+    for member in _MEMBERS:
+        if value := tool.get(member) or function.get(member):
+            definition[member] = value
     return definition
 
 

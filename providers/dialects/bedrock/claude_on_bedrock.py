@@ -6,6 +6,7 @@ Sources: botocore 1.44.5 service model `bedrock-runtime`; `anthropic` 2.12.0 `li
 API" page of the service, November 2026.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -13,27 +14,30 @@ from providers.capabilities import Capabilities
 from providers.completion import Chunk, Completion, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.answer import decode_message
-from providers.dialects.anthropic.dialect import AnthropicDialect, request_body, with_betas
-from providers.dialects.anthropic.messages import gives_addresses
+from providers.dialects.anthropic.blocks import refuse_stored_media
+from providers.dialects.anthropic.dialect import call_of, model_of, request_body, with_betas
+from providers.dialects.anthropic.fields import capabilities
 from providers.dialects.anthropic.stream import AnthropicReader
+from providers.dialects.anthropic.thinking import needed_betas
+from providers.dialects.anthropic.tools import refuse_tools
 from providers.dialects.bedrock.converse import model_path
 from providers.dialects.bedrock.invoke import invoke_action, invoke_headers
 from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_payload
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.request_body import build_request
 from providers.dialects.shared.stream_reader import cut, event_object
-from providers.failure import Failure, Refusal
-from providers.json_types import JsonObject, JsonValue
+from providers.failure import Failure
+from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import Operation, UnifiedRequest
+from providers.unified_request import UnifiedRequest
 
 VERSION = "bedrock-2023-05-31"
 """The version sent where the table names none; later versions on this service are Anthropic's own dates."""
 
 _FIRST = "2023-06-01"
+_ABSENT_TOOLS = re.compile(r"web_search_|web_fetch_|code_execution_|mcp_toolset|advisor_")
+"""Tools of the vendor's own that the service does not offer."""
 _VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
-_ANTHROPIC = AnthropicDialect()
 _GUARDED = GUARDED.encode()
 
 
@@ -42,12 +46,13 @@ class BedrockAnthropicDialect:
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         """See Dialect."""
-        return _ANTHROPIC.capabilities(request, target)
+        counted = target.context_window is not None
+        return capabilities(request.operation, counted, model_of(target), "bedrock")
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         given = target.api_version or target.profile.api_version or VERSION
-        headers = with_betas({_VERSION_HEADER: given}, request.extra_headers)
+        headers = with_betas({_VERSION_HEADER: given, **needed_betas(request.params)}, request.extra_headers)
         version, betas = headers.pop(_VERSION_HEADER), headers.pop(_BETA_HEADER, "")
         version = _FIRST if version == VERSION else version
         opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
@@ -58,9 +63,10 @@ class BedrockAnthropicDialect:
         draft.body.pop("stream", None)
         if draft.body.pop("service_tier", None) == "standard_only":
             headers.setdefault("x-amzn-bedrock-service-tier", "default")
-        _refuse_addresses(target, draft.body["messages"])
+        refuse_tools(draft, _ABSENT_TOOLS)
+        refuse_stored_media(draft, "images" if "images" in request.params else "messages")
         url = target.base_url + model_path(target, invoke_action(request.stream))
-        sent = build_request(draft, Operation.CHAT, url, headers, names.changed())
+        sent = call_of(draft, names, url, headers)
         return replace(sent, headers=invoke_headers(sent, request.stream))
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
@@ -118,12 +124,6 @@ class BedrockAnthropicStream:
         self._guarded = self._guarded or _guarded(payload)
         events = self._inner.read("", payload)
         return map(_intervened, events) if self._guarded else events
-
-
-def _refuse_addresses(target: Target, turns: JsonValue) -> None:
-    if gives_addresses([turn for turn in (turns if isinstance(turns, list) else ()) if isinstance(turn, dict)]):
-        message = f"'messages' has an image by its address; {target.name} takes images as base64 data URIs only."
-        raise Refusal("messages", message)
 
 
 def _guarded(event: bytes) -> bool:

@@ -6,6 +6,7 @@ Sources: botocore 1.44.5 service model `bedrock-runtime` 2023-09-30.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -13,10 +14,13 @@ from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.bedrock.converse_answer import decode_converse
-from providers.dialects.bedrock.converse_fields import ELSEWHERE, capabilities, writers
+from providers.dialects.bedrock.converse_cache import limit_points
+from providers.dialects.bedrock.converse_fields import ELSEWHERE, capabilities, put_usual_output, writers
 from providers.dialects.bedrock.converse_messages import BedrockConversation, without_calls
+from providers.dialects.bedrock.converse_models import ConverseModel, converse_model
 from providers.dialects.bedrock.converse_stream import ConverseReader
-from providers.dialects.bedrock.converse_tools import BedrockToolNames, put_tools
+from providers.dialects.bedrock.converse_thinking import settle_thinking
+from providers.dialects.bedrock.converse_tools import BedrockToolNames, put_tools, read_tools
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.operations import build_messages, check_operation
@@ -24,6 +28,7 @@ from providers.dialects.shared.request_body import RequestBody, finish_request, 
 from providers.dialects.shared.stream_reader import NativeStream
 from providers.dialects.shared.tool_names import offered_names
 from providers.failure import Failure
+from providers.json_types import JsonObject
 from providers.profile import Profile
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
@@ -36,23 +41,32 @@ class BedrockDialect:
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         """See Dialect."""
-        return capabilities(_profile(target), check_operation(request, target), target.context_window is not None)
+        operation, counted = check_operation(request, target), target.context_window is not None
+        return capabilities(_profile(target), _model(target), operation, counted)
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
-        draft = RequestBody(request, target, self.capabilities(request, target), {})
+        model = _model(target)
+        request, marker, own = _own_fields(request)
+        draft = RequestBody(request, target, self.capabilities(request, target), own)
         put_unknown(draft)
-        names = BedrockToolNames(offered_names(request.params))
-        conversation = _conversation(draft, names)
+        offered = read_tools(request.params)
+        names = BedrockToolNames(offered_names(offered.params))
+        conversation = _conversation(draft, names, model, marker)
         draft.body["messages"] = [*conversation.turns]
         if conversation.system:
             draft.body["system"] = [*conversation.system]
-        if not put_tools(draft, names) and conversation.calls:
+        if not put_tools(draft, names, offered, model) and conversation.calls:
             draft.emulated.append("messages")
             draft.body["messages"] = [*without_calls(conversation.turns)]
-        put_fields(draft, writers(_profile(target)), ELSEWHERE)
+        put_fields(draft, writers(_profile(target), model), ELSEWHERE)
+        put_usual_output(draft, model)
+        settle_thinking(draft, model, conversation)
+        if limit_points(draft.body):
+            draft.dropped.append("cache_control")
         action = "converse-stream" if request.stream else "converse"
-        return finish_request(draft, Operation.CHAT, model_path(target, action), _PROTECTED, names.changed())
+        sent = finish_request(draft, Operation.CHAT, model_path(target, action), _PROTECTED, names.changed())
+        return replace(sent, custom_tools=offered.custom) if offered.custom else sent
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
@@ -81,10 +95,38 @@ def _profile_of(profile: Profile, *names: str) -> Profile:
     return profile.for_model(*names)
 
 
-def _conversation(draft: RequestBody, names: BedrockToolNames) -> BedrockConversation:
+def _model(target: Target) -> ConverseModel:
+    return converse_model(target.upstream_model, target.model)
+
+
+_OWN_FIELDS = frozenset(
+    {"guardrailConfig", "performanceConfig", "promptVariables", "inferenceConfig", "outputConfig", "requestMetadata"}
+    | {"additionalModelRequestFields", "additionalModelResponseFieldPaths", "serviceTier"}
+)
+"""Members of the service's own request, which clients may send as they are."""
+
+
+def _own_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject | None, JsonObject]:
+    """Return the request without the service's own members and without a cache marker at its top level, which marks the
+    end of the conversation; that marker; and those members."""
+    given = request.unknown or {}
+    own = {name: value for name, value in given.items() if name in _OWN_FIELDS}
+    marker = given.get("cache_control")
+    if not own and marker is None:
+        return request, None, {}
+    rest = {name: value for name, value in given.items() if name not in own and name != "cache_control"}
+    return replace(request, unknown=rest), marker if isinstance(marker, dict) else None, own
+
+
+def _conversation(
+    draft: RequestBody, names: BedrockToolNames, model: ConverseModel, marker: JsonObject | None
+) -> BedrockConversation:
     messages, field = build_messages(draft)
-    conversation = BedrockConversation(names, field)
+    conversation = BedrockConversation(names, field, model)
     conversation.read(messages)
+    if marker is not None:
+        conversation.mark_end(marker)
+    draft.dropped += conversation.dropped
     if conversation.folded:
         draft.emulated.append("messages")
     return conversation

@@ -6,8 +6,18 @@ Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ConverseRespon
 from collections.abc import Mapping
 
 from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage
+from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import whole_text
+from providers.dialects.bedrock.converse_blocks import (
+    AnswerExtras,
+    cited_text,
+    own_members,
+    redacted_detail,
+    thinking_format,
+    thought_detail,
+)
+from providers.dialects.shared.custom_tools import custom_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, json_object, malformed
 from providers.failure import Failure, FailureKind, UpstreamError
@@ -39,43 +49,85 @@ def decode_converse(sent: UpstreamRequest, body: bytes) -> Completion:
             finish, native = finish_reason(reason)
         case _:
             raise malformed("has no message or no stop reason")
-    texts: list[str] = []
-    thoughts: list[str] = []
-    calls: list[ToolCall] = []
-    for block in blocks:
-        match block:
-            case {"text": str(text)}:
-                texts.append(text)
-            case {"reasoningContent": {"reasoningText": {"text": str(thought)}}}:
-                thoughts.append(thought)
-            case {"toolUse": dict(call)}:
-                calls += call_of(sent, call)
-            case _:
-                # Citations and unknown blocks; text and calls are complete without them.
-                continue
+    read = _Blocks(sent)
+    for index, block in enumerate(blocks):
+        if isinstance(block, dict):
+            read.add(index, block)
     matched = stop_string(sent, answer, reason)
     choice = Choice(
         index=0,
-        text=whole_text(sent, "".join(texts), finish, matched),
+        text=whole_text(sent, "".join(read.texts), finish, matched),
         finish_reason=finish,
         native_finish_reason=native,
-        reasoning="".join(thoughts) or None,
-        tool_calls=tuple(calls),
+        reasoning="".join(read.thoughts) or None,
+        tool_calls=tuple(read.calls),
         matched_stop=matched,
+        extras=read.extras.whole(),
     )
-    tier = answer.get("serviceTier")
+    own = own_members(answer)
+    return Completion((choice,), usage_of(answer.get("usage")), None, tier_of(answer), own or None)
+
+
+class _Blocks:
+    """Reads the blocks of a whole answer."""
+
+    __slots__ = ("_format", "_said", "_sent", "calls", "extras", "texts", "thoughts")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self._sent = sent
+        self._format = thinking_format(sent)
+        self._said = 0
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.extras = AnswerExtras()
+
+    def add(self, index: int, block: JsonObject) -> None:
+        match block:
+            case {"text": str(text)}:
+                self._say(text)
+            case {"citationsContent": dict(cited)}:
+                start, citations = self._said, cited.get("citations")
+                self._say(cited_text(cited))
+                self.extras.cite(citations if isinstance(citations, list) else (), start, self._said)
+            case {"reasoningContent": {"reasoningText": dict(thought)}}:
+                self._think(index, thought)
+            case {"reasoningContent": {"redactedContent": str(data)}}:
+                self.extras.think(redacted_detail(self._format, index, data))
+            case {"toolUse": dict(call)} if call.get("type") != SERVER_TOOL:
+                self.calls.append(call_of(self._sent, call))
+            case {"image": dict(image)}:
+                self.extras.show(image)
+            case _:
+                for kind, value in block.items():
+                    self.extras.pass_on(kind, value)
+
+    def _think(self, index: int, thought: JsonObject) -> None:
+        text, signature = thought.get("text"), thought.get("signature")
+        if isinstance(text, str):
+            signed = signature if isinstance(signature, str) and signature else None
+            self.thoughts.append(text)
+            self.extras.think(thought_detail(self._format if signed else UNKNOWN_FORMAT, index, text, signed))
+
+    def _say(self, text: str) -> None:
+        self.texts.append(text)
+        self._said += len(text)
+
+
+def tier_of(holder: JsonObject) -> str | None:
+    """Return the service tier of an answer."""
+    tier = holder.get("serviceTier")
     kind = tier.get("type") if isinstance(tier, dict) else None
-    return Completion((choice,), usage_of(answer.get("usage")), None, kind if isinstance(kind, str) else None)
+    return kind if isinstance(kind, str) else None
 
 
-def call_of(sent: UpstreamRequest, call: JsonObject) -> list[ToolCall]:
-    """Return the call in a block under the client's name for the tool, nothing for a call of the service's own."""
+def call_of(sent: UpstreamRequest, call: JsonObject) -> ToolCall:
+    """Return the call in a block under the client's name for the tool."""
     identity, name = call.get("toolUseId"), call.get("name")
-    if call.get("type") == SERVER_TOOL:
-        return []
     if not isinstance(identity, str) or not isinstance(name, str):
         raise malformed("has a tool call without id or name")
-    return [ToolCall(identity, sent.tool_names.get(name, name), arguments_text(call.get("input")) or "{}")]
+    made = ToolCall(identity, sent.tool_names.get(name, name), arguments_text(call.get("input")) or "{}")
+    return custom_call(made, sent.custom_tools)
 
 
 def finish_reason(reason: str) -> tuple[str, str | None]:
@@ -92,7 +144,9 @@ def stop_string(sent: UpstreamRequest, holder: JsonObject, reason: str) -> str |
     Raises UpstreamError where the client wants the string in the text and the model does not name it.
     """
     extra = holder.get("additionalModelResponseFields")
-    matched = extra.get("stop_sequence") if isinstance(extra, dict) else None
+    held = extra if isinstance(extra, dict) else {}
+    inner = held.get("delta")
+    matched = held.get("stop_sequence") or (inner.get("stop_sequence") if isinstance(inner, dict) else None)
     if isinstance(matched, str) and matched:
         return matched
     if reason == "stop_sequence" and STOP_STRING in sent.emulated:

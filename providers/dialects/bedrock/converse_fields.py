@@ -16,6 +16,7 @@ from providers.capabilities import (
     FEATURES,
     IN_MESSAGE,
     NATIVE,
+    NO_PROMISE,
     ONE_CHAT,
     REFUSED,
     SCANNED,
@@ -29,13 +30,17 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
+    IN_TEXT,
     SCHEMA_NAME,
     SCHEMA_ONLY,
+    TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
 )
-from providers.dialects.anthropic.schema import enforceable_schema
+from providers.constraints.schema_rules import BEDROCK
+from providers.dialects.bedrock.converse_models import ConverseModel
+from providers.dialects.bedrock.converse_thinking import NO_REASONING, claude_effort, effort_writer, most_output
 from providers.dialects.shared.field_writers import check_images, keep_stop
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -57,8 +62,6 @@ from providers.unified_request import MAX_STOPS, Operation
 ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
 
 _INFERENCE = "inferenceConfig"
-_OWN = "additionalModelRequestFields"
-_CLAUDES_EFFORT = "outputConfig.effort"
 
 
 # Numbers ------------------------------------------------------------------------------------------------------------
@@ -71,12 +74,24 @@ def _number(name: str, path: str, profile: Profile) -> FieldWriter:
 
 def _temperature(put: FieldWriter) -> FieldWriter:
     def write(draft: RequestBody, value: object) -> None:
-        beside = "top_p" in draft.params or "thinking" in draft.params
+        beside = not draft.params.keys().isdisjoint({"top_p", "thinking"})
         if not (beside and "temperature" in draft.request.injected):
             # A default of the surface gives way: some models refuse it beside `top_p` or `thinking`.
             put(draft, value)
 
     return write
+
+
+_LIMIT = bounded("max_tokens", f"{_INFERENCE}.maxTokens", 1, None)
+
+
+def _claude_limit(draft: RequestBody, value: object) -> None:
+    """Write the limit, and no more than the model can, which would be refused."""
+    most = most_output(draft)
+    if most is not None and isinstance(value, int) and value > most:
+        draft.emulated.append("max_tokens")
+        value = most
+    _LIMIT(draft, value)
 
 
 # Stops --------------------------------------------------------------------------------------------------------------
@@ -88,8 +103,9 @@ def _stop(tells: bool) -> FieldWriter:
     def write_and_ask(draft: RequestBody, value: object) -> None:
         put(draft, value)
         if value:
-            # The service passes the matched stop string on only if the request names its path.
-            draft.put("additionalModelResponseFieldPaths", ["/stop_sequence"])
+            # The service passes the matched stop string on only if the request names its path; the second is that in
+            # the model's own stream. A path that leads nowhere is no error.
+            draft.put("additionalModelResponseFieldPaths", ["/stop_sequence", "/delta/stop_sequence"])
 
     return write_and_ask if tells else put
 
@@ -105,12 +121,17 @@ def _text_format(schema: JsonObject) -> JsonObject:
 _SCHEMA_NAMES = "outputConfig.textFormat.structure.jsonSchema"
 _write_constraint = constraint_writer(
     ConstraintStyle(
-        Encoding(NATIVE, lambda guided: _text_format(enforceable_schema(guided.schema))),
+        Encoding(NATIVE, lambda guided: _text_format(guided.schema)),
         SCHEMA_ONLY,
         Encoding(BY_ENUM, lambda guided: _text_format(choice_schema(guided.choices)), unwrap=True),
         SCHEMA_ONLY,
+        object_in_text=True,
+        rules=BEDROCK,
     )
 )
+
+
+_tell_constraint = constraint_writer(TOLD_STYLE)
 
 
 def _response_format(draft: RequestBody, value: object) -> None:
@@ -171,34 +192,24 @@ def _service_tier(draft: RequestBody, value: object) -> None:
         raise draft.unsupported("service_tier", f"it has the tiers {', '.join(sorted(_TIERS))}")
 
 
-_EFFORTS = ("low", "medium", "high", "xhigh", "max")
-
-
-def _effort(path: str) -> FieldWriter:
-    def write(draft: RequestBody, value: object) -> None:
-        if value is False or value == "none":
-            if "thinking" not in draft.params:
-                draft.put(f"{_OWN}.thinking", {"type": "disabled"})
-        elif value in _EFFORTS:
-            draft.put(path, value)
-        else:
-            raise draft.invalid("reasoning_effort", f"must be 'none' or one of {', '.join(_EFFORTS)}")
-
-    return write
+def put_usual_output(draft: RequestBody, model: ConverseModel) -> None:
+    """Write a limit where nobody gave one and the model's own default would cut an answer short."""
+    if "max_tokens" not in draft.params and model.usual_output is not None:
+        draft.put(f"{_INFERENCE}.maxTokens", draft.target.max_output_tokens or model.usual_output)
 
 
 # The table ----------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1024)
-def writers(profile: Profile) -> Mapping[str, FieldWriter]:
+def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]:
     """Return a writer for each field that a model takes. Cached by the profile, which lives as long as the process.
 
     The profile's `rename` has the paths of a model's own settings.
     """
     wire = profile.wires[Operation.CHAT]
     known: dict[str, FieldWriter] = {
-        "max_tokens": bounded("max_tokens", f"{_INFERENCE}.maxTokens", 1, None),
+        "max_tokens": _claude_limit if model.claude else _LIMIT,
         "temperature": _temperature(_number("temperature", f"{_INFERENCE}.temperature", profile)),
         "top_p": _number("top_p", f"{_INFERENCE}.topP", profile),
         "stop": _stop(STOP_STRING in wire.accepts),
@@ -210,18 +221,27 @@ def writers(profile: Profile) -> Mapping[str, FieldWriter]:
         "guided": _write_constraint,
         "response_format": _response_format,
     }
+    if not _held(profile, model):
+        known.update(guided=_tell_constraint, response_format=_tell_constraint)
     for name, path in wire.rename.items():
-        own = _effort(path) if path == _CLAUDES_EFFORT else _number(name, path, profile)
-        known[name] = unless_neutral(name, own)
-    return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in wire.accepts}}
+        known[name] = unless_neutral(name, _number(name, path, profile))
+    accepted = set(wire.accepts)
+    if model.claude or model.effort is not None:
+        accepted.add("reasoning_effort")
+        known["reasoning_effort"] = claude_effort if model.effort is None else effort_writer(model.effort)
+    return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in accepted}}
 
 
-_UNHELD = refused("this model cannot be held to a constraint")
+def _held(profile: Profile, model: ConverseModel) -> bool:
+    """Return whether a model can be held to a schema; another is told it in the prompt."""
+    return profile.structured != "none" if model.structured is None else model.structured
+
+
 _CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
     "stop.blank": SCANNED,
-    "response_format.json_object": refused("it has no JSON mode without a schema"),
+    "response_format.json_object": IN_TEXT,
     "response_format.grammar": SCHEMA_ONLY.cell,
     "guided_regex": SCHEMA_ONLY.cell,
     "guided_grammar": SCHEMA_ONLY.cell,
@@ -230,32 +250,35 @@ _CELLS: Mapping[str, Cell] = {
 
 
 @lru_cache(maxsize=1024)
-def capabilities(profile: Profile, operation: Operation, counted: bool) -> Capabilities:
+def capabilities(profile: Profile, model: ConverseModel, operation: Operation, counted: bool) -> Capabilities:
     """Return the capabilities for clients of an operation; `counted` says that the context window is known."""
     wire = profile.wires[Operation.CHAT]
-    cells = compiled(writers(profile).keys() | (ELSEWHERE & wire.accepts), _CELLS)
-    cells.update(_model_cells(profile, wire))
+    cells = compiled(writers(profile, model).keys() | (ELSEWHERE & wire.accepts), _CELLS)
+    cells.update(_model_cells(profile, model, wire))
     cells.update(window_cells(wire, counted))
     cells.update(ECHO_CELLS[operation])
     return Capabilities(
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
         blank_stops=False,
+        strict_tools="bedrock" if _held(profile, model) else NO_PROMISE,
         counts=counted_first(cells),
         watched=frozenset({"n", "best_of", "echo", "stop"}),
     )
 
 
-def _model_cells(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
+def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator[tuple[str, Cell]]:
     stops = "stop" in wire.accepts
     yield "images", IN_MESSAGE if "images" in wire.accepts else REFUSED
     yield "stop", NATIVE if stops else SCANNED
     yield "stop.many", NATIVE if stops and profile.stop_most >= MAX_STOPS else SCANNED
     yield STOP_STRING, APPENDED if STOP_STRING in wire.accepts else SCANNED
-    held = profile.structured != "none"
-    yield "guided_json", NATIVE if held else _UNHELD
-    yield "response_format.json_schema", NATIVE if held else _UNHELD
-    yield "guided_choice", BY_ENUM if held else _UNHELD
+    held = _held(profile, model)
+    yield "guided_json", NATIVE if held else IN_TEXT
+    yield "response_format.json_schema", NATIVE if held else IN_TEXT
+    yield "guided_choice", BY_ENUM if held else IN_TEXT
+    if not model.reasons:
+        yield "reasoning_effort", refused(NO_REASONING)
     if "parallel_tool_calls" not in wire.accepts and "tools" in wire.accepts:
         yield "parallel_tool_calls", refused("this model cannot be kept to one call")
     yield from _tool_choice_cells(profile.tool_choices) if "tools" in wire.accepts else _NO_TOOL_CELLS

@@ -1,176 +1,326 @@
-"""Conversations on Bedrock's Converse: system text, turns that alternate, images, files, tool calls and their results.
+"""Conversations on Bedrock's Converse: system text, turns that alternate, media, thinking, tool calls and results.
 
-Media are sent as data: the service takes no addresses.
+The service refuses blank texts, turns without content, documents without a text beside them ("A text block must be
+included when using documents"), and, by model, what stands beside or inside a tool's result; it joins turns of the same
+role itself, so that only a turn of the model's keeps two of the user's apart.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `Message` and `ContentBlock`; "Carry out a conversation
-with the Converse API operations" page, November 2026.
+with the Converse API operations" page; pydantic-ai 2.68.0 `models/bedrock` with its live probes; errors quoted in
+public issue threads, November 2026.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from binascii import Error, a2b_base64, b2a_base64
+from collections.abc import Iterable
 
 import orjson
 
-from providers.dialects.shared.conversation import Walk, data_uri, fit_call_id
-from providers.dialects.shared.tool_names import DistinctNames, FittedNames
+from providers.conversation import (
+    CLAUDE_FORMAT,
+    UNKNOWN_FORMAT,
+    Audio,
+    Document,
+    Image,
+    OtherPart,
+    Part,
+    RedactedThinking,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Turn,
+    Video,
+)
+from providers.dialects.bedrock.converse_cache import cache_point, mark_last
+from providers.dialects.bedrock.converse_media import ConverseMedia
+from providers.dialects.bedrock.converse_models import ANY, ConverseModel
+from providers.dialects.shared.read_conversation import read_conversation
+from providers.dialects.shared.tool_names import FittedNames, fit_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
 Blocks = list[JsonObject]
 
-_IMAGES: Mapping[str, str] = {
-    "image/png": "png",
-    "image/jpeg": "jpeg",
-    "image/jpg": "jpeg",
-    "image/gif": "gif",
-    "image/webp": "webp",
-}
-_DOCUMENTS: Mapping[str, str] = {
-    "application/pdf": "pdf",
-    "application/msword": "doc",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "application/vnd.ms-excel": "xls",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "text/csv": "csv",
-    "text/html": "html",
-    "text/markdown": "md",
-    "text/plain": "txt",
-}
-_SOUNDS = frozenset({"mp3", "opus", "wav", "aac", "flac"})
 _CALL_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
-_FOREIGN_IN_TITLE = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
+
+SEPARATOR: JsonObject = {"text": "."}
+"""The text of a turn that only keeps two others apart, or begins the conversation; models refuse blank ones."""
 
 
 class BedrockConversation:
-    """Translates OpenAI-shaped messages to Converse's turns.
+    """Translates OpenAI-shaped messages to Converse's turns for a model.
 
-    `folded` says that an instruction after the first turn moved to the system text, `calls` that there are tool calls.
-    Reasoning of earlier turns is left out: the service takes it only with its signature.
+    `folded` says that a turn was added, or an instruction after the first turn moved to the system text; `calls` that
+    there are tool calls. `dropped` names what was left out of messages. `unthought` says that the calls which the last
+    results answer came without the thinking before them.
     """
 
-    __slots__ = ("_names", "_titles", "_walk", "calls", "folded", "system", "turns")
+    __slots__ = (
+        "_has_results",
+        "_late",
+        "_media",
+        "_model",
+        "_names",
+        "_param",
+        "calls",
+        "dropped",
+        "folded",
+        "system",
+        "turns",
+        "unthought",
+    )
 
-    def __init__(self, names: FittedNames, param: str) -> None:
+    def __init__(self, names: FittedNames, param: str, model: ConverseModel = ANY) -> None:
         self._names = names
-        self._walk = Walk(param)
-        self._titles = DistinctNames(mark=" ")
+        self._param = param
+        self._model = model
+        self._media = ConverseMedia(model)
+        self._late: Blocks = []
+        self._has_results = False
         self.system: Blocks = []
         self.turns: list[JsonObject] = []
         self.folded = False
         self.calls = False
+        self.dropped: list[str] = []
+        self.unthought = False
 
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
-        param = self._walk.param
-        for role, message in self._walk.each(messages):
-            translate = _ROLES.get(role)
-            if translate is None:
-                raise self._walk.no_role(role)
-            translate(self, message)
+        in_loop = False
+        for turn in read_conversation(messages, self._param):
+            if turn.name:
+                self.dropped.append("name")
+            if turn.role == "system":
+                self._instruction(turn)
+            elif turn.role == "assistant":
+                blocks = self._assistant(turn)
+                if not in_loop and blocks:
+                    self.unthought = "reasoningContent" not in blocks[0]
+                    in_loop = any("toolUse" in block for block in blocks)
+            elif turn.role == "tool":
+                self._results(turn)
+            else:
+                self._user(turn)
+                # A text beside results goes on with the turn of the model that they belong to.
+                in_loop = in_loop and self._has_results
+        self._flush()
+        self.unthought = self.unthought and in_loop
         if not self.turns:
-            raise Refusal(param, f"'{param}' holds no text for the model to answer.", "invalid_value")
-        if self.turns[0]["role"] != "user":
-            raise Refusal(param, "The vendor needs the first turn to be the user's.", "invalid_value")
+            raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
+        self._tidy_ends()
 
-    def _instruction(self, message: JsonObject) -> None:
-        blocks = self._blocks(message.get("content"))
-        if any("text" not in block and "cachePoint" not in block for block in blocks):
-            raise self._walk.refusal("is an instruction and may only hold text")
+    def mark_end(self, marker: JsonObject) -> None:
+        """Put a cache marker behind the last block that can have one."""
+        blocks = self.turns[-1]["content"]
+        held = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+        self._mark(held, marker)
+        self.turns[-1]["content"] = [*held]
+
+    def _tidy_ends(self) -> None:
+        """Let the user begin where the model demands it, end the model's last text without white space, and put a text
+        beside documents that stand without any."""
+        for turn in self.turns:
+            blocks = turn["content"]
+            if isinstance(blocks, list) and _lacks_text(blocks):
+                blocks.insert(0, SEPARATOR)
+                self.folded = True
+        if self.turns[0]["role"] != "user" and not self._model.leads:
+            self.turns.insert(0, {"role": "user", "content": [SEPARATOR]})
+            self.folded = True
+        last = self.turns[-1]
+        content = last["content"]
+        if last["role"] == "assistant" and isinstance(content, list) and isinstance(end := content[-1], dict):
+            text = end.get("text")
+            if self._model.claude and isinstance(text, str):
+                content[-1] = {"text": text.rstrip()}
+
+    def _instruction(self, turn: Turn) -> None:
+        blocks: Blocks = []
+        for part in turn.parts:
+            if not isinstance(part, Text) and not (isinstance(part, OtherPart) and part.kind == "guarded_text"):
+                raise turn.refusal("is an instruction and may only hold text")
+            self._add(blocks, turn, part, "system")
         if blocks:
             self.folded = self.folded or bool(self.turns)
             self.system += blocks
 
-    def _user(self, message: JsonObject) -> None:
-        self._turn("user", self._blocks(message.get("content")))
+    def _user(self, turn: Turn) -> None:
+        self._flush()
+        blocks: Blocks = []
+        for part in turn.parts:
+            self._add(blocks, turn, part)
+        self._turn("user", blocks)
 
-    def _assistant(self, message: JsonObject) -> None:
-        blocks = self._blocks(message.get("content")) + self._blocks(message.get("refusal"))
-        calls = message.get("tool_calls")
-        for call in calls if isinstance(calls, list) else ():
-            blocks.append(self._call(call))
+    def _assistant(self, turn: Turn) -> Blocks:
+        self._flush()
+        blocks: Blocks = []
+        for part in turn.parts:
+            self._add(blocks, turn, part)
+        if all("reasoningContent" in block for block in blocks):
+            blocks = []
         self._turn("assistant", blocks)
+        return blocks
 
-    def _tool(self, message: JsonObject) -> None:
-        call = message.get("tool_call_id")
-        if not isinstance(call, str):
-            raise self._walk.refusal("is a tool's result without 'tool_call_id'", "invalid_value")
-        blocks = self._blocks(message.get("content"))
-        if any("audio" in block for block in blocks):
-            raise self._walk.refusal("is a tool's result and may not hold audio")
-        content: list[JsonValue] = [block for block in blocks if "cachePoint" not in block]
-        marks = [block for block in blocks if "cachePoint" in block]
+    def _results(self, turn: Turn) -> None:
+        """Add results, which come first in a turn; media that the model takes in no result follow them all."""
+        for part in turn.parts:
+            if isinstance(part, ToolResult):
+                self._result(turn, part)
+
+    def _result(self, turn: Turn, result: ToolResult) -> None:
+        content: Blocks = []
+        marker = result.cache
+        for part in result.parts:
+            if isinstance(part, Audio):
+                raise turn.refusal("is a tool's result and may not hold audio")
+            block = self._block(turn, part)
+            marker = marker or part_cache(part)
+            if block is None:
+                continue
+            kind = next(iter(block))
+            medium = block[kind]
+            form = medium.get("format") if isinstance(medium, dict) else None
+            if kind in ("text", "searchResult") or self._model.holds(kind, str(form)):
+                content.append(block)
+            else:
+                number = len(self._late) // 2 + 1
+                content.append({"text": f"[{kind} {number} follows]"})
+                self._late += [{"text": f"[{kind} {number}]"}, block]
         self.calls = True
-        self._turn("user", [{"toolResult": {"toolUseId": fit_call_id(call, _CALL_ID), "content": content}}, *marks])
+        answer: JsonObject = {"toolUseId": fit_call_id(result.call_id, _CALL_ID), "content": [*content]}
+        if result.failed:
+            self._put_failure(answer, content)
+        blocks: Blocks = [{"toolResult": answer}]
+        self._mark(blocks, marker)
+        self._turn("user", blocks)
+
+    def _put_failure(self, answer: JsonObject, content: Blocks) -> None:
+        if self._model.result_status:
+            answer["status"] = "error"
+        else:
+            answer["content"] = [{"text": "The call failed:"}, *content]
+
+    def _flush(self) -> None:
+        """Add the media of the results before."""
+        late, self._late = self._late, []
+        self._turn("user", late)
 
     def _turn(self, role: str, blocks: Blocks) -> None:
         """Add to the last turn of the same role, or begin one: the roles must alternate."""
-        last = self.turns[-1] if self.turns else None
         if not blocks:
             return
-        if last is None or last["role"] != role:
-            last = {"role": role, "content": []}
-            self.turns.append(last)
-        content = last["content"]
-        if isinstance(content, list):
-            content.extend(blocks)
+        last = self.turns[-1] if self.turns else None
+        results = any("toolResult" in block for block in blocks)
+        if last is not None and last["role"] == role:
+            content = last["content"]
+            if not ((results or self._has_results) and self._keeps_apart(blocks, content)):
+                if isinstance(content, list):
+                    content.extend(blocks)
+                self._has_results = self._has_results or results
+                return
+            self.turns.append({"role": "assistant", "content": [SEPARATOR]})
+            self.folded = True
+        self.turns.append({"role": role, "content": [*blocks]})
+        self._has_results = results
 
-    def _blocks(self, content: JsonValue) -> Blocks:
-        """Return the native blocks of a message's content without blank texts, which the service refuses."""
-        if not isinstance(content, list):
-            return [{"text": content}] if isinstance(content, str) and content.strip() else []
-        blocks: Blocks = []
-        for part in content:
-            kind = part.get("type") if isinstance(part, dict) else None
-            translate = _PARTS.get(kind) if isinstance(kind, str) else None
-            if translate is None or not isinstance(part, dict):
-                raise self._walk.no_part(kind)
-            block = translate(self, part)
-            if isinstance(text := block.get("text"), str) and not text.strip():
-                continue
+    def _keeps_apart(self, blocks: Blocks, held: JsonValue) -> bool:
+        """Return whether the model takes no turn with all these blocks, one of which is a result."""
+        taken = self._model.beside_results
+        if taken is None:
+            return False
+        known = taken | {"toolResult", "cachePoint"}
+        earlier = held if isinstance(held, list) and not self._has_results else []
+        return any(isinstance(block, dict) and known.isdisjoint(block) for block in (*blocks, *earlier))
+
+    def _add(self, blocks: Blocks, turn: Turn, part: Part, where: str = "messages") -> None:
+        block = self._block(turn, part)
+        if block is not None:
             blocks.append(block)
-            if mark := part.get("cache_control"):
-                blocks.append(_cache_point(mark))
-        return blocks
+        self._mark(blocks, part_cache(part), where)
 
-    def _text(self, part: JsonObject) -> JsonObject:
-        return {"text": part.get("text")}
+    def _mark(self, blocks: Blocks, marker: JsonObject | None, where: str = "messages") -> None:
+        """Put a cache point behind the blocks, or note that there is none."""
+        if marker is None:
+            return
+        if where not in self._model.cached or not mark_last(
+            blocks, cache_point(self._model, marker), self._model.claude
+        ):
+            self.dropped.append("cache_control")
 
-    def _refusal(self, part: JsonObject) -> JsonObject:
-        return {"text": part.get("refusal")}
-
-    def _image(self, part: JsonObject) -> JsonObject:
-        media, data = data_uri(self._walk.image_address(part))
-        if media not in _IMAGES:
-            allowed = ", ".join(sorted({f"image/{name}" for name in _IMAGES.values()}))
-            raise self._walk.refusal(f"has an image that is no base64 data URI of {allowed}")
-        return {"image": {"format": _IMAGES[media], "source": {"bytes": data}}}
-
-    def _file(self, part: JsonObject) -> JsonObject:
-        file = part.get("file")
-        address = file.get("file_data") if isinstance(file, dict) else None
-        media, data = data_uri(address) if isinstance(address, str) else ("", "")
-        if not isinstance(file, dict) or media not in _DOCUMENTS:
-            raise self._walk.refusal(f"has a file that is no base64 data URI of {', '.join(_DOCUMENTS)}")
-        title = self._title(str(file.get("filename") or "document"))
-        return {"document": {"format": _DOCUMENTS[media], "name": title, "source": {"bytes": data}}}
-
-    def _title(self, filename: str) -> str:
-        """Return a document name that the service takes: few kinds of characters, no ending, none twice."""
-        base = _FOREIGN_IN_TITLE.sub(" ", filename.rpartition(".")[0] or filename).strip()[:190] or "document"
-        return self._titles.add(base)
-
-    def _sound(self, part: JsonObject) -> JsonObject:
-        match part.get("input_audio"):
-            case {"format": str(form), "data": str(data)} if form in _SOUNDS and data:
-                return {"audio": {"format": form, "source": {"bytes": data}}}
+    def _block(self, turn: Turn, part: Part) -> JsonObject | None:
+        """Return the native block of a part, None for one that is left out, such as a blank text."""
+        match part:
+            case Text(text):
+                return {"text": text} if text.strip() else None
+            case Image() | Document() | Audio() | Video():
+                return self._media.block(turn, part)
+            case ToolUse():
+                return self._call(part)
+            case Thinking() | RedactedThinking():
+                return self._thought(part)
+            case OtherPart(kind, value):
+                return _other(turn, kind, value)
             case _:
-                raise self._walk.refusal(f"has audio that is no base64 data of {', '.join(sorted(_SOUNDS))}")
+                raise turn.no_part("tool_result")
 
-    def _call(self, call: JsonValue) -> JsonObject:
-        made = self._walk.read_call(call)
-        identity = fit_call_id(made.id, _CALL_ID)
+    def _call(self, part: ToolUse) -> JsonObject:
         self.calls = True
-        return {"toolUse": {"toolUseId": identity, "name": self._names.used(made.name), "input": made.given}}
+        identity = fit_call_id(part.id, _CALL_ID)
+        return {"toolUse": {"toolUseId": identity, "name": self._names.used(part.name), "input": part.arguments}}
+
+    def _thought(self, part: Thinking | RedactedThinking) -> JsonObject | None:
+        """Return thinking that its model takes back: Claude's with its signature, others' only where it is redacted.
+
+        Other thinking is left out, and named unless it is plain text.
+        """
+        own = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
+        if part.format == own:
+            if isinstance(part, Thinking) and self._model.claude and part.signature:
+                return {"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}
+            if isinstance(part, RedactedThinking) and self._model.redacted and part.data:
+                return {"reasoningContent": {"redactedContent": _blob(part.data)}}
+        if isinstance(part, RedactedThinking) or part.signature is not None:
+            self.dropped.append("thinking")
+        return None
+
+
+def _lacks_text(blocks: list[JsonValue]) -> bool:
+    kinds = {kind for block in blocks if isinstance(block, dict) for kind in block}
+    return "document" in kinds and kinds.isdisjoint({"text", "toolResult"})
+
+
+def part_cache(part: Part) -> JsonObject | None:
+    """Return the cache marker of a part, None for kinds that have none."""
+    if isinstance(part, OtherPart):
+        marker = part.value.get("cache_control")
+        return marker if isinstance(marker, dict) else None
+    return None if isinstance(part, Thinking | RedactedThinking) else part.cache
+
+
+def _blob(data: str) -> str:
+    """Return redacted thinking as the base64 that the service demands; another API's may be none."""
+    try:
+        a2b_base64(data, strict_mode=True)
+    except (Error, ValueError):
+        return b2a_base64(data.encode(errors="replace"), newline=False).decode()
+    return data
+
+
+def _other(turn: Turn, kind: str, value: JsonObject) -> JsonObject:
+    """Return the block of a part that other vendors lack: a search result in Anthropic's form, or a guarded text."""
+    match kind, value:
+        case "search_result", {"source": str(source), "title": str(title), "content": list(texts)}:
+            content: list[JsonValue] = [
+                {"text": str(text["text"])} for text in texts if isinstance(text, dict) and "text" in text
+            ]
+            block: JsonObject = {"source": source, "title": title, "content": content}
+            if isinstance(wanted := value.get("citations"), dict):
+                block["citations"] = {"enabled": wanted.get("enabled") is True}
+            return {"searchResult": block}
+        case "guarded_text", {"text": str(text)}:
+            return {"guardContent": {"text": {"text": text}}}
+        case _:
+            raise turn.no_part(kind)
 
 
 def without_calls(turns: Iterable[JsonObject]) -> list[JsonObject]:
@@ -193,24 +343,3 @@ def _as_text(block: JsonValue) -> list[JsonValue]:
             return [{"text": f"[result of call {call}: {''.join(texts)}]"}, *rest]
         case _:
             return [block]
-
-
-def _cache_point(mark: JsonValue) -> JsonObject:
-    ttl = mark.get("ttl") if isinstance(mark, dict) else None
-    return {"cachePoint": {"type": "default", **({"ttl": ttl} if ttl else {})}}
-
-
-_ROLES: Mapping[str, Callable[[BedrockConversation, JsonObject], None]] = {
-    "system": BedrockConversation._instruction,
-    "developer": BedrockConversation._instruction,
-    "user": BedrockConversation._user,
-    "assistant": BedrockConversation._assistant,
-    "tool": BedrockConversation._tool,
-}
-_PARTS: Mapping[str, Callable[[BedrockConversation, JsonObject], JsonObject]] = {
-    "text": BedrockConversation._text,
-    "refusal": BedrockConversation._refusal,
-    "image_url": BedrockConversation._image,
-    "file": BedrockConversation._file,
-    "input_audio": BedrockConversation._sound,
-}

@@ -1,19 +1,25 @@
-"""Tools of a request to Bedrock's Converse: definitions, the tool choice, and names that its pattern allows.
+"""Tools of a request to Bedrock's Converse: definitions, the service's own tools, the tool choice, and names that its
+pattern allows.
 
-Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ToolConfiguration` and `ToolChoice`. Live answers
-quoted in public issue threads show that a model's own `tool_choice` must have a `type` where the service's is not sent,
-and must have none where it is.
+Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ToolConfiguration`, `SystemTool` and `ToolChoice`.
+Live answers quoted in public issue threads show that a model's own `tool_choice` must have a `type` where the service's
+is not sent, and must have none where it is.
 """
 
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from providers.capabilities import feature_of
-from providers.dialects.anthropic.schema import schema_problem
+from providers.dialects.bedrock.converse_cache import cache_point
+from providers.dialects.bedrock.converse_models import ConverseModel
+from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
-from providers.dialects.shared.tool_names import FittedNames, chosen_name
+from providers.dialects.shared.tool_names import FittedNames, chosen_name, offered_names
 from providers.failure import Refusal
 from providers.json_types import JsonObject
+from providers.unified_request import Params
 
 _OWN_CHOICE = "additionalModelRequestFields.tool_choice"
 
@@ -28,30 +34,65 @@ class BedrockToolNames(FittedNames):
     most = 64
 
 
-def put_tools(draft: RequestBody, names: BedrockToolNames) -> bool:
+class OfferedTools(NamedTuple):
+    """The tools of a request: its parameters with the functions alone, custom tools among them, the names of those, and
+    the definitions of the service's own tools."""
+
+    params: Params
+    custom: frozenset[str]
+    own: list[JsonObject]
+
+
+def read_tools(params: Params) -> OfferedTools:
+    """Return the tools of a request. Raises Refusal for a kind of tool that the service does not have."""
+    params, custom = as_functions(params)
+    tools = params.get("tools") or []
+    own = [definition for tool in tools if (definition := _own_tool(tool)) is not None]
+    if own:
+        params = params.copy()
+        params["tools"] = [tool for tool in tools if _own_tool(tool) is None]
+    for tool in params.get("tools") or ():
+        if (kind := tool.get("type")) != "function":
+            raise Refusal("tools", f"Bedrock's Converse has no tools of the type '{str(kind)[:64]}'.")
+    offered_names(params)
+    return OfferedTools(params, custom, own)
+
+
+def _own_tool(tool: JsonObject) -> JsonObject | None:
+    """Return the definition of a tool that the service runs itself, such as `nova_grounding`; None for another tool."""
+    match tool:
+        case {"systemTool": {"name": str(name)}} | {"type": "systemTool" | "system_tool", "name": str(name)}:
+            return {"systemTool": {"name": name}}
+        case _:
+            return None
+
+
+def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools, model: ConverseModel) -> bool:
     """Add the tools that the model may call, and return whether there are any. Raises Refusal.
 
     The service has no choice `none`, so no tool is offered then.
     """
-    if not offers_tools(draft.params):
+    params = offered.params
+    if not offered.own and not offers_tools(params):
         return False
-    tools, choice = draft.params["tools"], draft.params.get("tool_choice")
+    tools, choice = params.get("tools") or [], params.get("tool_choice")
     if choice not in (None, "auto"):
         _need(draft, feature_of("tool_choice", choice))
-    one_call = draft.params.get("parallel_tool_calls") is False
+    one_call = params.get("parallel_tool_calls") is False
     if one_call:
         _need(draft, "parallel_tool_calls")
     _need(draft, "tools")
+    if offered.custom:
+        draft.emulated.append("tools")
     if choice == "none":
         draft.emulated.append("tool_choice")
         return False
-    functions = [function for tool in tools if isinstance(function := tool["function"], dict)]
     native_choice: JsonObject | None = None
     if choice == "required":
         native_choice = {"any": {}}
     elif isinstance(choice, dict):
-        functions, native_choice = _named(draft, choice, functions, names)
-    draft.put("toolConfig.tools", [_definition(draft, function, names) for function in functions])
+        tools, native_choice = _named(draft, choice, tools, names)
+    draft.put("toolConfig.tools", [*_definitions(draft, tools, names, model), *offered.own])
     if native_choice is not None:
         draft.put("toolConfig.toolChoice", native_choice)
     if one_call:
@@ -66,14 +107,36 @@ def _need(draft: RequestBody, feature: str) -> None:
 
 
 def _named(
-    draft: RequestBody, choice: JsonObject, functions: list[JsonObject], names: BedrockToolNames
+    draft: RequestBody, choice: JsonObject, tools: list[JsonObject], names: BedrockToolNames
 ) -> tuple[list[JsonObject], JsonObject]:
-    """Return the functions to offer, and the native choice that makes the model call the one that is named."""
+    """Return the tools to offer, and the native choice that makes the model call the one that is named."""
     name = chosen_name(choice, names)
     if draft.table["tool_choice.named"].native:
-        return functions, {"tool": {"name": names[name]}}
+        return tools, {"tool": {"name": names[name]}}
     draft.emulated.append("tool_choice")
-    return [function for function in functions if function["name"] == name], {"any": {}}
+    return [tool for tool in tools if _function(tool)["name"] == name], {"any": {}}
+
+
+def _function(tool: JsonObject) -> JsonObject:
+    function = tool.get("function")
+    return function if isinstance(function, dict) else {}
+
+
+def _definitions(
+    draft: RequestBody, tools: Iterable[JsonObject], names: BedrockToolNames, model: ConverseModel
+) -> list[JsonObject]:
+    """Return the definitions of functions, each with a cache point behind it where the client marked it."""
+    definitions: list[JsonObject] = []
+    for tool in tools:
+        function = _function(tool)
+        definitions.append(_definition(draft, function, names))
+        marker = tool.get("cache_control") or function.get("cache_control")
+        if isinstance(marker, dict):
+            if "tools" in model.cached:
+                definitions.append(cache_point(model, marker))
+            else:
+                draft.dropped.append("cache_control")
+    return definitions
 
 
 def _definition(draft: RequestBody, function: JsonObject, names: BedrockToolNames) -> JsonObject:
@@ -83,8 +146,5 @@ def _definition(draft: RequestBody, function: JsonObject, names: BedrockToolName
     if function.get("description"):
         spec["description"] = function["description"]
     if function.get("strict"):
-        cell = draft.table["response_format.json_schema"]
-        if problem := cell.how if cell.refused else schema_problem(schema):
-            raise Refusal("tools", f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem}.")
         spec["strict"] = True
     return {"toolSpec": spec}

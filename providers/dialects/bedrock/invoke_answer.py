@@ -10,7 +10,7 @@ from binascii import a2b_base64
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, StreamEvent, Usage
 from providers.dialects.bedrock.invoke_models import InvokeFamily
 from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
@@ -25,6 +25,7 @@ GUARDED = "amazon-bedrock-guardrailAction"
 """The member that is `INTERVENED` where a guardrail has replaced the answer."""
 
 INTERVENED = "guardrail_intervened"
+_SERVICE = "amazon-bedrock-"
 
 _REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -90,11 +91,18 @@ def _usage(prompt: int | None, completion: int | None) -> Usage | None:
 
 def decode_whole(family: InvokeFamily, body: bytes) -> Completion:
     """Decode a whole 2xx body. Raises UpstreamError."""
-    piece = _read(family, json_object(body))
+    answer = json_object(body)
+    piece = _read(family, answer)
     if piece.text is None or piece.reason is None:
         raise malformed("has no text or does not say why it ended")
     finish, native = _finish(piece.reason)
-    return Completion((Choice(0, piece.text, finish, native),), _usage(piece.prompt_tokens, piece.completion_tokens))
+    usage = _usage(piece.prompt_tokens, piece.completion_tokens)
+    return Completion((Choice(0, piece.text, finish, native),), usage, extra=_services_own(answer) or None)
+
+
+def _services_own(body: JsonObject) -> JsonObject:
+    """Return what the service adds to an answer of the model's, such as a guardrail's trace, under its names."""
+    return {name: value for name, value in body.items() if name.startswith(_SERVICE) and value not in (None, {})}
 
 
 def decode_stream(family: InvokeFamily, body: bytes) -> Completion:
@@ -117,12 +125,13 @@ def chunk_payload(payload: bytes) -> bytes:
 class InvokeStream:
     """See providers.dialect.StreamDecoder."""
 
-    __slots__ = ("_complete", "_completion", "_family", "_frames", "_prompt", "_reason")
+    __slots__ = ("_complete", "_completion", "_family", "_frames", "_own", "_prompt", "_reason")
 
     def __init__(self, family: InvokeFamily) -> None:
         self._complete = False
         self._family = family
         self._frames = EventFrames(BEDROCK)
+        self._own: JsonObject = {}
         self._prompt: int | None = None
         self._completion: int | None = None
         self._reason: str | None = None
@@ -156,6 +165,7 @@ class InvokeStream:
         if self._reason != INTERVENED:
             self._reason = piece.reason or self._reason
         self._counted(piece.prompt_tokens, piece.completion_tokens)
+        self._own.update(_services_own(event))
         metrics = event.get(METRICS)
         if isinstance(metrics, dict) and metrics:
             self._counted(_count(metrics.get("inputTokenCount")), _count(metrics.get("outputTokenCount")))
@@ -171,7 +181,8 @@ class InvokeStream:
         """Yield the finish, which is held back until now: a stream that breaks must not look finished."""
         finish, native = _finish(reason)
         self._complete = True
-        yield Chunk(finish_reason=finish, native_finish_reason=native)
+        extras = Extras(answer=self._own) if self._own else None
+        yield Chunk(finish_reason=finish, native_finish_reason=native, extras=extras)
         usage = _usage(self._prompt, self._completion)
         if usage is not None:
             yield usage

@@ -7,8 +7,20 @@ from collections.abc import Mapping
 
 import orjson
 
-from providers.completion import Choice, Completion, ContentLogprobs, FinishReason, TokenLogprob, ToolCall, Usage
+from providers.completion import (
+    Choice,
+    Completion,
+    ContentLogprobs,
+    Extras,
+    FinishReason,
+    TokenLogprob,
+    ToolCall,
+    Usage,
+)
+from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
+from providers.dialects.cohere.citations import cited
+from providers.dialects.shared.custom_tools import custom_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprob
@@ -32,28 +44,93 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     finish, native = finish_reason(answer.get("finish_reason"), answer.get("error"))
     if not isinstance(message, dict):
         raise malformed("has no message")
-    content = message.get("content")
+    content, plan = message.get("content"), message.get("tool_plan")
+    read = _Content()
     parts: list[JsonValue] = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    text = _joined(parts, "text")
-    plan = message.get("tool_plan")
-    reasoning = _joined(parts, "thinking") + (plan if isinstance(plan, str) else "")
+    for index, part in enumerate(parts):
+        read.add(index, part)
+    if isinstance(plan, str) and plan:
+        read.thoughts.append(plan)
+        read.details.append(plan_detail(plan))
+    text = "".join(read.texts)
     choice = Choice(
         index=0,
         text=unwrap_answer(text) if sent.unwrap_choice and finish == "stop" else text,
         finish_reason=finish,
         native_finish_reason=native,
         logprobs=logprobs_of(answer.get("logprobs")),
-        reasoning=reasoning or None,
+        reasoning="".join(read.thoughts) or None,
         tool_calls=_calls(sent, message.get("tool_calls"), answer.get("id")),
         matched_stop=matched_stop(sent, answer.get("finish_reason")),
+        extras=_extras(message, read),
     )
-    return Completion((choice,), usage)
+    return Completion((choice,), usage, extra=own_members(answer) or None)
 
 
-def _joined(parts: list[JsonValue], kind: str) -> str:
-    """Return the text of all parts of a kind; the text is complete without parts of unknown kinds."""
-    texts = [part.get(kind) for part in parts if isinstance(part, dict) and part.get("type") == kind]
-    return "".join([text for text in texts if isinstance(text, str)])
+class _Content:
+    """Reads the items of a whole answer's content."""
+
+    __slots__ = ("_said", "details", "others", "starts", "texts", "thoughts")
+
+    def __init__(self) -> None:
+        self._said = 0
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.details: list[JsonObject] = []
+        self.others: list[JsonValue] = []
+        self.starts: dict[int, int] = {}
+
+    def add(self, index: int, part: JsonValue) -> None:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                self.starts[index] = self._said
+                self.texts.append(text)
+                self._said += len(text)
+            case {"type": "thinking", "thinking": str(thought)}:
+                self.thoughts.append(thought)
+                self.details.append(thought_detail(index, thought))
+            case {"type": str(kind)} if kind not in ("text", "thinking"):
+                self.others.append(part)
+
+
+def thought_detail(index: int, thought: str) -> JsonObject:
+    """Return thinking, or a piece of it, in OpenRouter's form."""
+    return {"type": "reasoning.text", "format": UNKNOWN_FORMAT, "index": index, "text": thought}
+
+
+def plan_detail(plan: str) -> JsonObject:
+    """Return the plan before the calls, or a piece of it, in OpenRouter's form."""
+    return {"type": "reasoning.summary", "format": UNKNOWN_FORMAT, "index": 0, "summary": plan}
+
+
+_OF_MESSAGE = frozenset({"role", "content", "tool_calls", "tool_plan", "citations"})
+_OF_ANSWER = frozenset({"id", "type", "message", "finish_reason", "usage", "logprobs", "error", "delta", "index"})
+
+
+def _extras(message: JsonObject, read: _Content) -> Extras | None:
+    """Return what the answer holds besides text and calls; what has no common form keeps the vendor's names."""
+    annotations, passed = cited(_listed(message.get("citations")), read.starts)
+    members: JsonObject = {"citations": passed} if passed else {}
+    if read.others:
+        members["content_blocks"] = read.others
+    own = {name: value for name, value in message.items() if name not in _OF_MESSAGE and value is not None}
+    if not (read.details or annotations or members or own):
+        return None
+    return Extras(tuple(read.details), tuple(annotations), message=members or None, choice=own or None)
+
+
+def own_members(answer: JsonObject) -> JsonObject:
+    """Return the members of an answer that have no common form, under the vendor's names."""
+    members: JsonObject = {
+        name: value for name, value in answer.items() if name not in _OF_ANSWER and value is not None
+    }
+    usage = answer.get("usage")
+    billed = usage.get("billed_units") if isinstance(usage, dict) else None
+    return {**members, "billed_units": billed} if billed else members
+
+
+def _listed(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
 def _calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue) -> tuple[ToolCall, ...]:
@@ -72,7 +149,7 @@ def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCal
         raise malformed("has a tool call without a function's name")
     identity, arguments = call.get("id"), arguments_text(function.get("arguments"))
     own = identity if isinstance(identity, str) and identity else fallback_id
-    return ToolCall(own, sent.tool_names.get(name, name), arguments)
+    return custom_call(ToolCall(own, sent.tool_names.get(name, name), arguments), sent.custom_tools)
 
 
 def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str | None]:

@@ -3,6 +3,8 @@
 Sources: `cohere` 7.3.1 `ClientV2.chat`; "Chat" page, November 2026.
 """
 
+from dataclasses import replace
+
 from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
@@ -11,11 +13,13 @@ from providers.dialects.cohere.fields import ELSEWHERE, FIELDS, capabilities
 from providers.dialects.cohere.messages import CohereConversation, called_names
 from providers.dialects.cohere.stream import CohereReader
 from providers.dialects.cohere.tools import CohereToolNames, offered_functions, put_tools
+from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
 from providers.dialects.shared.stream_reader import NativeStream
 from providers.framing.parse_sse import SSEParser
+from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
@@ -32,18 +36,23 @@ class CohereDialect(OpenAIErrors):
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
-        draft = RequestBody(request, target, self.capabilities(request, target), {"model": target.upstream_model})
+        request, own = _own_fields(request)
+        table = self.capabilities(request, target)
+        draft = RequestBody(request, target, table, {"model": target.upstream_model, **own})
         put_unknown(draft)
-        functions = offered_functions(request.params)
+        params, custom = as_functions(request.params)
+        if custom:
+            draft.emulated.append("tools")
+        functions = offered_functions(params)
         history = called_names(request.prompt.messages) if isinstance(request.prompt, ChatPrompt) else []
         names = CohereToolNames([*functions, *history])
-        messages, field = build_messages(draft)
-        draft.body["messages"] = CohereConversation(names, field).read(messages)
-        put_tools(draft, functions, names)
+        _put_messages(draft, names)
+        put_tools(draft, params, functions, names)
         put_fields(draft, FIELDS, ELSEWHERE)
         # Always sent, as the vendor's own client does.
         draft.body["stream"] = request.stream
-        return finish_request(draft, Operation.CHAT, PATH, _PROTECTED, names.changed())
+        sent = finish_request(draft, Operation.CHAT, PATH, _PROTECTED, names.changed())
+        return replace(sent, custom_tools=custom) if custom else sent
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
@@ -52,3 +61,26 @@ class CohereDialect(OpenAIErrors):
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
         return NativeStream(SSEParser(), CohereReader(sent))
+
+
+_OWN_FIELDS = frozenset({"documents", "citation_options", "safety_mode", "priority", "raw_prompting"})
+"""Members of the vendor's own request, which clients may send as they are."""
+
+
+def _own_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject]:
+    """Return the request without the vendor's own members, and those."""
+    given = request.unknown or {}
+    own = {name: value for name, value in given.items() if name in _OWN_FIELDS}
+    if not own:
+        return request, {}
+    return replace(request, unknown={name: value for name, value in given.items() if name not in own}), own
+
+
+def _put_messages(draft: RequestBody, names: CohereToolNames) -> None:
+    messages, field = build_messages(draft)
+    conversation = CohereConversation(names, field, "reasoning" in draft.target.upstream_model)
+    draft.body["messages"] = conversation.read(messages)
+    if conversation.documents:
+        given = draft.body.get("documents")
+        draft.body["documents"] = [*(given if isinstance(given, list) else ()), *conversation.documents]
+    draft.dropped += conversation.dropped

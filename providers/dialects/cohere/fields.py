@@ -1,6 +1,7 @@
 """Writers of the unified fields for Cohere's v2 chat, and its capabilities.
 
-Sources: `cohere` 7.3.1 `ClientV2.chat` and `ResponseFormatV2`; "Structured outputs" page, November 2026.
+Sources: `cohere` 7.3.1 `ClientV2.chat` and `ResponseFormatV2`; "Structured outputs" page; "Command A Reasoning" page
+and litellm 1.109.1 model map for the longest answers, November 2026.
 """
 
 import re
@@ -27,7 +28,7 @@ from providers.constraints.constraint_styles import (
     choice_schema,
     field_of,
 )
-from providers.constraints.engine_gaps import Engine
+from providers.constraints.schema_rules import COHERE
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_images
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -44,6 +45,7 @@ from providers.dialects.shared.request_body import (
 )
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING, WINDOW
+from providers.target import Target
 from providers.unified_request import LogprobsWanted, Operation
 
 MOST_STOPS = 5
@@ -52,38 +54,7 @@ LEAST_P, MOST_P = 0.01, 0.99
 """The vendor's bounds of `p`. Its default is 0.75, so a `top_p` of 1 is sent as the upper bound."""
 
 
-# Schemas ------------------------------------------------------------------------------------------------------------
-
-_HARD_PATTERN = re.compile(r"[\^$]|\(\?[=!<]")
-_FORMATS = frozenset({"date-time", "uuid", "date", "time"})
-
-
-def _patterns(root: JsonObject, node: JsonObject) -> str | None:
-    pattern, form = node.get("pattern"), node.get("format")
-    if isinstance(pattern, str) and _HARD_PATTERN.search(pattern):
-        return ".pattern uses what is not supported (anchors or look-around)"
-    if isinstance(form, str) and form not in _FORMATS:
-        return f".format '{form}' is not supported"
-    return None
-
-
-def _objects(root: JsonObject, node: JsonObject) -> str | None:
-    if node is root and node.get("type") != "object":
-        return " must have the type 'object'"
-    if "properties" in node and not node.get("required"):
-        return " must require at least one property"
-    return None
-
-
-SCHEMAS = Engine(
-    frozenset({"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"})
-    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
-    | {"minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "prefixItems"}
-    | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
-    | {"unevaluatedProperties", "unevaluatedItems", "additionalItems"},
-    (_objects, _patterns),
-)
-"""Schema keywords that the vendor does not support; they are refused instead of being weakened."""
+# Constraints -------------------------------------------------------------------------------------------------------
 
 
 def _json_format(schema: JsonObject) -> JsonObject:
@@ -96,7 +67,7 @@ _STYLE = ConstraintStyle(
     Encoding(BY_ENUM, lambda guided: _json_format(choice_schema(guided.choices)), unwrap=True),
     SCHEMA_ONLY,
     json_mode={"response_format": {"type": "json_object"}},
-    engine=SCHEMAS,
+    rules=COHERE,
 )
 _write_constraint = constraint_writer(_STYLE)
 
@@ -121,10 +92,59 @@ def _logprobs(draft: RequestBody, value: object) -> None:
     draft.body["logprobs"] = True
 
 
+_BUDGETS: Mapping[str, int] = {
+    "minimal": 512,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16_384,
+    "xhigh": 31_000,
+    "max": 31_000,
+}
+"""Tokens of thinking for each word of `reasoning_effort`; the vendor's models think 31,000 tokens at most."""
+
+_ROOM = 1000
+"""Tokens that a budget must leave of the answer's limit."""
+
+_MOST_OUTPUT: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile("command-a-plus"), 64_000),
+    (re.compile("command-a-reasoning"), 32_000),
+    (re.compile("command-a"), 8_000),
+    (re.compile("command-r"), 4_096),
+)
+"""The longest answers by names of models, the first that fits; thinking counts."""
+
+
+def _most_output(target: Target) -> int | None:
+    names = (target.upstream_model, target.model)
+    return next((most for pattern, most in _MOST_OUTPUT if any(map(pattern.search, names))), None)
+
+
 def _reasoning_effort(draft: RequestBody, value: object) -> None:
-    if value is not False and value != "none":
-        raise draft.unsupported("reasoning_effort", draft.table["reasoning_effort"].how)
-    draft.body.setdefault("thinking", {"type": "disabled"})
+    """Write the budget for a word, or for a number of tokens. The client's own `thinking` comes before it."""
+    if "thinking" in draft.params:
+        return
+    if value is False or value == "none":
+        draft.put("thinking.type", "disabled")
+    elif value is True:
+        draft.put("thinking.type", "enabled")
+    elif isinstance(value, int) and value > 0:
+        _put_budget(draft, value)
+    elif isinstance(value, str) and value in _BUDGETS:
+        _put_budget(draft, _BUDGETS[value])
+    else:
+        raise draft.invalid("reasoning_effort", f"must be 'none' or one of {', '.join(_BUDGETS)}")
+
+
+def _put_budget(draft: RequestBody, budget: int) -> None:
+    """Write a budget that leaves room for the text; where none is left the model does not think."""
+    limits = [limit for limit in (draft.params.get("max_tokens"), _most_output(draft.target)) if limit is not None]
+    most = min([budget, *[limit - _ROOM for limit in limits]])
+    if most < 1:
+        draft.put("thinking.type", "disabled")
+        draft.dropped.append("reasoning_effort")
+        return
+    draft.put("thinking.type", "enabled")
+    draft.put("thinking.token_budget", most)
 
 
 _OF_THINKING = frozenset({"type", "budget_tokens", "token_budget"})
@@ -173,7 +193,6 @@ _CELLS: Mapping[str, Cell] = {
     "tool_choice.required": NATIVE,
     "tool_choice.named": emulated("that tool alone is offered, and one must be called"),
     "parallel_tool_calls": refused("it cannot be kept to one call"),
-    "reasoning_effort": refused("it has a budget instead of words: ask by 'thinking', or 'none' for no reasoning"),
     **REFUSES_OVERFLOW,
 }
 _WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING})
@@ -184,4 +203,10 @@ def capabilities(operation: Operation, verifies: bool) -> Capabilities:
     """Return the capabilities for clients of an operation; `verifies` as in the profile."""
     cells = compiled(FIELDS.keys() | {"tools"}, _CELLS)
     cells.update(ECHO_CELLS[operation])
-    return Capabilities(cells, most_stops=MOST_STOPS, verifies=verifies, watched=_WATCHED | CHECKED_FIELDS[verifies])
+    return Capabilities(
+        cells,
+        most_stops=MOST_STOPS,
+        verifies=verifies,
+        strict_tools="cohere",
+        watched=_WATCHED | CHECKED_FIELDS[verifies],
+    )

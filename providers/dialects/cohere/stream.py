@@ -5,9 +5,20 @@ Sources: `cohere` 7.3.1 type `V2ChatStreamResponse`.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from providers.completion import Chunk, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
-from providers.dialects.cohere.answer import call_of, finish_reason, logprobs_of, matched_stop, usage_of
+from providers.dialects.cohere.answer import (
+    call_of,
+    finish_reason,
+    logprobs_of,
+    matched_stop,
+    own_members,
+    plan_detail,
+    thought_detail,
+    usage_of,
+)
+from providers.dialects.cohere.citations import citation_extras
+from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.read_json import call_id, is_json, unwrap_answer
 from providers.dialects.shared.stream_reader import NOTHING, event_object
@@ -20,7 +31,7 @@ Events = Iterable[StreamEvent]
 class CohereReader:
     """See providers.dialects.shared.stream_reader.Reader."""
 
-    __slots__ = ("_answer", "_calls", "_held", "_sent", "complete")
+    __slots__ = ("_answer", "_calls", "_held", "_said", "_sent", "_starts", "_texts", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
@@ -28,6 +39,10 @@ class CohereReader:
         self._answer: JsonValue = None
         self._calls: dict[int, int] = {}
         self._held: list[str] = []
+        self._said = 0
+        self._starts: dict[int, int] = {}
+        # The names and pieces of arguments of custom tools' calls, by the vendor's index: shown as one text.
+        self._texts: dict[int, list[str]] = {}
 
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Unknown events are ignored, even if they are no JSON."""
@@ -49,23 +64,33 @@ class CohereReader:
 
     def _content(self, event: JsonObject) -> Events:
         """Read the begin or a delta of a content part; thinking has a key of its own."""
-        content = _message(event).get("content")
+        content, index = _message(event).get("content"), _index(event)
         holder = content if isinstance(content, dict) else {}
         text, thought = holder.get("text"), holder.get("thinking")
         entry = event.get("logprobs")
         logprobs = logprobs_of([entry] if isinstance(entry, dict) else entry)
         shown = text if isinstance(text, str) else ""
+        if isinstance(text, str):
+            self._starts.setdefault(index, self._said)
+            self._said += len(shown)
         if self._sent.unwrap_choice:
             self._held.append(shown)
             shown = ""
         reasoning = thought if isinstance(thought, str) and thought else None
         if not (shown or reasoning or logprobs):
-            return NOTHING
-        return (Chunk(text=shown, reasoning=reasoning, logprobs=logprobs),)
+            return _unknown_part(holder)
+        extras = Extras((thought_detail(index, reasoning),)) if reasoning else None
+        return (Chunk(text=shown, reasoning=reasoning, logprobs=logprobs, extras=extras),)
 
     def _plan(self, event: JsonObject) -> Events:
         plan = _message(event).get("tool_plan")
-        return (Chunk(reasoning=plan),) if isinstance(plan, str) and plan else NOTHING
+        if not isinstance(plan, str) or not plan:
+            return NOTHING
+        return (Chunk(reasoning=plan, extras=Extras((plan_detail(plan),))),)
+
+    def _citation(self, event: JsonObject) -> Events:
+        extras = citation_extras(_message(event).get("citations"), self._starts)
+        return NOTHING if extras is None else (Chunk(extras=extras),)
 
     def _call_start(self, event: JsonObject) -> Events:
         """Begin a call. The vendor's indices may have gaps; those of the common shape have none."""
@@ -73,16 +98,36 @@ class CohereReader:
         call = call_of(self._sent, _message(event).get("tool_calls"), call_id(self._answer, 0, number))
         index = event.get("index")
         self._calls[index if isinstance(index, int) else number] = number
-        return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, call.arguments),)),)
+        begun = call.arguments
+        if call.kind == "custom":
+            self._texts[number] = [begun]
+            begun = ""
+        return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, begun, call.kind),)),)
 
     def _call_delta(self, event: JsonObject) -> Events:
         index = event.get("index")
         number = self._calls.get(index) if isinstance(index, int) else None
         match _message(event).get("tool_calls"):
             case {"function": {"arguments": str(piece)}} if piece and number is not None:
+                if number in self._texts:
+                    self._texts[number].append(piece)
+                    return NOTHING
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=piece),)),)
             case _:
                 return NOTHING
+
+    def _call_end(self, event: JsonObject) -> Events:
+        """Show the text of a custom tool's call, which is known only when its arguments are whole."""
+        index = event.get("index")
+        number = self._calls.get(index) if isinstance(index, int) else None
+        return NOTHING if number is None else self._text_of(number)
+
+    def _text_of(self, number: int) -> Events:
+        pieces = self._texts.pop(number, None)
+        if pieces is None:
+            return NOTHING
+        text = input_text("".join(pieces))
+        return (Chunk(tool_calls=(ToolCallDelta(number, arguments=text, kind="custom"),)),)
 
     def _message_end(self, event: JsonObject) -> Events:
         delta = _delta(event)
@@ -93,13 +138,33 @@ class CohereReader:
         usage = usage_of(delta.get("usage"))
         self.complete = True
         matched = matched_stop(self._sent, delta.get("finish_reason"))
-        end = Chunk(text=text, finish_reason=finish, native_finish_reason=native, matched_stop=matched)
-        return (end,) if usage is None else (end, usage)
+        own = own_members(delta)
+        end = Chunk(
+            text=text,
+            finish_reason=finish,
+            native_finish_reason=native,
+            matched_stop=matched,
+            extras=Extras(answer=own) if own else None,
+        )
+        unended = [chunk for number in list(self._texts) for chunk in self._text_of(number)]
+        return (*unended, end) if usage is None else (*unended, end, usage)
 
 
 def _delta(event: JsonObject) -> JsonObject:
     delta = event.get("delta")
     return delta if isinstance(delta, dict) else {}
+
+
+def _index(event: JsonObject) -> int:
+    index = event.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _unknown_part(part: JsonObject) -> Events:
+    """Pass on a part of the content of a type that has no common form."""
+    if part.get("type") in (None, "text", "thinking"):
+        return NOTHING
+    return (Chunk(extras=Extras(message={"content_blocks": [part]})),)
 
 
 def _message(event: JsonObject) -> JsonObject:
@@ -114,5 +179,7 @@ _EVENTS: Mapping[str, Callable[[CohereReader, JsonObject], Events]] = {
     "tool-plan-delta": CohereReader._plan,
     "tool-call-start": CohereReader._call_start,
     "tool-call-delta": CohereReader._call_delta,
+    "tool-call-end": CohereReader._call_end,
+    "citation-start": CohereReader._citation,
     "message-end": CohereReader._message_end,
 }

@@ -28,18 +28,23 @@ class CohereToolNames(FittedNames):
 
 def offered_functions(params: Params) -> Mapping[str, JsonObject]:
     """Return the request's functions by name. Raises Refusal for another kind of tool and for a name given twice."""
+    for tool in params.get("tools", ()):
+        if (kind := tool.get("type")) != "function":
+            raise Refusal("tools", f"The vendor has no tools of the type '{str(kind)[:64]}'.")
     names = offered_names(params)
     functions = [function for tool in params.get("tools", ()) if isinstance(function := tool["function"], dict)]
     return dict(zip(names, functions, strict=True))
 
 
-def put_tools(draft: RequestBody, functions: Mapping[str, JsonObject], names: CohereToolNames) -> None:
-    """Add `tools`, `tool_choice` and `strict_tools`. Raises Refusal."""
-    if not offers_tools(draft.params):
+def put_tools(draft: RequestBody, params: Params, functions: Mapping[str, JsonObject], names: CohereToolNames) -> None:
+    """Add `tools`, `tool_choice` and `strict_tools` for parameters whose tools are functions. Raises Refusal."""
+    if not offers_tools(params):
         return
-    if draft.params.get("parallel_tool_calls") is False:
+    if any("cache_control" in tool for tool in params.get("tools", ())):
+        draft.dropped.append("cache_control")
+    if params.get("parallel_tool_calls") is False:
         raise draft.unsupported("parallel_tool_calls", draft.table["parallel_tool_calls"].how)
-    chosen, native_choice = _choice(draft, draft.params.get("tool_choice"), functions)
+    chosen, native_choice = _choice(draft, params.get("tool_choice"), functions)
     definitions: list[JsonValue] = [_definition(function, names) for function in chosen.values()]
     draft.body["tools"] = definitions
     if native_choice is not None:
@@ -62,8 +67,6 @@ def _choice(
 def _definition(function: JsonObject, names: CohereToolNames) -> JsonObject:
     name = str(function["name"])
     parameters = read_parameters(function)
-    if function.get("strict") and not parameters.get("required"):
-        raise Refusal("tools", f"The parameters of '{name}' must require one to be enforced as 'strict' asks.")
     whole: JsonObject = {"type": "object", **parameters}
     whole.setdefault("properties", {})
     definition: JsonObject = {"name": names[name], "parameters": whole}

@@ -14,15 +14,16 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.gemini.answer import decode_answer
 from providers.dialects.gemini.fields import CONFIG, ELSEWHERE, capabilities, fields_of, profile_for, profile_of
-from providers.dialects.gemini.messages import GeminiConversation
-from providers.dialects.gemini.model_path import is_modern, model_path
+from providers.dialects.gemini.messages import GeminiConversation, GeminiWire
+from providers.dialects.gemini.model_path import is_modern, model_path, service_of
 from providers.dialects.gemini.stream import GeminiStream
-from providers.dialects.gemini.tools import GeminiToolNames, put_tools
+from providers.dialects.gemini.thinking import rule_of
+from providers.dialects.gemini.tools import GeminiToolNames, named_functions, put_tools
 from providers.dialects.platforms.google_errors import classify_answer
 from providers.dialects.platforms.vertex_address import resolve_host
+from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
-from providers.dialects.shared.tool_names import offered_names
 from providers.failure import Failure
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
@@ -39,22 +40,30 @@ class GeminiDialect:
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         """See Dialect."""
         return capabilities(
-            profile_for(target.profile, target.upstream_model, target.model), check_operation(request, target)
+            profile_for(target.profile, target.upstream_model, target.model),
+            check_operation(request, target),
+            rule_of(target).thinks,
         )
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
+        params, custom_tools = as_functions(request.params)
+        if custom_tools:
+            request = replace(request, params=params)
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
-        names = GeminiToolNames(offered_names(request.params))
+        if custom_tools:
+            draft.emulated.append("tools")
+        names = GeminiToolNames(named_functions(request.params))
         _put_prompt(draft, names)
-        put_tools(draft.body, request.params, names)
-        put_fields(draft, fields_of(profile_of(draft)), ELSEWHERE)
+        put_tools(draft, names, service_of(target))
+        put_fields(draft, fields_of(profile_of(draft), rule_of(target).thinks), ELSEWHERE)
         sent = finish_request(draft, Operation.CHAT, "", _PROTECTED, names.changed())
         return replace(
             sent,
             url=_url(target, profile_of(draft).wires[Operation.CHAT].path, request.stream),
             headers=_headers(request),
+            custom_tools=custom_tools,
         )
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
@@ -72,8 +81,11 @@ class GeminiDialect:
 
 def _put_prompt(draft: RequestBody, names: GeminiToolNames) -> None:
     messages, field = build_messages(draft)
-    conversation = GeminiConversation(names, field, is_modern(draft.target))
+    service = service_of(draft.target)
+    files = f"{draft.target.base_url}/files/" if service == "studio" else None
+    conversation = GeminiConversation(names, field, GeminiWire(is_modern(draft.target), service, files))
     conversation.read(messages)
+    draft.dropped.extend(conversation.dropped)
     if conversation.folded:
         draft.emulated.append("messages")
     if conversation.system:

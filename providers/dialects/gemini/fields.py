@@ -4,6 +4,7 @@ Sources: `google-genai` 3.4.0 type `GenerationConfig`; "Thinking", "Structured o
 November 2026.
 """
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -21,8 +22,9 @@ from providers.capabilities import (
     refused,
 )
 from providers.constraints.constraint_styles import ConstraintStyle, Encoding, refused_encoding
+from providers.constraints.schema_rules import GEMINI
 from providers.dialects.gemini.model_path import is_modern
-from providers.dialects.gemini.schema import native_schema
+from providers.dialects.gemini.thinking import NO_THINKING, SILENT_REASON, THINKING
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_images, check_logprobs
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -42,7 +44,6 @@ from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import Operation
 
 CONFIG = "generationConfig"
-_THINKING = f"{CONFIG}.thinkingConfig"
 _JSON, _ENUM = "application/json", "text/x.enum"
 
 _SEEDS = 2**31
@@ -71,7 +72,7 @@ _SCHEMA_OR_CHOICE = refused_encoding("it can only be held to a JSON Schema or to
 _STYLE = ConstraintStyle(
     Encoding(
         NATIVE,
-        lambda guided: {CONFIG: {"responseMimeType": _JSON, "responseJsonSchema": native_schema(guided.schema)}},
+        lambda guided: {CONFIG: {"responseMimeType": _JSON, "responseJsonSchema": guided.schema}},
     ),
     _SCHEMA_OR_CHOICE,
     # The answer is the bare string.
@@ -83,6 +84,7 @@ _STYLE = ConstraintStyle(
     ),
     _SCHEMA_OR_CHOICE,
     json_mode={CONFIG: {"responseMimeType": _JSON}},
+    rules=GEMINI,
 )
 _write_constraint = constraint_writer(_STYLE)
 
@@ -93,47 +95,6 @@ def _response_format(draft: RequestBody, value: object) -> None:
     if draft.params.get("tools") and value != {"type": "text"} and not is_modern(draft.target):
         raise draft.unsupported("response_format", "models before Gemini 3 cannot be held to a form beside 'tools'")
     _write_constraint(draft, value)
-
-
-# Thinking -----------------------------------------------------------------------------------------------------------
-
-_BUDGETS: Mapping[str, int] = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
-"""Thinking tokens by effort, as the vendor's own OpenAI-compatible endpoint maps them for models with budgets."""
-
-_LEVELS = frozenset({"minimal", "low", "medium", "high", "xhigh"})
-
-
-def _reasoning_effort(draft: RequestBody, value: object) -> None:
-    by_level = is_modern(draft.target)
-    known = _LEVELS if by_level else _BUDGETS.keys() | {"none"}
-    if value is True:
-        return  # the model's default
-    if isinstance(value, int) and not isinstance(value, bool):
-        draft.put(f"{_THINKING}.thinkingBudget", value)
-    elif (value is False or value == "none") and not by_level:
-        draft.put(f"{_THINKING}.thinkingBudget", 0)
-    elif not isinstance(value, str) or value not in known:
-        raise draft.invalid("reasoning_effort", f"must be one of {', '.join(sorted(known))}, or a number of tokens")
-    elif by_level:
-        draft.put(f"{_THINKING}.thinkingLevel", value.upper())
-    else:
-        draft.put(f"{_THINKING}.thinkingBudget", _BUDGETS[value])
-
-
-def _thinking(draft: RequestBody, value: object) -> None:
-    """Write Anthropic's form of the setting, whose clients expect the thoughts in the answer."""
-    match value:
-        case {"type": "enabled" | "adaptive", **rest}:
-            budget = rest.get("budget_tokens")
-            if isinstance(budget, int):
-                draft.put(f"{_THINKING}.thinkingBudget", budget)
-            draft.put(f"{_THINKING}.includeThoughts", True)
-        case {"type": "disabled"} if not is_modern(draft.target):
-            draft.put(f"{_THINKING}.thinkingBudget", 0)
-        case {"type": "disabled"}:
-            raise draft.unsupported("thinking", "models from Gemini 3 on cannot be kept from it")
-        case _:
-            raise draft.invalid("thinking", "must have the type 'enabled', 'adaptive' or 'disabled'")
 
 
 # The rest -----------------------------------------------------------------------------------------------------------
@@ -147,6 +108,25 @@ def _service_tier(draft: RequestBody, value: object) -> None:
         raise draft.unsupported("service_tier", f"it has the tiers {', '.join(sorted(_TIERS))}")
     if (tier := _TIERS[name]) is not None:
         draft.put("serviceTier", tier)
+
+
+_LABEL_KEY, _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}"), re.compile(r"[a-z0-9_-]{0,63}")
+_MOST_LABELS = 64
+
+
+def _labels(draft: RequestBody, value: object) -> None:
+    """Write the metadata that can be labels of Vertex AI, and note others as left out."""
+    given = value if isinstance(value, dict) else {}
+    fitting = {
+        key: text
+        for key, text in given.items()
+        if isinstance(text, str) and _LABEL_KEY.fullmatch(key) and _LABEL.fullmatch(text)
+    }
+    labels = dict(list(fitting.items())[:_MOST_LABELS])
+    if labels:
+        draft.put("labels", labels)
+    if len(labels) < len(given):
+        draft.dropped.append("metadata")
 
 
 _NUMBERS: Mapping[str, str] = {
@@ -163,9 +143,8 @@ _FIELDS: Mapping[str, FieldWriter] = {
     "logprobs": _logprobs,
     "guided": _write_constraint,
     "response_format": _response_format,
-    "reasoning_effort": _reasoning_effort,
-    "thinking": _thinking,
     "service_tier": _service_tier,
+    "metadata": _labels,
     "images": unless_neutral("images", check_images),
 }
 ELSEWHERE = frozenset({"tools", "tool_choice"})
@@ -184,11 +163,15 @@ def profile_for(profile: Profile, *names: str) -> Profile:
 
 
 @lru_cache(maxsize=1024)
-def fields_of(profile: Profile) -> Mapping[str, FieldWriter]:
-    """Return the writers of a profile's fields besides tools; other fields are refused unless neutral."""
+def fields_of(profile: Profile, thinks: bool = True) -> Mapping[str, FieldWriter]:
+    """Return the writers of a profile's fields besides tools; other fields are refused unless neutral.
+
+    A model that does not think has writers of the settings of thinking too, which refuse with that reason.
+    """
     puts = {**_FIELDS, **{name: _number(profile, name) for name in _NUMBERS}}
     accepted = profile.wires[Operation.CHAT].accepts
-    return {WINDOW: check_limited_window, **{name: put for name, put in puts.items() if name in accepted}}
+    writers = {WINDOW: check_limited_window, **{name: put for name, put in puts.items() if name in accepted}}
+    return {**writers, **(THINKING if thinks and accepted.issuperset(THINKING) else NO_THINKING)}
 
 
 def _number(profile: Profile, name: str) -> FieldWriter:
@@ -216,12 +199,16 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING})
 
 
 @lru_cache(maxsize=1024)
-def capabilities(profile: Profile, operation: Operation) -> Capabilities:
-    """Return the capabilities for clients of an operation, given the profile for the model."""
-    fields = fields_of(profile)
+def capabilities(profile: Profile, operation: Operation, thinks: bool = True) -> Capabilities:
+    """Return the capabilities for clients of an operation, given the profile for the model and whether it thinks."""
+    fields = fields_of(profile, thinks)
     cells = compiled(fields.keys() | {"tools"}, _CELLS)
     cells.update(ECHO_CELLS[operation])
     cells["best_of"] = RANKED if "logprobs" in fields else UNSCORED
     cells["unknown"] = unknown_cell(profile)
+    if fields["thinking"] is NO_THINKING["thinking"]:
+        cells.update(dict.fromkeys(NO_THINKING, refused(SILENT_REASON)))
     watched = _WATCHED | CHECKED_FIELDS[profile.verifies]
-    return Capabilities(cells, most_stops=profile.stop_most, verifies=profile.verifies, watched=watched)
+    return Capabilities(
+        cells, most_stops=profile.stop_most, verifies=profile.verifies, strict_tools="gemini", watched=watched
+    )

@@ -1,259 +1,335 @@
-"""Conversations on Gemini's wire: instructions, turns, images and files, function calls and their results.
+"""Conversations on Gemini's wire: instructions, turns, media, function calls, their signatures and their results.
 
-Images are sent as the data or the address that the client gave; nothing is fetched.
+Thoughts are not sent back: the model goes on from the signatures of its calls and texts, and only without any is the
+thinking named as left out. A part that holds nothing but a signature is not sent either, since the vendor refuses it.
 
-Sources: `google-genai` 3.4.0 types `Content`, `Part`; "Function calling", "Thought signatures", "File input methods"
-pages of the Gemini API and "Image understanding" of Vertex AI, November 2026.
+Sources: `google-genai` 3.4.0 types `Content`, `Part`, `FunctionResponse`; "Function calling" and "Thought signatures"
+pages of the Gemini API; pydantic-ai 2.68.0 `models/google` on media in results and on parts that are refused when sent
+back, November 2026.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import cast
-from urllib.parse import urlsplit
 
+from providers.conversation import (
+    GEMINI_FORMAT,
+    Audio,
+    Document,
+    Image,
+    OtherPart,
+    Part,
+    RedactedThinking,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Turn,
+    Video,
+)
+from providers.dialects.gemini.media import (
+    GOOGLE_PARTS,
+    Unsendable,
+    fits_result,
+    media_part,
+    own_part,
+    parts_to_send_back,
+    sound_part,
+)
 from providers.dialects.gemini.tools import GeminiToolNames
-from providers.dialects.shared.conversation import Walk, data_uri
-from providers.dialects.shared.thought_signatures import SKIPPED, unpack_call_id
+from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
+from providers.dialects.shared.thought_signatures import (
+    SKIPPED,
+    Service,
+    SignedId,
+    fit_signature,
+    text_signature_for,
+    unpack_call_id,
+)
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
-_IMAGES: Mapping[str, str] = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "webp": "image/webp",
-    "heic": "image/heic",
-    "heif": "image/heif",
+_RESOLUTIONS: Mapping[str, str] = {
+    "low": "MEDIA_RESOLUTION_LOW",
+    "high": "MEDIA_RESOLUTION_HIGH",
+    "original": "MEDIA_RESOLUTION_HIGH",
 }
-"""The vendor's types of images, by the endings of file names."""
+_THINKING = "thinking"
+_BAD = "invalid_value"
 
-_SOUNDS = frozenset({"wav", "mp3", "aiff", "aac", "ogg", "flac"})
-_RESOLUTIONS: Mapping[JsonValue, str] = {"low": "MEDIA_RESOLUTION_LOW", "high": "MEDIA_RESOLUTION_HIGH"}
+
+@dataclass(frozen=True, slots=True)
+class GeminiWire:
+    """What the target's model and service take: `modern` models need ids and signatures of calls, and take media in
+    results. `files` is the address of the service's uploaded files, None where it has none."""
+
+    modern: bool
+    service: Service = "studio"
+    files: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _MadeCall:
+    """A call of the conversation: its name and id on the wire, and its position among all calls."""
+
+    name: str
+    id: str
+    number: int
+
+
+@dataclass(slots=True)
+class _Signatures:
+    """The signatures that one turn of the model brought, besides those in its calls' ids: by call, of its text, and
+    those that belong to neither by what they say. `left_out` says that there was thinking besides."""
+
+    of_calls: dict[str, str] = field(default_factory=dict)
+    of_text: str | None = None
+    loose: list[str] = field(default_factory=list)
+    left_out: bool = False
 
 
 class GeminiConversation:
     """Translates OpenAI-shaped messages to Gemini's contents.
 
-    `modern` says that the model needs ids and signatures of calls. `folded` says that an instruction was moved,
-    `resolutions` lists those of the images.
+    `folded` says that something was moved: an instruction, or the media of a result. `resolutions` lists those of the
+    images, `dropped` what was left out since it promises nothing.
     """
 
     __slots__ = (
+        "_after",
         "_called",
         "_count",
         "_instructions",
-        "_modern",
         "_names",
         "_open",
+        "_param",
         "_results",
-        "_walk",
+        "_wire",
         "contents",
+        "dropped",
         "folded",
         "resolutions",
     )
 
-    def __init__(self, names: GeminiToolNames, param: str, modern: bool) -> None:
-        self._walk = Walk(param)
+    def __init__(self, names: GeminiToolNames, param: str, wire: GeminiWire) -> None:
         self._names = names
-        self._modern = modern
+        self._param = param
+        self._wire = wire
         self._instructions: list[JsonValue] = []
         self._open: JsonObject | None = None
         self._called: dict[str, _MadeCall] = {}
         self._count = 0
         self._results: list[tuple[int, JsonObject]] = []
+        self._after: list[JsonValue] = []
         self.contents: list[JsonValue] = []
+        self.dropped: dict[str, None] = {}
         self.folded = False
         self.resolutions: set[str] = set()
 
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
-        for role, message in self._walk.each(messages):
-            translate = _ROLES.get(role)
-            if translate is None:
-                raise self._walk.no_role(role)
-            if role != "tool":
+        listed = [*messages]
+        for message, turn in zip(listed, read_conversation(listed, self._param), strict=True):
+            if turn.name is not None:
+                self.dropped[NAME] = None
+            if turn.role != "tool":
                 self._give_results()
-            translate(self, message)
+            match turn.role:
+                case "system":
+                    self._instruction(turn)
+                case "user":
+                    self._add("user", self._parts(turn))
+                case "assistant":
+                    self._assistant(turn, parts_to_send_back(message))
+                case "tool":
+                    self._tool(turn)
         self._give_results()
         if not self.contents and self._instructions:
             # The vendor requires a turn to answer, so instructions without any become one.
-            self.contents, self._instructions, self.folded = [_turn("user", self._instructions)], [], True
+            self.contents, self._instructions, self.folded = [_content("user", self._instructions)], [], True
         if not self.contents:
-            raise Refusal(self._walk.param, f"'{self._walk.param}' holds no text for the model to answer.", _BAD)
+            raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", _BAD)
 
     @property
     def system(self) -> list[JsonValue]:
         """Return the parts of the instructions."""
         return self._instructions
 
-    def _instruction(self, message: JsonObject) -> None:
-        parts = self._parts(message.get("content"))
-        if any(isinstance(part, dict) and "text" not in part for part in parts):
-            raise self._walk.refusal("is an instruction and may only hold text")
+    def _instruction(self, turn: Turn) -> None:
+        parts = self._parts(turn)
+        if any("text" not in part for part in parts):
+            raise turn.refusal("is an instruction and may only hold text")
         self.folded = self.folded or bool(parts and self.contents)
         self._instructions += parts
 
-    def _user(self, message: JsonObject) -> None:
-        self._add("user", self._parts(message.get("content")))
+    # Turns of the model -----------------------------------------------------------------------------------------------
 
-    def _assistant(self, message: JsonObject) -> None:
-        content = self._parts(message.get("content")) + self._parts(message.get("refusal"))
-        calls = message.get("tool_calls")
-        parts: list[JsonValue] = []
-        signature = _foreign_signature(message)
-        for number, call in enumerate(calls if isinstance(calls, list) else ()):
-            part, before = self._call(call, number)
-            signature = signature or before
-            parts.append(part)
-        if signature and content and isinstance(content[-1], dict):
-            content[-1]["thoughtSignature"] = signature
-        self._add("model", content + parts)
+    def _assistant(self, turn: Turn, own: list[JsonObject]) -> None:
+        content = self._parts(turn)
+        if not own and turn.text_signature is None and len(content) == len(turn.parts):
+            # Texts and media alone, as nearly every turn: nothing to sign and nothing to leave out.
+            self._add("model", content)
+            return
+        signatures = self._signatures(turn)
+        calls = [part for part in turn.parts if isinstance(part, ToolUse)]
+        signed = [unpack_call_id(call.id) for call in calls]
+        parts = [self._call(call, ids, signatures) for call, ids in zip(calls, signed, strict=True)]
+        if parts and self._wire.modern and "thoughtSignature" not in parts[0]:
+            # The vendor demands one on the first call of a turn, whoever made it.
+            loose = signatures.loose.pop(0) if signatures.loose else None
+            parts[0]["thoughtSignature"] = loose or SKIPPED
+        before = next((ids.text_signature for ids in signed if ids.text_signature and self._signed_here(ids)), None)
+        signed_here = all(map(self._signed_here, signed))
+        if not signed_here:
+            signatures.of_text = None
+        if own and not (calls and signed_here):
+            # The vendor needs them between calls only, and they may be the other service's.
+            self.dropped[GOOGLE_PARTS], own = None, []
+        text_signature = before or signatures.of_text or next(iter(signatures.loose), None)
+        last = next((part for part in reversed(content) if "text" in part), None)
+        if text_signature and last is not None:
+            last["thoughtSignature"] = text_signature
+        if signatures.left_out and not (text_signature or any(ids.signature for ids in signed)):
+            self.dropped[_THINKING] = None
+        self._add("model", [*own, *content, *parts])
 
-    def _call(self, call: JsonValue, number: int) -> tuple[JsonObject, str | None]:
-        """Return a call's part, and the signature of the text before it."""
-        called = self._walk.read_call(call)
-        own, signature, before = unpack_call_id(called.id)
-        if isinstance(call, dict):
-            signature = signature or _foreign_signature(call)
-        name = self._names.used(called.name)
-        function: JsonObject = {"name": name, "args": called.given}
+    def _signed_here(self, ids: SignedId) -> bool:
+        """Return whether the service at hand made an id's signature, as far as the id says."""
+        return ids.service in (None, self._wire.service)
+
+    def _signatures(self, turn: Turn) -> _Signatures:
+        found = _Signatures(of_text=text_signature_for(self._wire.service, turn.text_signature))
+        ids = {own for part in turn.parts if isinstance(part, ToolUse) for own in (part.id, unpack_call_id(part.id).id)}
+        for part in turn.parts:
+            match part:
+                case RedactedThinking(data, whose, call_id) if whose == GEMINI_FORMAT:
+                    if call_id in ids and (signature := fit_signature(data)):
+                        found.of_calls[str(call_id)] = signature
+                    elif signature := text_signature_for(self._wire.service, data):
+                        found.loose.append(signature)
+                case Thinking(_, given, whose) if whose == GEMINI_FORMAT and given:
+                    if signature := text_signature_for(self._wire.service, given):
+                        found.loose.append(signature)
+                case Thinking() | RedactedThinking():
+                    found.left_out = True
+                case _:
+                    pass
+        return found
+
+    def _call(self, call: ToolUse, ids: SignedId, signatures: _Signatures) -> JsonObject:
+        name = self._names.used(call.name)
+        function: JsonObject = {"name": name, "args": call.arguments}
+        if self._wire.modern:
+            function["id"] = ids.id
         part: JsonObject = {"functionCall": function}
-        if self._modern:
-            function["id"] = own
-        if signature:
+        given = signatures.of_calls.get(call.id) or signatures.of_calls.get(ids.id)
+        # An id that carries a signature of the text before says that the call itself has none.
+        signature = ids.signature or given or (None if ids.text_signature else fit_signature(call.signature))
+        if signature and self._signed_here(ids):
             part["thoughtSignature"] = signature
-        elif self._modern and not number:
-            part["thoughtSignature"] = SKIPPED
+        self._mark(call.cache)
         self._count += 1
-        self._called[called.id] = _MadeCall(name, own, self._count)
-        return part, before
+        self._called[call.id] = _MadeCall(name, ids.id, self._count)
+        return part
 
-    def _tool(self, message: JsonObject) -> None:
-        call_id, content = message.get("tool_call_id"), message.get("content")
-        if not isinstance(call_id, str):
-            raise self._walk.refusal("is a tool's result without 'tool_call_id'", _BAD)
-        call = self._called.get(call_id)
+    # Results ----------------------------------------------------------------------------------------------------------
+
+    def _tool(self, turn: Turn) -> None:
+        for result in turn.parts:
+            if isinstance(result, ToolResult):
+                self._result(turn, result)
+
+    def _result(self, turn: Turn, result: ToolResult) -> None:
+        call = self._called.get(result.call_id)
         if call is None:
-            raise self._walk.refusal(f"answers the call '{call_id[:64]}', which no message before it makes", _BAD)
-        parts = [{"text": content}] if isinstance(content, str) else self._parts(content)
-        texts = [part["text"] for part in parts if isinstance(part, dict) and "text" in part]
-        response: JsonObject = {"name": call.name, "response": {"output": "".join(map(str, texts))}}
-        if media := [part for part in parts if isinstance(part, dict) and "text" not in part]:
-            response["parts"] = cast(JsonValue, media)
-        if self._modern:
+            shown = result.call_id[:64]
+            raise turn.refusal(f"answers the call '{shown}', which no message before it makes", _BAD)
+        self._mark(result.cache)
+        texts = [part.text for part in result.parts if isinstance(part, Text)]
+        media = [self._part(turn, part) for part in result.parts if not isinstance(part, Text)]
+        for part in result.parts:
+            self._mark(None if isinstance(part, OtherPart) else part.cache)
+        within = [part for part in media if self._wire.modern and fits_result(part)]
+        beside = [part for part in media if not (self._wire.modern and fits_result(part))]
+        response: JsonObject = {"name": call.name, "response": {"error" if result.failed else "output": "".join(texts)}}
+        if within:
+            response["parts"] = cast(JsonValue, within)
+        if self._wire.modern:
             response["id"] = call.id
         self._results.append((call.number, {"functionResponse": response}))
+        if beside:
+            self._after += [{"text": f"Files that '{call.name}' returned:"}, *beside]
+            self.folded = True
 
     def _give_results(self) -> None:
-        """Add one turn with the results of the turn before, in the order of its calls: some models match by order."""
-        if self._results:
-            self._results.sort(key=lambda result: result[0])
-            self.contents.append(_turn("user", [part for _, part in self._results]))
-            self._results, self._open = [], None
+        """Add one content with the results of the turn before, in the order of its calls: some models match by order.
 
-    def _add(self, role: str, parts: list[JsonValue]) -> None:
-        """Add to the last turn of the same role, or begin one; results have a turn of their own."""
-        if not parts:
+        Media that a result cannot hold follow in a content of their own.
+        """
+        if not self._results:
+            return
+        self._results.sort(key=lambda result: result[0])
+        self.contents.append(_content("user", [part for _, part in self._results]))
+        self._results, self._open = [], None
+        after, self._after = self._after, []
+        if after:
+            self._open = _content("user", after)
+            self.contents.append(self._open)
+
+    # Parts ------------------------------------------------------------------------------------------------------------
+
+    def _add(self, role: str, parts: Iterable[JsonObject]) -> None:
+        """Add to the last content of the same role, or begin one; results have a content of their own."""
+        added: list[JsonValue] = [*parts]
+        if not added:
             return
         held = self._open["parts"] if self._open is not None and self._open["role"] == role else None
         if isinstance(held, list):
-            held += parts
+            held += added
         else:
-            self._open = _turn(role, parts)
+            self._open = _content(role, added)
             self.contents.append(self._open)
 
-    def _parts(self, content: JsonValue) -> list[JsonValue]:
-        """Return the native parts of a message's content without blank ones, which the vendor refuses."""
-        if not isinstance(content, list):
-            return [{"text": content}] if isinstance(content, str) and content.strip() else []
-        parts: list[JsonValue] = []
-        for part in content:
-            kind = part.get("type") if isinstance(part, dict) else None
-            translate = _PARTS.get(kind) if isinstance(kind, str) else None
-            if translate is None or not isinstance(part, dict):
-                raise self._walk.no_part(kind)
-            native = translate(self, part)
-            if str(native.get("text", "x")).strip():
-                parts.append(native)
+    def _parts(self, turn: Turn) -> list[JsonObject]:
+        """Return the native parts of a turn besides its calls, without blank texts, which the vendor refuses."""
+        parts: list[JsonObject] = []
+        for part in turn.parts:
+            match part:
+                case Text(text):
+                    self._mark(part.cache)
+                    if text.strip():
+                        parts.append({"text": text})
+                case ToolUse() | Thinking() | RedactedThinking():
+                    continue
+                case _:
+                    self._mark(None if isinstance(part, OtherPart) else part.cache)
+                    parts.append(self._part(turn, part))
         return parts
 
-    def _text(self, part: JsonObject) -> JsonObject:
-        return {"text": part.get("text")}
+    def _part(self, turn: Turn, part: Part) -> JsonObject:
+        """Return the native part of media, or of a part that is the vendor's own."""
+        try:
+            match part:
+                case Image():
+                    if resolution := _RESOLUTIONS.get(part.detail or ""):
+                        self.resolutions.add(resolution)
+                    return media_part(part, self._wire.files)
+                case Document() | Video():
+                    return media_part(part, self._wire.files)
+                case Audio():
+                    return sound_part(part)
+                case _:
+                    native = own_part(part) if isinstance(part, OtherPart) else None
+                    if native is None:
+                        raise turn.no_part(part.kind if isinstance(part, OtherPart) else type(part).__name__)
+                    return native
+        except Unsendable as problem:
+            raise turn.refusal(str(problem)) from None
 
-    def _refusal(self, part: JsonObject) -> JsonObject:
-        return {"text": part.get("refusal")}
-
-    def _image(self, part: JsonObject) -> JsonObject:
-        url = self._walk.image_address(part)
-        image = part.get("image_url")
-        detail = image.get("detail") if isinstance(image, dict) else None
-        if isinstance(detail, str) and detail in _RESOLUTIONS:
-            self.resolutions.add(_RESOLUTIONS[detail])
-        if url.startswith(("https://", "gs://")):
-            media = _IMAGES.get(urlsplit(url).path.rpartition(".")[2].lower())
-            if media is None:
-                raise self._walk.refusal("has an image whose address does not end in its type, as in '.png'")
-            return {"fileData": {"mimeType": media, "fileUri": url}}
-        media, data = data_uri(url)
-        media = "image/jpeg" if media == "image/jpg" else media
-        if media not in _IMAGES.values():
-            allowed = ", ".join(sorted(set(_IMAGES.values())))
-            raise self._walk.refusal(f"has an image that is neither an address nor a base64 data URI of {allowed}")
-        return {"inlineData": {"mimeType": media, "data": data}}
-
-    def _file(self, part: JsonObject) -> JsonObject:
-        file = part.get("file")
-        uri = file.get("file_data") if isinstance(file, dict) else None
-        media, data = data_uri(uri) if isinstance(uri, str) else ("", "")
-        if not media:
-            raise self._walk.refusal("has a file that is no base64 data URI with a type")
-        return {"inlineData": {"mimeType": media, "data": data}}
-
-    def _sound(self, part: JsonObject) -> JsonObject:
-        sound = part.get("input_audio")
-        data = sound.get("data") if isinstance(sound, dict) else None
-        form = sound.get("format") if isinstance(sound, dict) else None
-        if not isinstance(data, str) or form not in _SOUNDS:
-            raise self._walk.refusal(f"has a sound that is not base64 data in one of {', '.join(sorted(_SOUNDS))}")
-        return {"inlineData": {"mimeType": f"audio/{form}", "data": data}}
+    def _mark(self, cache: JsonObject | None) -> None:
+        if cache is not None:
+            self.dropped[CACHE] = None
 
 
-class _MadeCall:
-    """A call of the conversation: its name and id on the wire, and its position among all calls."""
-
-    __slots__ = ("id", "name", "number")
-
-    def __init__(self, name: str, call_id: str, number: int) -> None:
-        self.name = name
-        self.id = call_id
-        self.number = number
-
-
-_BAD = "invalid_value"
-
-
-def _turn(role: str, parts: list[JsonValue]) -> JsonObject:
+def _content(role: str, parts: list[JsonValue]) -> JsonObject:
     return {"role": role, "parts": parts}
-
-
-def _foreign_signature(holder: JsonObject) -> str | None:
-    """Return the signature that the vendor's own OpenAI-compatible endpoint puts beside a text or a call."""
-    found: JsonValue = holder
-    for step in ("extra_content", "google", "thought_signature"):
-        found = found.get(step) if isinstance(found, dict) else None
-    return found if isinstance(found, str) and found else None
-
-
-_ROLES: Mapping[str, Callable[[GeminiConversation, JsonObject], None]] = {
-    "system": GeminiConversation._instruction,
-    "developer": GeminiConversation._instruction,
-    "user": GeminiConversation._user,
-    "assistant": GeminiConversation._assistant,
-    "tool": GeminiConversation._tool,
-}
-_PARTS: Mapping[str, Callable[[GeminiConversation, JsonObject], JsonObject]] = {
-    "text": GeminiConversation._text,
-    "refusal": GeminiConversation._refusal,
-    "image_url": GeminiConversation._image,
-    "file": GeminiConversation._file,
-    "input_audio": GeminiConversation._sound,
-}

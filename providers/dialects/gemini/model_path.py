@@ -1,4 +1,4 @@
-"""The path and the generation of a Gemini model.
+"""The path and the generation of a Gemini model, and the service that runs it.
 
 Sources: "Thinking", "Thought signatures", "Function calling" and "Structured output" pages, November 2026.
 """
@@ -6,7 +6,9 @@ Sources: "Thinking", "Thought signatures", "Function calling" and "Structured ou
 import re
 from urllib.parse import quote
 
+from providers.dialects.shared.thought_signatures import Service
 from providers.target import Target
+from providers.unified_request import Operation
 
 _GENERATION = re.compile(r"(?:^|[/_-])gemini-(\d+)")
 
@@ -34,3 +36,8 @@ def is_modern(target: Target) -> bool:
         if found := _GENERATION.search(name):
             return int(found[1]) >= 3
     return True
+
+
+def service_of(target: Target) -> Service:
+    """Return which of Google's services a target is: its paths tell."""
+    return "vertex" if "/publishers/" in target.profile.wires[Operation.CHAT].path else "studio"

@@ -1,17 +1,23 @@
-"""Tools of a request to Gemini: function declarations, the tool choice, and names that its pattern allows.
+"""Tools of a request to Gemini: function declarations, the tool choice, names that its pattern allows, Google's tools.
 
-Sources: `google-genai` 3.4.0 types `FunctionDeclaration`, `FunctionCallingConfig`; "Function calling" page, November
-2026. Names may have 128 characters on newer models; the 64 of the older ones hold everywhere.
+For a tool that Google runs itself, such as Google Search, a client writes `{"type": "google_search"}`, with the tool's
+settings beside `type` or below its name, in the vendor's spelling or with underscores. Beside functions these need
+Gemini 3; the Gemini API then demands a switch that Vertex AI does not know.
+
+Sources: `google-genai` 3.4.0 types `Tool`, `FunctionDeclaration`, `FunctionCallingConfig`; "Function calling" and "Tool
+combination" pages; the error "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with
+Function calling" as issue threads of cloudwego/eino-ext and ag2ai/ag2 quote it, November 2026. Names may have 128
+characters on newer models; the 64 of the older ones hold everywhere.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from providers.constraints.constraint_styles import Unenforceable
-from providers.dialects.gemini.schema import native_schema
+from providers.dialects.gemini.model_path import is_modern
+from providers.dialects.shared.request_body import RequestBody
+from providers.dialects.shared.thought_signatures import Service
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
-from providers.dialects.shared.tool_names import FittedNames, native_choice
-from providers.failure import Refusal
+from providers.dialects.shared.tool_names import FittedNames, native_choice, offered_names
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
@@ -27,21 +33,103 @@ class GeminiToolNames(FittedNames):
     lead = "_"
 
 
-def put_tools(body: JsonObject, params: Params, names: GeminiToolNames) -> None:
+_OWN_TOOLS = (
+    "googleSearch",
+    "googleSearchRetrieval",
+    "googleMaps",
+    "urlContext",
+    "codeExecution",
+    "fileSearch",
+    "computerUse",
+    "enterpriseWebSearch",
+    "retrieval",
+    "mcpServers",
+    "parallelAiSearch",
+    "exaAiSearch",
+)
+
+
+def _with_underscores(name: str) -> str:
+    return "".join([f"_{letter.lower()}" if letter.isupper() else letter for letter in name])
+
+
+SERVER_TOOLS: Mapping[str, str] = {
+    **{name: name for name in _OWN_TOOLS},
+    **{_with_underscores(name): name for name in _OWN_TOOLS},
+}
+"""The vendor's names by either spelling."""
+
+_OURS = frozenset({"type", "cache_control"})
+
+
+def server_tool(tool: JsonObject) -> JsonObject | None:
+    """Return an entry of `tools` as the vendor takes it; None for one that is not the vendor's own."""
+    kind = tool.get("type")
+    if kind is None and len(tool) == 1:
+        (kind,) = tool
+    name = SERVER_TOOLS.get(kind) if isinstance(kind, str) else None
+    if name is None:
+        return None
+    held: JsonValue = tool.get(name, tool.get(_with_underscores(name)))
+    if held is None:
+        held = {key: value for key, value in tool.items() if key not in _OURS}
+    return {name: held}
+
+
+def split_tools(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
+    """Return the vendor's own tools in its form, and the other entries as they are."""
+    own: list[JsonObject] = []
+    others: list[JsonObject] = []
+    for tool in tools:
+        native = server_tool(tool)
+        if native is None:
+            others.append(tool)
+        else:
+            own.append(native)
+    return own, others
+
+
+def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> None:
     """Add `tools` and `toolConfig`. Raises Refusal."""
+    params, body = draft.params, draft.body
     if not offers_tools(params):
         return
-    tools = params["tools"]
-    declarations: list[JsonValue] = [_declaration(tool["function"], names) for tool in tools]
-    body["tools"] = [{"functionDeclarations": declarations}]
-    config = native_choice(
-        params.get("tool_choice"), _MODES, names, lambda name: {"mode": "ANY", "allowedFunctionNames": [name]}
-    )
-    if config is None and any(_strict(tool["function"]) for tool in tools):
+    own, functions = split_tools(params["tools"])
+    if own and functions and not is_modern(draft.target):
+        message = "models before Gemini 3 cannot use Google's own tools beside functions"
+        raise draft.unsupported("tools", message)
+    if any("cache_control" in tool for tool in params["tools"]):
+        draft.dropped.append("cache_control")
+    if not functions:
+        _put_own_tools(draft, own)
+        return
+    declarations: list[JsonValue] = [_declaration(tool["function"], names) for tool in functions]
+    body["tools"] = [*own, {"functionDeclarations": declarations}]
+    choice = params.get("tool_choice")
+    config = native_choice(choice, _MODES, names, lambda name: {"mode": "ANY", "allowedFunctionNames": [name]})
+    if config is None and any(_strict(tool["function"]) for tool in functions):
         # The model may still answer in text, but its calls must match their declarations.
         config = {"mode": "VALIDATED"}
-    if config is not None:
-        body["toolConfig"] = {"functionCallingConfig": config}
+    tool_config: JsonObject = {} if config is None else {"functionCallingConfig": config}
+    if own and service == "studio":
+        tool_config["includeServerSideToolInvocations"] = True
+    if tool_config:
+        body["toolConfig"] = tool_config
+
+
+def _put_own_tools(draft: RequestBody, own: list[JsonObject]) -> None:
+    """Add tools that Google runs, without functions beside them. Raises Refusal where the choice demands one."""
+    choice = draft.params.get("tool_choice")
+    if choice in (None, "auto"):
+        draft.body["tools"] = [*own]
+    elif choice != "none":
+        raise draft.unsupported("tool_choice", "only functions can be demanded, not Google's own tools")
+
+
+def named_functions(params: Params) -> list[str]:
+    """Return the names of the request's functions, beside which there may be Google's own tools. Raises Refusal."""
+    _, functions = split_tools(params.get("tools", ()))
+    return offered_names({"tools": functions})
 
 
 def _strict(function: JsonValue) -> bool:
@@ -57,16 +145,8 @@ def _declaration(function: JsonValue, names: GeminiToolNames) -> JsonObject:
         declaration["description"] = function["description"]
     if parameters := read_parameters(function):
         schema: JsonObject = parameters if "type" in parameters else {"type": "object", **parameters}
-        declaration["parametersJsonSchema"] = _enforced(name, schema) if _strict(function) else schema
+        declaration["parametersJsonSchema"] = schema
     return declaration
-
-
-def _enforced(name: str, schema: JsonObject) -> JsonObject:
-    try:
-        return native_schema(schema)
-    except Unenforceable as problem:
-        message = f"The parameters of '{name}' cannot be enforced as 'strict' asks: {problem.reason}."
-        raise Refusal("tools", message) from None
 
 
 _MODES: Mapping[str, JsonObject | None] = {"auto": None, "required": {"mode": "ANY"}, "none": {"mode": "NONE"}}

@@ -4,15 +4,15 @@ Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tr
 are answered with a list, a stream of several begins with `null` and counts each of them, and none has a `[DONE]`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, StreamEvent, Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
-from providers.dialects.shared.read_json import index_of, malformed, parse_answer
+from providers.dialects.shared.read_json import index_of, malformed, parse_answer, unknown_in
 from providers.dialects.shared.read_logprobs import logprobs_of
 from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import UpstreamError
@@ -48,7 +48,30 @@ def _choice(sent: UpstreamRequest, result: JsonObject, position: int) -> Choice:
         native_finish_reason=end.native_finish_reason,
         logprobs=logprobs_of({"content": result.get("completion_probabilities")}, ""),
         matched_stop=end.matched_stop,
+        extras=_extras(result),
     )
+
+
+NOT_PASSED: Mapping[str, str] = {
+    "generation_settings": "the request's settings and the server's",
+    "prompt": "the request's",
+    "model": "the answer names the model of the routing table",
+    "id_slot": "a place inside the server",
+    "has_new_line": "the text shows it",
+}
+"""Members that say nothing of the answer, and why they are not passed on. Nor are the `tokens` of a stream's events,
+which nobody asked for: they are the ids of the text's tokens."""
+
+_KNOWN = frozenset(
+    {"index", "content", "stop", "stop_type", "stopping_word", "completion_probabilities"}
+    | {"tokens_evaluated", "tokens_predicted"}
+).union(NOT_PASSED)
+
+
+def _extras(result: JsonObject) -> Extras | None:
+    """Return the engine's own members of a result, such as its `timings`."""
+    own = unknown_in(result, _KNOWN)
+    return None if own is None else Extras(choice=own)
 
 
 _FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
@@ -128,6 +151,7 @@ class LlamaReader:
             end.native_finish_reason,
             logprobs=logprobs,
             matched_stop=end.matched_stop,
+            extras=_extras(result),
         )
         self.complete = len(self._ends) == self._expected
         usage = _usage(list(self._ends.values())) if self.complete else None

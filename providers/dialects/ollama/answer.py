@@ -4,11 +4,23 @@ Sources: Ollama `api/types.go` (`GenerateResponse`, `ChatResponse`, `Metrics`, `
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, FinishReason, StreamEvent, ToolCall, ToolCallDelta, Usage
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    Extras,
+    FinishReason,
+    StreamEvent,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
 from providers.dialect import UpstreamRequest
+from providers.dialects.shared.custom_tools import custom_call
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
@@ -43,8 +55,9 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
         logprobs=logprobs,
         reasoning=_reasoning(message),
         tool_calls=calls,
+        extras=_extras(answer, message),
     )
-    return Completion((choice,), _usage(answer))
+    return Completion((choice,), _usage(answer), extra=_own_members(answer) or None)
 
 
 class OllamaReader:
@@ -70,7 +83,7 @@ class OllamaReader:
         if text and self._scored and logprobs is None:
             raise _missing_logprobs()
         deltas = [
-            ToolCallDelta(self._calls + position, call.id, call.name, call.arguments)
+            ToolCallDelta(self._calls + position, call.id, call.name, call.arguments, call.kind)
             for position, call in enumerate(calls)
         ]
         self._calls += len(calls)
@@ -82,8 +95,11 @@ class OllamaReader:
             text = "".join(self._held)
             text = unwrap_answer(text) if finish == "stop" else text
         thought = _reasoning(message)
-        if not (text or done or thought or deltas or logprobs):
+        extras = _extras(line, message)
+        if not (text or done or thought or deltas or logprobs or extras):
             return NOTHING
+        if done and (own := _own_members(line)):
+            extras = replace(extras or Extras(), answer=own)
         self.complete = done
         chunk = Chunk(
             text=text,
@@ -92,6 +108,7 @@ class OllamaReader:
             logprobs=logprobs,
             reasoning=thought,
             tool_calls=tuple(deltas),
+            extras=extras,
         )
         usage = _usage(line) if done else None
         return (chunk,) if usage is None else (chunk, usage)
@@ -154,8 +171,40 @@ def _calls(sent: UpstreamRequest, message: JsonObject, line: JsonObject, first: 
             raise malformed("has a tool call without a function's name")
         identity = call.get("id")
         own = identity if isinstance(identity, str) and identity else call_id(line.get("created_at"), 0, number)
-        calls.append(ToolCall(own, sent.tool_names.get(name, name), arguments_text(function.get("arguments"))))
+        made = ToolCall(own, sent.tool_names.get(name, name), arguments_text(function.get("arguments")))
+        calls.append(custom_call(made, sent.custom_tools))
     return tuple(calls)
+
+
+_OF_LINE = frozenset(
+    {"model", "created_at", "message", "response", "thinking", "tool_calls", "done", "done_reason", "logprobs"}
+    | {"prompt_eval_count", "eval_count", "image", "images", "error"}
+)
+_OF_MESSAGE = frozenset({"role", "content", "thinking", "tool_calls", "images", "tool_name", "tool_call_id"})
+_MEDIA = (("iVBOR", "png"), ("/9j/", "jpeg"), ("UklGR", "webp"), ("R0lGOD", "gif"))
+"""The first characters of images in base64, by their format."""
+
+
+def _own_members(line: JsonObject) -> JsonObject:
+    """Return the members of the last line that have no common form, such as its durations in nanoseconds."""
+    return {name: value for name, value in line.items() if name not in _OF_LINE and value is not None}
+
+
+def _extras(line: JsonObject, message: JsonObject) -> Extras | None:
+    """Return the images of a line, and the members of its message that have no common form."""
+    pictures = message.get("images")
+    data = [each for each in (*(pictures if isinstance(pictures, list) else ()), line.get("image")) if each]
+    own: JsonObject = {}
+    if message is not line:
+        own = {name: value for name, value in message.items() if name not in _OF_MESSAGE and value is not None}
+    if not data and not own:
+        return None
+    return Extras(images=tuple([_picture(each) for each in data if isinstance(each, str)]), choice=own or None)
+
+
+def _picture(data: str) -> JsonObject:
+    form = next((form for begin, form in _MEDIA if data.startswith(begin)), "png")
+    return {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
 
 
 def _usage(line: JsonObject) -> Usage | None:

@@ -6,6 +6,7 @@ Sources: Ollama `api/types.go`, `server/routes.go`, `docs/api.md`; `ollama` 0.6.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion
@@ -13,6 +14,7 @@ from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.ollama.answer import OllamaReader, decode_answer
 from providers.dialects.ollama.fields import ELSEWHERE, FIELDS, capabilities
 from providers.dialects.ollama.messages import OllamaConversation, put_tools
+from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import build_messages, choose_operation
 from providers.dialects.shared.prompt import native_prompt
@@ -40,12 +42,16 @@ class OllamaDialect(OpenAIErrors):
         draft = RequestBody(request, target, self.capabilities(request, target), {"model": target.upstream_model})
         put_unknown(draft)
         _PUT_PROMPT[operation](draft)
-        put_tools(draft)
+        params, custom = as_functions(request.params)
+        if custom:
+            draft.emulated.append("tools")
+        put_tools(draft, params)
         put_fields(draft, FIELDS, ELSEWHERE)
         # Without the member the answer is a stream.
         draft.body["stream"] = request.stream
         draft.body["truncate"] = draft.body["shift"] = False
-        return finish_request(draft, operation, _PATHS[operation], _PROTECTED)
+        sent = finish_request(draft, operation, _PATHS[operation], _PROTECTED)
+        return replace(sent, custom_tools=custom) if custom else sent
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
@@ -64,7 +70,9 @@ def _put_raw(draft: RequestBody) -> None:
 
 def _put_messages(draft: RequestBody) -> None:
     messages, field = build_messages(draft)
-    draft.body["messages"] = OllamaConversation(field).read(messages)
+    conversation = OllamaConversation(field)
+    draft.body["messages"] = conversation.read(messages)
+    draft.dropped += conversation.dropped
 
 
 _PUT_PROMPT: Mapping[Operation, Callable[[RequestBody], None]] = {

@@ -62,18 +62,26 @@ def _logprobs(draft: RequestBody, value: object) -> None:
         draft.body["top_logprobs"] = wanted.top
 
 
-_EFFORTS = frozenset({"low", "medium", "high", "max"})
+_EFFORTS: Mapping[str, str | bool] = {
+    "none": False,
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "max",
+}
 
 
 def _reasoning_effort(draft: RequestBody, value: object) -> None:
     if (cell := draft.table["reasoning_effort"]).refused:
         raise draft.unsupported("reasoning_effort", cell.how)
-    if isinstance(value, bool) or value in _EFFORTS:
+    if isinstance(value, bool):
         draft.put("think", value)
-    elif value == "none":
-        draft.put("think", False)
+    elif isinstance(value, str) and value in _EFFORTS:
+        draft.put("think", _EFFORTS[value])
     else:
-        raise draft.invalid("reasoning_effort", f"must be 'none' or one of {', '.join(sorted(_EFFORTS))}")
+        raise draft.invalid("reasoning_effort", f"must be one of {', '.join(_EFFORTS)}")
 
 
 def _suffix(draft: RequestBody, value: object) -> None:

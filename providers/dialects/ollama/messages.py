@@ -1,113 +1,122 @@
 """Conversations and tools on Ollama's chat: texts in one piece, images beside them as data, arguments as objects.
 
-Sources: Ollama `api/types.go` (`Message`, `Tool`, `ToolCall`), `docs/api.md`; November 2026.
+Sources: Ollama `api/types.go` (`Message`, `Tool`, `ToolCall`), `docs/api.md`; `server/prompt.go`, where images of a
+message of any role reach the model; November 2026.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
-from providers.dialects.shared.conversation import Walk, data_uri
+from providers.conversation import (
+    Image,
+    InlineData,
+    OtherPart,
+    Part,
+    RedactedThinking,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Turn,
+)
+from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Params
 
 
 class OllamaConversation:
-    """Translates OpenAI-shaped messages to Ollama's; `param` is the client's field that they come from."""
+    """Translates OpenAI-shaped messages to Ollama's; `param` is the client's field that they come from. `dropped` names
+    what was left out."""
 
-    __slots__ = ("_called", "_walk")
+    __slots__ = ("_called", "_param", "dropped")
 
     def __init__(self, param: str) -> None:
-        self._walk = Walk(param)
+        self._param = param
         self._called: dict[str, str] = {}
+        self.dropped: list[str] = []
 
     def read(self, messages: Iterable[JsonValue]) -> list[JsonValue]:
         """Return the native messages. Raises Refusal naming the message at fault."""
         turns: list[JsonValue] = []
-        for role, message in self._walk.each(messages):
-            translate = _ROLES.get(role)
-            if translate is None:
-                raise self._walk.no_role(role)
-            turns.append(translate(self, message))
+        for turn in read_conversation(messages, self._param):
+            if turn.name is not None:
+                self.dropped.append(NAME)
+            if turn.role == "tool":
+                turns += [self._result(turn, part) for part in turn.parts if isinstance(part, ToolResult)]
+            elif turn.role == "assistant":
+                turns.append(self._assistant(turn))
+            else:
+                turns.append({"role": turn.role, **self._said(turn, turn.parts, pictures=turn.role == "user")})
         return turns
 
-    def _instruction(self, message: JsonObject) -> JsonObject:
-        return {"role": "system", "content": self._text(message.get("content"))}
+    def _assistant(self, turn: Turn) -> JsonObject:
+        thoughts = [part.text for part in turn.parts if isinstance(part, Thinking)]
+        calls = [part for part in turn.parts if isinstance(part, ToolUse)]
+        spoken = [part for part in turn.parts if not isinstance(part, Thinking | RedactedThinking | ToolUse)]
+        if any(isinstance(part, RedactedThinking) for part in turn.parts):
+            self.dropped.append("thinking")
+        message: JsonObject = {"role": "assistant", **self._said(turn, spoken, pictures=False)}
+        if thought := "".join(thoughts):
+            message["thinking"] = thought
+        if calls:
+            message["tool_calls"] = [self._call(call, index) for index, call in enumerate(calls)]
+        return message
 
-    def _user(self, message: JsonObject) -> JsonObject:
+    def _result(self, turn: Turn, result: ToolResult) -> JsonObject:
+        self._note(result.cache)
+        message: JsonObject = {"role": "tool", **self._said(turn, result.parts, pictures=True)}
+        if result.failed:
+            message["content"] = f"The call failed: {message['content']}"
+        message["tool_call_id"] = result.call_id
+        # Older servers match a result to its call by the function's name.
+        called = result.name or self._called.get(result.call_id)
+        return {**message, "tool_name": called} if called else message
+
+    def _call(self, call: ToolUse, index: int) -> JsonObject:
+        self._note(call.cache)
+        self._called[call.id] = call.name
+        return {"id": call.id, "function": {"index": index, "name": call.name, "arguments": call.arguments}}
+
+    def _said(self, turn: Turn, parts: Iterable[Part], *, pictures: bool) -> JsonObject:
+        """Return the text of parts, and the images beside it. Raises Refusal for other parts."""
         texts: list[str] = []
         images: list[JsonValue] = []
-        for part in _parts(message.get("content")):
-            if isinstance(part, dict) and part.get("type") == "image_url":
-                images.append(self._image(self._walk.image_address(part)))
-            else:
-                texts.append(self._text([part]))
-        turn: JsonObject = {"role": "user", "content": "".join(texts)}
-        return {**turn, "images": images} if images else turn
-
-    def _assistant(self, message: JsonObject) -> JsonObject:
-        text = self._text(message.get("content")) + self._text(message.get("refusal"))
-        turn: JsonObject = {"role": "assistant", "content": text}
-        thought, calls = message.get("reasoning_content") or message.get("reasoning"), message.get("tool_calls")
-        if isinstance(thought, str) and thought:
-            turn["thinking"] = thought
-        if isinstance(calls, list) and calls:
-            turn["tool_calls"] = [self._call(call, index) for index, call in enumerate(calls)]
-        return turn
-
-    def _tool(self, message: JsonObject) -> JsonObject:
-        call, name = message.get("tool_call_id"), message.get("name")
-        if not isinstance(call, str):
-            raise self._walk.refusal("is a tool's result without 'tool_call_id'", "invalid_value")
-        turn: JsonObject = {"role": "tool", "content": self._text(message.get("content")), "tool_call_id": call}
-        called = name if isinstance(name, str) and name else self._called.get(call)
-        # Older servers match a result to its call by the function's name.
-        return {**turn, "tool_name": called} if called else turn
-
-    def _call(self, call: JsonValue, index: int) -> JsonObject:
-        called = self._walk.read_call(call)
-        self._called[called.id] = called.name
-        return {"id": called.id, "function": {"index": index, "name": called.name, "arguments": called.given}}
-
-    def _text(self, content: JsonValue) -> str:
-        """Return the text of a content. Raises Refusal for parts that are no text."""
-        texts: list[str] = []
-        for part in _parts(content):
+        for part in parts:
             match part:
-                case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+                case Text(text, cache):
                     texts.append(text)
+                    self._note(cache)
+                case Image(media, _, cache) if pictures:
+                    images.append(_data(turn, media))
+                    self._note(cache)
+                case OtherPart(kind):
+                    raise turn.no_part(kind)
                 case _:
-                    raise self._walk.no_part(part.get("type") if isinstance(part, dict) else None)
-        return "".join(texts)
+                    raise turn.no_part(type(part).__name__.lower())
+        return {"content": "".join(texts), **({"images": images} if images else {})}
 
-    def _image(self, url: str) -> str:
-        media, data = data_uri(url)
-        if not media.startswith("image/"):
-            raise self._walk.refusal("has an image that is no base64 data URI, and the engine fetches none")
-        return data
-
-
-def _parts(content: JsonValue) -> list[JsonValue]:
-    if isinstance(content, list):
-        return content
-    return [{"type": "text", "text": content}] if isinstance(content, str) else []
+    def _note(self, cache: JsonObject | None) -> None:
+        """Note a cache marker: the engine keeps prompts by itself."""
+        if cache is not None:
+            self.dropped.append(CACHE)
 
 
-_ROLES: Mapping[str, Callable[[OllamaConversation, JsonObject], JsonObject]] = {
-    "system": OllamaConversation._instruction,
-    "developer": OllamaConversation._instruction,
-    "user": OllamaConversation._user,
-    "assistant": OllamaConversation._assistant,
-    "tool": OllamaConversation._tool,
-}
+def _data(turn: Turn, media: object) -> str:
+    if isinstance(media, InlineData) and media.media_type.startswith("image/"):
+        return media.data
+    raise turn.refusal("has an image that is no base64 data URI, and the engine fetches none")
 
 
-def put_tools(draft: RequestBody) -> None:
-    """Add `tools`; a `tool_choice` of none offers no tools. Raises Refusal."""
-    if not offers_tools(draft.params):
+def put_tools(draft: RequestBody, params: Params) -> None:
+    """Add `tools` for parameters whose tools are functions; a `tool_choice` of none offers no tools. Raises Refusal."""
+    if not offers_tools(params):
         return
-    tools, choice = draft.params["tools"], draft.params.get("tool_choice")
-    if draft.params.get("parallel_tool_calls") is False:
+    tools, choice = params["tools"], params.get("tool_choice")
+    if any("cache_control" in tool for tool in tools):
+        draft.dropped.append(CACHE)
+    if params.get("parallel_tool_calls") is False:
         raise draft.unsupported("parallel_tool_calls", draft.table["parallel_tool_calls"].how)
     definitions: list[JsonValue] = [_definition(draft, tool) for tool in tools]
     if choice == "none":
@@ -121,9 +130,7 @@ def put_tools(draft: RequestBody) -> None:
 def _definition(draft: RequestBody, tool: JsonObject) -> JsonObject:
     function = tool.get("function")
     if tool.get("type") != "function" or not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise Refusal("tools", "Only tools of type 'function' can be translated.")
-    if function.get("strict"):
-        raise draft.unsupported("tools", "it cannot promise arguments that are 'strict'")
+        raise Refusal("tools", f"The engine has no tools of the type '{str(tool.get('type'))[:64]}'.")
     wire: JsonObject = {name: value for name, value in function.items() if name != "strict" and value is not None}
     wire.setdefault("parameters", {"type": "object", "properties": {}})
     return {"type": "function", "function": wire}

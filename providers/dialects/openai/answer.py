@@ -1,18 +1,33 @@
 """Whole answers of the OpenAI family, completions and chat, in the common completion shape."""
 
-from providers.completion import Choice, Completion, ToolCall
+from collections.abc import Sequence
+from dataclasses import replace
+
+from providers.completion import CallKind, Choice, Completion, Extras, ToolCall
 from providers.dialect import UpstreamRequest
+from providers.dialects.openai.cited_marks import MarkFinder, Source, sources_of
 from providers.dialects.openai.read import (
     content_of,
     finish_reason,
     lift_members,
     matched_stop,
     message_of,
+    native_finish_reason,
     reasoning_of,
     usage_of,
 )
+from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER, extras_of
+from providers.dialects.shared.custom_tools import custom_call
 from providers.dialects.shared.errors import failure_in_body, is_error
-from providers.dialects.shared.read_json import arguments_text, call_id, index_of, json_object, malformed, unwrap_answer
+from providers.dialects.shared.read_json import (
+    arguments_text,
+    call_id,
+    index_of,
+    json_object,
+    malformed,
+    unknown_in,
+    unwrap_answer,
+)
 from providers.dialects.shared.read_logprobs import logprobs_of
 from providers.dialects.shared.thought_signatures import pack_call_id
 from providers.failure import UpstreamError
@@ -38,65 +53,108 @@ def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
         raise malformed("has no choices")
     if len(raw) > MAX_CHOICES:
         raise malformed("has more choices than any request asks for")
-    choices = [_choice(sent, body.get("id"), entry, position) for position, entry in enumerate(raw)]
-    if len({choice.index for choice in choices}) < len(choices):
-        raise malformed("has two choices with one index")
-    choices.sort(key=lambda choice: choice.index)
+    sources = sources_of(body) if "citations" in body or "search_results" in body else ()
+    choices = [_choice(sent, body.get("id"), entry, position, sources) for position, entry in enumerate(raw)]
+    if len(choices) > 1:
+        if len({choice.index for choice in choices}) < len(choices):
+            raise malformed("has two choices with one index")
+        choices.sort(key=lambda choice: choice.index)
     fingerprint, tier = body.get("system_fingerprint"), body.get("service_tier")
     return Completion(
         tuple(choices),
         usage_of(body),
         fingerprint if isinstance(fingerprint, str) else None,
         tier if isinstance(tier, str) else None,
+        unknown_in(body, KNOWN_IN_ANSWER),
     )
 
 
-def _choice(sent: UpstreamRequest, answer: JsonValue, raw: JsonValue, position: int) -> Choice:
+def _choice(
+    sent: UpstreamRequest, answer: JsonValue, raw: JsonValue, position: int, sources: Sequence[Source]
+) -> Choice:
     if not isinstance(raw, dict):
         raise malformed("has a choice that is not an object")
-    message = message_of(raw)
+    message = message_of(raw, whole=True)
     refusal = message.get("refusal")
     index = index_of(raw, position)
-    calls = _tool_calls(sent, message.get("tool_calls"), answer, index)
+    listed = calls_in(message)
+    calls = _tool_calls(sent, listed, answer, index) if listed else ()
     reason, native = finish_reason(raw.get("finish_reason"), bool(calls))
     if reason is None:
         raise malformed("has a choice without a finish reason")
     if message is raw and "text" not in raw and reason != "content_filter":
         raise malformed("has a choice without a message")
     text = content_of(raw, message)
+    extras = extras_of(raw, message, 0, 0, signs(sent))
     if sent.unwrap_choice and reason == "stop" and not refusal:
         text = unwrap_answer(text)
     return Choice(
         index=index,
         text=text or (refusal if isinstance(refusal, str) else ""),
         finish_reason=reason,
-        native_finish_reason=native,
+        native_finish_reason=native_finish_reason(raw, reason, native) if "native_finish_reason" in raw else native,
         logprobs=logprobs_of(raw.get("logprobs"), text),
         refusal=refusal if isinstance(refusal, str) else None,
         reasoning=reasoning_of(message),
         tool_calls=calls,
         matched_stop=matched_stop(raw),
         signature=signature_of(sent, message),
+        extras=_cited(extras, text, sources) if sources else extras,
     )
 
 
-def _tool_calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue, choice: int) -> tuple[ToolCall, ...]:
-    if not isinstance(raw, list):
-        return ()
+def _cited(extras: Extras | None, text: str, sources: Sequence[Source]) -> Extras | None:
+    """Return the extras with citations for the marks in the text, unless the vendor has annotations of its own."""
+    if extras is not None and extras.annotations:
+        return extras
+    found = MarkFinder().cite(text, sources, last=True)
+    return replace(extras or Extras(), annotations=found) if found else extras
+
+
+def calls_in(message: JsonObject) -> list[JsonValue]:
+    """Return the tool calls of a message or delta; the call of a model that was given OpenAI's older `functions` is the
+    only one."""
+    calls, legacy = message.get("tool_calls"), message.get("function_call")
+    if isinstance(calls, list) and calls:
+        return calls
+    return [{"function": legacy}] if isinstance(legacy, dict) and legacy else []
+
+
+def _tool_calls(sent: UpstreamRequest, raw: list[JsonValue], answer: JsonValue, choice: int) -> tuple[ToolCall, ...]:
     return tuple([_tool_call(sent, entry, call_id(answer, choice, number)) for number, entry in enumerate(raw)])
 
 
 def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCall:
-    function = entry.get("function") if isinstance(entry, dict) else None
-    name = function.get("name") if isinstance(function, dict) else None
-    if not isinstance(entry, dict) or not isinstance(function, dict) or not isinstance(name, str):
+    entry, kind, called, written = called_in(entry)
+    name = called.get("name")
+    if not isinstance(name, str):
         raise malformed("has a tool call without a function's name")
     identity = entry.get("id")
-    return ToolCall(
+    made = ToolCall(
         shown_id(sent, entry, identity if isinstance(identity, str) and identity else made_id),
         sent.tool_names.get(name, name),
-        arguments_text(function.get("arguments")),
+        written,
+        kind,
+        unknown_in(entry, READ_IN_CALL),
     )
+    return custom_call(made, sent.custom_tools) if sent.custom_tools else made
+
+
+READ_IN_CALL = frozenset({"index", "id", "type", "function", "custom"})
+
+
+def called_in(entry: JsonValue) -> tuple[JsonObject, CallKind, JsonObject, str]:
+    """Return a tool call or a piece of one, its kind, the object with its name, and its arguments.
+
+    Raises UpstreamError for a call of neither a function nor a custom tool.
+    """
+    if isinstance(entry, dict):
+        function, custom = entry.get("function"), entry.get("custom")
+        if isinstance(function, dict):
+            return entry, "function", function, arguments_text(function.get("arguments"))
+        if isinstance(custom, dict):
+            return entry, "custom", custom, arguments_text(custom.get("input"))
+    raise malformed("has a tool call without a function")
 
 
 def shown_id(sent: UpstreamRequest, entry: JsonObject, identity: str) -> str:
@@ -107,8 +165,13 @@ def shown_id(sent: UpstreamRequest, entry: JsonObject, identity: str) -> str:
 def signature_of(sent: UpstreamRequest, holder: JsonObject) -> str | None:
     """Return the thought signature of a text or a call, where the profile's hook `signed_calls` returns signatures."""
     extra = holder.get("extra_content")
-    if extra is None or "signed_calls" not in sent.target.profile.hooks:
+    if extra is None or not signs(sent):
         return None
     google = extra.get("google") if isinstance(extra, dict) else None
     signature = google.get("thought_signature") if isinstance(google, dict) else None
     return signature if isinstance(signature, str) and signature else None
+
+
+def signs(sent: UpstreamRequest) -> bool:
+    """Return whether the vendor signs texts and calls and expects the signatures back."""
+    return "signed_calls" in sent.target.profile.hooks

@@ -7,6 +7,7 @@ from providers.capabilities import (
     FAN_OUT,
     IN_MESSAGE,
     NATIVE,
+    NO_PROMISE,
     PREFIXED,
     RANKED,
     REFUSED,
@@ -16,11 +17,14 @@ from providers.capabilities import (
     WRAPPED,
     Capabilities,
     Cell,
+    Support,
     compiled,
     counted_first,
     refused,
 )
-from providers.constraints.constraint_styles import STYLES, constraint_cells
+from providers.constraints.constraint_styles import constraint_cells
+from providers.constraints.schema_rules import TOOL_RULES
+from providers.constraints.style_table import STYLES
 from providers.dialects.shared.request_body import unknown_cell, window_cells
 from providers.profile import Profile, Wire
 from providers.request_fields import STOP_STRING
@@ -43,14 +47,28 @@ def capabilities(profile: Profile, operation: Operation, upstream: Operation, co
     cells.update(_constraints(profile, upstream, wire))
     cells.update(_tool_choices(profile, wire))
     cells.update(window_cells(wire, counted))
+    cells.update(_beside_others(profile, wire))
     cells["unknown"] = unknown_cell(profile)
     return Capabilities(
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
         verifies=profile.verifies,
+        strict_tools=_strict_tools(profile),
         counts=counted_first(cells),
         watched=frozenset(_watched(profile, cells)),
     )
+
+
+def _beside_others(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
+    for name, other in profile.needs.items():
+        if name in wire.accepts:
+            yield name, Cell(Support.LEFT_OUT, f"it is sent only with '{other}: true'")
+
+
+def _strict_tools(profile: Profile) -> str:
+    if not profile.strict_tools:
+        return NO_PROMISE
+    return profile.structured if profile.structured in TOOL_RULES else "any"
 
 
 def _watched(profile: Profile, cells: dict[str, Cell]) -> Iterator[str]:

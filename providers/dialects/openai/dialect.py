@@ -6,6 +6,7 @@ Sources: OpenAI OpenAPI 2.3.0; the profiles name theirs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
@@ -15,12 +16,13 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.capabilities import capabilities
-from providers.dialects.openai.fields import writers
+from providers.dialects.openai.fields import put_own_fields, writers
 from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.openai.stream import OpenAIStream, decode_stream, is_stream
+from providers.dialects.openai.tools import without_custom_tools
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
-from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown, unsupported
+from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, unsupported
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.profile import Profile
@@ -44,6 +46,9 @@ class OpenAIDialect(OpenAIErrors):
         profile = _for_target(target).profile
         table = capabilities(profile, request.operation, operation, _counted(profile, target))
         body: JsonObject = {"model": target.upstream_model, **profile.body}
+        custom: frozenset[str] = frozenset()
+        if "tools" in request.params:
+            request, custom = without_custom_tools(request, profile)
         draft = RequestBody(request, target, table, body)
         _PUT_PROMPT[operation](draft, profile)
         put_fields(draft, writers(profile, operation))
@@ -53,10 +58,13 @@ class OpenAIDialect(OpenAIErrors):
                 # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
                 draft.body["stream_options"] = {"include_usage": True}
         if request.unknown:
-            put_unknown(draft, PROTECTED_PARAMS)
+            put_own_fields(draft, profile, PROTECTED_PARAMS)
         if request.extra_params:
             _check_extra(request.extra_params)
-        return build_request(draft, operation, _url(target, profile, operation), request.extra_headers or {}, {})
+        if custom:
+            draft.emulated.append("tools")
+        sent = build_request(draft, operation, _url(target, profile, operation), request.extra_headers or {}, {})
+        return replace(sent, custom_tools=custom) if custom else sent
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect. Some models only stream, and some servers stream without being told to."""
@@ -139,7 +147,7 @@ def _put_messages(draft: RequestBody, profile: Profile) -> None:
     if isinstance(prompt, ChatPrompt):
         if not is_neutral("images", params.get("images", ())):
             raise draft.unsupported("images", "on chat they belong into the messages")
-        draft.body["messages"] = vendor_messages(draft.target, profile, prompt)
+        draft.body["messages"] = vendor_messages(draft.target, profile, prompt, draft.dropped)
     else:
         draft.body["messages"] = wrapped_messages(draft.target, draft.table, draft.request)
         draft.emulated.append("prompt")

@@ -1,11 +1,18 @@
-"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile."""
+"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile, and of the fields
+outside them, which go to the vendor to answer for.
 
-from collections.abc import Callable, Mapping
+Sources of the settings of caches, November 2026: @openrouter/sdk 1.3.19; OpenAI's guide "Prompt caching".
+"""
+
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import cast
+from typing import Final, cast
 
-from providers.capabilities import feature_of
-from providers.constraints.constraint_styles import STYLES
+from providers.constraints.constraint_styles import field_of
+from providers.constraints.style_table import STYLES
+from providers.dialects.openai.message_parts import MARKERS
+from providers.dialects.openai.tools import choice_writer, forces_a_tool, parallel_writer, tools_writer
+from providers.dialects.shared.field_writers import few_pairs, short_id
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,
@@ -17,10 +24,17 @@ from providers.dialects.shared.request_body import (
     within,
 )
 from providers.failure import Refusal
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import Profile
 from providers.request_fields import WINDOW, is_neutral
 from providers.unified_request import LogprobsWanted, Operation
+
+LONGEST_IDS: Mapping[str, int] = {"user": 64, "prompt_cache_key": 64, "safety_identifier": 128}
+"""Characters: "Invalid 'user': string too long. Expected a string with maximum length 64"; `openai` 3.52
+`completion_create_params`."""
+
+MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE = 16, 64, 512
+"""Bounds of OpenAI's `metadata`, by the same types."""
 
 _Factory = Callable[[str, Profile, Operation], FieldWriter]
 """Makes the writer of a field for an upstream operation of a vendor."""
@@ -33,22 +47,78 @@ def writers(profile: Profile, operation: Operation) -> Mapping[str, FieldWriter]
     Cached by the profile, which lives as long as the process.
     """
     factories = {**_FACTORIES, **_BY_OPERATION[operation]}
-    names = profile.wires[operation].accepts | {WINDOW, "tool_choice"}
+    names = profile.wires[operation].accepts | {WINDOW, "tool_choice", "parallel_tool_calls"}
     made = {name: factories.get(name, _plain)(name, profile, operation) for name in names}
     if profile.drops_neutral:
         # Beside tools, the choice of none asks for something.
         made = {name: put if name == "tool_choice" else unless_neutral(name, put) for name, put in made.items()}
+    if profile.with_forced_tool:
+        made |= {name: _unless_forced(name, made[name]) for name in _EFFORTS if name in made}
     return made
 
 
 def _plain(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     write = _bounded(name, profile, profile.wires[operation].rename.get(name, name))
-    return _worded(write, words) if (words := profile.words.get(name)) else write
+    if words := profile.words.get(name):
+        write = _worded(name, write, words)
+    if nearest := profile.nearest.get(name):
+        write = _named_where_inexact(name, write, nearest)
+    other = profile.needs.get(name)
+    return write if other is None else _beside(name, other, write)
 
 
-def _worded(write: FieldWriter, words: Mapping[str, str]) -> FieldWriter:
-    """Write a value under the vendor's name for it."""
-    return lambda draft, value: write(draft, words.get(value, value) if isinstance(value, str) else value)
+def _worded(name: str, write: FieldWriter, words: Mapping[str, str | JsonObject]) -> FieldWriter:
+    """Write a value under the vendor's name for it, or the members that say the same there. A member that the client
+    gives by a field of its own stays."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        word = words.get(value, value) if isinstance(value, str) else value
+        if isinstance(word, dict):
+            given = {other: member for other, member in draft.params.items() if other in word and other != name}
+            draft.body = merged(merged(draft.body, word), cast(JsonObject, given))
+        else:
+            write(draft, word)
+
+    return put
+
+
+def _named_where_inexact(name: str, write: FieldWriter, nearest: frozenset[str]) -> FieldWriter:
+    """Name the field among the dropped ones where the vendor's word for the value only comes near."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        write(draft, value)
+        if isinstance(value, str) and value in nearest:
+            draft.dropped.append(name)
+
+    return put
+
+
+_EFFORTS: Final = ("reasoning_effort", "thinking")
+_OFF: Final = ("none", {"type": "disabled"})
+
+
+def _unless_forced(name: str, write: FieldWriter) -> FieldWriter:
+    """Leave out how much to think where a forced call rules thinking out, and name it unless it was off anyway."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        if not forces_a_tool(draft.params):
+            write(draft, value)
+        elif value not in _OFF:
+            draft.dropped.append(name)
+
+    return put
+
+
+def _beside(name: str, other: str, write: FieldWriter) -> FieldWriter:
+    """Write a field only beside another one that is true."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        if not is_neutral(name, value):
+            if draft.params.get(other) is not True:
+                raise draft.unsupported(name, f"it takes it only with '{other}: true'")
+            write(draft, value)
+
+    return put
 
 
 def _bounded(name: str, profile: Profile, path: str) -> FieldWriter:
@@ -74,6 +144,18 @@ def _limit_above_zero(name: str, profile: Profile, operation: Operation) -> Fiel
 
 def _unless_neutral(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     return unless_neutral(name, _plain(name, profile, operation))
+
+
+def _id(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of an id. Hosted vendors bound it as OpenAI does, or not at all; an engine has no bound."""
+    write = _plain(name, profile, operation)
+    return write if profile.engine else short_id(write, LONGEST_IDS[name])
+
+
+def _metadata(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    write = _unless_neutral(name, profile, operation)
+    # Those that take it only beside another field are OpenAI's own.
+    return few_pairs(name, write, MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE) if name in profile.needs else write
 
 
 def _top_k(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -129,7 +211,28 @@ def _logprobs(name: str, profile: Profile, operation: Operation) -> FieldWriter:
 
 def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     style = STYLES[profile.structured][operation]
-    return lambda draft, value: put_constraint(draft, style, value)
+    strict = profile.strict_formats
+    if strict == "always" and profile.format_beside_tools:
+        return lambda draft, value: put_constraint(draft, style, value)
+
+    def put(draft: RequestBody, value: object) -> None:
+        tools = draft.params.get("tools")
+        if tools and not profile.format_beside_tools and not is_neutral(name, value):
+            raise draft.unsupported(field_of(value), "it takes none beside tools")
+        put_constraint(draft, style, value)
+        if strict == "never" or (strict == "alone" and (tools or draft.request.stream)):
+            _loosen(draft, field_of(value))
+
+    return put
+
+
+def _loosen(draft: RequestBody, name: str) -> None:
+    """Ask for a schema without its strict mode; the answer is checked against it."""
+    form = draft.body.get("response_format")
+    named = form.get("json_schema") if isinstance(form, dict) else None
+    if isinstance(form, dict) and isinstance(named, dict) and named.get("strict"):
+        draft.body["response_format"] = {**form, "json_schema": {**named, "strict": False}}
+        draft.unheld.append(name)
 
 
 def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -140,38 +243,6 @@ def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:
         if value and scored.refused and "logprobs" in draft.params:
             raise draft.unsupported(name, scored.how)
         write(draft, value)
-
-    return put
-
-
-def _tools(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    def put(draft: RequestBody, value: object) -> None:
-        if tools := cast(list[JsonObject], value):
-            draft.body[name] = [*tools] if profile.strict_tools else [_loose(draft, tool) for tool in tools]
-
-    return put
-
-
-def _loose(draft: RequestBody, tool: JsonObject) -> JsonObject:
-    """Return a tool without `strict`, which the vendor does not know. Raises Refusal where it is true."""
-    function = tool.get("function")
-    if not isinstance(function, dict) or "strict" not in function:
-        return tool
-    if function["strict"]:
-        raise draft.unsupported("tools", "it cannot promise arguments that are 'strict'")
-    return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
-
-
-def _tool_choice(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    known = name in profile.wires[operation].accepts
-
-    def put(draft: RequestBody, value: object) -> None:
-        if is_neutral(name, value) and not draft.params.get("tools"):
-            return
-        cell = draft.table[feature_of(name, value)]
-        if cell.refused or not known:
-            raise draft.unsupported(name, cell.how)
-        draft.body[name] = cast(JsonValue, value)
 
     return put
 
@@ -190,6 +261,24 @@ def _in_message(name: str, profile: Profile, operation: Operation) -> FieldWrite
     return lambda draft, value: None
 
 
+def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Write Anthropic's object as it is, or what it says in OpenRouter's `reasoning`."""
+    path = profile.wires[operation].rename.get(name)
+    if path is None:
+        return _plain(name, profile, operation)
+
+    def put(draft: RequestBody, value: object) -> None:
+        match value:
+            case {"type": "enabled", "budget_tokens": int(budget)}:
+                draft.put(f"{path}.max_tokens", budget)
+            case {"type": str(kind)}:
+                draft.put(f"{path}.enabled", kind != "disabled")
+            case _:
+                raise draft.invalid(name, "needs a 'type'")
+
+    return put
+
+
 def _window(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     by_habit = {"native": plain(name), "cuts": check_window}
     return by_habit.get(profile.wires[operation].context, check_limited_window)
@@ -202,17 +291,60 @@ _FACTORIES: Mapping[str, _Factory] = {
     "logprobs": _logprobs,
     "guided": _constraint,
     "response_format": _constraint,
-    "tools": _tools,
-    "tool_choice": _tool_choice,
+    "thinking": _thinking,
+    "tools": tools_writer,
+    "tool_choice": choice_writer,
+    "parallel_tool_calls": parallel_writer,
     # Not every server knows every spelling of "off".
     "echo": _echo,
     "echo_last": _unless_neutral,
     "best_of": _unless_neutral,
     "suffix": _unless_neutral,
     "logit_bias": _unless_neutral,
-    "metadata": _unless_neutral,
+    "metadata": _metadata,
+    "user": _id,
+    "prompt_cache_key": _id,
+    "safety_identifier": _id,
 }
 _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
     Operation.CHAT: {"max_tokens": _limit_above_zero, "images": _in_message},
     Operation.COMPLETIONS: {"max_tokens": _limit, "images": _images},
 }
+
+
+# Fields outside the unified request -----------------------------------------------------------------------------------
+
+_OF_CACHES: Final = MARKERS | {"prompt_cache_options"}
+"""Settings of prompt caches; they promise nothing about the answer."""
+
+_REASONING: Final = "reasoning"
+"""OpenRouter's field. What it says of effort is read by the surface; what is left says how thinking is shown."""
+
+
+def put_own_fields(draft: RequestBody, profile: Profile, reserved: Collection[str]) -> None:
+    """Write the fields that the unified request does not know.
+
+    Settings of caches and the rest of `reasoning` are left out where the vendor has none, and noted. An object goes
+    into the profile's own member of that name. Raises Refusal where the vendor takes no such fields, and for one whose
+    name is `reserved` or in the body already.
+    """
+    for name, value in (draft.request.unknown or {}).items():
+        if (name in _OF_CACHES and name not in profile.takes) or (name == _REASONING and not _has_reasoning(profile)):
+            draft.dropped.append(name)
+            continue
+        if (cell := draft.table["unknown"]).refused:
+            raise draft.unsupported(name, cell.how)
+        standing = draft.body.get(name, {} if name == _REASONING else None)
+        if (name == _REASONING or name in profile.body) and isinstance(standing, dict) and isinstance(value, dict):
+            draft.body[name] = merged(standing, value)
+        elif name in draft.body or name in reserved:
+            message = f"'{name}' goes to {draft.target.name} for another field of the request already."
+            raise Refusal(name, message, "conflicting_parameters")
+        else:
+            draft.body[name] = value
+
+
+def _has_reasoning(profile: Profile) -> bool:
+    """Return whether the vendor has OpenRouter's field."""
+    wire = profile.wires.get(Operation.CHAT)
+    return wire is not None and wire.rename.get("reasoning_effort", "").startswith(f"{_REASONING}.")

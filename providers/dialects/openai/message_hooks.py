@@ -6,8 +6,10 @@ is impossible it refuses, or leaves the messages for the vendor to judge.
 
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
-from itertools import groupby, takewhile
+from typing import Final
 
+from providers.dialects.openai import turn_hooks
+from providers.dialects.openai.turn_hooks import calls_of
 from providers.dialects.shared.thought_signatures import unpack_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -17,9 +19,6 @@ from providers.target import Target
 Messages = list[JsonObject]
 Hook = Callable[[Target, Messages], Messages]
 """Returns rewritten messages, without editing its input. Raises Refusal."""
-
-_NO_REASONING = " "
-"""Reasoning of a turn whose reasoning the client has not kept: the member must not be empty."""
 
 _ID_LENGTH = 9
 _MAX_ID_LENGTH = 40
@@ -36,12 +35,8 @@ def _refused(target: Target, reason: str) -> Refusal:
     return Refusal("messages", f"'messages' cannot go to {target.name}: {reason}.")
 
 
-def _calls(message: JsonObject) -> list[JsonObject]:
-    calls = message.get("tool_calls")
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-
-
 def _parts(message: JsonObject) -> list[JsonObject]:
+    """Return the parts of a content in parts; none for any other."""
     content = message.get("content")
     return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
@@ -56,16 +51,20 @@ def _text(message: JsonObject) -> str | None:
     return "".join(strings) if len(strings) == len(content) else None
 
 
-def _role(message: JsonObject) -> JsonValue:
-    return message.get("role")
-
-
 # Texts and images -----------------------------------------------------------------------------------------------------
 
 
 def joined_text(target: Target, messages: Messages) -> Messages:
-    """Join a list of texts into one: models without images refuse lists (SambaNova, Moonshot, DashScope)."""
-    return [_with_text(message) for message in messages]
+    """Join a list of texts into one: models without images refuse lists (SambaNova, Moonshot, DashScope). A list with a
+    cache marker stays: the models that read markers take lists."""
+    return [
+        _with_text(message) if isinstance(message.get("content"), list) and not _is_marked(message) else message
+        for message in messages
+    ]
+
+
+def _is_marked(message: JsonObject) -> bool:
+    return any(["cache_control" in part for part in _parts(message)])
 
 
 def _with_text(message: JsonObject) -> JsonObject:
@@ -76,9 +75,9 @@ def _with_text(message: JsonObject) -> JsonObject:
 def text_tool_results(target: Target, messages: Messages) -> Messages:
     """Write the results of tools as one text each, and refuse others (DeepInfra)."""
     for message in messages:
-        if _role(message) == "tool" and "content" in message and _text(message) is None:
+        if message.get("role") == "tool" and "content" in message and _text(message) is None:
             raise _refused(target, "it takes results of tools as text only")
-    return [_with_text(message) if _role(message) == "tool" else message for message in messages]
+    return [_with_text(message) if message.get("role") == "tool" else message for message in messages]
 
 
 def no_empty_text(target: Target, messages: Messages) -> Messages:
@@ -91,13 +90,61 @@ def _without_empty_text(message: JsonObject) -> JsonObject:
     if isinstance(content, list):
         kept = [part for part in content if not _is_empty_text(part)]
         message = message if len(kept) == len(content) else {**message, "content": kept or ""}
-    if message.get("content") == "" and _calls(message):
+    if message.get("content") == "" and calls_of(message):
         return {name: value for name, value in message.items() if name != "content"}
     return message
 
 
 def _is_empty_text(part: JsonValue) -> bool:
     return isinstance(part, dict) and part.get("type") == "text" and not part.get("text")
+
+
+def thinking_chunks(target: Target, messages: Messages) -> Messages:
+    """Put reasoning into the content as a chunk before the text (Mistral)."""
+    return [_with_chunk(message) if "reasoning_content" in message else message for message in messages]
+
+
+def _with_chunk(message: JsonObject) -> JsonObject:
+    kept = {name: value for name, value in message.items() if name != "reasoning_content"}
+    thought: JsonObject = {
+        "type": "thinking",
+        "thinking": [{"type": "text", "text": message["reasoning_content"]}],
+        "closed": True,
+    }
+    content = message.get("content")
+    text: list[JsonValue] = [{"type": "text", "text": content}] if content else []
+    return {**kept, "content": [thought, *(content if isinstance(content, list) else text)]}
+
+
+def document_parts(target: Target, messages: Messages) -> Messages:
+    """Write files and sounds as Mistral has them: a document by its address or data, a file by its id, a sound as a
+    string."""
+    return [
+        {**message, "content": [_as_chunk(part) for part in content]}
+        if isinstance(content := message.get("content"), list)
+        else message
+        for message in messages
+    ]
+
+
+def _as_chunk(part: JsonValue) -> JsonValue:
+    match part:
+        case {"type": "file", "file": dict(file)}:
+            return _document(file) or part
+        case {"type": "input_audio", "input_audio": {"data": str(data)}}:
+            return {"type": "input_audio", "input_audio": data}
+        case _:
+            return part
+
+
+def _document(file: JsonObject) -> JsonObject | None:
+    if isinstance(known := file.get("file_id"), str):
+        return {"type": "file", "file_id": known}
+    url, name = file.get("file_data") or file.get("file_url"), file.get("filename")
+    if not isinstance(url, str):
+        return None
+    document: JsonObject = {"type": "document_url", "document_url": url}
+    return {**document, "document_name": name} if name else document
 
 
 def inline_images(target: Target, messages: Messages) -> Messages:
@@ -116,64 +163,20 @@ def _image_urls(message: JsonObject) -> Iterator[str]:
             yield url
 
 
-# Turns ----------------------------------------------------------------------------------------------------------------
-
-
-def alternating_roles(target: Target, messages: Messages) -> Messages:
-    """Merge successive turns of one role: users and models must alternate (Perplexity)."""
-    merged: Messages = []
-    for role, run in groupby(messages, lambda message: _role(message) if _plain_turn(message) else None):
-        turns = list(run)
-        if role is None or len(turns) == 1:
-            merged += turns
-        else:
-            merged.append({**turns[0], "content": _merge_contents([turn["content"] for turn in turns])})
-    return merged
-
-
-def _plain_turn(message: JsonObject) -> bool:
-    content = message.get("content")
-    return message.keys() == {"role", "content"} and _role(message) in ("user", "assistant") and bool(content)
-
-
-def _merge_contents(contents: list[JsonValue]) -> JsonValue:
-    """Merge contents into one; texts that come before any parts become one text."""
-    texts = [*takewhile(lambda content: isinstance(content, str), contents)]
-    joined = "\n\n".join(map(str, texts))
-    if len(texts) == len(contents):
-        return joined
-    first: list[JsonValue] = [joined] if texts else []
-    return [part for content in (*first, *contents[len(texts) :]) for part in _as_parts(content)]
-
-
-def _as_parts(content: JsonValue) -> list[JsonValue]:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]
-
-
-def names_of_users_only(target: Target, messages: Messages) -> Messages:
-    """Refuse a name of anyone but a user (xAI); that of a tool's result is left out, as its call's id suffices."""
-    for message in messages:
-        if "name" in message and _role(message) not in ("user", "tool"):
-            raise _refused(target, "it knows a 'name' of users only")
-    return [_without_name(message) if _role(message) == "tool" else message for message in messages]
-
-
-def _without_name(message: JsonObject) -> JsonObject:
-    return {name: value for name, value in message.items() if name != "name"}
-
-
 # Tool calls -----------------------------------------------------------------------------------------------------------
 
 
 def named_tool_results(target: Target, messages: Messages) -> Messages:
     """Name the function in a tool's result; OpenAI's form names it only in the call (Mistral)."""
-    names = {str(call.get("id")): name for message in messages for call in _calls(message) if (name := _function(call))}
+    names = {
+        str(call.get("id")): name for message in messages for call in calls_of(message) if (name := _function(call))
+    }
     return [_named(message, names) for message in messages]
 
 
 def _named(message: JsonObject, names: Mapping[str, str]) -> JsonObject:
     name = names.get(str(message.get("tool_call_id")))
-    return {**message, "name": name} if _role(message) == "tool" and "name" not in message and name else message
+    return {**message, "name": name} if message.get("role") == "tool" and "name" not in message and name else message
 
 
 def _function(call: JsonObject) -> str | None:
@@ -185,7 +188,7 @@ def _function(call: JsonObject) -> str | None:
 def nine_character_call_ids(target: Target, messages: Messages) -> Messages:
     """Replace ids of calls that are not nine letters and digits (Mistral), such as another vendor's, each by one id in
     call and result."""
-    return [_with_ids(message, _nine_characters) for message in messages]
+    return _refitted(messages, _nine_characters)
 
 
 def _nine_characters(identity: str) -> str:
@@ -197,13 +200,20 @@ def _nine_characters(identity: str) -> str:
 def forty_character_call_ids(target: Target, messages: Messages) -> Messages:
     """Replace ids of calls of more than 40 characters (OpenAI, and OpenRouter for its models), such as another vendor's
     that carry a signature, each by one id in call and result."""
-    return [_with_ids(message, _forty_characters) for message in messages]
+    return _refitted(messages, _forty_characters)
 
 
 def _forty_characters(identity: str) -> str:
     if len(identity) <= _MAX_ID_LENGTH:
         return identity
     return "call_" + blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _refitted(messages: Messages, changed: Callable[[str], str]) -> Messages:
+    return [
+        _with_ids(message, changed) if "tool_calls" in message or "tool_call_id" in message else message
+        for message in messages
+    ]
 
 
 def _with_ids(message: JsonObject, changed: Callable[[str], str]) -> JsonObject:
@@ -220,31 +230,6 @@ def _with_id(call: JsonValue, changed: Callable[[str], str]) -> JsonValue:
     return {**call, "id": changed(identity)} if isinstance(call, dict) and isinstance(identity, str) else call
 
 
-def split_tool_results(target: Target, messages: Messages) -> Messages:
-    """Put each of several parallel calls into a turn of its own, followed by its result (Databricks)."""
-    split: Messages = []
-    place = 0
-    while place < len(messages):
-        message, place = messages[place], place + 1
-        calls = _calls(message)
-        results = {str(each.get("tool_call_id")): each for each in messages[place : place + len(calls)]}
-        if len(calls) > 1 and results.keys() == {str(call.get("id")) for call in calls}:
-            split += _pairs(message, calls, results)
-            place += len(calls)
-        else:
-            split.append(message)
-    return split
-
-
-def _pairs(message: JsonObject, calls: list[JsonObject], results: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
-    turn = message
-    for call in calls:
-        yield {**turn, "tool_calls": [call]}
-        yield results[str(call.get("id"))]
-        # The text beside the calls stays in the first turn alone.
-        turn = {"role": message.get("role")}
-
-
 def signed_calls(target: Target, messages: Messages) -> Messages:
     """Give calls their thought signatures back (Gemini), which `openai_answer` put into their ids: clients of OpenAI's
     form keep ids, but no members that they do not know."""
@@ -252,9 +237,9 @@ def signed_calls(target: Target, messages: Messages) -> Messages:
 
 
 def _signed(message: JsonObject, given: JsonObject) -> JsonObject:
-    if not _calls(given):
+    if not calls_of(given):
         return message
-    pairs = zip(_calls(message), _calls(given), strict=True)
+    pairs = zip(calls_of(message), calls_of(given), strict=True)
     return {**message, "tool_calls": [_with_signature(call, str(own.get("id"))) for call, own in pairs]}
 
 
@@ -265,28 +250,24 @@ def _with_signature(call: JsonObject, identity: str) -> JsonObject:
     return {**call, "extra_content": {"google": {"thought_signature": signature}}}
 
 
-def reasoning_on_calls(target: Target, messages: Messages) -> Messages:
-    """Add reasoning to turns that call tools (Moonshot), where the client has not kept it."""
-    return [
-        {**message, "reasoning_content": _NO_REASONING}
-        if _calls(message) and not message.get("reasoning_content")
-        else message
-        for message in messages
-    ]
-
-
-HOOKS: Mapping[HookName, Hook] = {
-    "alternating_roles": alternating_roles,
+HOOKS: Final[Mapping[HookName, Hook]] = {
+    "alternating_roles": turn_hooks.alternating_roles,
+    "answered_results": turn_hooks.answered_results,
+    "document_parts": document_parts,
     "forty_character_call_ids": forty_character_call_ids,
     "inline_images": inline_images,
     "joined_text": joined_text,
+    "media_after_results": turn_hooks.media_after_results,
     "named_tool_results": named_tool_results,
-    "names_of_users_only": names_of_users_only,
     "nine_character_call_ids": nine_character_call_ids,
     "no_empty_text": no_empty_text,
-    "reasoning_on_calls": reasoning_on_calls,
+    "no_empty_turns": turn_hooks.no_empty_turns,
+    "prefixed_last_turn": turn_hooks.prefixed_last_turn,
+    "reasoning_on_calls": turn_hooks.reasoning_on_calls,
+    "reasoning_on_turns": turn_hooks.reasoning_on_turns,
     "signed_calls": signed_calls,
-    "split_tool_results": split_tool_results,
+    "split_tool_results": turn_hooks.split_tool_results,
     "text_tool_results": text_tool_results,
+    "thinking_chunks": thinking_chunks,
 }
 """The hooks that a profile may name."""

@@ -1,46 +1,156 @@
-"""Conversations on the OpenAI family's wire, as each vendor's profile wants them."""
+"""Conversations on the OpenAI family's wire, as each vendor's profile wants them.
+
+A message in OpenAI's own form is the same everywhere. What clients add to it (names, cache markers, the thinking and
+other members of answers that they send back) goes to the vendors that take it, and is left out elsewhere: several
+answer a member that they do not know with an error.
+
+Sources, November 2026: OpenAI OpenAPI 2.3.0; the errors of Fireworks ("Extra inputs are not permitted, field:
+'messages[2].reasoning'"), Groq ("property 'reasoning_content' is unsupported"), Cerebras (`wrong_api_format`) and
+Mistral (422 `extra_forbidden`) as their users report them; litellm 1.109.1 and openai-agents 0.24.0 for what clients
+send back.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from providers.dialects.openai.message_hooks import apply_hooks
-from providers.dialects.shared.conversation import says_nothing
+from providers.dialects.openai.message_parts import (
+    CallWriter,
+    PartWriter,
+    is_googles,
+    is_legacy,
+    without_legacy_calls,
+)
+from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.target import Target
 from providers.unified_request import ChatPrompt
 
-_REASONING = ("reasoning_content", "reasoning")
+_PLAIN: Final = ("system", "user", "assistant")
+_COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+_ANSWERS_OWN: Final = frozenset(
+    {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools"}
+    | {"native_finish_reason", "finish_reason", "phase", "id", "type", "status", "stop_reason", "images", "audio"}
+    | {"google_parts"}
+)
+"""Members of answers that clients send back with a turn of the model, and that say nothing beyond its text."""
+
+_TOLD: Final = frozenset({"name", "cache_control", "images"})
+"""Members that are named in `x-dragoman-dropped` where they are left out."""
+
+_ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
+
+_SPEAKERS: Final = frozenset({"system", "developer", "user", "assistant"})
+_SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}")
+"""The names that OpenAI takes: "Invalid 'messages[1].name': string does not match pattern"."""
 
 
-def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt) -> list[JsonValue]:
-    """Return a conversation as the vendor's profile wants it. Raises Refusal for content that it does not take."""
-    messages = [_message(target, profile, message) for message in prompt.messages]
+def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, dropped: list[str]) -> list[JsonValue]:
+    """Return a conversation as the vendor's profile wants it, and note in `dropped` what promises nothing and is left
+    out. Raises Refusal for content that the vendor does not take."""
+    writer = _VendorMessage(target, profile, dropped)
+    messages = [
+        # Most messages hold a role and a text alone. They cost no call.
+        message
+        if len(message) == 2 and message.get("content").__class__ is str and message.get("role") in _PLAIN
+        else writer.written(message)
+        for message in prompt.messages
+    ]
     return [*apply_hooks(target, profile.hooks, messages)]
 
 
-def _message(target: Target, profile: Profile, message: JsonObject) -> JsonObject:
-    """Return a message with what the vendor refuses left out or renamed; most pass unchanged.
+@dataclass(frozen=True, slots=True)
+class _VendorMessage:
+    """Writer of one conversation's messages."""
 
-    Null members mean nothing, and some vendors refuse them. Reasoning of earlier turns goes under the vendor's name for
-    it and is left out where the vendor has none. The signature of Google's texts is sent only to vendors that read it
-    or that accept unknown members.
-    """
-    if None in message.values():
-        message = {name: value for name, value in message.items() if value is not None}
-    if message.get("role") == "developer" and not profile.developer_role:
-        message = {**message, "role": "system"}
-    if not message.keys().isdisjoint(_REASONING):
-        reasoning = next((message[name] for name in _REASONING if message.get(name)), None)
-        message = {name: value for name, value in message.items() if name not in _REASONING}
-        if reasoning is not None and profile.reasoning_member is not None:
-            message[profile.reasoning_member] = reasoning
-    name = "extra_content"
-    read = profile.forwards_unknown or "signed_calls" in profile.hooks
-    if name in message and not read and says_nothing(message.get("role"), name, message[name]):
-        message = {key: member for key, member in message.items() if key != name}
-    content = message.get("content")
-    if isinstance(content, list) and not profile.content_parts:
-        message = {**message, "content": _flat(target, content)}
-    return message
+    target: Target
+    profile: Profile
+    dropped: list[str]
+
+    def written(self, message: JsonObject) -> JsonObject:
+        """Return a message with what the vendor refuses left out or renamed.
+
+        Null members mean nothing, and some vendors refuse them; but the null content of a turn that only calls is
+        OpenAI's own form.
+        """
+        if None in message.values():
+            # DeepSeek misses the content of a turn that only calls: "missing field `content`".
+            called = message.get("tool_calls")
+            message = {
+                name: value for name, value in message.items() if value is not None or (called and name == "content")
+            }
+        if message.get("role") == "developer" and not self.profile.developer_role:
+            message = {**message, "role": "system"}
+        if is_legacy(message) and "function_call" not in self.profile.takes:
+            message = without_legacy_calls(message)
+        if holds_thinking(message):
+            message = with_thinking(message, self.profile, self.dropped)
+        if not message.keys() <= _COMMON:
+            message = self._with_known_members(message)
+        if isinstance(calls := message.get("tool_calls"), list):
+            message = {**message, "tool_calls": CallWriter(self.profile, self.dropped).written(calls)}
+        content = message.get("content")
+        if isinstance(content, list):
+            parts = PartWriter(self.profile, self.dropped).written(content)
+            message = {**message, "content": parts if self.profile.content_parts else _flat(self.target, parts)}
+        return message
+
+    def _with_known_members(self, message: JsonObject) -> JsonObject:
+        kept = {name: value for name, value in message.items() if self._goes(message.get("role"), name, value)}
+        if "refusal" in kept and "refusal" not in self.profile.takes:
+            kept = _with_refusal_as_text(kept)
+        if "audio" in message and "audio" not in kept and not kept.get("content") and not kept.get("tool_calls"):
+            raise Refusal("messages", f"{self.target.name} does not know an answer's sound by its 'audio.id'.")
+        if "cache_control" in message and "cache_control" in self.profile.takes:
+            kept = _with_marker_on_part(kept)
+        return kept
+
+    def _goes(self, role: JsonValue, name: str, value: JsonValue) -> bool:
+        """Return whether a member goes to the vendor; what it does not take, and is known, is left out."""
+        takes = self.profile.takes
+        if name in takes or name in _COMMON:
+            return True
+        match name:
+            case "name":
+                goes = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
+                if goes and role in _SPEAKERS and not self.profile.engine:
+                    goes = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
+            case "extra_content":
+                goes = role != "assistant" or not is_googles(value)
+            case "cache_control" | "provider_specific_fields":
+                goes = False
+            case _:
+                goes = role != "assistant" or name not in _ANSWERS_OWN
+        # The name of a tool's result repeats what its call's id says.
+        if not goes and name in _TOLD and not (name == "name" and role == "tool"):
+            self.dropped.append(name)
+        return goes
+
+
+def _with_refusal_as_text(message: JsonObject) -> JsonObject:
+    """Return a turn of the model with its refusal as text, for vendors that have no place for it."""
+    kept = {name: value for name, value in message.items() if name != "refusal"}
+    refusal, content = message["refusal"], message.get("content")
+    if not isinstance(refusal, str) or not refusal:
+        return kept
+    if isinstance(content, list):
+        return {**kept, "content": [*content, {"type": "text", "text": refusal}]}
+    return {**kept, "content": f"{content}{refusal}" if isinstance(content, str) else refusal}
+
+
+def _with_marker_on_part(message: JsonObject) -> JsonObject:
+    """Return a message whose cache marker stands on its last part, where the vendors that have markers look for it."""
+    marker, content = message["cache_control"], message.get("content")
+    kept = {name: value for name, value in message.items() if name != "cache_control"}
+    if isinstance(content, str) and content:
+        return {**kept, "content": [{"type": "text", "text": content, "cache_control": marker}]}
+    if isinstance(content, list) and content and isinstance(last := content[-1], dict):
+        return {**kept, "content": [*content[:-1], {"cache_control": marker, **last}]}
+    return kept
 
 
 def _flat(target: Target, parts: list[JsonValue]) -> str:

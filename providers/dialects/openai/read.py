@@ -6,8 +6,9 @@ What is missing stays missing, what makes no sense raises UpstreamError(MALFORME
 from collections.abc import Mapping, Sequence
 
 from providers.completion import FinishReason, Usage
+from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, thought_in
 from providers.dialects.shared.finish_reasons import finish_error, vendor_finish_reason
-from providers.dialects.shared.read_json import malformed, text_of
+from providers.dialects.shared.read_json import malformed, text_of, unknown_in
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -55,9 +56,18 @@ def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[str | None, str | N
     return reason, None if raw == reason else raw
 
 
-def message_of(choice: JsonObject) -> JsonObject:
-    """Return the holder of a choice's text and calls: its delta, its message, or the choice of a text completion."""
-    for name in ("delta", "message"):
+def native_finish_reason(choice: JsonObject, reason: str, native: str | None) -> str | None:
+    """Return OpenRouter's finish reason of the vendor behind it, where that says more than `reason`; else `native`."""
+    own = choice.get("native_finish_reason")
+    return own if isinstance(own, str) and own and own != reason else native
+
+
+def message_of(choice: JsonObject, *, whole: bool = False) -> JsonObject:
+    """Return the holder of a choice's text and calls: its delta, its message, or the choice of a text completion.
+
+    Perplexity has both: an empty delta in `whole` answers, and the text so far as the message in streams.
+    """
+    for name in ("message", "delta") if whole else ("delta", "message"):
         holder = choice.get(name)
         if isinstance(holder, dict):
             return holder
@@ -71,12 +81,14 @@ def content_of(choice: JsonObject, message: JsonObject) -> str:
 
 def only_text_of(choice: JsonObject) -> str:
     """Return the text of a streamed choice that holds nothing else, as nearly all do; empty for the others."""
-    delta = choice.get("delta")
-    holder, name = (choice, "text") if delta is None else (delta, "content")
-    if choice.get("finish_reason") is not None or choice.get("logprobs") is not None or not isinstance(holder, dict):
+    if not KNOWN_IN_CHOICE.issuperset(choice) or choice.get("finish_reason") is not None:
         return ""
-    text = holder.get(name)
-    return text if isinstance(text, str) and (len(holder) == 1 or holder is choice) else ""
+    delta = choice.get("delta")
+    if type(delta) is dict:
+        text = delta.get("content") if len(delta) == 1 else None
+    else:
+        text = choice.get("text") if delta is None else None
+    return text if isinstance(text, str) and choice.get("logprobs") is None else ""
 
 
 def reasoning_of(message: JsonObject) -> str | None:
@@ -88,15 +100,7 @@ def reasoning_of(message: JsonObject) -> str | None:
     content = message.get("content")
     if not isinstance(content, list):
         return None
-    return "".join([_thought(part) for part in content if isinstance(part, dict)]) or None
-
-
-def _thought(part: JsonObject) -> str:
-    summary = part.get("summary")
-    if not isinstance(summary, list):
-        return text_of(part.get("thinking"))
-    texts = [each.get("text") for each in summary if isinstance(each, dict)]
-    return "".join([text for text in texts if isinstance(text, str)])
+    return "".join([thought_in(part) for part in content if isinstance(part, dict)]) or None
 
 
 def lift_members(profile: Profile, body: JsonObject) -> JsonObject:
@@ -119,6 +123,12 @@ def usage_of(body: JsonObject) -> Usage | None:
     return _usage(raw) if isinstance(raw, dict) else None
 
 
+_READ_IN_USAGE = frozenset(
+    {"prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens", "cached_tokens"}
+    | {"prompt_tokens_details", "prompt_token_details", "completion_tokens_details", "prompt_cache_hit_tokens"}
+)
+
+
 def _usage(raw: JsonObject) -> Usage | None:
     prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
     total = _count(raw, "total_tokens")
@@ -139,7 +149,8 @@ def _usage(raw: JsonObject) -> Usage | None:
     if total == prompt + completion + completion_details.get("reasoning_tokens", 0):
         # xAI counts reasoning tokens in the total alone.
         completion = total - prompt
-    return Usage(prompt, completion, prompt_details or None, completion_details or None)
+    own = unknown_in(raw, _READ_IN_USAGE)
+    return Usage(prompt, completion, prompt_details or None, completion_details or None, extra=own)
 
 
 def _count(raw: JsonObject, name: str) -> int | None:

@@ -1,32 +1,42 @@
 """Streamed answers of the OpenAI family, completions and chat, as chunks."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import orjson
 
-from providers.completion import Chunk, Completion, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Completion, Extras, StreamEvent
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai.answer import decode_object, shown_id, signature_of
+from providers.dialects.openai.answer import calls_in, decode_object, signature_of, signs
+from providers.dialects.openai.cited_marks import MarkFinder, Source, sources_of
 from providers.dialects.openai.read import (
     content_of,
     finish_reason,
     lift_members,
     matched_stop,
     message_of,
+    native_finish_reason,
     only_text_of,
     reasoning_of,
     usage_of,
 )
+from providers.dialects.openai.read_extras import (
+    KNOWN_IN_EVENT,
+    PLAIN_IN_EVENT,
+    ends_block,
+    extras_of,
+    repeated_in,
+)
+from providers.dialects.openai.streamed_calls import StreamedCalls
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
-    arguments_text,
-    call_id,
     index_of,
     is_json,
     json_object,
+    load_json,
     malformed,
-    parse_json,
+    parse_answer,
+    unknown_in,
     unwrap_answer,
 )
 from providers.dialects.shared.read_logprobs import logprobs_of
@@ -39,26 +49,26 @@ from providers.json_types import JsonObject, JsonValue
 MAX_BODY = 32 * 1024 * 1024
 """Bytes at most of a body that is JSON although the request was for a stream."""
 
+_MOST_WAITING = 4
+"""Chunks at most that wait for a stream's content."""
 
-@dataclass(slots=True)
-class _ToolCallState:
-    """A tool call in progress: its dense number and the vendor's id, empty where there is none."""
-
-    number: int
-    identity: str
+_MOST_KEPT = 256 * 1024
+"""Bytes at most of an event whose own members are kept after it."""
 
 
 @dataclass(slots=True)
 class _ChoiceState:
-    """State of one choice: `held` is text kept for its end, `count` the number of its tool calls, `calls` the latest
-    call of each of the vendor's indices."""
+    """State of one choice: `held` is text kept for its end, `written` the length of its text, `blocks` the number of
+    its complete blocks of thinking, `marks` what finds citations in its text."""
 
     index: int
+    calls: StreamedCalls
     finished: bool = False
     refused: bool = False
+    written: int = 0
+    blocks: int = 0
+    marks: MarkFinder | None = None
     held: list[str] = field(default_factory=list)
-    count: int = 0
-    calls: dict[int, _ToolCallState] = field(default_factory=dict)
 
 
 class OpenAIStream:
@@ -68,7 +78,22 @@ class OpenAIStream:
     TGI and others leave the terminator out. The class is its own reader, for the cost of each chunk.
     """
 
-    __slots__ = ("_answer", "_body", "_choices", "_done", "_lifting", "_sent", "_sse", "_started", "_tier")
+    __slots__ = (
+        "_answer",
+        "_body",
+        "_choices",
+        "_done",
+        "_lifting",
+        "_own",
+        "_sent",
+        "_signs",
+        "_slow",
+        "_sources",
+        "_sse",
+        "_started",
+        "_tier",
+        "_waiting",
+    )
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._sent = sent
@@ -80,6 +105,12 @@ class OpenAIStream:
         self._body: bytearray | None = None
         self._started = False
         self._tier: JsonValue = None
+        self._signs = signs(sent)
+        self._own: JsonObject = {}
+        self._sources: Sequence[Source] = ()
+        self._waiting: list[Chunk] | None = []
+        # An event may need more than to be passed on.
+        self._slow = True
         self._done = False
 
     @property
@@ -103,7 +134,12 @@ class OpenAIStream:
             return
         try:
             for _, frame in self._sse.feed(data):
-                yield from self.read(frame)
+                body = self._event(frame)
+                chunk = self._plain(body)
+                if chunk is None:
+                    yield from self._pieces(body, len(frame))
+                else:
+                    yield chunk
         except EventTooLarge:
             raise malformed("has an event that is too large") from None
 
@@ -128,79 +164,159 @@ class OpenAIStream:
 
     def read(self, frame: bytes) -> Iterator[StreamEvent]:
         """Translate one event's data, of whatever framing; nothing after the end. Raises UpstreamError."""
-        return self._frame(frame) if frame and not self._done else iter(())
+        return self._pieces(self._event(frame), len(frame))
 
-    def _frame(self, frame: bytes) -> Iterator[StreamEvent]:
-        if frame.startswith(b"[DONE]"):
-            if not self._all_finished():
-                raise cut()
-            self._done = True
-            return
-        body = self._event(frame)
+    def _plain(self, body: JsonObject) -> Chunk | None:
+        """Return the chunk of an event that holds text of one choice alone, as nearly all do; None for the others."""
         choices = body.get("choices")
-        if ("error" in body or not choices) and is_error(body):
-            raise UpstreamError(failure_in_body(self._sent.target.profile, body))
+        if type(choices) is not list or len(choices) != 1 or not PLAIN_IN_EVENT.issuperset(body):
+            return None
+        raw = choices[0]
+        if self._slow or type(raw) is not dict or body.get("usage") is not None:
+            return None
+        text, index = only_text_of(raw), raw.get("index")
+        state = self._choices.get(index) if text and type(index) is int else None
+        if state is None or state.finished:
+            return None
+        state.written += len(text)
+        if "service_tier" in body:
+            self._tier = body["service_tier"] or self._tier
+        fingerprint = body.get("system_fingerprint")
+        return Chunk(state.index, text, system_fingerprint=fingerprint if type(fingerprint) is str else None)
+
+    def _pieces(self, body: JsonObject, size: int) -> Iterator[StreamEvent]:
+        """Yield what an event of `size` bytes comes to."""
+        choices = body.get("choices")
+        if "error" in body or not choices:
+            self._check_error(body)
+        own = None if KNOWN_IN_EVENT.issuperset(body) else self._own_members(body, size)
         if choices:
             if not isinstance(choices, list):
                 raise malformed("has choices that are not a list")
-            fingerprint = body.get("system_fingerprint")
             self._answer = body.get("id")
             self._tier = body.get("service_tier") or self._tier
             for raw in choices:
-                chunk = self._chunk(raw, fingerprint if isinstance(fingerprint, str) else None)
+                chunk = self._chunk(raw, body)
                 if chunk is not None:
-                    yield chunk
+                    if own is not None:
+                        chunk, own = _with_members(chunk, own), None
+                    yield from (chunk,) if self._waiting is None else self._begin(chunk, self._waiting, size)
+        if own is not None:
+            chunk = Chunk(extras=Extras(answer=own))
+            yield from (chunk,) if self._waiting is None else self._begin(chunk, self._waiting, size)
         if body.get("usage") is not None:
             usage = usage_of(body)
             if usage is not None:
                 yield usage
 
     def _event(self, frame: bytes) -> JsonObject:
-        """Parse a frame's object, empty for the `null` that begins some streams of llama.cpp."""
+        """Parse a frame's object; empty for the `null` that begins some streams of llama.cpp, and for the terminator
+        and what follows it. Raises UpstreamError for a terminator before the end."""
+        if self._done or not frame:
+            return {}
         try:
-            body = parse_json(frame)
+            body = load_json(frame)
         except orjson.JSONDecodeError:
-            raise malformed("has an event that is not valid JSON") from None
+            if frame.startswith(b"[DONE]"):
+                if not self._all_finished():
+                    raise cut() from None
+                self._done = True
+                return {}
+            body = parse_answer(frame, "has an event that is not valid JSON")
         if body is None:
             return {}
         if not isinstance(body, dict):
             raise malformed("has an event that is not a JSON object")
         return body if self._lifting is None else lift_members(self._lifting, body)
 
-    def _chunk(self, raw: JsonValue, fingerprint: str | None) -> Chunk | None:
-        """Return what a frame adds to one choice; None for nothing (a role, a filter's note, what follows the end)."""
+    def _begin(self, chunk: Chunk, waiting: list[Chunk], size: int) -> Iterator[Chunk]:
+        """Yield a chunk of a stream that has not begun. The first chunk commits the gateway to the vendor, so what a
+        vendor says of itself (Groq's `x_groq`, Azure's filter of the prompt) waits for content."""
+        if size <= _MOST_KEPT and len(waiting) < _MOST_WAITING and _says_nothing(chunk):
+            waiting.append(chunk)
+            return
+        self._waiting = None
+        self._slow = self._sent.unwrap_choice or bool(self._sources)
+        yield from waiting
+        yield chunk
+
+    def _check_error(self, body: JsonObject) -> None:
+        """Raise UpstreamError for an event that is an error."""
+        if is_error(body):
+            raise UpstreamError(failure_in_body(self._sent.target.profile, body))
+
+    def _own_members(self, body: JsonObject, size: int) -> JsonObject | None:
+        """Return the vendor's own members of an event that differ from those of the event before: Perplexity repeats
+        its sources in each."""
+        own = unknown_in(body, KNOWN_IN_EVENT)
+        if own is None:
+            return None
+        before, self._own = self._own, own if size <= _MOST_KEPT else {}
+        if fresh := {name: value for name, value in own.items() if before.get(name) != value}:
+            self._sources = sources_of(fresh) or self._sources
+            self._slow = self._slow or bool(self._sources)
+        return fresh or None
+
+    def _chunk(self, raw: JsonValue, body: JsonObject) -> Chunk | None:
+        """Return what an event adds to one choice; None for nothing (a role, what follows the end)."""
         if not isinstance(raw, dict):
             raise malformed("has a choice that is not an object")
-        index = index_of(raw, 0)
+        index = raw.get("index")
+        if type(index) is not int:
+            index = index_of(raw, 0)
         state = self._choices.get(index)
         if state is None:
-            state = self._choices[index] = _ChoiceState(index)
-        if state.finished:
-            return None
-        if (text := only_text_of(raw)) and not self._sent.unwrap_choice:
-            return Chunk(index, text, system_fingerprint=fingerprint)
+            state = self._choices[index] = _ChoiceState(index, StreamedCalls(self._sent, index))
+        fingerprint = body.get("system_fingerprint")
+        fingerprint = fingerprint if isinstance(fingerprint, str) else None
+        if (text := only_text_of(raw)) and not (state.finished or self._sources or self._sent.unwrap_choice):
+            state.written += len(text)
+            return Chunk(state.index, text, system_fingerprint=fingerprint)
         message = message_of(raw)
+        extras = extras_of(raw, message, state.written, state.blocks, self._signs)
+        if extras is not None:
+            state.blocks += sum(map(ends_block, extras.reasoning_details))
+        if state.finished:
+            return None if extras is None else Chunk(state.index, extras=extras)
+        return self._full(state, raw, message, extras, body, fingerprint)
+
+    def _full(
+        self,
+        state: _ChoiceState,
+        raw: JsonObject,
+        message: JsonObject,
+        extras: Extras | None,
+        body: JsonObject,
+        fingerprint: str | None,
+    ) -> Chunk | None:
         refusal = message.get("refusal")
         if not isinstance(refusal, str) or not refusal:
             refusal = None
         state.refused = state.refused or refusal is not None
         text = content_of(raw, message)
-        calls = self._calls(state, message.get("tool_calls"))
-        reason, native = finish_reason(raw.get("finish_reason"), state.count > 0)
+        calls = state.calls.read(calls_in(message), self._answer)
+        reason, native = finish_reason(raw.get("finish_reason"), state.calls.count > 0)
+        if reason is not None and self._sent.custom_tools:
+            calls += state.calls.rest()
         if text and reason is not None:
             self._check_text(text)
         logprobs = logprobs_of(raw.get("logprobs"), text)
         if self._sent.unwrap_choice:
             text = _held(state, text, reason)
+        if self._sources:
+            extras = self._cited(state, extras, text, reason is not None)
+        if reason is not None and (repeated := repeated_in(body)):
+            extras = replace(extras or Extras(), answer=repeated)
         reasoning, signature = reasoning_of(message), signature_of(self._sent, message)
-        if not (text or reason or refusal or reasoning or calls or logprobs or signature):
+        if not (text or reason or refusal or reasoning or calls or logprobs or signature or extras):
             return None
+        state.written += len(text)
         state.finished = reason is not None
         return Chunk(
-            index=index,
+            index=state.index,
             text=text or refusal or "",
             finish_reason=reason,
-            native_finish_reason=native,
+            native_finish_reason=native_finish_reason(raw, reason, native) if reason else None,
             logprobs=logprobs,
             refusal=refusal,
             reasoning=reasoning,
@@ -209,7 +325,17 @@ class OpenAIStream:
             system_fingerprint=fingerprint,
             signature=signature,
             service_tier=self._tier if reason and isinstance(self._tier, str) else None,
+            extras=extras,
         )
+
+    def _cited(self, state: _ChoiceState, extras: Extras | None, text: str, last: bool) -> Extras | None:
+        """Return the extras with citations for the marks in the text, where the sources came before it."""
+        if state.marks is None:
+            if state.written:
+                return extras
+            state.marks = MarkFinder()
+        found = state.marks.cite(text, self._sources, last)
+        return replace(extras or Extras(), annotations=found) if found else extras
 
     def _check_text(self, text: str) -> None:
         """Raise UpstreamError for a text that is an error; LocalAI sends one in a frame with the finish reason."""
@@ -218,38 +344,6 @@ class OpenAIStream:
             raise UpstreamError(
                 Failure(FailureKind.NONCONFORMING, "The upstream wrote an error in the answer's place.")
             )
-
-    def _calls(self, state: _ChoiceState, raw: JsonValue) -> tuple[ToolCallDelta, ...]:
-        if not isinstance(raw, list):
-            return ()
-        return tuple([self._call(state, entry, position) for position, entry in enumerate(raw)])
-
-    def _call(self, state: _ChoiceState, entry: JsonValue, position: int) -> ToolCallDelta:
-        """Return one piece of a call.
-
-        A call begins with a new index, or with a name and another id at a known one, or with a name where neither has
-        an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives every piece an id of its
-        own. A missing index is the position in the list.
-        """
-        function = entry.get("function") if isinstance(entry, dict) else None
-        if not isinstance(entry, dict) or not isinstance(function, dict):
-            raise malformed("has a tool call without a function")
-        given, identity, name = entry.get("index"), entry.get("id"), function.get("name")
-        native = given if isinstance(given, int) else position
-        identity = identity if isinstance(identity, str) else ""
-        arguments = arguments_text(function.get("arguments"))
-        call = state.calls.get(native)
-        if call is not None and (not name or (identity == call.identity if identity else call.identity != "")):
-            return ToolCallDelta(call.number, arguments=arguments)
-        if not isinstance(name, str) or not name:
-            raise malformed("has a tool call without a function's name")
-        call = state.calls[native] = _ToolCallState(state.count, identity)
-        shown = shown_id(self._sent, entry, identity or self._made_id(state))
-        state.count += 1
-        return ToolCallDelta(call.number, shown, self._sent.tool_names.get(name, name), arguments)
-
-    def _made_id(self, state: _ChoiceState) -> str:
-        return call_id(self._answer, state.index, state.count)
 
     def _whole(self, data: bytes) -> Iterator[StreamEvent]:
         """Decode a whole body in place of a stream, one chunk a choice; one that is no JSON was cut off."""
@@ -275,6 +369,20 @@ def decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
         return gatherer.completion()
     except ValueError:
         raise malformed("has choices whose numbers leave a gap") from None
+
+
+def _says_nothing(chunk: Chunk) -> bool:
+    """Return whether a chunk holds nothing but members of the vendor's own."""
+    extras = chunk.extras
+    if extras is None or extras.reasoning_details or extras.annotations or extras.images or extras.audio:
+        return False
+    return chunk == Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint, extras=extras)
+
+
+def _with_members(chunk: Chunk, own: JsonObject) -> Chunk:
+    """Return the first chunk of an event with the vendor's own members of the event."""
+    extras = chunk.extras or Extras()
+    return replace(chunk, extras=replace(extras, answer={**own, **(extras.answer or {})}))
 
 
 def _held(state: _ChoiceState, text: str, reason: str | None) -> str:

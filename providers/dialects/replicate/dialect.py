@@ -34,7 +34,7 @@ from providers.dialects.shared.request_body import (
     raw_only,
     unless_neutral,
 )
-from providers.dialects.shared.stream_from_whole import WholeStream
+from providers.dialects.shared.stream_reader import WholeStream
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING, WINDOW
 from providers.target import Target

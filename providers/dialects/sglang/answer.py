@@ -17,6 +17,7 @@ from providers.completion import (
     Chunk,
     Completion,
     ContentLogprobs,
+    Extras,
     FinishReason,
     LegacyLogprobs,
     Logprobs,
@@ -27,7 +28,7 @@ from providers.completion import (
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
-from providers.dialects.shared.read_json import index_of, malformed, parse_answer
+from providers.dialects.shared.read_json import index_of, malformed, parse_answer, unknown_in
 from providers.dialects.shared.read_logprobs import logprob
 from providers.dialects.shared.stream_reader import NOTHING, cut, event_object
 from providers.emulation.logprob_slices import join_logprobs
@@ -36,6 +37,19 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 
 _FINISH: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
+NOT_PASSED: Mapping[str, str] = {
+    "id": "the gateway's answer has an id of its own",
+    "input_token_logprobs": "read where they are wanted",
+    "input_top_logprobs": "read where they are wanted",
+    "output_token_logprobs": "read where they are wanted",
+    "output_top_logprobs": "read where they are wanted",
+}
+"""Members of `meta_info` that are not passed on under their names, and why. Nor are `output_ids`, which every event
+has: they are the ids of the text's tokens."""
+
+_KNOWN = frozenset({"finish_reason", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"}).union(
+    NOT_PASSED
+)
 _HALF = "\ufffd"
 """The placeholder for a character whose bytes are incomplete; a later event has the character in its place."""
 
@@ -102,6 +116,7 @@ def _choice(sent: UpstreamRequest, call: _SglangCall, result: JsonObject, index:
         native_finish_reason=end.native_finish_reason,
         logprobs=join_logprobs(found),
         matched_stop=end.matched_stop,
+        extras=_extras(meta),
     )
 
 
@@ -139,6 +154,12 @@ def _end(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
         native_finish_reason=native,
         matched_stop=matched if isinstance(matched, str | int) and not isinstance(matched, bool) else None,
     )
+
+
+def _extras(meta: JsonObject) -> Extras | None:
+    """Return the engine's own members of a choice that has ended, such as its latency."""
+    own = unknown_in(meta, _KNOWN)
+    return None if own is None else Extras(choice=own)
 
 
 def _usage(call: _SglangCall, metas: Sequence[JsonObject]) -> Usage | None:
@@ -310,6 +331,7 @@ class SglangReader:
                     end.native_finish_reason,
                     last.logprobs,
                     matched_stop=end.matched_stop,
+                    extras=_extras(meta),
                 )
             )
             state.ended = True

@@ -11,7 +11,8 @@ from functools import cache
 import orjson
 
 from providers.capabilities import NATIVE, PREFIXED, RANKED, Capabilities, Cell, compiled, refused
-from providers.constraints.constraint_styles import STYLES, Encoding, style_by_kind
+from providers.constraints.constraint_styles import Encoding, style_by_kind
+from providers.constraints.style_table import STYLES
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_logprobs, neutral_as
 from providers.dialects.shared.request_body import (
     REFUSES_OVERFLOW,

@@ -12,7 +12,7 @@ import orjson
 
 from providers.context_overflow import Overflow, read_overflow
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.read_json import load_json
+from providers.dialects.shared.read_json import parse_json
 from providers.failure import OUR_WORDS, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text, vet
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -86,7 +86,7 @@ def refine_kind(rules: Iterable[TextRule], kind: FailureKind, message: str) -> F
 def parse_error(body: bytes) -> JsonValue:
     """Return the JSON value of an error body, None where it has none: front ends answer in HTML."""
     try:
-        value: JsonValue = load_json(body)
+        value: JsonValue = parse_json(body)
     except orjson.JSONDecodeError:
         return None
     return value
@@ -209,7 +209,7 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     return _Facts(
         message,
         raw_code if isinstance(raw_code, str) else None,
-        param if isinstance(param, str) else None,
+        param if isinstance(param, str) else _field_of(_details(parsed)),
         next((number for number in statuses if isinstance(number, int) and 400 <= number < 600), None),
         tuple(words),
         evidence,
@@ -232,10 +232,8 @@ def _error_in(parsed: JsonObject) -> JsonValue:
 def _text(parsed: JsonObject, inner: JsonValue) -> str:
     """Return the message, from the most specific of the places where vendors put it."""
     places: list[JsonValue] = [inner.get("message") if isinstance(inner, dict) else inner, parsed.get("message")]
-    detail = parsed.get("detail")
-    if isinstance(detail, list):
-        places.append("; ".join(_detail(entry) for entry in detail[:5]))
-    places.append(detail)
+    places.append("; ".join([words for entry in _details(parsed)[:5] if (words := _detail(entry))]))
+    places.append(parsed.get("detail"))
     # Apigee in front of Fireworks, and Scale's LLM Engine.
     for holder, name in ((parsed.get("fault"), "faultstring"), (_member(inner, "content"), "error")):
         places.append(_member(holder, name))
@@ -250,12 +248,32 @@ def _member(holder: JsonValue, name: str) -> JsonValue:
     return holder.get(name) if isinstance(holder, dict) else None
 
 
+def _details(parsed: JsonObject) -> list[JsonValue]:
+    """Return the faults that a server based on FastAPI lists; Mistral has them within the message too."""
+    places = (parsed, parsed.get("message"), _member(parsed.get("error"), "message"), parsed.get("error"))
+    return next((found for place in places if (found := _listed(_member(place, "detail")))), [])
+
+
 def _detail(entry: JsonValue) -> str:
+    """Return the words of a fault: the field and the reason. What the client sent, which some add, is left out."""
     if not isinstance(entry, dict):
-        return str(entry)
-    loc = entry.get("loc")
-    where = ".".join(str(step) for step in loc) if isinstance(loc, list) else ""
-    return f"{where}: {entry.get('msg', '')}" if where else str(entry.get("msg", ""))
+        return message_text(entry)
+    where, reason = ".".join(_steps(entry)), message_text(entry.get("msg"))
+    return f"{where}: {reason}" if where else reason
+
+
+_SHOWN_STEPS = 8
+
+
+def _steps(entry: JsonObject) -> list[str]:
+    return [str(step)[:64] for step in _listed(entry.get("loc"))[:_SHOWN_STEPS] if isinstance(step, str | int)]
+
+
+def _field_of(details: list[JsonValue]) -> str | None:
+    """Return the field of the first fault: what follows `body`."""
+    first = details[0] if details else None
+    steps = _steps(first) if isinstance(first, dict) else []
+    return ".".join(steps[1:] if steps[:1] == ["body"] else steps) or None
 
 
 def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:

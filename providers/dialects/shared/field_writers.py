@@ -1,5 +1,8 @@
 """Writers of single fields that several vendors' own APIs spell alike."""
 
+import hashlib
+from itertools import islice
+
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
 from providers.request_fields import STOP_STRING, is_neutral
 from providers.unified_request import ChatPrompt, LogprobsWanted
@@ -50,6 +53,37 @@ def sampled(put: FieldWriter, switch: str = "", on: object = None) -> FieldWrite
             put(draft, value)
             if switch:
                 draft.put(switch, on)
+
+    return write
+
+
+def short_id(put: FieldWriter, longest: int) -> FieldWriter:
+    """Return a writer of an opaque id of at most `longest` characters, 64 or more.
+
+    A longer one goes as its digest, which tells the same users, or the same caches, apart.
+    """
+
+    def write(draft: RequestBody, value: object) -> None:
+        text = str(value)
+        put(draft, text if len(text) <= longest else hashlib.sha256(text.encode()).hexdigest())
+
+    return write
+
+
+def few_pairs(name: str, put: FieldWriter, most: int, longest_key: int, longest_value: int) -> FieldWriter:
+    """Return a writer of an object of texts that takes at most so many pairs, keys and values of at most so many
+    characters. Pairs that do not fit are left out, and the field is named for it."""
+
+    def fits(key: str, value: object) -> bool:
+        return 0 < len(key) <= longest_key and isinstance(value, str) and len(value) <= longest_value
+
+    def write(draft: RequestBody, value: object) -> None:
+        given = value if isinstance(value, dict) else {}
+        fitting = islice(((key, each) for key, each in given.items() if fits(key, each)), most)
+        if pairs := dict(fitting):
+            put(draft, pairs)
+        if len(pairs) < len(given):
+            draft.dropped.append(name)
 
     return write
 

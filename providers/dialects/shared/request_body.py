@@ -20,7 +20,7 @@ from providers.dialect import UpstreamRequest
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import AtWindow, Profile, Wire
-from providers.request_fields import PROMPT_FIELDS, WINDOW, is_neutral
+from providers.request_fields import PROMPT_FIELDS, WINDOW, is_advisory, is_neutral
 from providers.target import Target
 from providers.unified_request import Guided, Operation, Params, UnifiedRequest
 
@@ -29,8 +29,8 @@ from providers.unified_request import Guided, Operation, Params, UnifiedRequest
 class RequestBody:
     """The body of one upstream request while it is written, and what decoding the answer needs.
 
-    `emulated` names the request's fields that the gateway has a part in, `unwrap` says that the answer is a JSON object
-    holding one choice.
+    `emulated` names the request's fields that the gateway has a part in, `dropped` the advisory ones that are left out;
+    `unheld` and `in_text` are as in UpstreamRequest; `unwrap` says that the answer is a JSON object holding one choice.
     """
 
     request: UnifiedRequest
@@ -38,6 +38,9 @@ class RequestBody:
     table: Capabilities
     body: JsonObject
     emulated: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    unheld: list[str] = field(default_factory=list)
+    in_text: bool = False
     unwrap: bool = False
 
     @property
@@ -78,8 +81,8 @@ def unsupported(target: Target, name: str, reason: str = "") -> Refusal:
 def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere: Collection[str] = ()) -> None:
     """Write every field of the request except those that are written `elsewhere`.
 
-    Raises Refusal for the first one that the vendor cannot honour, unless the surface filled it in as its own default:
-    such a field is left out.
+    Raises Refusal for the first one that the vendor cannot honour. Left out instead are a field that the surface filled
+    in as its own default, and an advisory one, which is noted in `dropped`.
     """
     for name, value in draft.params.items():
         if name in elsewhere:
@@ -88,13 +91,21 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
             put = fields.get(name)
             if put is not None:
                 put(draft, value)
-            elif not is_neutral(name, value):
+            elif not (is_neutral(name, value) or _is_moot(draft.params, name)):
                 raise not_native(draft, name, value)
         except Refusal:
-            if name not in draft.request.injected:
+            if name in draft.request.injected:
+                continue
+            if not is_advisory(name, value):
                 raise
+            draft.dropped.append(name)
     if draft.unwrap and "logprobs" in draft.params:
         raise draft.unsupported("logprobs", "the choice is made inside an object whose tokens are not the text's")
+
+
+def _is_moot(params: Params, name: str) -> bool:
+    """Return whether a field asks for nothing in this request: how calls are made, without any tools."""
+    return name == "parallel_tool_calls" and not params.get("tools")
 
 
 def not_native(draft: RequestBody, name: str, value: object) -> Refusal:
@@ -184,8 +195,11 @@ def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) ->
     # Members of one holder may come from several fields (NIM's nvext).
     draft.body = merged(draft.body, made.members)
     draft.unwrap = draft.unwrap or made.unwrap
+    draft.in_text = draft.in_text or made.in_text
     if made.emulated:
         draft.emulated.append(name)
+    if made.unheld:
+        draft.unheld.append(name)
 
 
 def constraint_writer(style: ConstraintStyle) -> FieldWriter:
@@ -258,10 +272,19 @@ def raw_only(request: UnifiedRequest, target: Target, table: Capabilities) -> Ca
 # The finished request -----------------------------------------------------------------------------------------------
 
 
-def put_unknown(draft: RequestBody, reserved: Collection[str] = ()) -> None:
-    """Write the fields that the unified request does not know. Raises Refusal where the vendor takes none, and for one
-    whose name is `reserved` or in the body already."""
+_ADVISORY = frozenset({"cache_control", "prompt_cache_options", "prompt_cache_breakpoint", "reasoning"})
+"""Settings of Anthropic's and of OpenAI's caches, and what is left of OpenRouter's `reasoning` when its effort has been
+read: they promise nothing about the answer."""
+
+
+def put_unknown(draft: RequestBody, reserved: Collection[str] = (), of_caches: Collection[str] = ()) -> None:
+    """Write the fields that the unified request does not know, and leave out the advisory ones that are not among
+    `of_caches`, which the vendor takes. Raises Refusal where the vendor takes no other, and for one whose name is
+    `reserved` or in the body already."""
     for name, value in (draft.request.unknown or {}).items():
+        if name in _ADVISORY and name not in of_caches:
+            draft.dropped.append(name)
+            continue
         if (cell := draft.table["unknown"]).refused:
             raise draft.unsupported(name, cell.how)
         if name in draft.body or name in reserved:
@@ -297,6 +320,12 @@ def build_request(
 ) -> UpstreamRequest:
     """Return the request to `url`, with the client's extra members on top."""
     extra = draft.request.extra_params
+    if extra:
+        # A vendor's own tools stand beside the request's functions.
+        extra = _with_tools(draft.body, extra)
+        held, more = draft.body.get("toolConfig"), extra.get("toolConfig")
+        if isinstance(held, dict) and isinstance(more, dict):
+            extra = {**extra, "toolConfig": _with_tools(held, more)}
     return UpstreamRequest(
         target=draft.target,
         operation=operation,
@@ -305,9 +334,20 @@ def build_request(
         stream=draft.request.stream,
         headers=headers,
         emulated=tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
+        dropped=tuple(dict.fromkeys(draft.dropped)) if draft.dropped else (),
+        unheld=tuple(dict.fromkeys(draft.unheld)) if draft.unheld else (),
+        in_text=draft.in_text,
         tool_names=tool_names,
         unwrap_choice=draft.unwrap,
     )
+
+
+def _with_tools(held: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
+    """Return extra members with the tools that are held already before their own."""
+    tools, more = held.get("tools"), extra.get("tools")
+    if isinstance(tools, list) and isinstance(more, list):
+        return {**extra, "tools": [*tools, *more]}
+    return {**extra}
 
 
 def _holds(extra: Mapping[str, JsonValue], path: str) -> bool:

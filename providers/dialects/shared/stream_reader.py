@@ -1,12 +1,14 @@
-"""Stream decoding from a framing's events to a dialect's reader. A stream is complete only when its reader says so."""
+"""Stream decoding from a framing's events to a dialect's reader, or from an answer that a vendor only gives whole. A
+stream is complete only when its reader says so."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import orjson
 
-from providers.completion import StreamEvent
-from providers.dialects.shared.read_json import malformed, parse_json
+from providers.completion import Completion, StreamEvent
+from providers.dialects.shared.read_json import is_json, malformed, parse_json
+from providers.emulation.collect_stream import to_chunks
 from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
 from providers.framing.parse_sse import EventTooLarge
 from providers.json_types import JsonObject
@@ -92,3 +94,33 @@ def event_object(payload: bytes) -> JsonObject:
     if not isinstance(event, dict):
         raise malformed("holds an event that is not a JSON object")
     return event
+
+
+MAX_BODY = 32 * 1024 * 1024
+"""The largest body in bytes; a larger one is malformed."""
+
+
+class WholeStream:
+    """Yields the answer when the body has ended; `decode` reads the body. See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_body", "_decode", "complete")
+
+    def __init__(self, decode: Callable[[bytes], Completion]) -> None:
+        self.complete = False
+        self._decode = decode
+        self._body = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        self._body += data
+        if len(self._body) > MAX_BODY:
+            raise malformed("is too large")
+        return iter(())
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder."""
+        body = bytes(self._body)
+        if not is_json(body):
+            raise cut()
+        yield from to_chunks(self._decode(body))
+        self.complete = True

@@ -2,14 +2,17 @@
 
 OpenAI's clients keep a call's id but no unknown members, and the vendor refuses a conversation whose calls lost their
 signatures; so the id carries them. The characters are those that other vendors allow in ids, and the mark is the one
-LiteLLM uses, so that conversations may move between gateways.
+LiteLLM uses, so that conversations may move between gateways. The Gemini API and Vertex AI refuse each other's
+signatures, so the id also says which of them made it.
 
-Sources: "Thought signatures" pages of the Gemini API and of Vertex AI, November 2026.
+Sources: "Thought signatures" pages of the Gemini API and of Vertex AI; pydantic-ai 2.68.0 on signatures of the other
+service, November 2026.
 """
 
 import base64
 import hashlib
 import re
+from typing import Literal, NamedTuple
 
 MARK = "__thought__"
 """Separates an id from the signature of its call."""
@@ -20,26 +23,65 @@ TEXT_MARK = "__said__"
 SKIPPED = base64.b64encode(b"skip_thought_signature_validator").decode()
 """The signature that the vendor documents for calls that its model did not make."""
 
+Service = Literal["studio", "vertex"]
+"""The services of Google that sign: the Gemini API, and Vertex AI."""
+
+_OF_VERTEX = "vertex:"
+_SERVICES: tuple[Service, ...] = ("studio", "vertex")
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _TO_ID, _FROM_ID = str.maketrans("+/", "-_"), str.maketrans("-_", "+/")
 
 
-def pack_call_id(call_id: str, signature: str | None, text_signature: str | None = None) -> str:
+class SignedId(NamedTuple):
+    """What an id carries: the vendor's own id, the call's signature, that of the text before it, and who signed."""
+
+    id: str
+    signature: str | None = None
+    text_signature: str | None = None
+    service: Service | None = None
+
+
+def pack_call_id(
+    call_id: str, signature: str | None, text_signature: str | None = None, service: Service | None = None
+) -> str:
     """Return an id for the client that carries the call's own signature, or else that of the text before it."""
-    if signature:
-        return call_id + MARK + signature.translate(_TO_ID).rstrip("=")
-    return call_id + TEXT_MARK + text_signature.translate(_TO_ID).rstrip("=") if text_signature else call_id
+    mark, carried = (MARK, signature) if signature else (TEXT_MARK, text_signature)
+    if not carried:
+        return call_id
+    origin = f"__{service}" if service else ""
+    return call_id + origin + mark + carried.translate(_TO_ID).rstrip("=")
 
 
-def unpack_call_id(given: str) -> tuple[str, str | None, str | None]:
-    """Return the id, the call's signature and that of the text before it; other vendors' ids have no signatures."""
+def unpack_call_id(given: str) -> SignedId:
+    """Return what an id carries; other vendors' ids have no signatures."""
     for mark in (MARK, TEXT_MARK):
         own, found, rest = given.partition(mark)
-        if found and _SIGNATURE.fullmatch(rest):
-            padded = rest.rstrip("=").translate(_FROM_ID)
-            padded += "=" * (-len(padded) % 4)
-            return (own, padded, None) if mark == MARK else (own, None, padded)
-    return given, None, None
+        if found and _SIGNATURE.fullmatch(rest) and (signature := fit_signature(rest)):
+            service = next((one for one in _SERVICES if own.endswith(f"__{one}")), None)
+            own = own.removesuffix(f"__{service}")
+            return SignedId(own, signature, None, service) if mark == MARK else SignedId(own, None, signature, service)
+    return SignedId(given)
+
+
+def fit_signature(given: str | None) -> str | None:
+    """Return a signature in the base64 that the vendor reads; None for text that cannot be one."""
+    if not given or not _SIGNATURE.fullmatch(given):
+        return None
+    bare = given.rstrip("=").translate(_FROM_ID)
+    return None if len(bare) % 4 == 1 else bare + "=" * (-len(bare) % 4)
+
+
+def mark_service(signature: str, service: Service | None) -> str:
+    """Return the signature of a text for the client; those of Vertex AI say so, since they travel without an id."""
+    return _OF_VERTEX + signature if service == "vertex" else signature
+
+
+def text_signature_for(service: Service, given: str | None) -> str | None:
+    """Return the signature of a text as a service takes it; None for one of the other service."""
+    signed_by_vertex = given is not None and given.startswith(_OF_VERTEX)
+    if given is None or signed_by_vertex != (service == "vertex"):
+        return None
+    return fit_signature(given.removeprefix(_OF_VERTEX))
 
 
 def make_call_id(answer: str, candidate: int, number: int, name: str, arguments: bytes) -> str:

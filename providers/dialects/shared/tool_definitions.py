@@ -1,8 +1,12 @@
-"""Checks of a request's tools, common to all vendors' own APIs."""
+"""Checks of a request's tools, and the schemas of their parameters, common to all vendors' own APIs."""
 
+from providers.constraints.fit_references import Unfittable, follow
+from providers.constraints.json_schema import References, required_names
 from providers.failure import Refusal
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
+
+_COMBINED = ("anyOf", "oneOf", "allOf")
 
 
 def offers_tools(params: Params) -> bool:
@@ -15,8 +19,47 @@ def offers_tools(params: Params) -> bool:
 
 
 def read_parameters(function: JsonObject) -> JsonObject:
-    """Return the schema of a function's parameters, empty where it has none. Raises Refusal unless it is of objects."""
+    """Return the schema of a function's parameters, empty where it has none. Raises Refusal unless it is of objects.
+
+    Vendors refuse alternatives and references at its root: the properties of all of them are then the function's.
+    """
     parameters = function.get("parameters") or {}
     if not isinstance(parameters, dict) or parameters.get("type", "object") != "object":
         raise Refusal("tools", "The parameters of a function must be a schema of type 'object'.", "invalid_value")
+    if "$ref" in parameters or any(word in parameters for word in _COMBINED):
+        return _one_object(parameters)
     return parameters
+
+
+def _one_object(schema: JsonObject) -> JsonObject:
+    """Return a schema of one object that all alternatives at the root are part of."""
+    references = References(schema)
+    whole: JsonObject = {**(_part(references, schema) if "$ref" in schema else {})}
+    whole.update({word: value for word, value in schema.items() if word not in (*_COMBINED, "$ref")})
+    properties: JsonObject = {}
+    required = required_names(whole)
+    for word in _COMBINED:
+        parts = schema.get(word)
+        found = [_part(references, part) for part in parts] if isinstance(parts, list) else []
+        for part in found:
+            properties.update(_properties(part))
+        if found:
+            needed = [required_names(part) for part in found]
+            required |= set.union(*needed) if word == "allOf" else set.intersection(*needed)
+    properties.update(_properties(whole))
+    whole.update({"type": "object", "properties": properties})
+    return {**whole, "required": [*sorted(required)]} if required else whole
+
+
+def _properties(schema: JsonObject) -> JsonObject:
+    named = schema.get("properties")
+    return named if isinstance(named, dict) else {}
+
+
+def _part(references: References, part: JsonValue) -> JsonObject:
+    """Return what a part of the root refers to, empty for anything that is no object. Raises Refusal."""
+    try:
+        return follow(references, part) if isinstance(part, dict) else {}
+    except Unfittable as problem:
+        message = f"The schema of a function's parameters {problem.reason}."
+        raise Refusal("tools", message, "invalid_value") from None

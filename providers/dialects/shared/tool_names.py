@@ -1,5 +1,6 @@
-"""Names of functions as a vendor's pattern allows them, and the functions that a request offers."""
+"""Names of functions and ids of calls as a vendor's pattern allows them, and the functions that a request offers."""
 
+import hashlib
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import ClassVar
@@ -96,8 +97,10 @@ def offered_names(params: Params) -> list[str]:
     for tool in params.get("tools", ()):
         function = tool.get("function")
         name = function.get("name") if isinstance(function, dict) else None
-        if tool.get("type") != "function" or not isinstance(name, str):
-            raise Refusal("tools", "Only tools of type 'function' can be translated.")
+        if (kind := tool.get("type")) != "function":
+            raise Refusal("tools", f"The vendor has no tools of the type '{str(kind)[:64]}'.")
+        if not isinstance(name, str):
+            raise Refusal("tools", "A tool of the type 'function' must name its function.", "invalid_value")
         if name in names:
             raise Refusal("tools", f"'tools' lists the function '{name}' twice.", "invalid_value")
         names[name] = None
@@ -125,3 +128,10 @@ def chosen_name(choice: JsonObject, offered: Container[str]) -> str:
     if name not in offered:
         raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
     return name
+
+
+def fit_call_id(given: str, fits: re.Pattern[str]) -> str:
+    """Return the id, or a digest of one that does not fit the vendor's pattern."""
+    if fits.fullmatch(given):
+        return given
+    return f"call_{hashlib.sha256(given.encode(errors='surrogatepass')).hexdigest()[:32]}"

@@ -13,6 +13,7 @@ from providers.completion import (
     Chunk,
     Completion,
     ContentLogprobs,
+    Extras,
     FinishReason,
     StreamEvent,
     TokenLogprob,
@@ -23,7 +24,7 @@ from providers.dialects.openai.stream import OpenAIStream
 from providers.dialects.shared import errors as openai_errors
 from providers.dialects.shared.errors import failure_in_body, parse_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
-from providers.dialects.shared.read_json import is_json, json_object, malformed
+from providers.dialects.shared.read_json import is_json, json_object, malformed, unknown_in
 from providers.dialects.shared.read_logprobs import logprob, objects_in
 from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import Failure, UpstreamError
@@ -74,8 +75,23 @@ def decode_text(sent: UpstreamRequest, body: bytes) -> Completion:
         raise malformed("has an answer that is not finished")
     prompt, generated = _counts(result)
     logprobs = _logprobs(result) if _wants_logprobs(sent) else None
-    choice = Choice(0, _text(result), finish, native, logprobs)
-    return Completion((choice,), None if prompt is None or generated is None else Usage(prompt, generated))
+    choice = Choice(0, _text(result), finish, native, logprobs, extras=_extras(result))
+    usage = None if prompt is None or generated is None else Usage(prompt, generated)
+    return Completion((choice,), usage, extra=unknown_in(answer, _KNOWN))
+
+
+_KNOWN = frozenset({"results", "errors", "model_id", "created_at"})
+"""What the gateway says itself, or is read; further members are passed on, such as `system` with its warnings."""
+
+_KNOWN_IN_RESULT = frozenset(
+    {"generated_text", "generated_tokens", "stop_reason", "input_token_count", "generated_token_count"}
+)
+
+
+def _extras(result: JsonObject, answer: JsonObject | None = None) -> Extras | None:
+    """Return the vendor's own members of a result, such as `moderations`, and of an event of a stream."""
+    own, whole = unknown_in(result, _KNOWN_IN_RESULT), unknown_in(answer or {}, _KNOWN)
+    return None if own is None and whole is None else Extras(choice=own, answer=whole)
 
 
 class WatsonxReader:
@@ -102,10 +118,11 @@ class WatsonxReader:
         self._generated = generated if self._generated is None else max(self._generated, generated or 0)
         text, logprobs = _text(result), _logprobs(result) if self._scored else None
         finish, native = _finish(result)
+        extras = _extras(result, answer)
         if finish is None:
-            return (Chunk(text=text, logprobs=logprobs),) if text or logprobs else NOTHING
+            return (Chunk(text=text, logprobs=logprobs, extras=extras),) if text or logprobs else NOTHING
         self.complete = True
-        chunk = Chunk(0, text, finish, native, logprobs)
+        chunk = Chunk(0, text, finish, native, logprobs, extras=extras)
         if self._prompt is None or self._generated is None:
             return (chunk,)
         return chunk, Usage(self._prompt, self._generated)

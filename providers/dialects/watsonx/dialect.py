@@ -92,7 +92,7 @@ def _url(sent: UpstreamRequest, owner: _Owner) -> str:
 def _put_messages(draft: RequestBody) -> None:
     prompt = draft.request.prompt
     if isinstance(prompt, ChatPrompt):
-        draft.body["messages"] = vendor_messages(draft.target, draft.target.profile, prompt)
+        draft.body["messages"] = vendor_messages(draft.target, draft.target.profile, prompt, draft.dropped)
     else:
         draft.body["messages"] = [*build_messages(draft)[0]]
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import cache
 
 from providers.capabilities import NATIVE, ONE_CHAT, RANKED, SCANNED, Capabilities, Cell, compiled, refused
-from providers.constraints.constraint_styles import SCHEMA_FORMAT, STYLES
+from providers.constraints.constraint_styles import SCHEMA_FORMAT
+from providers.constraints.style_table import STYLES
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_images, check_logprobs, sampled
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.raw_prompt import IGNORED, ONE_RAW_PROMPT
@@ -123,10 +124,15 @@ def _tool_choice(draft: RequestBody, value: object) -> None:
     draft.put("tool_choice_option" if isinstance(value, str) else "tool_choice", value)
 
 
+_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+"""The vendor's word for each effort: where it has no lower or higher one, its lowest or highest."""
+
+
 def _effort(draft: RequestBody, value: object) -> None:
-    if value not in ("low", "medium", "high"):
-        raise draft.invalid("reasoning_effort", "must be 'low', 'medium' or 'high'")
-    draft.put("reasoning_effort", value)
+    word = _EFFORTS.get(value) if isinstance(value, str) else None
+    if word is None:
+        raise draft.invalid("reasoning_effort", f"must be one of {', '.join(_EFFORTS)}")
+    draft.put("reasoning_effort", word)
 
 
 CHAT_FIELDS: Mapping[str, FieldWriter] = {

@@ -1,7 +1,11 @@
 """Checks the values that constrain the generated text: response formats and guided decoding.
 
-Shapes: OpenAI OpenAPI 2.3.0 `ResponseFormat*`, `scale-gp` 0.1.0a58 `guided_*`, `fireworks-ai` 1.2.28 `response_format`.
+Shapes: OpenAI OpenAPI 2.3.0 `ResponseFormat*`, `scale-gp` 0.1.0a58 `guided_*`, `fireworks-ai` 1.2.28 `response_format`,
+vLLM 0.33 `StructuredOutputsParams`, SGLang 0.5.23 `ChatCompletionRequest` (`regex`, `ebnf`), llama.cpp server's README
+(`grammar`, `json_schema`, where an empty string is none), November 2026.
 """
+
+from collections.abc import Callable, Mapping
 
 from providers.constraints.compiled_checks import first_invalid_keyword
 from providers.constraints.json_schema import schema_problem
@@ -70,3 +74,45 @@ def _named_schema(value: JsonValue) -> JsonObject:
     if named.get("schema") is None:
         return named
     return {**named, "schema": check_at(schema, named["schema"], "schema")}
+
+
+def text_or_none(value: JsonValue) -> str | None:
+    """Check a text, of which the empty one is absence."""
+    return text(value) if value != "" else None
+
+
+def regex_or_none(value: JsonValue) -> str | None:
+    """Check a regular expression, of which the empty one is absence."""
+    return regex(value) if value != "" else None
+
+
+def structural_tag(value: JsonValue) -> JsonObject:
+    """Check a structural tag, an object or a JSON string of one, and return it as a `response_format`."""
+    if isinstance(value, str):
+        try:
+            value = decode(value.encode())
+        except InvalidJson as error:
+            raise Invalid(f"must be a JSON object or a JSON string of one; the string {error}") from None
+    return {**json_object(value), "type": "structural_tag"}
+
+
+_OUTPUTS: Mapping[str, tuple[str, Callable[[JsonValue], object]]] = {
+    "json": ("guided_json", schema),
+    "regex": ("guided_regex", regex),
+    "choice": ("guided_choice", choice),
+    "grammar": ("guided_grammar", text),
+    "structural_tag": ("response_format", structural_tag),
+    "json_object": ("response_format", lambda value: {"type": "json_object"}),
+}
+
+
+def structured_outputs(value: JsonValue) -> dict[str, object]:
+    """Check vLLM's object of one constraint, and return that under the name of the unified field; empty for none."""
+    given = {name: member for name, member in json_object(value).items() if member is not None and member is not False}
+    for name in given:
+        if name not in _OUTPUTS:
+            raise Invalid("is no constraint, and an option of one engine only", name[:64])
+    if len(given) > 1:
+        first, second = [*given][:2]
+        raise Invalid(f"cannot go with '{first}' in it", second, code="conflicting_parameters")
+    return {_OUTPUTS[name][0]: check_at(_OUTPUTS[name][1], member, name) for name, member in given.items()}

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from providers.unified_request import MAX_STOPS, ChatPrompt, Guided, LogprobsWanted, TextPrompt, TokenPrompt
+from proxy.surfaces.request.legacy_functions import legacy_functions
 from proxy.surfaces.request.parse_state import ParsedFields
 from proxy.surfaces.request.prompt import match_images
+from proxy.surfaces.request.reasoning import reasoning
 from proxy.surfaces.request.rule_kinds import Invalid
 
 LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
@@ -20,6 +22,16 @@ GUIDED: Mapping[str, Literal["json", "regex", "choice", "grammar"]] = {
     "guided_choice": "choice",
     "guided_grammar": "grammar",
 }
+
+
+SPELLINGS: Mapping[str, str] = {
+    "json_schema": "guided_json",
+    "regex": "guided_regex",
+    "choice": "guided_choice",
+    "ebnf": "guided_grammar",
+    "grammar": "guided_grammar",
+}
+"""Names that engines have for the guided fields."""
 
 
 def limits(parsed: ParsedFields) -> None:
@@ -132,6 +144,17 @@ def images(parsed: ParsedFields) -> None:
             parsed.refuse("images", bad)
 
 
+def spellings(parsed: ParsedFields) -> None:
+    """Put constraints in engines' spellings under the unified names. Two spellings may agree, not differ."""
+    values = parsed.values
+    for name in ("structured_outputs", *SPELLINGS):
+        value = values.pop(name, None)
+        meant = value if name == "structured_outputs" else {SPELLINGS.get(name, name): value}
+        for field, constraint in meant.items() if isinstance(meant, dict) and value is not None else ():
+            if values.setdefault(field, constraint) != constraint:
+                parsed.conflict(name, f"differs from '{field}', which asks for the same kind of constraint")
+
+
 def guided(parsed: ParsedFields) -> None:
     """Allow at most one guided field, and no other constraint of the text beside it."""
     values = parsed.values
@@ -164,12 +187,6 @@ def tools(parsed: ParsedFields) -> None:
         parsed.conflict("prompt", "cannot be token ids when there are 'tools'")
 
 
-def reasoning(parsed: ParsedFields) -> None:
-    """Refuse `reasoning_effort` beside `thinking`: Fireworks allows one of them."""
-    if "thinking" in parsed.values and "reasoning_effort" in parsed.values:
-        parsed.conflict("reasoning_effort", "cannot go with 'thinking'")
-
-
 STEPS: tuple[Callable[[ParsedFields], None], ...] = (
     limits,
     seeds,
@@ -179,6 +196,8 @@ STEPS: tuple[Callable[[ParsedFields], None], ...] = (
     streaming,
     neutral,
     images,
+    spellings,
+    legacy_functions,
     guided,
     tools,
     reasoning,

@@ -13,7 +13,9 @@ from providers.unified_request import Operation, StreamOptions
 from proxy.surfaces.request import constraints
 from proxy.surfaces.request import pass_through_fields as extras
 from proxy.surfaces.request.chat_messages import messages
+from proxy.surfaces.request.legacy_functions import function_call, functions
 from proxy.surfaces.request.prompt import images, prompt
+from proxy.surfaces.request.reasoning import reasoning_object
 from proxy.surfaces.request.rule_kinds import (
     INT64_MIN,
     Check,
@@ -94,10 +96,11 @@ def logit_bias(value: JsonValue) -> dict[str, float]:
 
 
 def modalities(value: JsonValue) -> list[str]:
-    """Check that text is the only modality: answers carry no sound."""
-    if value != ["text"]:
-        raise Invalid("must be the list of 'text' alone; no answer carries sound")
-    return ["text"]
+    """Check the kinds of content that an answer may hold."""
+    kinds = [*texts(value)]
+    if not kinds:
+        raise Invalid("must hold at least one kind of content")
+    return kinds
 
 
 def reasoning_effort(value: JsonValue) -> str | int | bool:
@@ -146,6 +149,14 @@ _EVERYWHERE: Mapping[str, Check] = {
     "guided_regex": constraints.regex,
     "guided_choice": constraints.choice,
     "guided_grammar": text,
+    "structured_outputs": constraints.structured_outputs,
+    "json_schema": constraints.schema,
+    "regex": constraints.regex_or_none,
+    "choice": constraints.choice,
+    "ebnf": constraints.text_or_none,
+    "grammar": constraints.text_or_none,
+    "functions": functions,
+    "function_call": function_call,
     "tools": tools,
     "tool_choice": tool_choice,
     "parallel_tool_calls": boolean,
@@ -155,8 +166,13 @@ _EVERYWHERE: Mapping[str, Check] = {
     "prompt_cache_key": string,
     "prompt_cache_isolation_key": string,
     "metadata": json_object,
+    "prompt_cache_retention": string,
+    "safety_identifier": string,
+    "store": boolean,
     "service_tier": string,
     "reasoning_effort": reasoning_effort,
+    "verbosity": string,
+    "reasoning": reasoning_object,
     "reasoning_history": string,
     "thinking": json_object,
     "raw_output": boolean,

@@ -5,7 +5,6 @@ Every problem of a body is found before it is refused.
 
 from typing import cast
 
-from providers.json_types import JsonValue
 from providers.request_fields import PROMPT_FIELDS
 from providers.unified_request import (
     NO_STREAM_OPTIONS,
@@ -30,7 +29,6 @@ def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model:
     fields = rules.fields[operation]
     data = load(body, fields)
     parsed = ParsedFields(rules, operation)
-    unknown: dict[str, JsonValue] = {}
     for name, value in data.items():
         if value is None:
             continue
@@ -38,7 +36,7 @@ def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model:
         if check is None:
             # Names that some server reads as a protected member are refused too.
             try:
-                unknown[name] = extras.member(name, value)
+                parsed.unknown[name] = extras.member(name, value)
             except Invalid as bad:
                 parsed.refuse(name, bad)
             continue
@@ -48,10 +46,10 @@ def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model:
             parsed.refuse(name, bad)
     for step in STEPS:
         step(parsed)
-    return _request(parsed, unknown, default_model)
+    return _request(parsed, default_model)
 
 
-def _request(parsed: ParsedFields, unknown: dict[str, JsonValue], default_model: str | None) -> UnifiedRequest:
+def _request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequest:
     values, operation = parsed.values, parsed.operation
     model = parsed.take("model", str)
     if model is None:
@@ -81,8 +79,9 @@ def _request(parsed: ParsedFields, unknown: dict[str, JsonValue], default_model:
         stream,
         options or NO_STREAM_OPTIONS,
         frozenset(injected),
-        unknown or None,
+        parsed.unknown or None,
         timeout,
         extra_params,
         extra_headers,
+        parsed.legacy_calls,
     )

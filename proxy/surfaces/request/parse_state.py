@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from providers.json_types import JsonValue
 from providers.unified_request import Operation
 from proxy.errors import FieldProblem
 from proxy.surfaces.request.rule_kinds import Check, Invalid
@@ -28,11 +29,16 @@ class SurfaceRules:
 
 @dataclass(slots=True)
 class ParsedFields:
-    """One body while it is parsed. `values` holds the checked values of known fields, by name."""
+    """One body while it is parsed. `values` holds the checked values of known fields, by name, `unknown` the others.
+
+    `legacy_calls` says that the client knows calls in their older form alone.
+    """
 
     rules: SurfaceRules
     operation: Operation
     values: dict[str, object] = field(default_factory=dict)
+    unknown: dict[str, JsonValue] = field(default_factory=dict)
+    legacy_calls: bool = False
     problems: list[FieldProblem] = field(default_factory=list)
 
     def get(self, name: str, kind: type[T]) -> T | None:

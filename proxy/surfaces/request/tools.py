@@ -37,6 +37,12 @@ def _function(value: JsonValue) -> None:
             check_at(check, member, name)
 
 
+def function_tool(value: JsonValue) -> JsonObject:
+    """Check a function, and return it as a tool."""
+    _function(value)
+    return {"type": "function", "function": value}
+
+
 def tool_choice(value: JsonValue) -> str | JsonObject:
     """Check a mode, or an object that names a function."""
     if isinstance(value, str) and value in CHOICES:

@@ -11,6 +11,7 @@ from typing import ClassVar
 from providers.completion import Choice, Chunk, Completion
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
+from proxy.surfaces.response.extras import answer_members, choice_members, is_late, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
 from proxy.surfaces.surface import AnswerFacts
@@ -21,26 +22,32 @@ WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
 class ChatRenderer(AnswerRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
-    __slots__ = ("_begun", "_request")
+    __slots__ = ("_begun", "_ended", "_request", "_tool_finish")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
         super().__init__(request, facts, style, "chatcmpl-", PIECE)
         self._request = request
+        self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
         self._begun: set[int] = set()
+        self._ended: set[int] = set()
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
         return self._whole(WHOLE, completion, [self._choice(choice) for choice in completion.choices])
 
     def _choice(self, choice: Choice) -> dict[str, object]:
-        return {
+        message = _message(choice)
+        if self._request.legacy_calls and choice.tool_calls:
+            message["function_call"] = tool_call_json(choice.tool_calls[0])["function"]
+        body: dict[str, object] = {
             "index": choice.index,
-            "message": _message(choice),
+            "message": message,
             "logprobs": chat_logprobs(self._request, choice.logprobs),
-            **finish_members(choice, "tool_calls"),
+            **finish_members(choice, self._tool_finish),
         }
+        return body if choice.extras is None else {**choice_members(choice.extras), **body}
 
     def chunk(self, chunk: Chunk) -> bytes:
         """See Renderer; when the choice ended, the last event has an empty delta."""
@@ -54,19 +61,29 @@ class ChatRenderer(AnswerRenderer):
                 b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
                 % (chunk.index, ascii_json(chunk.text))
             )
+        if chunk.service_tier is not None:
+            self._writer.set_service_tier(chunk.service_tier)
+        if chunk.index in self._ended and is_late(chunk):
+            self._writer.add_late(answer_members(chunk.extras.answer if chunk.extras else None))
+            return b""
         events = self._render_delta(chunk)
         if chunk.finish_reason is None:
             return events
-        body = {
+        self._ended.add(chunk.index)
+        body: dict[str, object] = {
             "index": chunk.index,
             "delta": self.no_delta,
             "logprobs": None,
-            **finish_members(chunk, "tool_calls"),
+            **finish_members(chunk, self._tool_finish),
         }
+        if chunk.extras is not None:
+            body = {**choice_members(chunk.extras), **body}
         return events + self._writer.finish(ascii_json(body))
 
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk)
+        if self._request.legacy_calls and chunk.tool_calls and chunk.tool_calls[0].index == 0:
+            delta["function_call"] = delta_json(chunk.tool_calls[0])["function"]
         logprobs = chat_logprobs(self._request, chunk.logprobs)
         if chunk.index not in self._begun:
             if chunk.finish_reason is not None and not delta:
@@ -74,15 +91,21 @@ class ChatRenderer(AnswerRenderer):
             if delta or logprobs:
                 self._begun.add(chunk.index)
                 delta = {"role": "assistant", **delta}
-        if not (delta or logprobs):
-            return b""
-        body = {
+        extras = chunk.extras
+        ours = None if extras is None else answer_members(extras.answer)
+        body: dict[str, object] = {
             "index": chunk.index,
             "delta": {**self.no_delta, **delta},
             "logprobs": logprobs,
             "finish_reason": None,
         }
-        return self._writer.event(ascii_json(body))
+        if extras is not None and chunk.finish_reason is None:
+            beside = choice_members(extras)
+            body = {**beside, **body}
+            delta = delta or beside
+        if not (delta or logprobs or ours):
+            return b""
+        return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))
 
 
 def _only_text(chunk: Chunk) -> bool:
@@ -93,6 +116,7 @@ def _only_text(chunk: Chunk) -> bool:
         and chunk.refusal is None
         and not chunk.tool_calls
         and chunk.signature is None
+        and chunk.extras is None
     )
 
 
@@ -108,6 +132,8 @@ def _delta(chunk: Chunk) -> dict[str, object]:
         delta["tool_calls"] = [delta_json(call) for call in chunk.tool_calls]
     if chunk.signature is not None:
         delta["extra_content"] = _signed(chunk.signature)
+    if chunk.extras is not None:
+        delta |= message_members(chunk.extras)
     return delta
 
 
@@ -131,4 +157,6 @@ def _message(choice: Choice) -> dict[str, object]:
         message["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
     if choice.signature is not None:
         message["extra_content"] = _signed(choice.signature)
+    if choice.extras is not None:
+        message |= message_members(choice.extras)
     return message

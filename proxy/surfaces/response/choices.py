@@ -7,9 +7,11 @@ Source: OpenAI OpenAPI 2.3.0. `native_finish_reason` (OpenRouter's name) is the 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from providers.completion import Choice, Chunk, Completion, FinishReason, ToolCall, ToolCallDelta, Usage
+from providers.completion import CallKind, Choice, Chunk, Completion, ToolCall, ToolCallDelta, Usage
+from providers.json_types import JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
+from proxy.surfaces.response.extras import answer_members
 from proxy.surfaces.response.write_sse import AnswerStyle, usage_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
@@ -60,10 +62,12 @@ class AnswerRenderer:
         body["usage"] = usage_json(completion.usage or NO_USAGE)
         if completion.service_tier is not None:
             body["service_tier"] = completion.service_tier
+        if completion.extra is not None:
+            body |= answer_members(completion.extra)
         return utf8_json(body)
 
 
-def finish_members(ended: Choice | Chunk, tool_finish: FinishReason) -> dict[str, object]:
+def finish_members(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
     """Return the members that say how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
     becomes the `native_finish_reason`."""
     reason, native = ended.finish_reason, ended.native_finish_reason
@@ -79,21 +83,26 @@ def finish_members(ended: Choice | Chunk, tool_finish: FinishReason) -> dict[str
 
 def tool_call_json(call: ToolCall) -> dict[str, object]:
     """Return a whole tool call in OpenAI's form."""
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    held = "input" if call.kind == "custom" else "arguments"
+    body: dict[str, object] = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, held: call.arguments}}
+    return {**call.extra, **body} if call.extra else body
 
 
 def delta_json(delta: ToolCallDelta) -> dict[str, object]:
     """Return a piece of a tool call; the first piece has its id, type and name."""
-    function: dict[str, object] = {} if delta.name is None else {"name": delta.name}
-    function["arguments"] = delta.arguments
-    opening: dict[str, object] = {} if delta.id is None else {"id": delta.id, "type": "function"}
-    return {"index": delta.index, **opening, "function": function}
+    called: dict[str, object] = {} if delta.name is None else {"name": delta.name}
+    called["input" if delta.kind == "custom" else "arguments"] = delta.arguments
+    opening: dict[str, object] = {} if delta.id is None else {"id": delta.id, "type": delta.kind}
+    body = {"index": delta.index, **opening, delta.kind: called}
+    return {**delta.extra, **body} if delta.extra else body
 
 
 @dataclass(slots=True)
 class _Pending:
     id: str = ""
     name: str = ""
+    kind: CallKind = "function"
+    extra: Mapping[str, JsonValue] | None = None
     arguments: list[str] = field(default_factory=list)
 
 
@@ -111,8 +120,13 @@ class PendingCalls:
             call = self._calls.setdefault(delta.index, _Pending())
             call.id = delta.id or call.id
             call.name = delta.name or call.name
+            call.kind = call.kind if delta.id is None else delta.kind
+            call.extra = delta.extra or call.extra
             call.arguments.append(delta.arguments)
 
     def whole(self) -> list[ToolCall]:
         """Return the calls, ordered by index."""
-        return [ToolCall(call.id, call.name, "".join(call.arguments)) for _, call in sorted(self._calls.items())]
+        return [
+            ToolCall(call.id, call.name, "".join(call.arguments), call.kind, call.extra)
+            for _, call in sorted(self._calls.items())
+        ]

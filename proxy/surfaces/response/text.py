@@ -8,6 +8,7 @@ tokens.
 from providers.completion import Choice, Chunk, Completion
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_members, tool_call_json
+from proxy.surfaces.response.extras import answer_members, is_late, text_members
 from proxy.surfaces.response.logprobs import TextLogprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
 from proxy.surfaces.surface import AnswerFacts
@@ -18,12 +19,13 @@ OBJECT = "text_completion"
 class TextRenderer(AnswerRenderer):
     """Renders one text completion."""
 
-    __slots__ = ("_calls", "_logprobs")
+    __slots__ = ("_calls", "_ended", "_logprobs")
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
         super().__init__(request, facts, style, "cmpl-", OBJECT)
         self._logprobs = TextLogprobs(request)
         self._calls: dict[int, PendingCalls] = {}
+        self._ended: set[int] = set()
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
@@ -40,13 +42,19 @@ class TextRenderer(AnswerRenderer):
             body["refusal"] = choice.refusal
         if choice.tool_calls:
             body["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
-        return body
+        return body if choice.extras is None else {**text_members(choice.extras), **body}
 
     def chunk(self, chunk: Chunk) -> bytes:
         """See Renderer; a chunk that changes no member of a text completion has no event."""
         if chunk.system_fingerprint is not None:
             self._set_fingerprint(chunk.system_fingerprint)
-        if chunk.finish_reason is None and chunk.logprobs is None and chunk.refusal is None and not chunk.tool_calls:
+        if (
+            chunk.finish_reason is None
+            and chunk.logprobs is None
+            and chunk.refusal is None
+            and chunk.extras is None
+            and not chunk.tool_calls
+        ):
             if not chunk.text:
                 return b""
             # Formatted by hand, because nearly every token comes this way.
@@ -57,14 +65,21 @@ class TextRenderer(AnswerRenderer):
 
     def _full(self, chunk: Chunk) -> bytes:
         index = chunk.index
+        if chunk.service_tier is not None:
+            self._writer.set_service_tier(chunk.service_tier)
         if chunk.tool_calls:
             self._calls.setdefault(index, PendingCalls()).add(chunk.tool_calls)
         text = chunk.text or chunk.refusal or ""
         logprobs = self._logprobs.render(index, chunk.logprobs)
         ended = chunk.finish_reason is not None
-        if not (text or logprobs or ended):
+        beside, ours = text_members(chunk.extras), answer_members(chunk.extras.answer if chunk.extras else None)
+        if index in self._ended and is_late(chunk):
+            self._writer.add_late(ours)
+            return b""
+        if not (text or logprobs or ended or beside or ours):
             return b""
         body: dict[str, object] = {
+            **beside,
             "index": index,
             "text": text,
             "logprobs": logprobs,
@@ -73,7 +88,12 @@ class TextRenderer(AnswerRenderer):
         if chunk.refusal is not None:
             body["refusal"] = chunk.refusal
         if not ended:
-            return self._writer.event(ascii_json(body))
+            return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))
+        self._ended.add(index)
         if index in self._calls:
             body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
-        return self._writer.finish(ascii_json(body))
+        said = b""
+        if ours:
+            # Once only: a client joins the texts and the calls of all events.
+            said = self._writer.event_with(b'{"index":%d,"text":"","logprobs":null,"finish_reason":null}' % index, ours)
+        return said + self._writer.finish(ascii_json(body))

@@ -53,7 +53,7 @@ def usage_json(usage: Usage) -> dict[str, object]:
         body["completion_tokens_details"] = dict(usage.completion_details)
     if usage.estimated:
         body["estimated"] = True
-    return body
+    return {**usage.extra, **body} if usage.extra else body
 
 
 class SseWriter:
@@ -62,17 +62,22 @@ class SseWriter:
     `head` is the answer's object without its choices, which is encoded once; `done` is the terminator.
     """
 
-    __slots__ = ("_done", "_fingerprint", "_members", "_prefix", "_suffix")
+    __slots__ = ("_done", "_fingerprint", "_late", "_members", "_prefix", "_suffix", "_tier")
 
     def __init__(self, head: Mapping[str, object], request: UnifiedRequest, done: bytes) -> None:
         self._prefix = b"data: " + ascii_json(head)[:-1] + b',"choices":['
+        self._late: dict[str, object] = {}
         self._done = done
-        self._fingerprint = b""
+        self._fingerprint = self._tier = b""
         self._set_members(b"")
 
     def event(self, choice: bytes) -> bytes:
         """Return an event with one choice."""
         return self._prefix + choice + self._suffix
+
+    def event_with(self, choice: bytes, members: Mapping[str, object]) -> bytes:
+        """Return an event with one choice and further members of the answer, at least one."""
+        return self._prefix + choice + self._suffix[:-3] + b"," + ascii_json(members)[1:] + b"\n\n"
 
     def finish(self, choice: bytes) -> bytes:
         """Return the event that ends a choice; empty while it is held back."""
@@ -83,9 +88,23 @@ class SseWriter:
         self._fingerprint = b',"system_fingerprint":' + ascii_json(fingerprint)
         self._set_members(self._members)
 
+    def set_service_tier(self, tier: str) -> None:
+        """Put the service tier that was used into every event from now on."""
+        self._tier = b',"service_tier":' + ascii_json(tier)
+        self._set_members(self._members)
+
     def usage(self, usage: Usage) -> bytes:
         """Store the usage, and return the events that it completes."""
         return b""
+
+    def add_late(self, members: Mapping[str, object]) -> None:
+        """Store members of the answer that came after its last choice ended, for the event that has the usage.
+
+        A client that requested no usage gets none of them: it would have to be an event without choices, at which
+        clients end that read the first choice of every event. Vendors put them beside the usage, which only the gateway
+        requested.
+        """
+        self._late |= members
 
     def end(self) -> bytes:
         """Return what was held back, and the terminator."""
@@ -99,8 +118,11 @@ class SseWriter:
         self._members = members
         self._suffix = self._close(members)
 
+    def _late_members(self) -> bytes:
+        return b"," + ascii_json(self._late)[1:-1] if self._late else b""
+
     def _close(self, members: bytes) -> bytes:
-        return b"]" + self._fingerprint + members + b"}\n\n"
+        return b"]" + self._fingerprint + self._tier + members + b"}\n\n"
 
 
 class UsageSseWriter(SseWriter):
@@ -129,7 +151,7 @@ class UsageSseWriter(SseWriter):
         """Return the usage, if there is one, and the terminator."""
         if self._usage is None:
             return self._done
-        return self._prefix + self._close(_usage_member(self._usage)) + self._done
+        return self._prefix + self._close(_usage_member(self._usage) + self._late_members()) + self._done
 
 
 class FinishUsageSseWriter(SseWriter):
@@ -163,7 +185,7 @@ class FinishUsageSseWriter(SseWriter):
     def _release(self) -> bytes:
         choice, self._held = self._held or b"", None
         members = b"" if self._usage is None else _usage_member(self._usage)
-        return self._prefix + choice + self._close(members)
+        return self._prefix + choice + self._close(members + self._late_members())
 
 
 def _usage_member(usage: Usage | None) -> bytes:

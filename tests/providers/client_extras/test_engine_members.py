@@ -61,9 +61,15 @@ def test_turns_of_a_model_are_texts() -> None:
 
 
 def test_fields_that_the_engine_s_row_refuses_anyway_are_left_to_it() -> None:
-    check_members(replace(completion(), unknown={"lora_path": "x"}), target("tgi"))
+    check_members(replace(completion(), unknown={"lora_path": "x"}), target("tgi_native"))
 
 
 def test_a_path_is_written_with_dots_and_brackets() -> None:
     assert path_text(("a", 0, "b")) == ".a[0].b"
     assert path_text(()) == ""
+
+
+def test_thinking_that_clients_send_back_is_no_locator() -> None:
+    details: list[object] = [{"type": "reasoning.encrypted", "data": "/etc/passwd", "url": "http://inner"}]
+    for name in ("reasoning_details", "thinking_blocks", "provider_specific_fields"):
+        assert refusal(message(**{name: details})) is None

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
 from providers.constraints.constraint_styles import (
-    STYLES,
+    LOOSELY,
+    TOLD,
     ConstraintMembers,
     Unenforceable,
     choice_grammar,
@@ -21,6 +22,7 @@ from providers.constraints.constraint_styles import (
     json_schema_format,
     unwrap_choice,
 )
+from providers.constraints.style_table import STYLES
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, Operation
 from tests.providers.gbnf import unescaped
@@ -77,6 +79,8 @@ SGLANG: Row = (STRICT, {"regex": "a+"}, {"regex": "(a|b)"}, {"ebnf": GRAMMAR.val
 SGLANG_TEXT: Row = ({"json_schema": orjson.dumps(SCHEMA).decode()}, *SGLANG[1:])
 NOTHING: Row = (None, None, None, None)
 SCHEMAS: Row = (STRICT, None, WRAPPED, None)
+LOOSELY_WRAPPED: JsonObject = {"response_format": json_schema_format(choice_schema(("a", "b")), strict=False)}
+UNHELD: Row = ({"response_format": json_schema_format(SCHEMA, strict=False)}, None, LOOSELY_WRAPPED, None)
 TGI: Row = (
     {"response_format": {"type": "json", "value": SCHEMA}},
     {"response_format": {"type": "regex", "value": "a+"}},
@@ -97,7 +101,10 @@ TABLE: Mapping[str, tuple[Row, Row]] = {
     "fireworks": (FIREWORKS, FIREWORKS),
     "tgi": (TGI, NOTHING),
     "openai": (SCHEMAS, NOTHING),
+    "azure": (SCHEMAS, NOTHING),
     "json_schema": (SCHEMAS, SCHEMAS),
+    "strict": (SCHEMAS, SCHEMAS),
+    "best_effort": (UNHELD, UNHELD),
     "schema_only": (SCHEMAS, SCHEMAS),
     "schema_in_mode": (BY_MODE, BY_MODE),
     "localai": (LOCALAI, LOCALAI),
@@ -140,10 +147,11 @@ EMULATED: Mapping[str, Mapping[str, Cell]] = {
         **dict.fromkeys(("sglang", "tgi"), emulated("a regular expression")),
         **dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
         **dict.fromkeys(
-            ("openai", "json_schema", "schema_only", "schema_in_mode", "ollama"),
+            ("openai", "azure", "json_schema", "strict", "best_effort", "schema_only", "schema_in_mode", "ollama"),
             emulated("a JSON object with one enum member"),
         ),
     },
+    "guided_json": {"best_effort": LOOSELY},
     "guided_regex": dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
 }
 
@@ -161,7 +169,7 @@ def test_what_is_said_of_a_constraint_is_what_is_done(
     made = members_of(style, guided, operation)
     assert held == EMULATED.get(guided.field, {}).get(style, NATIVE)
     assert made.emulated == held.emulated
-    assert made.unwrap == (members in (WRAPPED, WRAPPED_BY_MODE))
+    assert made.unwrap == (members in (WRAPPED, WRAPPED_BY_MODE, LOOSELY_WRAPPED))
 
 
 FORMATS: Mapping[str, JsonObject] = {
@@ -182,7 +190,9 @@ def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation
             members_of(style, FORMATS[kind], operation)
         assert held.how == caught.value.reason
     else:
-        assert held == NATIVE
+        loosely = style == "best_effort" and kind == "response_format.json_schema"
+        assert held == (LOOSELY if loosely else NATIVE)
+        # Without `strict` it asks for no promise, of which nothing is taken over.
         assert not members_of(style, FORMATS[kind], operation).emulated
 
 
@@ -238,7 +248,6 @@ def test_a_response_format_has_the_styles_form(
     [
         ("openai", COMPLETIONS, OBJECT),
         ("openai", COMPLETIONS, OWN),
-        ("openai", CHAT, {"type": "json_object", "schema": LOOSE}),
         ("openai", CHAT, {"type": "grammar", "grammar": "g"}),
         ("openai", CHAT, {"type": "structural_tag"}),
         ("json_object_only", CHAT, OWN),
@@ -256,29 +265,68 @@ def test_a_response_format_that_cannot_be_held_is_refused(style: str, operation:
         members_of(style, value, operation)
 
 
-def test_a_schema_beyond_the_strict_mode_is_refused_with_its_path_unless_the_client_wrote_it_for_openai() -> None:
-    reason = r"its strict mode refuses this schema: \$ must set additionalProperties to false"
-    for guided in (Guided("json", LOOSE), Guided("choice", tuple(map(str, range(1001))))):
-        with pytest.raises(Unenforceable, match="its strict mode refuses this schema"):
-            members_of("openai", guided, CHAT)
-    with pytest.raises(Unenforceable, match=reason):
-        members_of("openai", {"type": "json_object", "schema": LOOSE}, CHAT)
+def test_a_choice_beyond_the_strict_mode_is_refused() -> None:
+    with pytest.raises(Unenforceable, match="its strict mode refuses this schema"):
+        members_of("openai", Guided("choice", tuple(map(str, range(1001)))), CHAT)
+
+
+def test_a_schema_is_narrowed_to_the_strict_mode_unless_the_client_wants_no_promise() -> None:
+    narrowed: JsonObject = {**LOOSE, "additionalProperties": False, "required": ["a"]}
+    made = members_of("openai", Guided("json", LOOSE), CHAT)
+    assert made.members == {"response_format": json_schema_format(narrowed, strict=True)}
+    assert not made.unheld
+    strict: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": True}}
+    assert members_of("openai", strict, CHAT).members == passed(
+        {"type": "json_schema", "json_schema": {"name": "n", "schema": narrowed, "strict": True}}
+    )
     assert members_of("openai", OWN, CHAT).members == passed(OWN)
+
+
+def test_a_map_goes_to_openai_without_the_strict_mode_and_the_answer_is_checked() -> None:
+    mapped: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
+    made = members_of("openai", Guided("json", mapped), CHAT)
+    assert made.members == {"response_format": json_schema_format(mapped, strict=False)}
+    assert made.unheld
+    assert members_of("openai", Guided("json", {"type": "array"}), CHAT) == TOLD
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_a_schema_is_narrowed_wherever_the_strict_mode_demands_it(operation: Operation) -> None:
+    made = members_of("strict", Guided("json", LOOSE), operation)
+    narrowed: JsonObject = {**LOOSE, "additionalProperties": False, "required": ["a"]}
+    assert made == ConstraintMembers({"response_format": json_schema_format(narrowed, strict=True)})
+    mapped: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
+    loose = json_schema_format(mapped, strict=False)
+    assert members_of("strict", Guided("json", mapped), operation) == ConstraintMembers(
+        {"response_format": loose}, unheld=True
+    )
+
+
+def test_a_model_that_is_not_held_to_a_schema_never_gets_a_strict_one_and_its_answer_is_checked() -> None:
+    strict: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": True}}
+    loose: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": False}}
+    for value in (Guided("json", LOOSE), Guided("choice", ("a",)), strict):
+        made = members_of("best_effort", value, CHAT)
+        assert made.unheld
+        assert made.emulated
+        assert b'"strict":false' in orjson.dumps(made.members)
+    assert members_of("best_effort", strict, CHAT).members == passed(loose)
+    assert members_of("best_effort", loose, CHAT) == ConstraintMembers(passed(loose))
 
 
 COUNTED: JsonObject = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}}
 
 
 @pytest.mark.parametrize("style", ["sglang", "llamacpp", "ollama", "fireworks", "tgi"])
-def test_what_an_engine_would_pass_over_is_refused_whichever_way_the_schema_comes(style: str) -> None:
+def test_what_an_engine_would_pass_over_is_told_and_checked_whichever_way_the_schema_comes(style: str) -> None:
     named: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": COUNTED}}
-    reason = r"it would not keep this schema: \$\.properties\.a\.multipleOf is not enforced"
-    with pytest.raises(Unenforceable, match=reason):
-        members_of(style, Guided("json", COUNTED), CHAT)
     mode: JsonObject = {"type": "json_object", "schema": COUNTED}
-    for value in (named, mode):
-        with pytest.raises(Unenforceable, match=reason):
-            members_of(style, value, CHAT)
+    for value in (Guided("json", COUNTED), named, mode):
+        made = members_of(style, value, CHAT)
+        assert made.unheld
+        written = orjson.dumps(made.members)
+        assert b'"multipleOf"' not in written
+        assert b"(multipleOf: 2)" in written
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
-"""What each engine's converter passes over is refused with its path, and nothing that it keeps."""
+"""What each engine's converter passes over is found at its place, and nothing that it keeps."""
 
 from collections.abc import Mapping
 
 import pytest
 
-from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI, Engine, engine_problem
+from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI, Engine, unenforced
+from providers.constraints.json_schema import walk_schemas
 from providers.json_types import JsonObject
 
 ENGINES: Mapping[str, Engine] = {"llamacpp": LLAMACPP, "sglang": SGLANG, "tgi": TGI, "fireworks": FIREWORKS}
@@ -13,6 +14,15 @@ STRING: JsonObject = {"type": "string"}
 
 def within(schema: JsonObject) -> JsonObject:
     return {"type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": False}
+
+
+def engine_problem(engine: Engine, schema: JsonObject) -> str | None:
+    """The first keyword that the engine would not enforce, with its path and the reason; None when all is enforced."""
+    for path, node in walk_schemas(schema):
+        if found := unenforced(engine, schema, node):
+            reasons = (problem for check in engine.checks if (problem := check(schema, node)))
+            return f"{path}{next(reasons, f'.{found[0]} is not enforced')}"
+    return None
 
 
 @pytest.mark.parametrize("engine", ENGINES)

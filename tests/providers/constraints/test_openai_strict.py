@@ -1,5 +1,7 @@
 """OpenAI's strict subset: every rule with the path of what breaks it."""
 
+import time
+
 import pytest
 
 from providers.constraints.openai_strict import strict_problem
@@ -19,6 +21,11 @@ def nested(levels: int) -> JsonObject:
     for _ in range(levels - 1):
         schema = closed(a={"type": "array", "items": schema})
     return schema
+
+
+TEXT: JsonObject = {"type": "string"}
+REFERENCE: JsonObject = {"$ref": "#/$defs/d"}
+WRAPPED: JsonObject = {"anyOf": [REFERENCE], "description": "D"}
 
 
 def words(count: int, length: int) -> JsonObject:
@@ -58,6 +65,14 @@ LONG_NAME: JsonObject = {**SCHEMA, "$defs": {"d" * 60_000: {"type": "null"}, "e"
         (closed(a=words(1000, 4), b=words(1, 1)), "$.properties.b brings the schema to more than 1000 enum values"),
         (closed(a=words(251, 60)), "$.properties.a.enum lists more than 250 values of over 15000 characters"),
         (LONG_NAME, f"$.$defs.{'e' * 64}... brings the schema to more than 120000 characters of names and values"),
+        (
+            closed(a={"anyOf": [closed(kind={"const": "x"}, b=TEXT), closed(kind={"const": "y"})]}),
+            "$.properties.a.anyOf has objects that share the first key 'kind'",
+        ),
+        (
+            {**closed(a={"anyOf": [REFERENCE, WRAPPED, TEXT]}), "$defs": {"d": closed(b=TEXT)}},
+            "$.properties.a.anyOf has objects that share the first key 'b'",
+        ),
         (nested(11), "$" + ".properties.a.items" * 10 + " is more than 10 levels deep"),
     ],
 )
@@ -75,9 +90,21 @@ def test_what_the_strict_mode_refuses_is_named_with_its_path(schema: JsonObject,
         closed(a={"enum": ["allOf"], "default": {"not": 1}}),
         wide(5000),
         closed(a=words(250, 100), b=words(251, 59)),
+        {**closed(a={"anyOf": [WRAPPED, TEXT, closed(c=TEXT, b=TEXT), closed()]}), "$defs": {"d": closed(b=TEXT)}},
+        {**closed(a={"anyOf": [REFERENCE, REFERENCE]}), "$defs": {"d": REFERENCE}},
         nested(10),
         {**nested(10), "$defs": {"d": nested(10)}},
     ],
 )
 def test_a_schema_within_the_rules_has_no_problem(schema: JsonObject) -> None:
     assert strict_problem(schema) is None
+
+
+def test_unions_of_many_references_are_read_in_time_linear_in_their_text() -> None:
+    pointer = "#/$defs/" + "d" * 50_000
+    options: list[JsonValue] = [{"$ref": pointer} for _ in range(200)]
+    rest: list[JsonValue] = [{"anyOf": [{"$ref": "#"}]} for _ in range(5000)]
+    schema: JsonObject = {**closed(a={"anyOf": options}, b={"anyOf": rest}), "$defs": {"d" * 50_000: TEXT}}
+    began = time.process_time()
+    strict_problem(schema)
+    assert time.process_time() - began < 1

@@ -6,6 +6,7 @@ import pytest
 from providers.capabilities import FEATURES, Support
 from providers.dialects.capability_matrix import MatrixEntry, count_cells, matrix_entries, summarize
 from providers.profiles.load_profiles import load_profiles
+from providers.request_fields import ADVISORY
 from providers.unified_request import Operation
 
 EVERY = tuple(matrix_entries(load_profiles().values()))
@@ -58,5 +59,14 @@ def test_the_sizes_are_counted_by_kind() -> None:
     assert list(found) == list(Support)
     assert sum(found.values()) == sum(len(each.cells) for each in EVERY)
     assert min(found.values()) > 0
-    total, native, emulated, refused = (sum(found.values()), *found.values())
-    assert summarize(EVERY) == f"{total} cells: {native} native, {emulated} emulated, {refused} refused"
+    total, native, emulated, left_out, refused = (sum(found.values()), *found.values())
+    words = f"{native} native, {emulated} emulated, {left_out} left out, {refused} refused"
+    assert summarize(EVERY) == f"{total} cells: {words}"
+
+
+def test_a_model_leaves_out_advisory_fields_alone_and_refuses_none() -> None:
+    for each in EVERY:
+        for name, cell in each.cells.items():
+            advisory = FEATURES[name].field_class is ADVISORY
+            assert not cell.left_out or advisory
+            assert not (advisory and cell.refused) or each.closed, (each.profile, each.model, name)

@@ -38,12 +38,13 @@ def test_every_feature_has_a_line_that_covers_every_vendor(heading: str, operati
 
 def test_a_line_says_where_a_feature_is_what() -> None:
     completions, chat = table("Completions"), table("Chat completions")
-    assert completions["max_tokens"] == ["everywhere", "", ""]
-    assert chat["audio"] == ["", "", "everywhere"]
-    assert completions["echo_last"] == ["fireworks", "", "the others"]
-    native, emulated, refused = completions["prompt.tokens"]
+    assert completions["max_tokens"] == ["binding", "everywhere", "", "", ""]
+    assert completions["echo_last"] == ["steering", "fireworks", "", "", "the others"]
+    assert chat["prediction"][0] == "advisory"
+    assert chat["prediction"][-2:] == ["the others", ""]
+    native, emulated, left_out, refused = completions["prompt.tokens"][1:]
     assert native.startswith("openai (gpt-3.5-turbo-instruct, davinci-002), ")
-    assert (emulated, refused) == ("", "the others")
+    assert (emulated, left_out, refused) == ("", "", "the others")
 
 
 def test_models_without_an_endpoint_are_named_once() -> None:

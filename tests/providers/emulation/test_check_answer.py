@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from providers.completion import Chunk
+from providers.completion import Chunk, ToolCallDelta
 from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation.check_answer import (
     AnswerCheck,
@@ -215,6 +215,13 @@ def test_a_text_that_was_cut_or_refused_promises_nothing(last: Chunk) -> None:
 def test_a_refusal_that_was_streamed_before_the_end_is_one_too() -> None:
     texts = FinishedTexts()
     assert [texts.add(Chunk(text="no", refusal="no")), texts.add(Chunk(finish_reason="stop"))] == [None, None]
+
+
+def test_a_text_beside_a_call_of_a_tool_is_no_answer_in_any_choice_but_its_own() -> None:
+    texts = FinishedTexts()
+    call = Chunk(text="Let me see.", tool_calls=(ToolCallDelta(0, "c", "f", "{}"),))
+    chunks = [call, Chunk(1, "x"), Chunk(finish_reason="stop"), Chunk(1, "y", "stop")]
+    assert [texts.add(chunk) for chunk in chunks] == [None, None, None, "xy"]
 
 
 def test_a_token_that_ends_the_text_is_an_end_like_any_other() -> None:

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from providers.completion import Chunk
+from providers.completion import Chunk, Extras
 from providers.emulation.echo import EchoPrefix
 from providers.emulation.stop_strings import StopScanner
+from providers.json_types import JsonObject
 
 
 def run(echo: EchoPrefix, chunks: Iterable[Chunk]) -> list[Chunk]:
@@ -40,3 +41,14 @@ def test_a_stop_within_the_prompt_ends_nothing() -> None:
     chunks = [Chunk(text=" 4"), Chunk(text="\nQ:")]
     out = [piece for chunk in chunks for kept in scanner.feed(chunk) for piece in echo.feed(kept)]
     assert out == [Chunk(text="Q: 2+2\nA: 4"), Chunk(finish_reason="stop", matched_stop="\n")]
+
+
+def test_citations_move_by_the_prompt() -> None:
+    cited: JsonObject = {"type": "url_citation", "url_citation": {"url": "u", "start_index": 0, "end_index": 2}}
+    moved: JsonObject = {"type": "url_citation", "url_citation": {"url": "u", "start_index": 4, "end_index": 6}}
+    chunks = [Chunk(text=" 4"), Chunk(extras=Extras(annotations=(cited,))), Chunk(extras=Extras(answer={"a": 1}))]
+    assert run(EchoPrefix("2+2="), chunks) == [
+        Chunk(text="2+2= 4"),
+        Chunk(extras=Extras(annotations=(moved,))),
+        Chunk(extras=Extras(answer={"a": 1})),
+    ]

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from providers.constraints.constraint_styles import Unenforceable
-from providers.emulation import split_into_calls as shape
+from providers.emulation import plan_checks
 from providers.emulation.check_answer import AnswerCheck, CheckKind
 from providers.emulation.post_processing import PostProcessing
 from providers.emulation.split_into_calls import CallPlan, plan_calls
@@ -25,6 +25,8 @@ from tests.providers.dialects.openai.kit import chat, completion, one_param, tar
 BASE_MODEL = target("openai", "davinci-002")
 GPT = target("openai", "gpt-4o")
 GROQ = target("groq")
+CLOSED = replace(GROQ, profile=replace(GROQ.profile, forwards_unknown=False, overrides=()))
+"""A vendor that takes no fields outside the unified request."""
 DEEPSEEK = target("deepseek")
 LLAMACPP = target("llamacpp")
 VLLM = target("vllm")
@@ -191,8 +193,15 @@ def test_an_answer_is_held_against_its_constraint_where_the_engine_may_ignore_it
     assert not prepared.calls[0].sent.stream
 
 
+def test_a_constraint_that_goes_without_its_strict_form_is_checked() -> None:
+    prepared = plan_calls(chat({"guided": AB}, stream=True), target("groq", "openai/gpt-oss-20b"))
+    assert prepared.finishing is not None
+    assert prepared.finishing.check is not None
+
+
 def test_a_vendor_that_keeps_its_word_is_believed() -> None:
-    assert plan_calls(chat({"guided": AB}), target("groq")).finishing is None
+    assert plan_calls(chat({"guided": AB}), target("groq", "openai/gpt-oss-20b")).finishing is None
+    assert plan_calls(chat({"guided": AB}), target("openai")).finishing is None
     assert plan_calls(chat({"temperature": 0.5}), VLLM).finishing is None
 
 
@@ -213,7 +222,7 @@ def test_a_constraint_that_nobody_can_check_is_refused_by_its_name(monkeypatch: 
     def unable(params: Params) -> None:
         raise Unenforceable("nobody knows")
 
-    monkeypatch.setattr(shape, "required_check", unable)
+    monkeypatch.setattr(plan_checks, "required_check", unable)
     why = refusal(chat({"guided": AB}), VLLM)
     assert (why.param, why.message) == ("guided_choice", "'guided_choice' is not supported by v/m/d: nobody knows.")
 
@@ -238,7 +247,7 @@ def test_what_a_deployment_lacks_is_an_error_unless_the_operator_says_otherwise(
 
 def test_several_fields_are_dropped_one_after_the_other() -> None:
     request = replace(chat({"top_k": 5, "min_p": 0.1, "n": 2}), unknown={"mystery": 1, "riddle": 2})
-    prepared = plan_calls(request, GROQ, "drop")
+    prepared = plan_calls(request, CLOSED, "drop")
     assert set(prepared.dropped) == {"top_k", "min_p", "mystery", "riddle"}
     assert prepared.emulated == ("n",)
     assert prepared.request.unknown is None
@@ -247,7 +256,7 @@ def test_several_fields_are_dropped_one_after_the_other() -> None:
 @pytest.mark.parametrize("name", ["a\r\nSet-Cookie: b", "ü", "a" * 65, "a, b"])
 def test_a_dropped_field_s_name_cannot_write_a_header(name: str) -> None:
     request = replace(chat(), unknown={name: 1})
-    assert plan_calls(request, GPT, "drop").dropped == ("unknown",)
+    assert plan_calls(request, CLOSED, "drop").dropped == ("unknown",)
 
 
 def test_nothing_is_dropped_where_nothing_is_lacking() -> None:
@@ -263,7 +272,7 @@ def test_nothing_is_dropped_where_nothing_is_lacking() -> None:
         ({"logprobs": LogprobsWanted(1, "content")}, "logprobs", GROQ),
         ({"guided": Guided("regex", "a+")}, "guided_regex", GPT),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format", GPT),
-        ({"tools": [{}], "tool_choice": "required"}, "tool_choice", target("ollama")),
+        ({"tools": [{"type": "function"}], "tool_choice": "required"}, "tool_choice", target("ollama")),
         ({"echo": True}, "echo", GROQ),
     ],
 )
@@ -289,3 +298,16 @@ def test_a_client_s_header_that_the_table_sets_too_gives_way_and_is_told() -> No
     assert plan_calls(replace(chat(), extra_headers={"baggage": "mine"}), to).dropped == ()
     both = replace(chat({"top_k": 5}), extra_headers={"x-org": "mine"})
     assert plan_calls(both, to, "drop").dropped == ("top_k", "inference_extra_headers")
+
+
+# Constraints that the vendor is not held to --------------------------------------------------------------------------
+
+
+def test_a_json_mode_that_claude_lacks_is_asked_for_in_the_prompt_and_checked() -> None:
+    wanted: JsonObject = {"type": "json_object"}
+    prepared = plan_calls(chat({"response_format": wanted, "max_tokens": 9}), anthropic_kit.TARGET)
+    assert "one JSON object" in orjson.dumps(body_of(prepared)["system"]).decode()
+    assert "output_config" not in body_of(prepared)
+    assert prepared.emulated == ("response_format",)
+    assert prepared.checks == (AnswerCheck("response_format", CheckKind.OBJECT, fenced=True),)
+    assert prepared.request.params["response_format"] == wanted

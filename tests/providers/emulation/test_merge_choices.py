@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.completion import Choice, Chunk, Completion, ContentLogprobs, Usage
+from providers.completion import Choice, Chunk, Completion, ContentLogprobs, Extras, Usage
 from providers.emulation.merge_choices import CallShare, UsageTally, billed_usage, merge, renumber
 
 # Prompts A and B, two candidates each, one to a call.
@@ -128,3 +128,16 @@ def test_a_renumbered_chunk_names_no_fingerprint() -> None:
 def test_a_chunk_of_a_choice_that_the_call_does_not_have_is_refused(index: int) -> None:
     with pytest.raises(ValueError, match=f"choice {index} was not asked for, 2 of prompt 0 were"):
         renumber(CallShare(0, 0, 2), Chunk(index), 2)
+
+
+def test_extras_stay_with_their_choices_and_those_of_every_answer_come_together() -> None:
+    shares = [CallShare(0, 0, 1), CallShare(1, 0, 1)]
+    images = Extras(images=({"i": 1},))
+    one = Completion((Choice(0, "a", "stop", extras=images),), None, extra={"citations": ["x"], "id": 1})
+    two = Completion((Choice(0, "b", "stop"),), None, extra={"citations": ["y"], "id": 2})
+    merged = merge(shares, [one, two], 1)
+    assert merged.extra == {"citations": ["x", "y"], "id": 2}
+    assert one.extra == {"citations": ["x"], "id": 1}
+    assert [choice.extras for choice in merged.choices] == [images, None]
+    chunk = Chunk(0, extras=Extras(answer={"citations": ["x"]}))
+    assert renumber(shares[1], chunk, 1) == Chunk(1, extras=Extras(answer={"citations": ["x"]}))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.completion import Choice, Chunk, Completion, FinishReason, LegacyLogprobs, StreamEvent, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, LegacyLogprobs, StreamEvent, Usage
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
@@ -248,3 +248,31 @@ def test_streams_and_whole_answers_are_finished_alike(texts: list[str], reason: 
         for out in finisher.feed(chunk):
             gatherer.add(out)
     assert gatherer.completion() == PostProcessor(finishing).whole(answer)
+
+
+def test_members_of_an_answer_after_its_end_cut_no_vendor_off() -> None:
+    class Trailing:
+        """Says something of the answer after its only choice has ended."""
+
+        complete = False
+
+        def feed(self, data: bytes) -> Iterator[StreamEvent]:
+            yield Chunk(text="x", finish_reason="stop")
+            yield Chunk(extras=Extras(answer={"a": 1}))
+
+        def finish(self) -> Iterator[StreamEvent]:
+            return iter(())
+
+    decoder = StopScanningDecoder(Trailing(), STOP, 1)
+    assert list(decoder.feed(b"")) == [Chunk(text="x", finish_reason="stop"), Chunk(extras=Extras(answer={"a": 1}))]
+    assert decoder.cut == set()
+
+
+def test_a_whole_answer_s_extras_stay_and_its_citations_move_by_the_prompt() -> None:
+    cited: JsonObject = {"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 1}}
+    moved: JsonObject = {"type": "url_citation", "url_citation": {"start_index": 3, "end_index": 4}}
+    extras = Extras(annotations=(cited,), images=({"i": 1},))
+    completion = Completion((Choice(0, "x", "stop", extras=extras),), None, extra={"a": 1})
+    (choice,) = (whole := PostProcessor(PostProcessing(echo=("abc",))).whole(completion)).choices
+    assert (choice.text, choice.extras) == ("abcx", Extras(annotations=(moved,), images=({"i": 1},)))
+    assert whole.extra == {"a": 1}

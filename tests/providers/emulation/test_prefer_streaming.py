@@ -45,6 +45,7 @@ def test_a_call_that_is_streamed_asks_for_its_usage() -> None:
 PLAIN: list[Params] = [
     {},
     {"max_tokens": 5, "temperature": 0.5, "top_p": 0.5, "seed": 1, "stop": ("x",), "user": "u"},
+    {"metadata": {"a": "b"}, "store": False, "service_tier": "auto", "safety_identifier": "s"},
     {"n": 1, "echo": False, "tools": [], "response_format": {"type": "text"}},
 ]
 
@@ -64,7 +65,6 @@ def test_a_plain_request_is_streamed(params: Params) -> None:
         ("guided", Guided("choice", ("a", "b"))),
         ("modalities", ["text", "audio"]),
         ("prediction", {"type": "content", "content": "x"}),
-        ("service_tier", "flex"),
     ],
 )
 def test_one_whose_stream_might_not_tell_all_is_not(name: str, value: object) -> None:

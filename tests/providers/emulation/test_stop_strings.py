@@ -1,6 +1,7 @@
 """The search for stop strings in one choice's answer, whole and in pieces."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import SupportsIndex
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, Logprobs, TokenLogprob, ToolCallDelta
+from providers.completion import Chunk, ContentLogprobs, Extras, LegacyLogprobs, Logprobs, TokenLogprob, ToolCallDelta
 from providers.emulation.logprob_slices import join_logprobs
 from providers.emulation.stop_strings import StopScanner
 
@@ -341,3 +342,30 @@ def test_thousands_of_chunks_whose_tokens_run_ahead_are_not_looked_at_again_and_
 
 def spelled_tokens(logprobs: Logprobs) -> tuple[str, ...]:
     return logprobs.tokens if isinstance(logprobs, LegacyLogprobs) else tuple(t.token for t in logprobs.content)
+
+
+ANSWER = Extras(answer={"citations": ["u"]})
+
+
+def test_extras_are_not_lost_with_a_chunk_that_waits_and_do_not_wait_themselves() -> None:
+    cited = Extras(annotations=({"type": "url_citation"},))
+    chunks = run(
+        StopScanner(("ab",), keep=False),
+        [Chunk(text="x a", extras=cited), Chunk(extras=ANSWER), Chunk(text="c"), Chunk(finish_reason="stop")],
+    )
+    assert chunks == [
+        Chunk(text="x ", extras=cited),
+        Chunk(extras=ANSWER),
+        Chunk(text="ac"),
+        Chunk(finish_reason="stop"),
+    ]
+    waiting = run(StopScanner(("ab",), keep=False), [Chunk(text="a", extras=cited), Chunk(text="c")])
+    assert waiting == [Chunk(extras=cited), Chunk(text="ac")]
+
+
+def test_extras_come_with_a_stop_and_those_of_the_answer_after_it() -> None:
+    stopped = Chunk(0, "a", "stop", matched_stop="END", service_tier="flex", extras=Extras(choice={"c": 1}))
+    scanned = replace(stopped, text="aEND", finish_reason=None, matched_stop=None)
+    late = Chunk(extras=Extras(images=({"i": 1},), answer={"citations": ["u"]}))
+    out = run(StopScanner(("END",), keep=False), [scanned, Chunk(text="more", extras=Extras(choice={"c": 2})), late])
+    assert out == [stopped, Chunk(extras=ANSWER)]

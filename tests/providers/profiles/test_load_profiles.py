@@ -56,6 +56,10 @@ grandchild: {extends: child, base_url: http://grandchild}
         ("a: {auth: {stile: x}}", "a.auth.stile: "),
         ("a: {auth: {style: x}}", "a.auth.style: "),
         ("a: {auth: {fallback: oidc}}", "a.auth.fallback: "),
+        ("a: {nearest: {x: [low]}}", "a.nearest: no unified field is called 'x'"),
+        ("a: {needs: {metadata: x}}", "a.needs: no unified field is called 'x'"),
+        ("a: {named_roles: [x]}", "a.named_roles.0: "),
+        ("a: {tool_types: ['(']}", "a.tool_types: is not a pattern"),
         ("a: {auth: {fallback: aws}}", "a.auth.service: "),
         ("a: {auth: {fallback: entra}}", "a.auth.scope: "),
         ("a: {stop_most: many}", "a.stop_most: "),
@@ -125,3 +129,35 @@ def test_the_readme_tells_every_knob_that_a_row_uses() -> None:
     used = {knob for row in rows.values() for part in (row, *row.get("models", ())) for knob in part} - {"match"}
     cells = re.findall(r"^\| (`.*?) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
     assert used <= {name for cell in cells for name in KNOB.findall(cell)}
+
+
+def test_an_older_version_refuses_its_fields_of_every_model() -> None:
+    row = parse_profiles("""
+a:
+  accepts: {chat: [metadata, store]}
+  models: [{match: '^o3', refuses: {chat: [stop]}}, {match: '^o4', stop_most: 1}]
+  before: {'2025-01-01': {refuses: {chat: [metadata]}}}
+""")["a"]
+    old = row.for_version("2024-06-01")
+    assert "metadata" in row.for_model("o3").wires[Operation.CHAT].accepts
+    assert {"metadata", "stop"}.isdisjoint(old.for_model("o3").wires[Operation.CHAT].accepts)
+    for model in ("o4", "other"):
+        assert "metadata" not in old.for_model(model).wires[Operation.CHAT].accepts
+        assert "store" in old.for_model(model).wires[Operation.CHAT].accepts
+
+
+def test_fields_that_are_not_known_go_to_servers_of_openai_s_family_unless_the_row_refuses_them() -> None:
+    rows = parse_profiles("a: {}\nb: {unknown_fields: refuse}\nc: {dialect: anthropic}")
+    assert {name: row.forwards_unknown for name, row in rows.items()} == {"a": True, "b": False, "c": False}
+
+
+def test_words_may_be_members_and_what_only_comes_near_is_listed() -> None:
+    row = parse_profiles("""
+a:
+  words: {reasoning_effort: {none: {thinking: {type: disabled}}, max: high}}
+  nearest: {reasoning_effort: [low]}
+  needs: {metadata: store}
+""")["a"]
+    assert row.words["reasoning_effort"] == {"none": {"thinking": {"type": "disabled"}}, "max": "high"}
+    assert row.nearest == {"reasoning_effort": {"low"}}
+    assert row.needs == {"metadata": "store"}

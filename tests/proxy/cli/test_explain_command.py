@@ -94,6 +94,45 @@ def test_the_text_names_what_is_emulated(ask: Ask) -> None:
     assert text.endswith("emulated: guided_choice\n")
 
 
+DROPPING = f"""
+version: 1
+defaults: {{on_unsupported: drop}}
+vendors:
+  openai: {{api_key: {CANARY}}}
+  anthropic: {{api_key: {CANARY}}}
+models:
+  openai/gpt-4o-mini:
+  anthropic/claude-haiku-4-5: {{max_output_tokens: 8192}}
+routes:
+  fast: {{targets: [anthropic/claude-haiku-4-5, openai/gpt-4o-mini]}}
+"""
+
+
+@pytest.fixture
+def seeded(source: Writer, tmp_path: Path, capsys: Output) -> Callable[[str], str]:
+    """Explain a request that Claude would drop the seed of, on a table that lets it."""
+
+    def run(form: str) -> str:
+        body = tmp_path / "request.json"
+        body.write_bytes(orjson.dumps({"model": "fast", "messages": MESSAGES, "seed": 7, "prediction": {}}))
+        assert explain(source(DROPPING), ExplainOptions(str(body), None, None, None), FORMS[form]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_the_text_says_why_a_target_comes_after_others_and_what_is_left_out(seeded: Callable[[str], str]) -> None:
+    before, after = seeded("text").split("2. anthropic/claude-haiku-4-5/default would get", 1)
+    assert "1. openai/gpt-4o-mini/default gets\nPOST" in before
+    assert "\nIt comes after targets that honour seed, which it would drop.\nPOST" in after
+    assert after.endswith("dropped: seed, prediction\n")
+
+
+def test_the_json_says_it_too(seeded: Callable[[str], str]) -> None:
+    targets = json.loads(seeded("json"))["targets"]
+    assert [(each["behind_for"], each["dropped"]) for each in targets] == [([], []), (["seed"], ["seed", "prediction"])]
+
+
 def test_the_json_holds_the_same(ask: Ask) -> None:
     found = facts(ask("json", model="any", messages=MESSAGES, guided_regex="[ab]+"))
     assert (found["surface"], found["path"], found["team"]) == ("openai", "/v1/chat/completions", "anonymous")

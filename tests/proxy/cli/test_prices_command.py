@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from providers.price import Price
+from providers.target import Price
 from proxy.cli.main import main
 from proxy.cli.prices_command import import_to_file, import_to_output, write_new, write_over
 from proxy.cli.terminal import CommandError

@@ -52,19 +52,24 @@ def test_a_name_shows_every_feature_with_the_means_or_the_reason(capsys: Output)
     start = found.index(list(FEATURE_COLUMNS)) + 1
     assert [line[0] for line in found[start:]] == list(FEATURES)
     shown = {line[0]: line[1:] for line in found[start:]}
-    assert shown["temperature"] == ["native", "native"]
-    assert shown["n"] == ["emulated", "emulated", "one call each"]
-    assert shown["messages"] == ["-", "native"]
-    assert shown["prompt"] == ["emulated", "-", "one message of the user"]
-    assert shown["echo"][:3] == ["emulated", "refused", "completions: the prompt is put before the text"]
+    assert shown["temperature"] == ["steering", "native", "native"]
+    assert shown["n"] == ["binding", "emulated", "emulated", "one call each"]
+    assert shown["messages"] == ["binding", "-", "native"]
+    assert shown["prompt"] == ["binding", "emulated", "-", "one message of the user"]
+    assert shown["echo"][:4] == ["binding", "emulated", "refused", "completions: the prompt is put before the text"]
+    assert shown["prediction"] == ["advisory", "left out", "left out", "it promises nothing about the answer"]
+    assert shown["store"][:3] == ["steering; advisory if false", "refused", "refused"]
 
 
 def test_further_models_show_what_differs(capsys: Output) -> None:
     vendors_text("deepseek")
-    first, second = capsys.readouterr().out.split("\n\ndeepseek-reasoner, where it differs from deepseek-chat:\n")
+    shown = capsys.readouterr().out
+    first, _, others = shown.partition("\n\ndeepseek-reasoner, where it differs from deepseek-chat:\n")
+    second = others.partition("\n\n")[0]
     assert len(lines(first)) > len(FEATURES)
     sampling = {"temperature", "top_p", "presence_penalty", "frequency_penalty"}
-    assert {line[0] for line in lines(second)} == {"FEATURE", "best_of", "logprobs", *sampling}
+    assert {line[0] for line in lines(second)} >= {"FEATURE", "best_of", "logprobs", *sampling}
+    assert "temperature" not in {line[0] for line in lines(second) if line[2:] == ["native", "native"]}
 
 
 def test_an_endpoint_that_a_model_lacks_is_said_once(capsys: Output) -> None:
@@ -72,21 +77,21 @@ def test_an_endpoint_that_a_model_lacks_is_said_once(capsys: Output) -> None:
     raw = capsys.readouterr().out.partition("gpt-35-turbo-instruct, where")[2]
     assert raw.count("the model takes raw prompts only; use a completions endpoint") == 1
     assert "chat is refused: the model takes raw prompts only" in raw
-    assert ["temperature", "native", "-"] in lines(raw)
+    assert ["temperature", "steering", "native", "-"] in lines(raw)
 
 
 def test_json_has_every_cell(capsys: Output) -> None:
     assert vendors_json(None) == 0
     facts = json.loads(capsys.readouterr().out)
     told = {
-        (each["name"], model["model"], operation, name): (cell["support"], cell["how"])
+        (each["name"], model["model"], operation, name): (cell["class"], cell["support"], cell["how"])
         for each in facts["vendors"]
         for model in each["models"]
         for operation in Operation
         for name, cell in model[operation].items()
     }
     matrix = {
-        (row.profile, row.model, row.operation, name): (cell.support, cell.how)
+        (row.profile, row.model, row.operation, name): (FEATURES[name].field_class, cell.support, cell.how)
         for row in matrix_entries(load_profiles().values())
         for name, cell in row.cells.items()
     }

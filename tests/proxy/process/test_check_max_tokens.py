@@ -1,4 +1,4 @@
-"""Deployments that would refuse every request without `max_tokens` are reported where the limit is missing."""
+"""Deployments that refuse a request without `max_tokens`, or guess its limit, are reported where it is missing."""
 
 from pathlib import Path
 
@@ -35,7 +35,10 @@ models:
     ("model", "expected"),
     [
         ("anthropic/c:", ["6:3 models.anthropic/c.max_output_tokens"]),
-        ("anthropic/*: {}", ["6:3 models.anthropic/*.max_output_tokens"]),
+        ("anthropic/claude-haiku-4-5: ", []),
+        ("anthropic/*: {}", []),
+        ("anthropic/c: {upstream_model: claude-opus-4-5-20251101}", []),
+        ("anthropic/claude-opus-4-5: {upstream_model: ours}", []),
         ("anthropic/c: {max_output_tokens: 8k}", []),
         ("openai/m: {}", []),
         ("anthropic/c: {deployments: {a: , b: }}", ["6:3 models.anthropic/c.max_output_tokens"]),
@@ -55,8 +58,9 @@ def test_a_number_that_is_inherited_counts(level: str) -> None:
     assert told(HEAD.replace('"${K}"}', '"${K}", max_output_tokens: 4k}', 1) + "  anthropic/c:\n") == []
 
 
-def test_the_profiles_whose_vendors_must_be_told_are_known_by_what_they_refuse() -> None:
-    hosts = {name: profile for name, profile in load_profiles().items() if profile.dialect in ("anthropic", "triton")}
+def test_the_profiles_whose_vendors_must_be_told_are_known_by_what_they_do() -> None:
+    told_numbers = ("anthropic", "anthropic_vertex", "bedrock_anthropic", "triton", "llm_engine")
+    hosts = {name: profile for name, profile in load_profiles().items() if profile.dialect in told_numbers}
     vendors = "".join(f"  {name}: {{base_url: 'https://h.example/v1', api_key: '${{K}}'}}\n" for name in hosts)
     models = "".join(f"  {name}/m:\n" for name in hosts)
     assert len(told(f"version: 1\nvendors:\n{vendors}models:\n{models}")) == len(hosts) > 1
@@ -76,6 +80,21 @@ def test_check_and_serve_warn_with_what_to_write(tmp_path: Path) -> None:
     table.write_text(f"{HEAD}  anthropic/c:\n", encoding="utf-8")
     (warning,) = Source(table, {"K": "x"}).load_to_serve().warnings
     assert str(warning) == (
-        f"{table}:6:3 models.anthropic/c.max_output_tokens: requests without max_tokens are refused here: the profile "
-        "'anthropic' must be told the most tokens of an answer; set max_output_tokens"
+        f"{table}:6:3 models.anthropic/c.max_output_tokens: requests without max_tokens get 16384 tokens at most here: "
+        "the profile 'anthropic' must be told a number, and that of the model 'c' is not known; set max_output_tokens"
     )
+
+
+def test_a_vendor_whose_every_model_needs_a_number_is_said_to_refuse() -> None:
+    text = "version: 1\nvendors:\n  t: {profile: triton, base_url: 'https://h.example'}\nmodels:\n  t/m:\n"
+    loaded = load_text(text, "t", {})
+    (warning,) = needed_limits(loaded, build_snapshot(loaded))
+    assert str(warning) == (
+        "t:5:3 models.t/m.max_output_tokens: requests without max_tokens are refused here: the profile 'triton' must "
+        "be told the most tokens of an answer; set max_output_tokens"
+    )
+
+
+def test_deployments_of_known_and_unknown_models_are_told_apart() -> None:
+    both = "anthropic/ours: {deployments: {a: {upstream_model: claude-sonnet-4-5}, b: {upstream_model: new}}}"
+    assert told(f"{HEAD}  {both}\n") == ["6:74 models.anthropic/ours.deployments.b.max_output_tokens"]

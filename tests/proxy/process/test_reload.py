@@ -96,6 +96,7 @@ CHANGES = {
     "max_body": "max_body: 2MiB",
     "limits": "limits: {streams: 7}",
     "shared": 'shared: {redis: "redis://127.0.0.1:1"}',
+    "keep_thinking": "keep_thinking: process",
     "drain_grace": "drain_grace: 3s",
     "drain_timeout": "drain_timeout: 3s",
     "stall_limit": "stall_limit: 7s",

@@ -3,9 +3,8 @@
 import pytest
 
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
-from providers.price import Price
 from providers.profiles.load_profiles import load_profiles
-from providers.target import CircuitBreaker, Retries, RetryBudget, Target, Timeouts
+from providers.target import CircuitBreaker, Price, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource
 from proxy.routing.build_target import make_target
 from tests.proxy.kit.tables import loaded

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
-from providers.price import Price
+from providers.target import Price
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, LINES, request_line, request_text
 from proxy.telemetry.log_writer import MAX_LINE

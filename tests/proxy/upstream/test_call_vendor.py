@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from typing_extensions import override
 
-from providers.completion import Chunk, StreamEvent
+from providers.completion import Chunk, Extras, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
@@ -163,6 +163,36 @@ def test_a_stream_that_ends_with_its_first_content_says_so() -> None:
     rig.prepared = plan_calls(ASKED, replace(GOOD.target, dialect=Holding()))
     stream = rig.streamed()
     assert (stream.events, stream.ended) == ([Chunk(text="late", finish_reason="stop")], True)
+
+
+OF_ANSWER = Chunk(extras=Extras(answer={"prompt_filter_results": []}))
+
+
+class Announcing(Scripted):
+    """Says something of the answer before it begins to generate."""
+
+    @override
+    def stream(self, sent: UpstreamRequest) -> StreamDecoder:
+        class Announced(Marks):
+            """Reads `*` as members of the answer."""
+
+            @override
+            def feed(self, data: bytes) -> Iterator[StreamEvent]:
+                yield from (OF_ANSWER,) if data == b"*" else super().feed(data)
+
+        return Announced()
+
+
+def test_what_is_said_of_an_answer_is_handed_over_with_its_first_content_and_is_none() -> None:
+    rig = answers(b"*", b"*", b"+a", b"+b")
+    rig.prepared = plan_calls(ASKED, replace(GOOD.target, dialect=Announcing()))
+    assert list(rig.streamed().first()) == [OF_ANSWER, OF_ANSWER, Chunk(text="a")]
+
+
+def test_a_stream_that_has_nothing_but_what_is_said_of_the_answer_is_empty() -> None:
+    rig = answers(b"*", b"*", b"")
+    rig.prepared = plan_calls(ASKED, replace(GOOD.target, dialect=Announcing()))
+    assert rig.fails(rig.streamed).kind is FailureKind.TRUNCATED
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import pytest
 
-from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage
+from providers.completion import Choice, Chunk, Completion, StreamEvent, ToolCall, ToolCallDelta, Usage
 from providers.emulation.check_answer import AnswerCheck, CheckKind
 from providers.emulation.post_processing import PostProcessing, PostProcessor
 from providers.failure import Failure, FailureKind, UpstreamError
@@ -63,7 +63,9 @@ class Pieces:
 
 def held(stream: Pieces, checks: InlineChecks | None = None, echo: tuple[str, ...] = ()) -> HeldStream:
     return HeldStream(
-        stream, Constraint(checks or InlineChecks(), AB, "team"), PostProcessor(PostProcessing(echo=echo, check=AB))
+        stream,
+        Constraint(checks or InlineChecks(), PostProcessing(check=AB), "team"),
+        PostProcessor(PostProcessing(echo=echo, check=AB)),
     )
 
 
@@ -136,7 +138,7 @@ def test_a_check_that_cannot_be_made_is_no_fault_of_the_deployment(
 
 def test_a_whole_answer_is_held_choice_by_choice() -> None:
     def all_of(*choices: Choice) -> Callable[[], Awaitable[None]]:
-        return lambda: Constraint(InlineChecks(), AB, "team").check_all(Completion(choices, None))
+        return lambda: Constraint(InlineChecks(), PostProcessing(check=AB), "team").check_all(Completion(choices, None))
 
     async def main() -> None:
         await all_of(Choice(0, "ab", "stop"), Choice(1, "ab", "stop"), Choice(2, "zz", "length"))()
@@ -144,3 +146,54 @@ def test_a_whole_answer_is_held_choice_by_choice() -> None:
             await all_of(Choice(0, "ab", "stop"), Choice(1, "", "stop"))()
 
     run(main())
+
+
+# Texts in a fence, and calls of strict tools --------------------------------------------------------------------------
+
+OBJECT = PostProcessing(check=AnswerCheck("response_format", CheckKind.OBJECT, fenced=True))
+INTEGER = AnswerCheck("tools.strict", CheckKind.SCHEMA, b'{"properties":{"a":{"type":"integer"}}}')
+CALLS = PostProcessing(call_checks={"f": INTEGER})
+
+
+async def read_held(finishing: PostProcessing, *chunks: Chunk) -> tuple[list[StreamEvent], Failure | None]:
+    stream = Pieces([], list(chunks))
+    return await read(HeldStream(stream, Constraint(InlineChecks(), finishing, "team"), PostProcessor(finishing)))
+
+
+def test_a_fence_is_taken_from_a_stream_and_what_is_in_it_is_checked() -> None:
+    good = (Chunk(0, "```json\n{"), Chunk(0, '"a": 1}'), Chunk(0, "\n```", "stop"))
+    events, failure = run(read_held(OBJECT, *good))
+    assert "".join(event.text for event in events if isinstance(event, Chunk)) == '{"a": 1}'
+    assert failure is None
+    _, failure = run(read_held(OBJECT, Chunk(0, "```json\n[1]\n```", "stop")))
+    assert failure is not None
+    assert failure.kind is FailureKind.NONCONFORMING
+
+
+@pytest.mark.parametrize(("arguments", "kept"), [('{"a": 1}', True), ('{"a": "1"}', False), ('{"a"', False)])
+def test_a_call_of_a_strict_tool_that_breaks_its_parameters_breaks_the_answer(arguments: str, kept: bool) -> None:
+    chunks = (
+        Chunk(0, tool_calls=(ToolCallDelta(0, "c1", "f", arguments[:3]),)),
+        Chunk(0, tool_calls=(ToolCallDelta(0, arguments=arguments[3:]),)),
+        Chunk(0, finish_reason="tool_calls"),
+    )
+    _, failure = run(read_held(CALLS, *chunks))
+    assert (failure is None) is kept
+    choice = Choice(0, "", "tool_calls", tool_calls=(ToolCall("c1", "f", arguments),))
+    check = Constraint(InlineChecks(), CALLS, "team").check_all
+    if kept:
+        run(check(Completion((choice,), USAGE)))
+        return
+    with pytest.raises(UpstreamError) as caught:
+        run(check(Completion((choice,), USAGE)))
+    assert caught.value.failure.kind is FailureKind.NONCONFORMING
+    assert "'tools.strict'" in caught.value.failure.message
+    assert arguments not in caught.value.failure.message
+
+
+def test_calls_of_other_tools_and_calls_that_were_cut_are_not_checked() -> None:
+    other = Chunk(0, finish_reason="tool_calls", tool_calls=(ToolCallDelta(0, "c1", "g", "x"),))
+    cut = Chunk(0, finish_reason="length", tool_calls=(ToolCallDelta(0, "c1", "f", "x"),))
+    for chunk in (other, cut):
+        _, failure = run(read_held(CALLS, chunk))
+        assert failure is None

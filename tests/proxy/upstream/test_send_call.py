@@ -10,7 +10,7 @@ from proxy.upstream.send_call import may_repeat_call
 from proxy.upstream.transport import RepeatCause
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import exchange, request
-from tests.proxy.vendor_credentials.test_in_the_gateway import World, give, serve, world
+from tests.proxy.vendor_credentials.test_in_the_gateway import TABLE, World, give, serve, world
 from tests.support.http_scripts import json_answer
 from tests.support.vendor_script import Fin, Script
 
@@ -80,3 +80,24 @@ def test_a_call_is_repeated_once_for_each_cause_and_never_where_it_may_have_run_
     assert may_repeat_call(cause, (), safety) is allowed
     assert may_repeat_call(cause, tuple(each for each in RepeatCause if each is not cause), safety) is allowed
     assert not may_repeat_call(cause, (cause,), safety)
+
+
+UNKNOWN = json_answer(404, {"error": {"message": "The model `tiny` does not exist", "code": "model_not_found"}})
+
+
+@pytest.mark.parametrize(
+    ("model", "answer", "status", "code"),
+    [
+        ("v/tiny", UNKNOWN, 404, "model_not_found"),
+        ("v/tiny", json_answer(404, {"detail": "Not Found"}), 502, "upstream_error"),
+        ("v/m", UNKNOWN, 502, "upstream_error"),
+    ],
+)
+async def test_a_model_that_the_vendor_lacks_is_the_mistake_of_whoever_named_it(
+    tmp_path: Path, model: str, answer: Script, status: int, code: str
+) -> None:
+    async with world(tmp_path, TABLE.replace("v/other", "v/*")) as made:
+        assert (await made.post(model)).status == 200
+        made.vendor.answer(answer)
+        told = await made.post(model)
+        assert (told.status, orjson.loads(told.body)["error"]["code"]) == (status, code)

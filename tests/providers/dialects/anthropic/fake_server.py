@@ -23,9 +23,14 @@ def _read_request(body: JsonObject) -> EngineRequest:
         (conversation(body),),
         stops=strings(body.get("stop_sequences")),
         limit=whole_number(body, "max_tokens"),
-        text=constrained(body),
+        text=constrained(body) or _told(body),
         tool=tool_of(body),
     )
+
+
+def _told(body: JsonObject) -> str | None:
+    """Return what a model writes that is told to write an object; the vendor has no JSON mode without a schema."""
+    return "{}" if "one JSON object" in f"{body.get('system')} {conversation(body)}" else None
 
 
 _REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}

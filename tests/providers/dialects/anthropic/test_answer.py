@@ -6,7 +6,7 @@ import orjson
 import pytest
 from anthropic.types import Message
 
-from providers.completion import Choice, ToolCall, Usage
+from providers.completion import Choice, Extras, ToolCall, Usage
 from providers.dialects.anthropic.answer import finish_reason, usage_of
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -33,13 +33,11 @@ def test_every_fixture_is_a_message_to_the_vendors_types(path: object) -> None:
         ("empty", Choice(0, "", "stop")),
         ("length", Choice(0, "It never", "length")),
         ("window", Choice(0, "Cut by the window", "length", "model_context_window_exceeded")),
-        ("thinking", Choice(0, "Oslo.", "stop", reasoning="The user wants Oslo.")),
         ("stop_sequence", Choice(0, "one, two", "stop", matched_stop=", three")),
         (
             "refusal",
             Choice(0, "The request was declined.", "content_filter", "refusal", refusal="The request was declined."),
         ),
-        ("unknown", Choice(0, "Still here.", "sunset", "sunset")),
         (
             "tools",
             Choice(
@@ -58,11 +56,41 @@ def test_an_answer_becomes_one_choice(name: str, choice: Choice) -> None:
     assert DIALECT.decode(SENT, answer(name)).choices == (choice,)
 
 
+def test_thinking_keeps_its_blocks_with_their_signatures() -> None:
+    (choice,) = DIALECT.decode(SENT, answer("thinking")).choices
+    assert (choice.text, choice.reasoning) == ("Oslo.", "The user wants Oslo.")
+    claude: JsonObject = {"format": "anthropic-claude-v1"}
+    assert choice.extras == Extras(
+        reasoning_details=(
+            {"type": "reasoning.text", "text": "The user wants Oslo.", "signature": "c2ln", "index": 0, **claude},
+            {"type": "reasoning.encrypted", "data": "eHg=", "index": 1, **claude},
+        )
+    )
+
+
+def test_blocks_of_unknown_types_are_passed_on() -> None:
+    (choice,) = DIALECT.decode(SENT, answer("unknown")).choices
+    assert (choice.text, choice.finish_reason, choice.native_finish_reason) == ("Still here.", "sunset", "sunset")
+    assert choice.extras == Extras(message={"content_blocks": [{"type": "hologram", "shape": "cube"}]})
+
+
 @pytest.mark.parametrize(
     ("name", "usage"),
     [
         ("text", Usage(21, 9, {"cached_tokens": 0, "cache_write_tokens": 0})),
-        ("cached", Usage(3210, 2, {"cached_tokens": 3000, "cache_write_tokens": 200})),
+        (
+            "cached",
+            Usage(
+                3210,
+                2,
+                {
+                    "cached_tokens": 3000,
+                    "cache_write_tokens": 200,
+                    "ephemeral_5m_input_tokens": 200,
+                    "ephemeral_1h_input_tokens": 0,
+                },
+            ),
+        ),
         ("thinking", Usage(21, 30, {"cached_tokens": 0, "cache_write_tokens": 0}, {"reasoning_tokens": 24})),
     ],
 )

@@ -49,10 +49,30 @@ def test_the_clients_limit_beats_the_models() -> None:
     assert body_of(text_request(max_tokens=5))["max_tokens"] == 5
 
 
-def test_without_any_limit_the_table_is_asked_for_one() -> None:
-    with pytest.raises(Refusal, match="max_output_tokens") as caught:
-        DIALECT.encode(text_request(), replace(TARGET, max_output_tokens=None))
-    assert (caught.value.param, caught.value.code) == ("max_tokens", "invalid_value")
+@pytest.mark.parametrize(
+    ("model", "given", "table", "sent"),
+    [
+        ("claude-haiku-4-5", None, None, 64_000),
+        ("claude-opus-4-1", None, None, 4_096),
+        ("claude-opus-5-5", None, None, 128_000),
+        ("operators-own", None, None, 16_384),
+        ("claude-haiku-4-5", None, 900, 900),
+        ("claude-haiku-4-5", 70_000, None, 64_000),
+        ("claude-haiku-4-5", 70_000, 80_000, 70_000),
+        ("operators-own", 900_000, None, 900_000),
+    ],
+)
+def test_a_limit_is_always_sent_and_never_above_the_models(
+    model: str, given: int | None, table: int | None, sent: int
+) -> None:
+    target = replace(TARGET, model=model, upstream_model=model, max_output_tokens=table)
+    request = text_request() if given is None else text_request(max_tokens=given)
+    assert body_of(request, target)["max_tokens"] == sent
+
+
+def test_the_tables_name_tells_the_model_where_the_wires_hides_it() -> None:
+    target = replace(TARGET, model="claude-opus-4-7", upstream_model="profile-1", max_output_tokens=None)
+    assert body_of(text_request(), target)["max_tokens"] == 128_000
 
 
 def test_a_limit_of_zero_is_refused_because_it_means_something_else_there() -> None:
@@ -101,10 +121,24 @@ def test_an_instruction_from_the_middle_is_named_as_moved() -> None:
     assert orjson.loads(sent.body)["system"] == "Be brief."
 
 
-def test_unknown_fields_are_refused_by_name() -> None:
+def test_fields_that_are_not_known_here_go_to_the_vendor() -> None:
+    mark: JsonObject = {"type": "ephemeral"}
+    sent = encode(replace(chat_request(), unknown={"cache_control": mark}))
+    assert orjson.loads(sent.body)["cache_control"] == mark
+
+
+@pytest.mark.parametrize("name", ["model", "system", "anthropic_beta"])
+def test_a_field_that_is_written_from_another_is_refused_by_name(name: str) -> None:
     with pytest.raises(Refusal) as caught:
-        DIALECT.encode(replace(chat_request(), unknown={"strange": 1}), TARGET)
-    assert caught.value.param == "strange"
+        DIALECT.encode(replace(chat_request(), unknown={name: "x"}), TARGET)
+    assert (caught.value.param, caught.value.code) == (name, "conflicting_parameters")
+
+
+def test_the_beta_of_block_binding_comes_with_the_setting() -> None:
+    binding = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    request = replace(chat_request(thinking=binding), extra_headers={"anthropic-beta": "a"})
+    sent = DIALECT.encode(request, replace(TARGET, upstream_model="claude-opus-5-5"))
+    assert sent.headers["anthropic-beta"] == "thinking-binding-controls-2026-08-01,a"
 
 
 @pytest.mark.parametrize(("target", "expected"), [(TARGET, "2023-06-01"), (NEW_VERSION, "2026-10-21")])

@@ -6,6 +6,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from providers.capabilities import NO_PROMISE
+from providers.constraints.constraint_styles import IN_TEXT
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -39,14 +41,18 @@ def refusal_of(params: dict[str, object], target: Target = TARGET) -> Refusal:
         ({"top_k": 40}, {"top_k": 40}),
         ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
         ({"user": "u-17"}, {"metadata": {"user_id": "u-17"}}),
-        ({"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}),
-        ({"reasoning_effort": "high"}, {"output_config": {"effort": "high"}}),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+        ),
+        ({"metadata": {"user_id": "u-17", "x": "y"}}, {"metadata": {"user_id": "u-17"}}),
+        ({"metadata": {"a": "b"}}, {}),
+        ({"prompt_cache_key": "k", "store": False, "safety_identifier": "s"}, {}),
         ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
         ({"reasoning_effort": False}, {"thinking": {"type": "disabled"}}),
         ({"service_tier": "auto"}, {"service_tier": "auto"}),
         ({"service_tier": "default"}, {"service_tier": "standard_only"}),
         ({"guided": Guided("json", CLOSED)}, {"output_config": FORMAT}),
-        ({"guided": Guided("json", CLOSED), "reasoning_effort": "low"}, {"output_config": {**FORMAT, "effort": "low"}}),
         (
             {
                 "response_format": {
@@ -91,20 +97,13 @@ def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
         ({"stop": ("a", "\n\n")}, "stop"),
         ({"guided": Guided("regex", "a+")}, "guided_regex"),
         ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"guided": Guided("json", OPEN)}, "guided_json"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"schema": OPEN}}}, "response_format"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        ({"reasoning_effort": "minimal"}, "reasoning_effort"),
-        ({"reasoning_effort": 4096}, "reasoning_effort"),
         ({"reasoning_effort": True}, "reasoning_effort"),
         ({"service_tier": "flex"}, "service_tier"),
         ({"context_length_exceeded_behavior": "error"}, "context_length_exceeded_behavior"),
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
         ({"modalities": ["text", "audio"]}, "modalities"),
-        ({"prompt_cache_key": "k"}, "prompt_cache_key"),
-        ({"metadata": {"a": "b"}}, "metadata"),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
@@ -114,11 +113,36 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, ob
     assert TARGET.name in refusal.message
 
 
-def test_a_schema_that_cannot_be_enforced_is_refused_with_its_path() -> None:
-    assert (
-        "$.properties.a must set 'additionalProperties' to false"
-        in refusal_of({"guided": Guided("json", OPEN)}).message
-    )
+def test_a_map_has_no_form_so_that_the_prompt_has_to_tell_it() -> None:
+    sent = encode(chat_request(guided=Guided("json", OPEN), max_tokens=9))
+    assert (sent.unheld, sent.in_text) == (("guided_json",), True)
+    assert b"output_config" not in sent.body
+
+
+NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "x", "schema": CLOSED}}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"guided": Guided("json", CLOSED)}, {"guided": Guided("choice", ("a", "b"))}, {"response_format": NAMED}],
+)
+@pytest.mark.parametrize(
+    "model", ["claude-3-5-haiku-latest", "claude-sonnet-4-20250514", "claude-opus-4-1", "claude-3-7-sonnet-latest"]
+)
+def test_a_model_before_4_5_is_told_a_constraint_in_the_prompt(model: str, params: dict[str, object]) -> None:
+    older = replace(TARGET, model=model, upstream_model=model)
+    sent = DIALECT.encode(chat_request(**params, max_tokens=9), older)
+    assert sent.in_text
+    assert len(sent.unheld) == 1
+    assert b"output_config" not in sent.body
+    table = DIALECT.capabilities(chat_request(), older)
+    assert table.strict_tools == NO_PROMISE
+    assert table["guided_json"] == table["guided_choice"] == table["response_format.json_schema"] == IN_TEXT
+
+
+def test_a_model_before_4_5_is_refused_what_is_no_schema() -> None:
+    older = replace(TARGET, upstream_model="claude-opus-4-1-20250805")
+    assert refusal_of({"guided": Guided("regex", "a+")}, older).param == "guided_regex"
 
 
 @pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])
@@ -142,11 +166,45 @@ def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honou
 def test_a_filled_in_temperature_gives_way_to_what_does_not_go_with_it(other: JsonObject) -> None:
     request = chat_request(temperature=0, **other)
     assert "temperature" not in body_of(replace(request, injected=frozenset({"temperature"})))
-    assert "temperature" in body_of(request)
 
 
-@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999"])
-def test_a_user_who_looks_like_an_address_or_a_number_becomes_a_digest(user: str) -> None:
+@pytest.mark.parametrize(
+    ("params", "fine"),
+    [
+        ({"temperature": 0.5}, False),
+        ({"temperature": 1}, True),
+        ({"top_p": 0.9}, False),
+        ({"top_p": 0.95}, True),
+        ({"top_k": 5}, False),
+    ],
+)
+def test_thinking_leaves_one_way_of_sampling(params: dict[str, object], fine: bool) -> None:
+    thoughtful = {"reasoning_effort": "low", **params}
+    if fine:
+        assert body_of(chat_request(**thoughtful))
+    else:
+        (name,) = params
+        assert refusal_of(thoughtful).param == name
+
+
+@pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])
+def test_newer_models_have_no_sampling_settings_in_any_version(field: str) -> None:
+    target = replace(TARGET, upstream_model="claude-opus-4-7")
+    assert refusal_of({field: 0.5}, target).param == field
+    assert DIALECT.capabilities(chat_request(), target)[field].refused
+    assert not DIALECT.capabilities(chat_request(), TARGET)[field].refused
+    assert "temperature" not in body_of(chat_request(temperature=1, top_p=1, top_k=0), target)
+
+
+def test_what_promises_nothing_is_left_out_and_named() -> None:
+    params = {"prompt_cache_key": "k", "store": False, "metadata": {"a": "b"}, "prompt_cache_retention": "24h"}
+    assert set(encode(chat_request(**params)).dropped) == params.keys()
+    assert encode(chat_request(metadata={"user_id": "u"})).dropped == ()
+    assert body_of(chat_request(metadata={"user_id": "u"}, user="v"))["metadata"] == {"user_id": "v"}
+
+
+@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999", "x" * 257])
+def test_a_user_who_looks_like_an_address_or_a_number_or_is_long_becomes_a_digest(user: str) -> None:
     digest = hashlib.sha256(user.encode()).hexdigest()
     assert body_of(chat_request(user=user))["metadata"] == {"user_id": digest}
 

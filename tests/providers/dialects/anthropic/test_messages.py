@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from providers.dialects.anthropic.messages import Conversation, gives_addresses
+from providers.dialects.anthropic.messages import Conversation
 from providers.dialects.anthropic.tools import ToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -169,7 +169,7 @@ def test_an_id_that_does_not_fit_changes_alike_in_call_and_result() -> None:
 
 
 def test_a_refusal_in_the_history_is_what_the_assistant_said() -> None:
-    said = {"role": "assistant", "content": [text("I cannot.")]}
+    said = {"role": "assistant", "content": "I cannot."}
     assert turns(user("a"), assistant(None, refusal="I cannot."), user("b"))[1] == said  # type: ignore[index]
     assert turns(user("a"), assistant([{"type": "refusal", "refusal": "I cannot."}]), user("b"))[1] == said  # type: ignore[index]
 
@@ -184,14 +184,14 @@ def test_what_an_answer_carries_beside_its_text_may_come_back() -> None:
 @pytest.mark.parametrize(
     "messages",
     [
-        [user("a"), {"role": "function", "name": "f", "content": "x"}],
-        [user("a"), {"role": "user", "content": "b", "name": "Ada"}],
-        [user("a"), assistant(None, function_call={"name": "f", "arguments": "{}"})],
-        [user("a"), user([{"type": "input_audio", "input_audio": {}}])],
-        [user("a"), user([{"type": "file", "file": {"file_id": "f"}}])],
+        [user("a"), user([{"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}])],
+        [user("a"), user([{"type": "video_url", "video_url": "https://example.com/a.mp4"}])],
         [user("a"), user([{"type": "file", "file": {"file_data": PNG}}])],
+        [user("a"), user([{"type": "file", "file": {"file_data": "data:application/zip;base64,AA=="}}])],
+        [user("a"), user([{"type": "file", "file": {"file_url": "s3://bucket/a.pdf"}}])],
+        [user("a"), user([{"type": "image_url", "image_url": "gs://bucket/a.png"}])],
+        [user("a"), user([{"type": "never_heard_of"}])],
         [user("a"), user([3])],
-        [user("a"), assistant(None, {"id": "c", "type": "custom", "custom": {"name": "f"}})],
         [user("a"), {"role": "system", "content": [{"type": "image_url", "image_url": PNG}]}],
     ],
 )
@@ -207,8 +207,6 @@ def test_what_has_no_place_there_is_refused_with_its_message(messages: list[Json
         [assistant("a"), user("b")],
         [{"role": "system", "content": "alone"}],
         [user(" ")],
-        [user("a"), assistant(None, call(arguments='{"a'))],
-        [user("a"), assistant(None, call(arguments="[1]"))],
         [user("a"), assistant(None, call()), {"role": "tool", "content": "x"}],
     ],
 )
@@ -247,10 +245,132 @@ def test_a_conversation_is_not_changed_by_merging() -> None:
     assert request == replace(request, prompt=ChatPrompt((user([text("a")]), user("b"))))
 
 
-@pytest.mark.parametrize(("url", "expected"), [("https://example.com/a.png", True), (PNG, False)])
-def test_images_by_their_address_are_found_wherever_they_are(url: str, expected: bool) -> None:
-    image: JsonValue = [text("See:"), {"type": "image_url", "image_url": {"url": url}}]
-    for messages in ([user("a"), user(image)], [user("go"), assistant(None, call()), result(image)]):
-        conversation = Conversation(ToolNames(()), "messages")
-        conversation.read(messages)
-        assert gives_addresses(conversation.turns) is expected
+MARK: JsonObject = {"type": "ephemeral", "ttl": "1h"}
+
+
+def test_a_name_is_left_out_and_noted_and_a_legacy_function_is_a_tool() -> None:
+    sent = DIALECT.encode(
+        chat_request(
+            {"role": "user", "content": "a", "name": "Ada"},
+            assistant(None, function_call={"name": "f", "arguments": "{}"}),
+            {"role": "function", "name": "f", "content": "x", "tool_call_id": "call_f"},
+        ),
+        TARGET,
+    )
+    assert sent.dropped == ("name",)
+    assert b"Ada" not in sent.body
+    assert b'"tool_use_id":"call_f"' in sent.body
+
+
+@pytest.mark.parametrize(
+    ("file", "block"),
+    [
+        ({"file_id": "file_1"}, {"source": {"type": "file", "file_id": "file_1"}}),
+        (
+            {"file_url": "https://example.com/a.pdf", "filename": "A"},
+            {"source": {"type": "url", "url": "https://example.com/a.pdf"}, "title": "A"},
+        ),
+        (
+            {"file_data": "data:text/markdown;base64,IyBIaSDDvA=="},
+            {"source": {"type": "text", "media_type": "text/plain", "data": "# Hi \u00fc"}},
+        ),
+        (
+            {"file_data": "data:application/json;base64,e30="},
+            {"source": {"type": "text", "media_type": "text/plain", "data": "{}"}},
+        ),
+    ],
+)
+def test_files_are_documents_by_address_by_id_and_as_text(file: JsonObject, block: JsonObject) -> None:
+    assert turns(user([{"type": "file", "file": file}])) == [user([{"type": "document", **block}])]
+
+
+def test_an_uploaded_image_goes_by_its_id() -> None:
+    image: JsonObject = {"type": "input_image", "file_id": "file_1"}
+    assert turns(user([image])) == [user([{"type": "image", "source": {"type": "file", "file_id": "file_1"}}])]
+
+
+@pytest.mark.parametrize("data", ["/w==", "no base64!"])
+def test_a_text_that_is_none_is_a_bad_value(data: str) -> None:
+    file: JsonObject = {"type": "file", "file": {"file_data": f"data:text/plain;base64,{data}"}}
+    assert refusal_of(user([file])).code == "invalid_value"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "search_result", "source": "https://a", "title": "A", "content": [text("b")]},
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}, "context": "c"},
+        {"type": "container_upload", "file_id": "file_1"},
+    ],
+)
+def test_parts_in_the_vendors_own_form_are_sent_as_they_came(part: JsonObject) -> None:
+    assert turns(user([text("see"), part])) == [user([text("see"), part])]
+
+
+def test_a_failed_result_says_so_and_carries_the_marker_itself() -> None:
+    messages = (
+        user("go"),
+        assistant(None, call()),
+        result([{**text("Not found"), "cache_control": MARK}, {"type": "image_url", "image_url": PNG}], is_error=True),
+    )
+    last = turns(*messages)
+    expected: JsonObject = {
+        "type": "tool_result",
+        "tool_use_id": "call_1",
+        "content": [text("Not found"), PNG_BLOCK],
+        "is_error": True,
+        "cache_control": MARK,
+    }
+    assert isinstance(last, list)
+    assert last[-1] == user([expected])
+
+
+def test_a_marker_of_a_message_or_a_call_goes_to_its_block() -> None:
+    marked: JsonObject = {"cache_control": MARK}
+    made = turns(
+        {"role": "user", "content": "long", **marked},
+        assistant(None, {**call(), **marked}),
+        result("ok", cache_control=MARK),
+    )
+    assert made == [
+        user([{**text("long"), **marked}]),
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "call_1", "name": "now", "input": {}, **marked}]},
+        user([{"type": "tool_result", "tool_use_id": "call_1", "content": "ok", **marked}]),
+    ]
+
+
+def test_white_space_behind_the_last_text_of_the_model_is_cut() -> None:
+    assert turns(user("a"), assistant("The answer is: \n")) == [user("a"), assistant("The answer is:")]
+    parts: list[JsonValue] = [text("One "), text("two ")]
+    assert turns(user("a"), assistant(parts)) == [user("a"), assistant([text("One "), text("two")])]
+    assert turns(user("a"), assistant("b "), user("c")) == [user("a"), assistant("b "), user("c")]
+
+
+def test_long_conversations_cost_time_in_proportion() -> None:
+    parts: list[JsonValue] = [text("x")] * 20_000
+    conversation = Conversation(ToolNames(()), "messages")
+    conversation.read([user(parts), *[user("y")] * 20_000])
+    match conversation.turns:
+        case [{"content": list(blocks)}]:
+            assert len(blocks) == 40_000
+        case other:
+            pytest.fail(f"{len(other)} turns")
+
+
+SERVER_BLOCKS: list[JsonValue] = [
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+]
+
+
+@pytest.mark.parametrize("offered", [True, False])
+def test_blocks_of_server_tools_come_back_behind_thinking_where_the_tools_are_offered(offered: bool) -> None:
+    thought: JsonObject = {"type": "thinking", "thinking": "Hm", "signature": "s"}
+    said = assistant("Found.", thinking_blocks=[thought], content_blocks=[*SERVER_BLOCKS, {"type": "hologram"}])
+    tools: list[JsonObject] = [{"type": "web_search_20260318", "name": "web_search"}] if offered else []
+    request = chat_request(user("a"), said, user("b"), tools=tools, thinking={"type": "enabled", "budget_tokens": 1024})
+    match body_of(request)["messages"]:
+        case [_, {"content": list(blocks)}, _]:
+            assert blocks == [thought, *(SERVER_BLOCKS if offered else []), text("Found.")]
+        case other:
+            pytest.fail(f"unexpected turns {other}")

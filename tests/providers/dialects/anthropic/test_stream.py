@@ -9,9 +9,10 @@ import pytest
 from anthropic.types import MessageParam, RawMessageStreamEvent
 from pydantic import TypeAdapter
 
-from providers.completion import Chunk, StreamEvent, ToolCallDelta, Usage
+from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta, Usage
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import SSEParser
+from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic.kit import DIALECT, FIXTURES, encode, stream
 from tests.providers.dialects.kit import chat_request, check_cuts, check_pieces, chunks, streamed, text_of, usage_in
@@ -20,7 +21,7 @@ SENT = encode(replace(chat_request(), stream=True))
 CHOOSE = encode(replace(chat_request(guided=Guided("choice", ("yes", "no"))), stream=True))
 WHOLE = (
     *("text", "tools", "thinking", "refusal", "refusal_after_text", "length", "stop_sequence", "cached", "empty"),
-    *("choice", "noise"),
+    *("choice", "noise", "signed", "server_tools", "deferred", "cited"),
 )
 BROKEN = ("error_first", "error_after_text")
 NO_DETAILS = {"cached_tokens": 0, "cache_write_tokens": 0}
@@ -134,7 +135,9 @@ def test_thinking_is_reasoning_and_no_text() -> None:
 
 def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
     words = "The request was declined."
-    end = chunks(streamed(SENT, stream("refusal")))[-1]
+    told, end = chunks(streamed(SENT, stream("refusal")))[-2:]
+    details: JsonObject = {"type": "refusal", "category": "cyber", "explanation": words}
+    assert told == Chunk(extras=Extras(answer={"stop_details": details}))
     assert end == Chunk(0, words, "content_filter", "refusal", refusal=words)
     later = streamed(SENT, stream("refusal_after_text"))
     assert text_of(later) == "First, "

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.dialects.anthropic.tools import ToolNames, put_tools
-from providers.dialects.shared.tool_names import offered_names
+from providers.completion import ToolCallDelta
+from providers.dialects.anthropic.tools import ToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import Params
-from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, body_of, encode
-from tests.providers.dialects.kit import chat_request
+from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, answer, body_of, encode, stream
+from tests.providers.dialects.kit import chat_request, chunks, only, refusal_for, streamed, target_of
 
 PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -48,16 +47,13 @@ def test_arguments_are_an_object_even_where_nobody_says_so(parameters: JsonValue
     ]
 
 
-def test_a_strict_tool_needs_a_schema_that_can_be_enforced() -> None:
+def test_a_strict_tool_goes_out_strict() -> None:
     closed: JsonObject = {**PARAMETERS, "additionalProperties": False}
     match body_of(chat_request(tools=[tool(parameters=closed, strict=True)])):
         case {"tools": [{"strict": strict}]}:
             assert strict is True
         case other:
             pytest.fail(f"unexpected body {other}")
-    refusal = refusal_of({"tools": [tool(parameters=PARAMETERS, strict=True)]})
-    assert refusal.param == "tools"
-    assert "additionalProperties" in refusal.message
 
 
 @pytest.mark.parametrize(
@@ -95,7 +91,7 @@ def test_without_tools_only_a_choice_that_asks_for_nothing_is_taken() -> None:
 @pytest.mark.parametrize(
     ("params", "param", "code"),
     [
-        ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools", "unsupported_parameter"),
+        ({"tools": [{"type": "mcp", "server_url": "https://x"}]}, "tools", "unsupported_parameter"),
         ({"tools": [tool(), tool()]}, "tools", "invalid_value"),
         ({"tools": [tool(parameters={"type": "array"})]}, "tools", "invalid_value"),
         ({"tools": [tool()], "tool_choice": {"type": "allowed_tools"}}, "tool_choice", "unsupported_parameter"),
@@ -138,8 +134,93 @@ def test_only_names_that_no_tool_has_are_of_the_history() -> None:
 
 
 def test_nothing_is_added_where_there_are_no_tools() -> None:
-    body: JsonObject = {}
-    params: Params = {"tools": []}
-    assert offered_names(params) == []
-    put_tools(body, params, ToolNames(()))
-    assert body == {}
+    body = body_of(chat_request(tools=[], parallel_tool_calls=False))
+    assert body.keys() == {"model", "max_tokens", "messages"}
+
+
+SEARCH: JsonObject = {"type": "web_search_20260318", "name": "web_search", "max_uses": 3}
+BASH: JsonObject = {"type": "bash_20250124", "name": "bash"}
+
+
+def test_tools_of_the_vendors_own_go_beside_functions_as_they_came() -> None:
+    named: JsonObject = {"type": "function", "function": {"name": "bash"}}
+    body = body_of(chat_request(tools=[SEARCH, tool(), BASH], tool_choice=named))
+    plain: JsonObject = {"name": "weather", "input_schema": {"type": "object", "properties": {}}}
+    assert body["tools"] == [SEARCH, plain, BASH]
+    assert body["tool_choice"] == {"type": "tool", "name": "bash"}
+
+
+@pytest.mark.parametrize("kind", ["web_search", "file_search", "mcp", "bash_20250124; drop"])
+def test_tools_of_other_vendors_are_refused_by_their_type(kind: str) -> None:
+    refusal = refusal_of({"tools": [{"type": kind, "name": "x"}]})
+    assert refusal.param == "tools"
+    assert kind in refusal.message
+
+
+CUSTOM: JsonObject = {"type": "custom", "custom": {"name": "apply patch", "description": "Applies a patch."}}
+
+
+def test_a_custom_tool_is_a_function_of_one_text() -> None:
+    chosen: JsonObject = {"type": "custom", "custom": {"name": "apply patch"}}
+    sent = encode(chat_request(tools=[CUSTOM, tool()], tool_choice=chosen))
+    assert (sent.emulated, sent.custom_tools) == (("tools",), frozenset({"apply patch"}))
+    match orjson.loads(sent.body):
+        case {"tools": [{"name": "apply_patch", "input_schema": {"required": required}}, _], "tool_choice": choice}:
+            assert required == ["input"]
+            assert choice == {"type": "tool", "name": "apply_patch"}
+        case other:
+            pytest.fail(f"unexpected body {other}")
+    grammar: JsonObject = {"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}}
+    assert refusal_of({"tools": [{"type": "custom", "custom": {"name": "f", "format": grammar}}]}).param == "tools"
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_a_call_of_a_custom_tool_comes_back_as_its_text(size: int) -> None:
+    weather: JsonObject = {"type": "custom", "custom": {"name": "get_weather"}}
+    sent = encode(chat_request(tools=[weather, tool("now")]))
+    body = answer("tools").replace(b'"city": "Oslo"', rb'"input": "a\n\"b\""')
+    first, second = only(DIALECT.decode(sent, body)).tool_calls
+    assert (first.kind, first.name, first.arguments) == ("custom", "get_weather", 'a\n"b"')
+    assert (second.kind, second.arguments) == ("function", "{}")
+    data = stream("tools").replace(rb"{\"city\": \"Os", rb"{\"input\": \"Os")
+    deltas = [delta for chunk in chunks(streamed(sent, data, size)) for delta in chunk.tool_calls]
+    assert deltas == [
+        ToolCallDelta(0, "toolu_01Qz", "get_weather", kind="custom"),
+        ToolCallDelta(0, arguments="Oslo", kind="custom"),
+        ToolCallDelta(1, "toolu_02Qz", "now"),
+        ToolCallDelta(1, arguments="{}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("profile", "kind", "offered"),
+    [
+        ("vertex_anthropic", "web_search_20250305", True),
+        ("vertex_anthropic", "code_execution_20260120", False),
+        ("bedrock_anthropic", "web_search_20250305", False),
+        ("bedrock_anthropic", "bash_20250124", True),
+    ],
+)
+def test_clouds_refuse_the_vendors_tools_that_they_do_not_offer(profile: str, kind: str, offered: bool) -> None:
+    request = chat_request(tools=[{"type": kind, "name": "x"}])
+    target = target_of(profile, "claude-haiku-4-5")
+    if offered:
+        assert kind.encode() in target.dialect.encode(request, target).body
+    else:
+        assert kind in refusal_for(request, target).message
+
+
+def test_a_definition_keeps_its_cache_mark_and_what_else_the_vendor_takes() -> None:
+    mark: JsonObject = {"type": "ephemeral"}
+    given: JsonObject = {**tool(), "cache_control": mark, "defer_loading": True, "strange": 1}
+    expected: JsonObject = {"name": "weather", "input_schema": {"type": "object", "properties": {}}}
+    assert body_of(chat_request(tools=[given]))["tools"] == [{**expected, "cache_control": mark, "defer_loading": True}]
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+def test_a_model_that_cannot_be_made_to_call_refuses_the_demand(choice: JsonValue) -> None:
+    target = target_of("anthropic", "claude-opus-5-5")
+    request = chat_request(tools=[tool()], tool_choice=choice)
+    assert refusal_for(request, target).param == "tool_choice"
+    assert DIALECT.capabilities(request, target)["tool_choice.required"].refused
+    assert body_of(request)["tool_choice"]

@@ -56,7 +56,8 @@ def _converse_ask(body: JsonObject) -> EngineRequest:
         (conversation(body),),
         stops=strings(settings.get("stopSequences")),
         limit=whole_number(settings, "maxTokens"),
-        text=constrained(_object(body, "outputConfig", "textFormat", "structure", "jsonSchema")),
+        text=constrained(_object(body, "outputConfig", "textFormat", "structure", "jsonSchema"))
+        or constrained({"told": [body.get("system"), body.get("messages")]}),
         tool=_tool(body),
     )
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.completion import StreamEvent
+from providers.completion import Chunk, Extras, StreamEvent
 from providers.dialects.registry import DIALECTS
 from providers.failure import FailureKind
 from providers.framing.parse_sse import SSEParser
@@ -47,8 +47,14 @@ def framed(name: str, **more: JsonObject | str) -> bytes:
     return b"".join(map(chunk, [*events[:-1], ended]))
 
 
-def first_party(name: str) -> list[StreamEvent]:
-    return streamed(replace(SENT, target=anthropic_kit.TARGET), anthropic_kit.stream(name))
+def first_party(name: str, **more: JsonObject | str) -> list[StreamEvent]:
+    """What the vendor's own stream says, with the service's measurements passed on before its last chunk."""
+    events = streamed(replace(SENT, target=anthropic_kit.TARGET), anthropic_kit.stream(name))
+    at = max(index for index, event in enumerate(events) if isinstance(event, Chunk))
+    before = events[at - 1] if at else None
+    held = before.extras.answer if isinstance(before, Chunk) and before.extras is not None else None
+    told = Chunk(extras=Extras(answer={**(held or {}), "amazon-bedrock-invocationMetrics": METRICS, **more}))
+    return [*events[: at - 1 if held is not None else at], told, *events[at:]]
 
 
 def test_the_body_is_anthropic_s_but_for_model_version_and_stream() -> None:
@@ -124,10 +130,13 @@ def test_images_are_data_and_no_addresses() -> None:
     assert CLAUDE.name in refusal.message
 
 
-def test_the_table_is_anthropic_s() -> None:
+def test_the_table_is_anthropic_s_but_for_the_rules_of_schemas() -> None:
     request = chat_request()
     known = replace(CLAUDE, context_window=200000)
-    assert DIALECT.capabilities(request, known) is FIRST_PARTY.capabilities(request, known)
+    own, first = DIALECT.capabilities(request, known), FIRST_PARTY.capabilities(request, known)
+    assert (own.strict_tools, first.strict_tools) == ("bedrock", "anthropic")
+    assert {name: own[name] for name in own} == {name: first[name] for name in first}
+    assert (own.watched, own.counts) == (first.watched, first.counts)
 
 
 @pytest.mark.parametrize("name", [path.stem for path in (anthropic_kit.FIXTURES / "answers").iterdir()])

@@ -112,6 +112,28 @@ def test_unknown_fields_are_refused_by_name() -> None:
     assert refusal_for(replace(chat_request(), unknown={"strange": 1}), CLAUDE).param == "strange"
 
 
+def test_members_of_the_service_s_own_request_go_there_as_they_are_beside_unified_ones() -> None:
+    own: JsonObject = {"guardrailConfig": {"guardrailIdentifier": "g"}, "inferenceConfig": {"temperature": 0.5}}
+    body = body_for(replace(chat_request(max_tokens=5), unknown=own), CLAUDE)
+    assert body["guardrailConfig"] == {"guardrailIdentifier": "g"}
+    assert body["inferenceConfig"] == {"temperature": 0.5, "maxTokens": 5}
+    assert own["inferenceConfig"] == {"temperature": 0.5}
+
+
+def test_a_cache_marker_at_the_top_marks_the_end_of_the_conversation() -> None:
+    request = replace(chat_request(user("a"), user("b")), unknown={"cache_control": {"type": "ephemeral"}})
+    content = [{"text": "a"}, {"text": "b"}, {"cachePoint": {"type": "default"}}]
+    assert body_for(request, CLAUDE)["messages"] == [{"role": "user", "content": content}]
+    sent = sent_for(request, target("meta.llama3-3-70b-instruct-v1:0"))
+    assert (b"cachePoint" in sent.body, sent.dropped) == (False, ("cache_control",))
+
+
+def test_an_answer_that_is_sent_back_whole_is_taken() -> None:
+    said: JsonObject = {"role": "assistant", "content": "a", "content_blocks": [{"toolUse": {}}], "citations": [{}]}
+    body = body_for(chat_request(user("go"), said, user("on")), CLAUDE)
+    assert b"content_blocks" not in orjson.dumps(body)
+
+
 def test_extra_params_are_merged_last_and_deep() -> None:
     extra: JsonObject = {
         "inferenceConfig": {"maxTokens": 9},

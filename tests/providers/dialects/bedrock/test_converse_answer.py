@@ -5,10 +5,10 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.completion import Choice, ToolCall, Usage
+from providers.completion import Choice, Extras, ToolCall, Usage
 from providers.dialects.bedrock.converse_answer import decode_converse, usage_of
 from providers.failure import FailureKind
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided
 from tests.providers.dialects.bedrock.kit import FIXTURES, answer, failure_of, target
 from tests.providers.dialects.kit import chat_request, sent_for
@@ -45,6 +45,17 @@ def test_calls_have_their_arguments_as_text_and_reasoning_stands_apart() -> None
             ToolCall("tooluse_k1", "get_weather", '{"city":"Oslo","days":[1,2]}'),
             ToolCall("tooluse_k2", "now", "{}"),
         ),
+        extras=Extras(
+            (
+                {
+                    "type": "reasoning.text",
+                    "format": "anthropic-claude-v1",
+                    "index": 0,
+                    "text": "Two places.",
+                    "signature": "EqQB",
+                },
+            )
+        ),
     )
 
 
@@ -78,8 +89,85 @@ def test_an_answer_that_the_service_could_not_read_is_an_error() -> None:
     assert failure_of(lambda: decode_converse(SENT, answer("malformed"))).kind is FailureKind.NONCONFORMING
 
 
-def test_blocks_that_are_not_the_client_s_or_not_known_are_passed_over() -> None:
-    assert choice("unknown") == Choice(0, "Still here.", "sunset", "sunset")
+def test_blocks_that_are_not_the_client_s_or_not_known_are_passed_on_and_cited_text_is_text() -> None:
+    found = choice("unknown")
+    assert (found.text, found.finish_reason) == ("Still here.", "sunset")
+    assert found.tool_calls == ()
+    assert found.extras is not None
+    call: JsonObject = {"toolUseId": "srv_1", "name": "nova_grounding", "input": {"q": "x"}, "type": "server_tool_use"}
+    result: JsonObject = {"toolUseId": "srv_1", "content": [{"text": "found"}], "type": "nova_grounding_result"}
+    blocks: list[JsonValue] = [{"toolUse": call}, {"toolResult": result}, {"hologram": {"depth": 3}}]
+    assert found.extras.message == {"content_blocks": blocks}
+
+
+def test_thinking_comes_with_its_signature_and_redacted_thinking_as_it_is() -> None:
+    signed = choice("reasoning")
+    assert signed.extras is not None
+    (detail,) = signed.extras.reasoning_details
+    assert detail["text"] == signed.reasoning
+    assert str(detail["signature"]).startswith("EvYBCkgICxAB")
+    hidden = choice("redacted")
+    assert hidden.reasoning is None
+    assert hidden.extras is not None
+    (detail,) = hidden.extras.reasoning_details
+    assert (detail["type"], str(detail["data"])[:8]) == ("reasoning.encrypted", "cnNuX3BV")
+
+
+def test_thinking_without_a_signature_is_not_said_to_be_claude_s() -> None:
+    body = orjson.loads(answer("reasoning"))
+    del body["output"]["message"]["content"][0]["reasoningContent"]["reasoningText"]["signature"]
+    found = decode_converse(SENT, orjson.dumps(body)).choices[0].extras
+    assert found is not None
+    assert [detail["format"] for detail in found.reasoning_details] == ["unknown"]
+
+
+def test_a_page_cited_in_a_document_is_passed_on_as_it_came() -> None:
+    found = choice("cited")
+    assert found.text == "AI"
+    assert found.extras is not None
+    assert found.extras.annotations == ()
+    assert found.extras.message is not None
+    (citation,) = orjson.loads(orjson.dumps(found.extras.message["citations"]))
+    assert citation["location"] == {"documentPage": {"documentIndex": 0, "end": 2, "start": 1}}
+
+
+def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
+    completion = decode_converse(SENT, answer("grounded"))
+    found = completion.choices[0]
+    assert found.text == "See 👋: fjords are deep."
+    assert found.extras is not None
+    (annotation,) = found.extras.annotations
+    url: JsonObject = {"url": "https://example.com/fjords", "title": "Fjords", "start_index": 7, "end_index": 22}
+    assert annotation == {"type": "url_citation", "url_citation": url}
+    assert found.extras.images == ({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},)
+    assert found.extras.message is not None
+    blocks = orjson.loads(orjson.dumps(found.extras.message["content_blocks"]))
+    assert [next(iter(block)) for block in blocks] == ["toolUse", "toolResult", "image", "audio"]
+    assert found.extras.message.keys() == {"content_blocks", "citations"}
+    assert completion.extra is not None
+    assert completion.extra.keys() == {
+        "metrics",
+        "trace",
+        "performanceConfig",
+        "additionalModelResponseFields",
+        "cacheDetails",
+        "serverToolUsage",
+    }
+    assert completion.service_tier == "priority"
+    assert completion.usage == Usage(14, 5, {"cache_write_tokens": 4})
+
+
+def test_a_call_of_a_custom_tool_has_its_text() -> None:
+    sent = replace(SENT, custom_tools=frozenset({"get_weather"}))
+    body = orjson.loads(answer("tools"))
+    for block in body["output"]["message"]["content"]:
+        if "toolUse" in block:
+            block["toolUse"]["input"] = {"input": "SELECT 1"}
+    calls = decode_converse(sent, orjson.dumps(body)).choices[0].tool_calls
+    assert [(call.kind, call.arguments) for call in calls] == [
+        ("custom", "SELECT 1"),
+        ("function", '{"input":"SELECT 1"}'),
+    ]
 
 
 def test_an_empty_answer_is_an_answer() -> None:

@@ -1,14 +1,18 @@
 """ConverseStream: the same events whatever the cuts, and never a success that was not declared."""
 
 from dataclasses import replace
+from time import process_time
 
 import orjson
 import pytest
 
-from providers.completion import Chunk, StreamEvent, ToolCallDelta, Usage
+from providers.completion import Chunk, Completion, Extras, StreamEvent, ToolCall, ToolCallDelta, Usage
+from providers.dialect import UpstreamRequest
 from providers.dialects.bedrock.converse_answer import decode_converse
 from providers.dialects.registry import DIALECTS
+from providers.emulation.collect_stream import Gatherer
 from providers.failure import FailureKind
+from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.bedrock.kit import (
     FIXTURES,
@@ -27,12 +31,21 @@ SENT = sent_for(replace(chat_request(), stream=True), target())
 CHOOSE = sent_for(replace(chat_request(guided=Guided("choice", ("yes", "no"))), stream=True), target())
 KEEP = sent_for(replace(chat_request(stop=(", three",), include_stop_str_in_output=True), stream=True), target())
 WHOLE: tuple[str, ...] = ("text", "tools", "reasoning", "length", "stop_sequence", "guardrail", "window", "cached")
-WHOLE += ("empty", "choice", "noise")
+WHOLE += ("empty", "choice", "noise", "cited", "redacted", "grounded")
+LATENCY = Extras(answer={"metrics": {"latencyMs": 913}})
 BROKEN = ("error_first", "error_after_text", "error_frame")
 
 
 def read(name: str, size: int = 4096) -> list[StreamEvent]:
     return streamed(SENT, stream(name), size)
+
+
+def gathered(sent: UpstreamRequest, data: bytes) -> Completion:
+    """Return the whole answer of a stream in pieces of one byte."""
+    gatherer = Gatherer(1)
+    for each in streamed(sent, data, 1):
+        gatherer.add(each)
+    return gatherer.completion()
 
 
 def deltas(events: list[StreamEvent]) -> list[ToolCallDelta]:
@@ -70,7 +83,7 @@ def test_text_comes_as_it_came_with_one_finish_and_one_usage() -> None:
         Chunk(text="Checking "),
         Chunk(text="Oslo: 3 °C "),
         Chunk(text="👋."),
-        Chunk(finish_reason="stop"),
+        Chunk(finish_reason="stop", extras=LATENCY),
         Usage(21, 9),
     ]
 
@@ -108,17 +121,122 @@ def test_prompt_tokens_include_the_cached_ones() -> None:
     assert usage_in(read("cached")) == Usage(3210, 2, {"cached_tokens": 3000, "cache_write_tokens": 200})
 
 
-def test_events_and_blocks_nobody_knows_change_nothing() -> None:
-    assert read("noise") == [
-        Chunk(text="Still "),
-        Chunk(text="here."),
-        Chunk(finish_reason="sunset", native_finish_reason="sunset"),
-        Usage(7, 4),
+def test_a_signature_comes_in_a_piece_of_its_own_behind_the_thinking_it_signs() -> None:
+    form: JsonObject = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
+    assert [
+        detail for chunk in chunks(read("reasoning")) if chunk.extras for detail in chunk.extras.reasoning_details
+    ] == [
+        {**form, "text": "The user "},
+        {**form, "text": "wants Oslo."},
+        {**form, "signature": "EqQB"},
+        {"type": "reasoning.encrypted", "format": "anthropic-claude-v1", "index": 0, "data": "AAEC"},
     ]
 
 
+def test_thinking_of_other_makers_is_not_said_to_be_claude_s() -> None:
+    sent = sent_for(replace(chat_request(), stream=True), target("openai.gpt-oss-120b-1:0"))
+    found = gathered(sent, stream("redacted")).choices[0]
+    assert found.extras is not None
+    (detail,) = found.extras.reasoning_details
+    assert (detail["type"], detail["format"]) == ("reasoning.encrypted", "unknown")
+    assert found.tool_calls == (ToolCall("call_61f8fcbe423a58699163c53e076f1a06", "propose", '{"groups":[]}'),)
+
+
+def test_citations_of_documents_are_passed_on_behind_the_text_they_stand_before() -> None:
+    found = gathered(SENT, stream("cited"))
+    choice = found.choices[0]
+    assert choice.text.startswith("Based on the supplied document, generative artificial")
+    assert choice.extras is not None
+    assert choice.extras.message is not None
+    citations = choice.extras.message["citations"]
+    assert isinstance(citations, list)
+    assert len(citations) == 2
+    assert found.extra == {"metrics": {"latencyMs": 8007}}
+
+
+def test_a_stream_holds_what_the_service_s_own_tools_did_and_what_was_cited_from_the_web() -> None:
+    found = gathered(SENT, stream("grounded"))
+    (choice,) = found.choices
+    assert choice.text == "See 👋: fjords are deep"
+    assert choice.tool_calls == ()
+    assert choice.extras == Extras(
+        annotations=(
+            {
+                "type": "url_citation",
+                "url_citation": {
+                    "url": "https://example.com/fjords",
+                    "title": "Fjords",
+                    "start_index": 7,
+                    "end_index": 22,
+                },
+            },
+        ),
+        images=({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},),
+        message={
+            "content_blocks": [
+                {
+                    "toolUse": {
+                        "toolUseId": "srv_1",
+                        "name": "nova_grounding",
+                        "type": "server_tool_use",
+                        "input": {"q": "fjords"},
+                    }
+                },
+                {
+                    "toolResult": {
+                        "toolUseId": "srv_1",
+                        "status": "success",
+                        "type": "nova_grounding_result",
+                        "content": [{"text": "two hits"}, {"json": {"hits": 2}}],
+                    }
+                },
+            ]
+        },
+    )
+    assert found.extra == {
+        "metrics": {"latencyMs": 9},
+        "trace": {"guardrail": {"modelOutput": ["x"]}},
+        "performanceConfig": {"latency": "optimized"},
+        "additionalModelResponseFields": {"seed": 7},
+    }
+    assert found.service_tier == "priority"
+
+
+def test_the_arguments_of_a_custom_tool_come_as_its_text_in_one_piece() -> None:
+    sent = replace(SENT, custom_tools=frozenset({"get_weather"}))
+    assert deltas(streamed(sent, stream("tools")))[:2] == [
+        ToolCallDelta(0, "tooluse_k1", "get_weather", kind="custom"),
+        ToolCallDelta(0, arguments='{"city": "Oslo"}', kind="custom"),
+    ]
+
+
+def test_events_and_blocks_nobody_knows_are_passed_on_beside_the_text() -> None:
+    events = read("noise")
+    assert text_of(events) == "Still here."
+    assert chunks(events)[-1].finish_reason == "sunset"
+    whole = gathered(SENT, stream("noise")).choices[0].extras
+    assert whole is not None
+    assert whole.message is not None
+    assert orjson.loads(orjson.dumps(whole.message["content_blocks"]))[-1] == {"hologram": {"depth": 3}}
+    assert whole.message["citations"] == [{"title": "A page"}]
+
+
+@pytest.mark.parametrize("kind", ["citation", "toolResult", "image"])
+def test_many_pieces_of_a_block_are_read_in_linear_time(kind: str) -> None:
+    piece: JsonObject = {"citation": {"title": "a"}} if kind == "citation" else {"toolResult": [{"text": "ab"}]}
+    if kind == "image":
+        piece = {"image": {"source": {"bytes": "AAEC"}}}
+    delta = event("contentBlockDelta", orjson.dumps({"contentBlockIndex": 0, "delta": piece}))
+    begin = event("contentBlockStart", orjson.dumps({"contentBlockIndex": 0, "start": {kind: {"format": "png"}}}))
+    data = begin + delta * 20_000 + stream("text")
+    started = process_time()
+    streamed(SENT, data, 1 << 16)
+    assert process_time() - started < 5
+
+
 def test_the_matched_stop_string_is_told_and_put_back_when_asked_for() -> None:
-    assert chunks(read("stop_sequence"))[-1] == Chunk(finish_reason="stop", matched_stop=", three")
+    end = Chunk(finish_reason="stop", matched_stop=", three", extras=LATENCY)
+    assert chunks(read("stop_sequence"))[-1] == end
     assert text_of(streamed(KEEP, stream("stop_sequence"))) == "one, two, three"
 
 

@@ -104,8 +104,6 @@ def test_one_call_at_a_time_is_the_model_s_own_switch(choice: object, own: JsonV
         (FORCED, {"tools": [tool()], "tool_choice": "required"}, "tool_choice"),
         (FORCED, {"tools": [tool()], "tool_choice": named()}, "tool_choice"),
         (QWEN, {"tools": [tool()], "parallel_tool_calls": False}, "parallel_tool_calls"),
-        (LLAMA, {"tools": [tool(parameters=CLOSED, strict=True)]}, "tools"),
-        (CLAUDE, {"tools": [tool(parameters={"type": "object", "properties": {}}, strict=True)]}, "tools"),
         (CLAUDE, {"tools": [{"type": "web_search"}]}, "tools"),
     ],
 )
@@ -136,3 +134,39 @@ def test_a_choice_of_another_kind_is_refused() -> None:
 def test_no_tools_and_the_choice_of_none_say_nothing() -> None:
     assert config(tools=[]) is None
     assert sent_for(chat_request(tool_choice="none"), CLAUDE).emulated == ()
+
+
+def test_a_tool_of_the_service_s_own_stands_beside_functions() -> None:
+    nova = target("amazon.nova-pro-v1:0")
+    for own in ({"type": "system_tool", "name": "nova_grounding"}, {"systemTool": {"name": "nova_grounding"}}):
+        found = config(nova, tools=[tool(), own])
+        assert found == {"tools": [spec("look"), {"systemTool": {"name": "nova_grounding"}}]}
+    assert config(nova, tools=[{"systemTool": {"name": "nova_grounding"}}]) == {
+        "tools": [{"systemTool": {"name": "nova_grounding"}}]
+    }
+
+
+def test_tools_that_other_vendors_run_are_refused_by_their_type() -> None:
+    refusal = refusal_for(chat_request(tools=[tool(), {"type": "web_search"}]), CLAUDE)
+    assert "no tools of the type 'web_search'" in refusal.message
+
+
+def test_a_custom_tool_is_a_function_of_one_text() -> None:
+    custom: JsonObject = {"type": "custom", "custom": {"name": "sql", "description": "Runs SQL."}}
+    choice = {"type": "custom", "custom": {"name": "sql"}}
+    sent = sent_for(chat_request(tools=[custom, tool()], tool_choice=choice), CLAUDE)
+    assert sent.custom_tools == {"sql"}
+    found = config(tools=[custom, tool()], tool_choice=choice)
+    assert isinstance(found, dict)
+    assert found["toolChoice"] == {"tool": {"name": "sql"}}
+    assert "The whole input of the tool" in str(found["tools"])
+    grammar: JsonObject = {"type": "custom", "custom": {"name": "sql", "format": {"type": "grammar"}}}
+    assert "grammar" in refusal_for(chat_request(tools=[grammar]), CLAUDE).message
+
+
+def test_a_marked_tool_has_a_cache_point_behind_it_on_claude_alone() -> None:
+    marked = {**tool(), "cache_control": {"type": "ephemeral"}}
+    point = {"cachePoint": {"type": "default"}}
+    assert config(tools=[marked, tool("now")]) == {"tools": [spec("look"), point, spec("now")]}
+    sent = sent_for(chat_request(tools=[marked]), target("amazon.nova-pro-v1:0"))
+    assert sent.dropped == ("cache_control",)

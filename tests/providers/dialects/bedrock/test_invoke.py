@@ -112,7 +112,6 @@ def test_values_that_ask_for_nothing_are_no_error(to: Target) -> None:
         (LLAMA, {"response_format": {"type": "json_object"}}, "response_format"),
         (LLAMA, {"tools": [{"type": "function", "function": {"name": "a"}}]}, "tools"),
         (LLAMA, {"images": (("data:image/png;base64,AA==",),)}, "images"),
-        (LLAMA, {"user": "u"}, "user"),
         (MISTRAL, {"top_k": 500}, "top_k"),
     ],
 )
@@ -120,6 +119,12 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: 
     refusal = refusal_for(asked(**params), to)
     assert refusal.param == param
     assert to.name in refusal.message
+
+
+def test_a_user_is_left_out_and_named() -> None:
+    sent = sent_for(asked(user="u"), LLAMA)
+    assert sent.dropped == ("user",)
+    assert b"user" not in sent.body
 
 
 def test_an_answer_may_be_as_long_as_cohere_s_command_writes() -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import orjson
 import pytest
 
-from providers.completion import Choice, Chunk, StreamEvent, Usage
+from providers.completion import Choice, Chunk, Extras, StreamEvent, Usage
 from providers.dialect import Dialect
 from providers.dialects.bedrock.invoke_answer import InvokeStream, chunk_payload, decode_stream, decode_whole
 from providers.dialects.bedrock.invoke_models import FAMILIES, InvokeFamily
@@ -144,9 +144,16 @@ def test_counts_in_a_piece_of_their_own_end_the_stream() -> None:
     metrics: JsonObject = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 0, "outputTokenCount": 1}}
     assert pieces(MISTRAL, {"outputs": [{"text": "a", "stop_reason": "stop"}]}, {"outputs": [], **metrics}) == [
         Chunk(text="a"),
-        Chunk(finish_reason="stop"),
+        Chunk(finish_reason="stop", extras=Extras(answer=metrics)),
         Usage(0, 1),
     ]
+
+
+def test_what_the_service_adds_to_an_answer_is_passed_on() -> None:
+    added: JsonObject = {"amazon-bedrock-trace": {"guardrail": {"a": 1}}}
+    body: JsonObject = {"outputs": [{"text": "a", "stop_reason": "stop"}], **added}
+    family = next(each for each in FAMILIES if each.choices == "outputs")
+    assert decode_whole(family, orjson.dumps(body)).extra == added
 
 
 def test_counts_before_the_end_do_not_end_it() -> None:

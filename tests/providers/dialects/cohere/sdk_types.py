@@ -9,6 +9,7 @@ from cohere import ClientV2  # type: ignore[import-not-found]
 from cohere.core.unchecked_base_model import construct_type  # type: ignore[import-not-found]
 from cohere.types import (  # type: ignore[import-not-found]
     ChatMessageV2,
+    Document,
     LogprobItem,
     ResponseFormatV2,
     Thinking,
@@ -20,6 +21,7 @@ from cohere.v2.types import V2ChatResponse, V2ChatStreamResponse  # type: ignore
 _FIELDS = frozenset(inspect.signature(ClientV2.chat).parameters) - {"self", "request_options"} | {"stream"}
 _PARTS: dict[str, Any] = {
     "messages": list[ChatMessageV2],
+    "documents": list[str | Document],
     "tools": list[ToolV2],
     "response_format": ResponseFormatV2,
     "thinking": Thinking,

@@ -32,7 +32,7 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
     "cohere": AnswerSet(
         "cohere",
         [sent_for(replace(chat_request(), stream=True), target_of("cohere"))],
-        "text tools thinking length empty choice logprobs noise",
+        "text tools thinking citations length empty choice logprobs noise",
         broken={
             "error_first": ("", FailureKind.TIMEOUT, None),
             "error_after_text": ("Checking Oslo", FailureKind.SERVER, None),

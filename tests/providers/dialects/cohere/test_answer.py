@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from providers.completion import Choice, ContentLogprobs, TokenLogprob, ToolCall, Usage
-from providers.dialects.cohere.answer import logprobs_of, usage_of
+from providers.completion import Choice, ContentLogprobs, Extras, TokenLogprob, ToolCall, Usage
+from providers.dialects.cohere.answer import logprobs_of, plan_detail, thought_detail, usage_of
 from providers.failure import FailureKind
 from providers.json_types import JsonValue
 from providers.unified_request import Guided
@@ -26,15 +26,22 @@ TARGET = target_of("cohere")
 SENT = sent_for(chat_request(), TARGET)
 CHOOSE = sent_for(chat_request(guided=Guided("choice", ("yes", "no"))), TARGET)
 CALLS = (ToolCall("get_weather_a1", "get_weather", '{"city":"Oslo"}'), ToolCall("now_b2", "now", "{}"))
+PLAN, WANT = "I will look up both.", "The user wants Oslo."
 LOGPROBS = ContentLogprobs((TokenLogprob("Oslo", -0.25), TokenLogprob(" 👋", -0.5), TokenLogprob("", -0.125)))
 ANSWERS = {
     "text": Choice(0, "Checking Oslo: 3 °C 👋.", "stop"),
-    "tools": Choice(0, "", "tool_calls", reasoning="I will look up both.", tool_calls=CALLS),
-    "thinking": Choice(0, "Oslo.", "stop", reasoning="The user wants Oslo."),
+    "tools": Choice(0, "", "tool_calls", reasoning=PLAN, tool_calls=CALLS, extras=Extras((plan_detail(PLAN),))),
+    "thinking": Choice(0, "Oslo.", "stop", reasoning=WANT, extras=Extras((thought_detail(0, WANT),))),
     "length": Choice(0, "It never", "length"),
     "stop": Choice(0, "one, two", "stop"),
     "toxic": Choice(0, "First, ", "content_filter", "ERROR_TOXIC"),
-    "unknown": Choice(0, "Still here.", "SUNSET", "SUNSET"),
+    "unknown": Choice(
+        0,
+        "Still here.",
+        "SUNSET",
+        "SUNSET",
+        extras=Extras(message={"content_blocks": [{"type": "hologram", "hologram": "?"}]}),
+    ),
     "empty": Choice(0, "", "stop"),
     "choice": Choice(0, '{"choice": "yes"}', "stop"),
     "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),
@@ -42,12 +49,40 @@ ANSWERS = {
 
 
 def test_the_fixtures_are_all_here() -> None:
-    assert names_in("cohere", "answers") == sorted(f"{name}.json" for name in ANSWERS)
+    assert names_in("cohere", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "citations"))
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_becomes_one_choice(name: str) -> None:
     assert only(decoded(SENT, answer(name))) == ANSWERS[name]
+
+
+def test_citations_of_documents_without_an_address_are_passed_on_as_they_came() -> None:
+    found = only(decoded(SENT, answer("citations"))).extras
+    assert found is not None
+    assert found.annotations == ()
+    assert found.message is not None
+    citations = found.message["citations"]
+    assert isinstance(citations, list)
+    assert [each["text"] for each in citations if isinstance(each, dict)] == [
+        "Automation of tasks",
+        "Better decision-making",
+        "Cost reduction",
+    ]
+
+
+def test_members_that_have_no_common_form_keep_the_vendors_names() -> None:
+    assert decoded(SENT, answer("text")).extra == {"billed_units": {"input_tokens": 12.0, "output_tokens": 9.0}}
+    assert decoded(SENT, answer("unknown")).extra == {"novelty": 1}
+
+
+def test_a_call_of_a_custom_tool_has_its_text() -> None:
+    sent = replace(SENT, custom_tools=frozenset({"get_weather"}))
+    body = answer("tools").replace(b"city", b"input")
+    assert [(call.kind, call.arguments) for call in only(decoded(sent, body)).tool_calls] == [
+        ("custom", "Oslo"),
+        ("function", "{}"),
+    ]
 
 
 def test_usage_is_what_the_model_read_and_wrote() -> None:

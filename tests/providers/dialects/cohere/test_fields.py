@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from providers.capabilities import Support
@@ -44,6 +45,19 @@ FORMAT = {"response_format": {"type": "json_object", "json_schema": SCHEMA}}
         ({"thinking": {"type": "disabled"}}, {"thinking": {"type": "disabled"}}),
         ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
         ({"reasoning_effort": False}, {"thinking": {"type": "disabled"}}),
+        ({"reasoning_effort": True}, {"thinking": {"type": "enabled"}}),
+        ({"reasoning_effort": "minimal"}, {"thinking": {"type": "enabled", "token_budget": 512}}),
+        ({"reasoning_effort": "high"}, {"thinking": {"type": "enabled", "token_budget": 16384}}),
+        ({"reasoning_effort": "max"}, {"thinking": {"type": "enabled", "token_budget": 31000}}),
+        ({"reasoning_effort": 700}, {"thinking": {"type": "enabled", "token_budget": 700}}),
+        (
+            {"reasoning_effort": "high", "max_tokens": 4000},
+            {"thinking": {"type": "enabled", "token_budget": 3000}, "max_tokens": 4000},
+        ),
+        (
+            {"reasoning_effort": "low", "thinking": {"type": "disabled"}},
+            {"thinking": {"type": "disabled"}},
+        ),
         ({"guided": Guided("json", SCHEMA)}, FORMAT),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}}, FORMAT),
         ({"response_format": {"type": "json_object", "schema": SCHEMA}}, FORMAT),
@@ -81,19 +95,16 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
         ({"logprobs": LogprobsWanted(0, "legacy"), "guided": Guided("choice", ("a",))}, "logprobs"),
         ({"guided": Guided("regex", "a+")}, "guided_regex"),
         ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"guided": Guided("json", {"type": "array"})}, "guided_json"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
         ({"response_format": {"type": "json_object"}, "tools": [tool()]}, "response_format"),
         ({"guided": Guided("json", SCHEMA), "tools": [tool()]}, "guided_json"),
-        ({"reasoning_effort": "high"}, "reasoning_effort"),
+        ({"reasoning_effort": "huge"}, "reasoning_effort"),
         ({"thinking": {"type": "adaptive"}}, "thinking"),
         ({"thinking": {}}, "thinking"),
         ({"thinking": {"type": "enabled", "depth": 3}}, "thinking"),
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-        ({"user": "u-1"}, "user"),
-        ({"metadata": {"a": "b"}}, "metadata"),
-        ({"service_tier": "default"}, "service_tier"),
+        ({"service_tier": "priority"}, "service_tier"),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
@@ -103,24 +114,40 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, ob
     assert TARGET.name in refusal.message
 
 
+def test_advisory_fields_are_left_out_and_named() -> None:
+    params: dict[str, object] = {"user": "u-1", "metadata": {"a": "b"}, "service_tier": "default", "store": False}
+    sent = sent_for(chat_request(**params), TARGET)
+    assert sent.dropped == tuple(params)
+    assert sent.body == sent_for(chat_request(), TARGET).body
+
+
+def test_a_limit_without_room_for_a_budget_goes_without_thinking() -> None:
+    sent = sent_for(chat_request(reasoning_effort="low", max_tokens=1000), TARGET)
+    assert b'"thinking":{"type":"disabled"}' in sent.body
+    assert sent.dropped == ("reasoning_effort",)
+
+
 def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honoured() -> None:
     request = replace(chat_request(max_tokens=0, user="u"), injected=frozenset({"max_tokens", "user"}))
     assert body_for(request, TARGET) == body_for(chat_request(), TARGET)
 
 
 @pytest.mark.parametrize(
-    ("schema", "place"),
+    ("node", "sent_as"),
     [
-        ({"type": "string"}, "$ must have the type 'object'"),
-        ({"type": "object", "properties": {"a": {}}}, "$ must require at least one property"),
-        (of_n({"type": "integer", "minimum": 1}), "$.properties.n.minimum"),
-        (of_n({"oneOf": []}), "$.properties.n.oneOf"),
-        (of_n({"type": "string", "pattern": "^a"}), "$.properties.n.pattern"),
-        (of_n({"type": "string", "format": "email"}), "$.properties.n.format"),
+        ({"type": "integer", "minimum": 1}, {"type": "integer", "description": "(minimum: 1)"}),
+        ({"type": "string", "pattern": "^a"}, {"type": "string", "description": '(pattern: "^a")'}),
     ],
 )
-def test_a_schema_that_would_not_be_kept_is_refused_with_its_path(schema: JsonObject, place: str) -> None:
-    assert place in refusal_for(chat_request(guided=Guided("json", schema)), TARGET).message
+def test_what_the_vendor_s_schemas_lack_is_told_and_checked(node: JsonObject, sent_as: JsonObject) -> None:
+    sent = sent_for(chat_request(guided=Guided("json", of_n(node))), TARGET)
+    assert orjson.loads(sent.body)["response_format"] == {"type": "json_object", "json_schema": of_n(sent_as)}
+    assert sent.unheld == ("guided_json",)
+
+
+def test_a_schema_that_is_not_of_an_object_is_told_in_the_prompt() -> None:
+    sent = sent_for(chat_request(guided=Guided("json", {"type": "array"})), TARGET)
+    assert (sent.unheld, sent.in_text) == (("guided_json",), True)
 
 
 @pytest.mark.parametrize(
@@ -144,3 +171,19 @@ def test_the_table_says_what_the_encoder_does() -> None:
     assert {"guided", "response_format", "stop", "n"} <= table.watched
     assert table["echo"].support is Support.REFUSED
     assert capabilities(Operation.COMPLETIONS, verifies=False)["echo"].support is Support.EMULATED
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "tokens"),
+    [
+        ("command-a-03-2025", "max", 7_000),
+        ("command-a-plus-05-2026", "max", 31_000),
+        ("command-a-reasoning-08-2025", "xhigh", 31_000),
+        ("command-r7b-12-2024", "high", 3_096),
+        ("command-a-03-2025", "low", 2_048),
+        ("tiny", "max", 31_000),
+    ],
+)
+def test_a_budget_stays_below_the_longest_answer_of_the_model(model: str, effort: str, tokens: int) -> None:
+    body = body_for(chat_request(reasoning_effort=effort), target_of("cohere", model))
+    assert body["thinking"] == {"type": "enabled", "token_budget": tokens}

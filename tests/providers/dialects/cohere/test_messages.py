@@ -12,6 +12,17 @@ CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "get we
 WIRE_CALL: JsonObject = {**CALL, "function": {"name": "get_weather", "arguments": '{"at":"Oslo"}'}}
 
 
+PDF: JsonObject = {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0="}}
+NOTES: JsonObject = {"type": "file", "file": {"file_data": "data:text/plain;base64,YWI=", "filename": "a.txt"}}
+IMAGE: JsonObject = {"type": "image_url", "image_url": {"url": "https://host/a.png"}}
+
+
+def conversation(*messages: JsonValue, reasons: bool = False) -> CohereConversation:
+    found = CohereConversation(CohereToolNames(["get weather"]), "messages", reasons)
+    found.read(messages)
+    return found
+
+
 def read(*messages: JsonValue) -> list[JsonValue]:
     return CohereConversation(CohereToolNames(["get weather"]), "messages").read(messages)
 
@@ -20,7 +31,11 @@ def read(*messages: JsonValue) -> list[JsonValue]:
     ("message", "turn"),
     [
         (user("hi"), user("hi")),
-        (user([{"type": "text", "text": "hi"}]), user([{"type": "text", "text": "hi"}])),
+        (user([{"type": "text", "text": "hi"}]), user("hi")),
+        (
+            user([{"type": "text", "text": "a"}, {"type": "text", "text": ""}, {"type": "text", "text": "b"}]),
+            user([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+        ),
         ({"role": "developer", "content": "Be kind."}, {"role": "system", "content": "Be kind."}),
         (
             {"role": "system", "content": [{"type": "text", "text": "Be "}, {"type": "text", "text": "kind."}]},
@@ -64,6 +79,64 @@ def test_images_stay_what_the_client_sent(url: str) -> None:
     ]
 
 
+def test_a_reasoning_model_gets_its_thinking_back_before_its_calls() -> None:
+    said: JsonObject = {"role": "assistant", "content": None, "tool_calls": [CALL], "reasoning_content": "Look."}
+    names = CohereToolNames(["get weather"])
+    assert CohereConversation(names, "messages", True).read([said]) == [
+        {"role": "assistant", "tool_calls": [WIRE_CALL], "content": [{"type": "thinking", "thinking": "Look."}]}
+    ]
+
+
+def test_documents_of_the_user_stand_beside_the_messages_as_texts() -> None:
+    found = conversation(user([{"type": "text", "text": "Read."}, NOTES]))
+    assert found.documents == [{"data": {"title": "a.txt", "text": "ab"}}]
+
+
+def test_a_result_may_hold_documents_and_its_images_follow_as_the_user_s() -> None:
+    page: JsonObject = {
+        "type": "search_result",
+        "source": "https://example.com",
+        "title": "A page",
+        "content": [{"type": "text", "text": "deep"}],
+    }
+    result: JsonObject = {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "x"}, page, IMAGE]}
+    assert read(result, user("so?")) == [
+        {
+            "role": "tool",
+            "tool_call_id": "c1",
+            "content": [
+                {"type": "text", "text": "x"},
+                {
+                    "type": "document",
+                    "document": {"data": {"title": "A page", "url": "https://example.com", "text": "deep"}},
+                },
+                {"type": "text", "text": "[image 1 follows]"},
+            ],
+        },
+        user([{"type": "text", "text": "[image 1]"}, IMAGE]),
+        user("so?"),
+    ]
+
+
+def test_a_failed_result_says_so() -> None:
+    result: JsonObject = {"role": "tool", "tool_call_id": "c1", "content": "boom", "is_error": True}
+    assert read(result) == [{"role": "tool", "tool_call_id": "c1", "content": "The call failed: boom"}]
+
+
+def test_a_document_in_the_vendor_s_own_form_stays_as_it_is() -> None:
+    document: JsonObject = {"id": "1", "data": {"text": "a"}}
+    found = conversation(user([{"type": "text", "text": "a"}, {"type": "document", "document": document}]))
+    assert found.documents == [document]
+
+
+def test_members_that_promise_nothing_are_left_out_and_named() -> None:
+    marked: JsonObject = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}
+    hidden: JsonObject = {"type": "reasoning.encrypted", "data": "AA==", "format": "anthropic-claude-v1"}
+    said: JsonObject = {"role": "assistant", "content": "a", "reasoning_details": [hidden]}
+    found = conversation({"role": "user", "content": [marked], "name": "Ada"}, said)
+    assert found.dropped == ["name", "cache_control", "thinking"]
+
+
 def test_what_says_nothing_is_left_out() -> None:
     assert read(user(""), {"role": "assistant", "content": None}, user("hi")) == [user("hi")]
 
@@ -73,13 +146,13 @@ def test_what_says_nothing_is_left_out() -> None:
     [
         ("hi", "is not an object"),
         ({"role": "critic", "content": "x"}, "has the role 'critic'"),
-        ({"role": "user", "content": "x", "name": "Ada"}, "has the member 'name'"),
         ({"role": "tool", "content": "x"}, "without 'tool_call_id'"),
-        (user([{"type": "input_audio", "input_audio": {}}]), "has a part of type 'input_audio'"),
+        (user([{"type": "input_audio", "input_audio": {"format": "wav", "data": "A"}}]), "has a part of type 'audio'"),
+        (user([{"type": "hologram"}]), "has a part of type 'hologram'"),
+        (user([PDF]), "has a document that is no text"),
         (user([{}]), "has a part of type 'None'"),
-        (user([{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]), "neither a web address"),
+        (user([{"type": "image_url", "image_url": {"url": "gs://b/a.png"}}]), "neither a web address"),
         ({"role": "system", "content": [{"type": "image_url", "image_url": "https://h/a"}]}, "may only hold text"),
-        ({"role": "assistant", "tool_calls": [{"function": {"name": "a"}}]}, "without an id"),
     ],
 )
 def test_what_has_no_place_is_refused_with_its_position(message: JsonValue, reason: str) -> None:
@@ -97,3 +170,6 @@ def test_a_conversation_of_nothing_is_refused() -> None:
 
 def test_the_names_of_calls_are_found() -> None:
     assert called_names([user("x"), {"role": "assistant", "tool_calls": [CALL, {"id": "c2"}]}]) == ["get weather"]
+    custom: JsonObject = {"id": "c3", "type": "custom", "custom": {"name": "sql", "input": "x"}}
+    legacy: JsonObject = {"role": "assistant", "function_call": {"name": "old", "arguments": "{}"}}
+    assert called_names([{"role": "assistant", "tool_calls": [custom]}, legacy]) == ["sql", "old"]

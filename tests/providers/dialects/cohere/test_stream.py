@@ -6,6 +6,7 @@ import pytest
 
 from providers.completion import Chunk, ToolCallDelta, Usage
 from providers.failure import FailureKind
+from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.kit import (
     chat_request,
@@ -61,16 +62,55 @@ def test_calls_get_back_the_names_the_client_gave() -> None:
 
 def test_noise_and_unknown_events_change_nothing() -> None:
     events = streamed(SENT, stream("noise"))
-    assert events == [
-        Chunk(text="Still "),
-        Chunk(text="here."),
-        Chunk(finish_reason="SUNSET", native_finish_reason="SUNSET"),
-    ]
+    assert text_of(events) == "Still here."
+    assert chunks(events)[-1].finish_reason == "SUNSET"
     assert usage_in(events) is None
 
 
+def test_a_citation_is_told_behind_its_text() -> None:
+    cited = [chunk.extras for chunk in chunks(streamed(SENT, stream("citations"), 1)) if chunk.extras]
+    assert cited[0].message is not None
+    citations = cited[0].message["citations"]
+    assert isinstance(citations, list)
+    assert isinstance(citation := citations[0], dict)
+    assert citation["text"] == "automation of tasks"
+
+
+def test_a_citation_of_a_web_page_is_an_annotation_of_the_whole_text() -> None:
+    data = stream("citations").replace(b'"title":"benefits.txt"', b'"title":"Benefits","url":"https://example.com/b"')
+    (extras,) = [chunk.extras for chunk in chunks(streamed(SENT, data)) if chunk.extras and not chunk.finish_reason]
+    span: JsonObject = {"start_index": 21, "end_index": 40}
+    page: JsonObject = {"url": "https://example.com/b", "title": "Benefits"}
+    assert extras.annotations == ({"type": "url_citation", "url_citation": {**page, **span}},)
+    assert extras.message is None
+
+
+def test_thinking_and_plans_come_as_details_too() -> None:
+    details = [
+        detail
+        for name in ("thinking", "tools")
+        for chunk in chunks(streamed(SENT, stream(name)))
+        if chunk.extras
+        for detail in chunk.extras.reasoning_details
+    ]
+    kinds = [(detail["type"], detail["format"]) for detail in details]
+    assert set(kinds) == {("reasoning.text", "unknown"), ("reasoning.summary", "unknown")}
+
+
+def test_the_arguments_of_a_custom_tool_come_as_its_text_in_one_piece() -> None:
+    sent = replace(SENT, custom_tools=frozenset({"get_weather"}))
+    data = stream("tools").replace(b"city", b"input")
+    deltas = [delta for chunk in chunks(streamed(sent, data, 1)) for delta in chunk.tool_calls if delta.index == 0]
+    assert [(delta.name, delta.arguments, delta.kind) for delta in deltas] == [
+        ("get_weather", "", "custom"),
+        (None, "Oslo", "custom"),
+    ]
+
+
 def test_a_choice_comes_unwrapped_in_one_piece() -> None:
-    assert streamed(CHOOSE, stream("choice"), 1) == [Chunk(text="yes", finish_reason="stop"), Usage(90, 6)]
+    end, usage = streamed(CHOOSE, stream("choice"), 1)
+    assert isinstance(end, Chunk)
+    assert (end.text, end.finish_reason, usage) == ("yes", "stop", Usage(90, 6))
     assert text_of(streamed(CHOOSE, stream("length"))) == "It never"
     assert stream_failure(CHOOSE, stream("text"))[1].failure.kind is FailureKind.MALFORMED
 

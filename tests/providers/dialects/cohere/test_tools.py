@@ -61,7 +61,6 @@ def test_strict_holds_for_all_tools_of_a_call() -> None:
         ({"tools": [tool("a"), tool("a")]}, "tools"),
         ({"tools": [{"type": "custom", "custom": {}}]}, "tools"),
         ({"tools": [tool("a", parameters={"type": "array"})]}, "tools"),
-        ({"tools": [tool("a", parameters={}, strict=True)]}, "tools"),
         ({"tools": [tool("a")], "parallel_tool_calls": False}, "parallel_tool_calls"),
     ],
 )

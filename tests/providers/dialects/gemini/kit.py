@@ -35,6 +35,10 @@ VERTEX = replace(
 SIGNATURE = "c2lnbmF0dXJlLW9mLW9uZS8rPz8+"
 SAID = "YW5vdGhlci1zaWduYXR1cmU/Pg=="
 """The signatures in the fixtures: of a call, and of a text before one."""
+SIGNED: JsonObject = {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
+"""The member of a call in which its signature stands beside its id."""
+MEMBERS: JsonObject = {"model_version": "gemini-3.8-flash", "response_id": "resp-1"}
+"""What the fixtures say of the whole answer."""
 
 
 def tool(name: str = "get_weather", **more: JsonValue) -> JsonObject:

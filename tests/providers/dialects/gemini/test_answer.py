@@ -2,18 +2,27 @@
 
 from dataclasses import replace
 
-import orjson
 import pytest
 
-from providers.completion import Choice, ContentLogprobs, TokenLogprob, ToolCall, Usage
-from providers.dialects.gemini.answer import finish_reason, logprobs_of, usage_of
+from providers.completion import Choice, ContentLogprobs, Extras, TokenLogprob, ToolCall, Usage
 from providers.dialects.shared.thought_signatures import pack_call_id, unpack_call_id
 from providers.failure import FailureKind, UpstreamError
-from providers.json_types import JsonObject, JsonValue
-from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, answer, sent
+from providers.json_types import JsonValue
+from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, SIGNED, answer, sent
 
 NAMES = (
-    *("blocked", "blocked_told", "cached", "choice", "empty", "json", "length", "logprobs", "malformed_call"),
+    *(
+        "blocked",
+        "blocked_told",
+        "cached",
+        "choice",
+        "empty",
+        "everything",
+        "json",
+        "length",
+        "logprobs",
+        "malformed_call",
+    ),
     *("no_usage", "safety", "text", "thinking", "thinking_old", "tools", "tools_old", "two", "unknown"),
 )
 
@@ -47,15 +56,20 @@ def test_calls_have_ids_in_which_their_signatures_travel() -> None:
     choice = only("tools")
     assert (choice.text, choice.finish_reason) == ("I look both up.", "tool_calls")
     assert choice.tool_calls == (
-        ToolCall(pack_call_id("fc-1", SIGNATURE), "get_weather", '{"city":"Oslo","days":[1,2]}'),
+        ToolCall(
+            pack_call_id("fc-1", SIGNATURE, None, "studio"),
+            "get_weather",
+            '{"city":"Oslo","days":[1,2]}',
+            extra=SIGNED,
+        ),
         ToolCall("fc-2", "get_weather", '{"city":"Bergen"}'),
     )
 
 
 def test_calls_without_ids_get_some_and_the_first_carries_the_signature_of_the_text() -> None:
     first, second = only("tools_old").tool_calls
-    assert unpack_call_id(first.id)[1:] == (None, SAID)
-    assert unpack_call_id(second.id)[1:] == (None, None)
+    assert unpack_call_id(first.id)[1:] == (None, SAID, "studio")
+    assert unpack_call_id(second.id)[1:] == (None, None, None)
     assert unpack_call_id(first.id)[0].startswith("call_")
     assert first.id != second.id
     assert (second.name, second.arguments) == ("now", "{}")
@@ -88,7 +102,9 @@ def test_an_answer_may_have_no_content() -> None:
 
 def test_a_withheld_answer_is_filtered_and_says_why() -> None:
     words = "The answer was withheld."
-    assert only("safety") == Choice(0, words, "content_filter", "SAFETY", refusal=words)
+    ratings: JsonValue = [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "HIGH", "blocked": True}]
+    extras = Extras(choice={"safety_ratings": ratings})
+    assert only("safety") == Choice(0, words, "content_filter", "SAFETY", refusal=words, extras=extras)
 
 
 def test_a_blocked_prompt_is_an_answer_that_was_filtered() -> None:
@@ -112,7 +128,9 @@ def test_a_choice_comes_bare() -> None:
 
 
 def test_usage_is_the_vendors_in_openais_meaning_or_none() -> None:
-    assert usage("cached") == Usage(3215, 2, {"cached_tokens": 3000}, {"reasoning_tokens": 0})
+    assert usage("cached") == Usage(
+        3215, 2, {"cached_tokens": 3000, "tool_use_prompt_tokens": 5}, {"reasoning_tokens": 0}
+    )
     assert usage("no_usage") is None
 
 
@@ -121,8 +139,10 @@ def test_several_candidates_are_several_choices() -> None:
     assert [(one.index, one.text, one.finish_reason) for one in choices] == [(0, "a", "stop"), (1, "b", "length")]
 
 
-def test_unknown_parts_and_reasons_change_nothing() -> None:
-    assert only("unknown") == Choice(0, "Still here.", "SUNSET", "SUNSET")
+def test_parts_without_a_common_form_and_unknown_reasons_are_passed_on() -> None:
+    parts: JsonValue = [{"hologram": {"size": 3}}, {"executableCode": {"language": "PYTHON", "code": "1"}}]
+    extras = Extras(message={"google_parts": parts})
+    assert only("unknown") == Choice(0, "Still here.", "SUNSET", "SUNSET", extras=extras)
 
 
 def test_an_answer_that_the_model_broke_is_a_failure() -> None:
@@ -154,35 +174,3 @@ def test_bodies_that_make_no_sense_are_malformed(body: bytes) -> None:
 
 def test_an_error_in_disguise_is_the_error() -> None:
     assert kind_of(b'[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}]') is FailureKind.RATE_LIMITED
-
-
-@pytest.mark.parametrize(
-    ("reason", "called", "expected"),
-    [
-        ("STOP", False, ("stop", None)),
-        ("STOP", True, ("tool_calls", None)),
-        ("MAX_TOKENS", True, ("length", None)),
-        ("CONTINUATION", False, ("length", "CONTINUATION")),
-        ("RECITATION", False, ("content_filter", "RECITATION")),
-        ("MODEL_ARMOR", False, ("content_filter", "MODEL_ARMOR")),
-        ("SUNSET", False, ("SUNSET", "SUNSET")),
-        ("SUNSET", True, ("SUNSET", "SUNSET")),
-    ],
-)
-def test_reasons_are_the_common_ones(reason: str, called: bool, expected: tuple[str, str | None]) -> None:
-    assert finish_reason(reason, called) == expected
-
-
-@pytest.mark.parametrize("raw", [{}, {"totalTokenCount": 3}, {"promptTokenCount": "3"}, {"promptTokenCount": True}])
-def test_usage_without_a_prompt_is_none(raw: JsonObject) -> None:
-    assert usage_of(raw) is None
-
-
-@pytest.mark.parametrize("raw", [None, {}, {"chosenCandidates": []}, {"chosenCandidates": 3}, []])
-def test_log_probabilities_that_say_nothing_are_none(raw: JsonValue) -> None:
-    assert logprobs_of(raw) is None
-
-
-def test_log_probabilities_without_their_parts_are_read_as_far_as_they_go() -> None:
-    raw: JsonValue = orjson.loads(b'{"chosenCandidates":[{},{"token":"a","logProbability":"x"}],"topCandidates":[3]}')
-    assert logprobs_of(raw) == ContentLogprobs((TokenLogprob("", 0.0), TokenLogprob("a", 0.0)))

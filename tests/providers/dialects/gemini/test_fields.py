@@ -3,10 +3,13 @@
 from dataclasses import replace
 from typing import cast
 
+import orjson
 import pytest
 
 from providers.capabilities import FEATURES, Support
 from providers.dialects.gemini.fields import capabilities, fields_of, profile_for
+from providers.dialects.gemini.models import thinking_rule
+from providers.dialects.gemini.thinking import NO_THINKING
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
@@ -59,59 +62,15 @@ def test_a_field_is_written_under_the_vendors_name(params: dict[str, object], co
     assert config_of(chat_request(**params), OLD) == config
 
 
-@pytest.mark.parametrize(
-    ("target", "effort", "thinking"),
-    [
-        (TARGET, "low", {"thinkingLevel": "LOW"}),
-        (TARGET, "minimal", {"thinkingLevel": "MINIMAL"}),
-        (TARGET, "xhigh", {"thinkingLevel": "XHIGH"}),
-        (TARGET, 2048, {"thinkingBudget": 2048}),
-        (OLD, "low", {"thinkingBudget": 1024}),
-        (OLD, "medium", {"thinkingBudget": 8192}),
-        (OLD, "high", {"thinkingBudget": 24576}),
-        (OLD, "none", {"thinkingBudget": 0}),
-        (OLD, False, {"thinkingBudget": 0}),
-        (OLD, -1, {"thinkingBudget": -1}),
-    ],
-)
-def test_effort_is_a_level_or_a_budget(target: Target, effort: object, thinking: JsonObject) -> None:
-    assert config_of(chat_request(reasoning_effort=effort), target) == {"thinkingConfig": thinking}
-
-
-def test_effort_as_a_switch_that_is_on_is_what_models_do() -> None:
-    assert config_of(chat_request(reasoning_effort=True)) is None
-
-
-@pytest.mark.parametrize(("target", "effort"), [(TARGET, "none"), (TARGET, False), (TARGET, "max"), (OLD, "xhigh")])
-def test_an_effort_that_the_model_does_not_know_is_refused(target: Target, effort: object) -> None:
-    refusal = refusal_of(target, reasoning_effort=effort)
-    assert (refusal.param, refusal.code) == ("reasoning_effort", "invalid_value")
-
-
-@pytest.mark.parametrize(
-    ("target", "asked", "thinking"),
-    [
-        (TARGET, {"type": "enabled", "budget_tokens": 1024}, {"thinkingBudget": 1024, "includeThoughts": True}),
-        (TARGET, {"type": "adaptive"}, {"includeThoughts": True}),
-        (OLD, {"type": "disabled"}, {"thinkingBudget": 0}),
-    ],
-)
-def test_thinking_is_shown_to_whoever_asks_for_it(target: Target, asked: JsonObject, thinking: JsonObject) -> None:
-    assert config_of(chat_request(thinking=asked), target) == {"thinkingConfig": thinking}
-
-
-@pytest.mark.parametrize("asked", [{"type": "disabled"}, {"type": "deep"}, {}])
-def test_thinking_that_cannot_be_had_is_refused(asked: JsonObject) -> None:
-    assert refusal_of(thinking=asked).param == "thinking"
-
-
-def test_a_schema_that_would_not_be_kept_is_refused_with_its_path() -> None:
+def test_what_the_vendor_ignores_in_a_schema_is_told_in_its_description_and_checked() -> None:
     schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}}}
     for params in ({"guided": Guided("json", schema)}, {"response_format": {"type": "json_object", "schema": schema}}):
-        refusal = refusal_of(**params)
-        assert refusal.code == "unsupported_parameter"
-        assert refusal.param == ("guided_json" if "guided" in params else "response_format")
-        assert "$.properties.a.pattern is not enforced" in refusal.message
+        sent = DIALECT.encode(chat_request(**params), TARGET)
+        assert sent.unheld == ("guided_json" if "guided" in params else "response_format",)
+        assert orjson.loads(sent.body)["generationConfig"]["responseJsonSchema"] == {
+            "type": "object",
+            "properties": {"a": {"type": "string", "description": '(pattern: "^x")'}},
+        }
 
 
 def test_older_models_have_no_form_beside_functions() -> None:
@@ -131,6 +90,8 @@ def test_a_tier_is_said_in_the_body(tier: str, native: str | None) -> None:
 def test_a_tier_is_refused_where_there_is_none() -> None:
     assert refusal_of(service_tier="scale").param == "service_tier"
     assert refusal_of(VERTEX, service_tier="flex").param == "service_tier"
+    for tier in ("auto", "default"):
+        assert DIALECT.encode(chat_request(service_tier=tier), VERTEX).dropped == ("service_tier",)
 
 
 @pytest.mark.parametrize("name", ["presence_penalty", "frequency_penalty", "logprobs", "top_p", "top_k"])
@@ -150,9 +111,24 @@ def test_a_default_of_the_surface_is_left_out_where_it_would_be_refused() -> Non
     assert config_of(request, NEWEST) == {"maxOutputTokens": 5}
 
 
-def test_models_that_do_not_think_are_not_asked_to() -> None:
-    target = replace(TARGET, model="gemini-2.0-flash", upstream_model="gemini-2.0-flash")
-    assert refusal_of(target, reasoning_effort="low").param == "reasoning_effort"
+def test_metadata_are_labels_on_vertex_and_left_out_elsewhere() -> None:
+    given = chat_request(metadata={"team": "search", "Run": "7", "note": "Two words"})
+    assert body_of(given, VERTEX)["labels"] == {"team": "search"}
+    assert DIALECT.encode(given, VERTEX).dropped == ("metadata",)
+    assert DIALECT.encode(chat_request(metadata={"team": "search"}), VERTEX).dropped == ()
+    assert "labels" not in body_of(given)
+    assert DIALECT.encode(given, TARGET).dropped == ("metadata",)
+    many = {f"k{number}": "v" for number in range(65)}
+    assert len(cast(JsonObject, body_of(chat_request(metadata=many), VERTEX)["labels"])) == 64
+
+
+@pytest.mark.parametrize(
+    "params", [{"user": "ann"}, {"store": False}, {"safety_identifier": "x"}, {"prompt_cache_key": "x"}]
+)
+def test_what_promises_nothing_is_left_out_and_named(params: dict[str, object]) -> None:
+    sent = DIALECT.encode(chat_request(**params), TARGET)
+    assert sent.dropped == tuple(params)
+    assert body_of(chat_request(**params)) == body_of(chat_request())
 
 
 @pytest.mark.parametrize(
@@ -162,10 +138,8 @@ def test_models_that_do_not_think_are_not_asked_to() -> None:
         ({"guided": Guided("grammar", 'root ::= "a"')}, "guided_grammar"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}, "response_format"),
-        ({"user": "ann"}, "user"),
         ({"logit_bias": {"1": 2}}, "logit_bias"),
         ({"min_p": 0.1}, "min_p"),
-        ({"metadata": {"a": "b"}}, "metadata"),
         ({"images": (("data:",),)}, "images"),
         ({"logprobs": LogprobsWanted(21, "content")}, "logprobs"),
         ({"max_tokens": 0}, "max_tokens"),
@@ -189,10 +163,12 @@ def test_a_value_that_asks_for_nothing_changes_nothing(name: str, target: Target
 @pytest.mark.parametrize("asked", Operation)
 def test_a_table_says_something_of_every_feature(row: str, model: str, asked: Operation) -> None:
     profile = profile_for(load_profiles()[row], model)
-    table = capabilities(profile, asked)
+    thinks = thinking_rule(model).thinks
+    table = capabilities(profile, asked, thinks)
     assert set(table) >= set(FEATURES)
-    for name in cast(set[str], Params.__annotations__.keys()) & fields_of(profile).keys() & FEATURES.keys():
-        assert table[name].support is not Support.REFUSED, name
+    for name in cast(set[str], Params.__annotations__.keys()) & fields_of(profile, thinks).keys() & FEATURES.keys():
+        silent = name in NO_THINKING and not thinks
+        assert (table[name].support is Support.REFUSED) is silent, name
 
 
 def test_candidates_are_ranked_only_where_there_are_log_probabilities() -> None:

@@ -5,12 +5,12 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.completion import Chunk, ContentLogprobs, StreamEvent, TokenLogprob, ToolCallDelta, Usage
+from providers.completion import Chunk, ContentLogprobs, Extras, StreamEvent, TokenLogprob, ToolCallDelta, Usage
 from providers.dialects.shared.thought_signatures import pack_call_id, unpack_call_id
 from providers.emulation.collect_stream import Gatherer
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import SSEParser
-from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, sent, stream
+from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, MEMBERS, SAID, SIGNATURE, SIGNED, sent, stream
 from tests.providers.dialects.kit import check_pieces, chunks, streamed, text_of, usage_in
 
 SENT = sent(streamed=True)
@@ -18,6 +18,7 @@ WHOLE = (
     *("array", "blocked", "choice", "empty", "late_usage", "length", "logprobs", "noise", "pieces", "recitation"),
     *("safety_after_text", "text", "thinking", "tools", "tools_old"),
 )
+FIRST = pack_call_id("fc-1", SIGNATURE, None, "studio")
 BROKEN = ("error_bare", "error_event", "error_first", "error_listed")
 
 
@@ -69,7 +70,7 @@ def test_text_comes_as_it_came_with_one_finish_and_one_usage() -> None:
         Chunk(text="Checking "),
         Chunk(text="Oslo: 3 °C "),
         Chunk(text="👋."),
-        Chunk(finish_reason="stop"),
+        Chunk(finish_reason="stop", extras=Extras(answer=MEMBERS)),
         Usage(9, 9),
     ]
 
@@ -81,7 +82,7 @@ def test_an_array_in_the_place_of_events_is_read_too() -> None:
 def test_calls_come_whole_and_the_finish_remembers_them() -> None:
     events = chunks(streamed(SENT, stream("tools")))
     assert [delta for chunk in events for delta in chunk.tool_calls] == [
-        ToolCallDelta(0, pack_call_id("fc-1", SIGNATURE), "get_weather", '{"city":"Oslo","days":[1,2]}'),
+        ToolCallDelta(0, FIRST, "get_weather", '{"city":"Oslo","days":[1,2]}', extra=SIGNED),
         ToolCallDelta(1, "fc-2", "get_weather", '{"city":"Bergen"}'),
     ]
     assert (events[-1].finish_reason, text_of([*events])) == ("tool_calls", "I look both up.")
@@ -90,12 +91,12 @@ def test_calls_come_whole_and_the_finish_remembers_them() -> None:
 def test_a_signature_of_a_text_goes_with_the_call_after_it() -> None:
     events = chunks(streamed(SENT, stream("tools_old")))
     ids = [delta.id or "" for chunk in events for delta in chunk.tool_calls]
-    assert [unpack_call_id(one)[1:] for one in ids] == [(None, SAID), (None, None)]
+    assert [unpack_call_id(one)[1:] for one in ids] == [(None, SAID, "studio"), (None, None, None)]
 
 
 def test_arguments_in_pieces_are_put_together() -> None:
     (delta,) = (delta for chunk in chunks(streamed(SENT, stream("pieces"))) for delta in chunk.tool_calls)
-    assert (delta.id, delta.name) == (pack_call_id("fc-9", SIGNATURE), "set_light")
+    assert (delta.id, delta.name) == (pack_call_id("fc-9", SIGNATURE, None, "studio"), "set_light")
     assert orjson.loads(delta.arguments) == {
         "brightness": 50,
         "place": {"room": "living room"},
@@ -120,14 +121,20 @@ def test_usage_may_follow_the_finish() -> None:
 def test_a_text_that_was_stopped_keeps_what_came() -> None:
     events = streamed(SENT, stream("safety_after_text"))
     assert text_of(events) == "First, "
-    assert chunks(events)[-1] == Chunk(0, "", "content_filter", "SAFETY", refusal="The rest was withheld.")
+    extras = Extras(answer=MEMBERS)
+    expected = Chunk(0, "", "content_filter", "SAFETY", refusal="The rest was withheld.", extras=extras)
+    assert chunks(events)[-1] == expected
     assert chunks(streamed(SENT, stream("recitation")))[-1].native_finish_reason == "RECITATION"
     assert chunks(streamed(SENT, stream("length")))[-1].finish_reason == "length"
 
 
 def test_a_blocked_prompt_is_a_stream_of_one_end() -> None:
     assert streamed(SENT, stream("blocked")) == [
-        Chunk(finish_reason="content_filter", native_finish_reason="PROHIBITED_CONTENT"),
+        Chunk(
+            finish_reason="content_filter",
+            native_finish_reason="PROHIBITED_CONTENT",
+            extras=Extras(answer={"prompt_feedback": {"blockReason": "PROHIBITED_CONTENT"}, **MEMBERS}),
+        ),
         Usage(12, 0),
     ]
 

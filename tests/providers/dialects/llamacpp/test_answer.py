@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from providers.completion import Choice, Chunk, ContentLogprobs, TokenLogprob, Usage
+from providers.completion import Choice, Chunk, ContentLogprobs, Extras, TokenLogprob, Usage
+from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING
 from providers.unified_request import TextPrompt, TokenPrompt
 from tests.providers.dialects.kit import (
@@ -40,13 +41,27 @@ LOGPROBS = ContentLogprobs(
         token(" 👋", -0.5, token(" 👋", -0.5), token("!", -1.5)),
     )
 )
+
+
+def own(cached: int, **timings: float) -> Extras:
+    """Return the engine's own members of a result."""
+    times: JsonObject = {**timings, "predicted_ms": 12.5}
+    return Extras(choice={"truncated": False, "tokens_cached": cached, "timings": times})
+
+
 ANSWERS = {
-    "text": Choice(0, " is blue: 3 °C 👋.", "stop"),
-    "limit": Choice(0, " is", "length"),
-    "word": Choice(0, "one, two", "stop", matched_stop=", three"),
-    "empty": Choice(0, "", "length", "none"),
-    "unknown": Choice(0, "Still here.", "sunset", "sunset"),
-    "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),
+    "text": Choice(0, " is blue: 3 °C 👋.", "stop", extras=own(13, cache_n=1, prompt_n=3, predicted_n=9)),
+    "limit": Choice(0, " is", "length", extras=own(5, cache_n=0, prompt_n=4, predicted_n=1)),
+    "word": Choice(0, "one, two", "stop", matched_stop=", three", extras=own(9, cache_n=0, prompt_n=4, predicted_n=5)),
+    "empty": Choice(0, "", "length", "none", extras=own(0, cache_n=0, prompt_n=0, predicted_n=0)),
+    "unknown": Choice(
+        0,
+        "Still here.",
+        "sunset",
+        "sunset",
+        extras=Extras(choice={"truncated": False, "tokens_cached": 7, "novelty": [1]}),
+    ),
+    "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS, extras=own(6, cache_n=0, prompt_n=4, predicted_n=2)),
 }
 
 
@@ -67,7 +82,10 @@ def test_usage_tells_what_lay_in_the_cache() -> None:
 
 def test_several_prompts_are_answered_in_their_order_and_counted_together() -> None:
     whole = decoded(BATCH, answer("batch"))
-    assert whole.choices == (Choice(0, " quick", "stop"), Choice(1, " each", "length"))
+    assert whole.choices == (
+        Choice(0, " quick", "stop", extras=own(5, cache_n=1, prompt_n=2, predicted_n=2)),
+        Choice(1, " each", "length", extras=own(3, cache_n=0, prompt_n=2, predicted_n=1)),
+    )
     assert whole.usage == Usage(5, 3, {"cached_tokens": 1})
 
 
@@ -96,7 +114,8 @@ def test_one_prompt_of_token_ids_is_one() -> None:
 
 def test_noise_changes_nothing() -> None:
     events = streamed(SENT, stream("noise"))
-    end = Chunk(finish_reason="sunset", native_finish_reason="sunset")
+    extras = own(7, cache_n=0, prompt_n=4, predicted_n=3)
+    end = Chunk(finish_reason="sunset", native_finish_reason="sunset", extras=extras)
     assert events == [Chunk(text="Still "), Chunk(text="here."), end]
     assert usage_in(events) is None
 

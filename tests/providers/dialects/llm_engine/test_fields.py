@@ -69,7 +69,6 @@ def test_values_that_ask_for_nothing_change_nothing() -> None:
         ({"logit_bias": {"5": 1.0}}, "logit_bias"),
         ({"logprobs": LogprobsWanted(2, "legacy")}, "logprobs"),
         ({"response_format": {"type": "structural_tag"}}, "response_format"),
-        ({"user": "u-1"}, "user"),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

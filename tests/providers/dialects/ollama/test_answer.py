@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from providers.completion import Choice, Chunk, ContentLogprobs, TokenLogprob, ToolCall, ToolCallDelta, Usage
+from providers.completion import Choice, Chunk, ContentLogprobs, Extras, TokenLogprob, ToolCall, ToolCallDelta, Usage
 from providers.dialects.ollama.answer import wants_logprobs
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
@@ -122,7 +122,7 @@ def test_calls_come_whole_and_are_counted_through_the_lines() -> None:
     deltas = [delta for chunk in chunks(events) for delta in chunk.tool_calls]
     assert deltas[0] == ToolCallDelta(0, "call_9a2b", "get_weather", '{"city":"Oslo"}')
     assert (deltas[1].index, deltas[1].name, deltas[1].arguments) == (1, "now", "{}")
-    assert chunks(events)[-1] == Chunk(finish_reason="tool_calls")
+    assert chunks(events)[-1].finish_reason == "tool_calls"
 
 
 def test_noise_changes_nothing() -> None:
@@ -130,11 +130,43 @@ def test_noise_changes_nothing() -> None:
     assert events == [
         Chunk(text="Still "),
         Chunk(text="here."),
-        Chunk(finish_reason="sunset", native_finish_reason="sunset"),
+        Chunk(
+            finish_reason="sunset",
+            native_finish_reason="sunset",
+            extras=Extras(answer={"total_duration": 912000000, "load_duration": 11000000}),
+        ),
     ]
     assert usage_in(events) is None
 
 
 def test_a_choice_comes_unwrapped_in_one_piece() -> None:
-    assert streamed(CHOOSE, stream("choice"), 1) == [Chunk(text="yes", finish_reason="stop"), Usage(90, 6)]
+    end, usage = streamed(CHOOSE, stream("choice"), 1)
+    assert isinstance(end, Chunk)
+    assert (end.text, end.finish_reason, usage) == ("yes", "stop", Usage(90, 6))
     assert text_of(streamed(CHOOSE, stream("length"))) == "It never"
+
+
+def test_durations_keep_the_engine_s_names_whole_and_streamed() -> None:
+    whole = decoded(SENT, answer("thinking")).extra
+    assert whole is not None
+    assert whole.keys() == {"total_duration", "load_duration", "prompt_eval_duration", "eval_duration"}
+    end = chunks(streamed(SENT, stream("thinking")))[-1].extras
+    assert end is not None
+    assert end.answer is not None
+    assert end.answer.keys() == whole.keys()
+
+
+def test_images_and_members_that_have_no_common_form_are_passed_on() -> None:
+    body = answer("chat").replace(b'"role":"assistant"', b'"role":"assistant","images":["/9j/AA=="],"mood":"fine"')
+    url: JsonObject = {"url": "data:image/jpeg;base64,/9j/AA=="}
+    expected = Extras(images=({"type": "image_url", "image_url": url},), choice={"mood": "fine"})
+    assert only(decoded(SENT, body)).extras == expected
+
+
+def test_a_call_of_a_custom_tool_has_its_text() -> None:
+    sent = replace(SENT, custom_tools=frozenset({"get_weather"}))
+    body, lines = answer("tools").replace(b"city", b"input"), stream("tools").replace(b"city", b"input")
+    call = only(decoded(sent, body)).tool_calls[0]
+    assert (call.kind, call.arguments) == ("custom", "Oslo")
+    delta = next(delta for chunk in chunks(streamed(sent, lines)) for delta in chunk.tool_calls)
+    assert (delta.kind, delta.arguments) == ("custom", "Oslo")

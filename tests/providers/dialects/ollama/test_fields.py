@@ -42,6 +42,9 @@ CHOICE: JsonObject = {
         ({"response_format": {"type": "json_object"}}, {"format": "json"}),
         ({"reasoning_effort": "high"}, {"think": "high"}),
         ({"reasoning_effort": "none"}, {"think": False}),
+        ({"reasoning_effort": "minimal"}, {"think": "low"}),
+        ({"reasoning_effort": "xhigh"}, {"think": "high"}),
+        ({"reasoning_effort": "max"}, {"think": "max"}),
         ({"reasoning_effort": True}, {"think": True}),
         ({"context_length_exceeded_behavior": "truncate", "max_tokens": 5}, {"options": {"num_predict": 5}}),
         ({"context_length_exceeded_behavior": "error"}, {}),
@@ -71,13 +74,11 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
         ({"ignore_eos": True}, "ignore_eos"),
         ({"guided": Guided("regex", "a+")}, "guided_regex"),
         ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"guided": Guided("json", {"type": "object", "not": {}})}, "guided_json"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        ({"reasoning_effort": "minimal"}, "reasoning_effort"),
+        ({"reasoning_effort": "huge"}, "reasoning_effort"),
         ({"reasoning_effort": 100}, "reasoning_effort"),
         ({"thinking": {"type": "enabled"}}, "thinking"),
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-        ({"user": "u-1"}, "user"),
         ({"context_length_exceeded_behavior": "error", "max_tokens": 5}, "context_length_exceeded_behavior"),
         ({"tools": [tool()], "tool_choice": "required"}, "tool_choice"),
     ],
@@ -87,6 +88,19 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, ob
     assert refusal.param == param
     assert f"'{param}'" in refusal.message
     assert TARGET.name in refusal.message
+
+
+def test_what_the_engine_s_schemas_lack_is_checked_in_the_answer() -> None:
+    sent = sent_for(chat_request(guided=Guided("json", {"type": "object", "not": {}})), TARGET)
+    assert sent.unheld == ("guided_json",)
+    assert b'"not":' not in sent.body
+
+
+def test_advisory_fields_are_left_out_and_named() -> None:
+    params: dict[str, object] = {"user": "u-1", "metadata": {"a": "b"}, "service_tier": "auto", "store": False}
+    sent = sent_for(chat_request(**params), TARGET)
+    assert sent.dropped == tuple(params)
+    assert sent.body == sent_for(chat_request(), TARGET).body
 
 
 @pytest.mark.parametrize(

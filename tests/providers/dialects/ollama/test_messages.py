@@ -12,6 +12,9 @@ CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "look",
 IMAGE: JsonObject = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 
 
+SOUND: JsonObject = {"type": "input_audio", "input_audio": {"format": "wav", "data": "AA=="}}
+
+
 def read(*messages: JsonValue) -> list[JsonValue]:
     return OllamaConversation("messages").read(messages)
 
@@ -60,17 +63,13 @@ def test_a_result_is_named_after_the_call_it_answers() -> None:
     [
         ("hi", "is not an object"),
         ({"role": "critic", "content": "x"}, "has the role 'critic'"),
-        ({"role": "user", "content": "x", "name": "Ada"}, "has the member 'name'"),
         ({"role": "tool", "content": "x"}, "without 'tool_call_id'"),
-        (user([{"type": "input_audio"}]), "has a part of type 'input_audio'"),
+        (user([SOUND]), "has a part of type 'audio'"),
+        (user([{"type": "hologram"}]), "has a part of type 'hologram'"),
         (user([{"type": "image_url", "image_url": "https://host/a.png"}]), "the engine fetches none"),
         (user([{"type": "image_url", "image_url": "data:text/plain;base64,AA=="}]), "no base64 data URI"),
-        ({"role": "system", "content": [IMAGE]}, "has a part of type 'image_url'"),
+        ({"role": "system", "content": [IMAGE]}, "has a part of type 'image'"),
         ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "not a function's"),
-        (
-            {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "a", "arguments": "["}}]},
-            "not a JSON object",
-        ),
     ],
 )
 def test_what_has_no_place_is_refused_with_its_position(message: JsonValue, reason: str) -> None:
@@ -78,6 +77,42 @@ def test_what_has_no_place_is_refused_with_its_position(message: JsonValue, reas
         read(user("hi"), message)
     assert caught.value.message.startswith("messages[1] ")
     assert reason in caught.value.message
+
+
+def test_a_result_may_hold_images_and_say_that_it_failed() -> None:
+    result: JsonObject = {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "content": [{"type": "text", "text": "boom"}, IMAGE],
+        "is_error": True,
+    }
+    assert read(result) == [
+        {"role": "tool", "content": "The call failed: boom", "images": ["AA=="], "tool_call_id": "c1"}
+    ]
+
+
+def test_members_that_promise_nothing_are_left_out_and_named() -> None:
+    marked: JsonObject = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}
+    hidden: JsonObject = {"type": "reasoning.encrypted", "data": "AA==", "format": "anthropic-claude-v1"}
+    said: JsonObject = {"role": "assistant", "content": "a", "reasoning_details": [hidden]}
+    sent = sent_for(chat_request({"role": "user", "content": [marked], "name": "Ada"}, said), TARGET)
+    assert sent.dropped == ("name", "cache_control", "thinking")
+    assert b"cache_control" not in sent.body
+
+
+def test_a_custom_tool_goes_as_a_function_of_one_text() -> None:
+    custom: JsonObject = {"type": "custom", "custom": {"name": "sql"}, "cache_control": {"type": "ephemeral"}}
+    said: JsonObject = {
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}],
+    }
+    sent = sent_for(chat_request(user("go"), said, tools=[custom]), TARGET)
+    assert (sent.custom_tools, sent.dropped) == (frozenset({"sql"}), ("cache_control",))
+    assert b'{"index":0,"name":"sql","arguments":{"input":"SELECT 1"}}' in sent.body
+
+
+def test_tools_of_other_vendors_are_refused_by_their_type() -> None:
+    assert "'web_search'" in refusal_for(chat_request(tools=[{"type": "web_search"}]), TARGET).message
 
 
 def test_a_function_keeps_its_shape_and_always_has_parameters() -> None:
@@ -100,7 +135,6 @@ def test_the_choice_of_none_is_made_by_offering_nothing() -> None:
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tools": [tool()], "tool_choice": {"type": "function", "function": {"name": "look"}}}, "tool_choice"),
         ({"tools": [{"type": "custom"}]}, "tools"),
-        ({"tools": [tool(strict=True)]}, "tools"),
         ({"tools": [tool()], "parallel_tool_calls": False}, "parallel_tool_calls"),
     ],
 )

@@ -1,13 +1,16 @@
 """Whole answers of the OpenAI family, from fixture bytes."""
 
+import time
 from dataclasses import replace
 
 import orjson
 import pytest
 
-from providers.completion import Choice, ContentLogprobs, LegacyLogprobs, TokenLogprob, ToolCall, Usage
-from providers.failure import FailureKind
+from providers.completion import Choice, ContentLogprobs, Extras, LegacyLogprobs, TokenLogprob, ToolCall, Usage
+from providers.dialects.shared.read_json import MAX_UNKNOWN, call_id
+from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
+from tests.faults.memory import growth
 from tests.providers.dialects.openai.kit import DIALECT, broken, decoded, fixture, sent
 
 
@@ -63,7 +66,9 @@ def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
 def test_reasoning_and_blank_lines_before_the_body_are_no_text() -> None:
     thought = only("deepseek_chat")
     assert (thought.text, thought.reasoning) == (" Paris", "France.")
-    assert DIALECT.decode(sent(), fixture("openai/deepseek_chat.json")).usage == Usage(6, 2, {"cached_tokens": 4})
+    assert DIALECT.decode(sent(), fixture("openai/deepseek_chat.json")).usage == Usage(
+        6, 2, {"cached_tokens": 4}, extra={"prompt_cache_miss_tokens": 2}
+    )
 
 
 def test_a_list_of_parts_is_joined() -> None:
@@ -129,3 +134,71 @@ def test_an_answer_that_is_none_is_a_failure(body: bytes, kind: FailureKind) -> 
 
 def test_an_object_without_the_choice_is_malformed() -> None:
     assert broken(sent(unwrap=True), orjson.dumps(message("blue"))).kind is FailureKind.MALFORMED
+
+
+def test_a_custom_tool_s_call_has_its_text() -> None:
+    call: JsonObject = {"id": "c1", "type": "custom", "custom": {"name": "run", "input": "ls -l"}}
+    (choice,) = decoded(sent(), message(None, "tool_calls", tool_calls=[call])).choices
+    assert choice.tool_calls == (ToolCall("c1", "run", "ls -l", "custom"),)
+    assert choice.finish_reason == "tool_calls"
+
+
+def test_the_older_form_of_a_call_is_a_tool_call() -> None:
+    body = message(None, "function_call", function_call={"name": "f", "arguments": "{}"})
+    (choice,) = decoded(sent(), body).choices
+    assert choice.tool_calls == (ToolCall(call_id(None, 0, 0), "f", "{}"),)
+    assert (choice.finish_reason, choice.native_finish_reason) == ("tool_calls", "function_call")
+
+
+def test_a_call_s_and_a_usage_s_further_members_stay_with_them() -> None:
+    call: JsonObject = {"id": "c1", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"a": 1}}
+    body = message(None, "tool_calls", tool_calls=[call])
+    body["usage"] = {"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.5, "cost_details": None}
+    answer = decoded(sent(), body)
+    assert answer.choices[0].tool_calls[0].extra == {"extra_content": {"a": 1}}
+    assert answer.usage == Usage(1, 2, extra={"cost": 0.5})
+
+
+def test_the_word_of_the_vendor_behind_the_vendor_is_told() -> None:
+    body = message("Hi")
+    choice = body["choices"][0] if isinstance(body["choices"], list) else None
+    assert isinstance(choice, dict)
+    for own, native in (("end_turn", "end_turn"), ("stop", None), (None, None), (7, None)):
+        choice["native_finish_reason"] = own
+        assert decoded(sent(), body).choices[0].native_finish_reason == native
+
+
+def test_marks_are_cited_unless_the_vendor_cites_itself() -> None:
+    body: JsonObject = {**message("Oslo [1]."), "citations": ["https://a.example"]}
+    (choice,) = decoded(sent("perplexity"), body).choices
+    citation: JsonObject = {"url": "https://a.example", "title": "", "start_index": 5, "end_index": 8}
+    assert choice.extras == Extras(annotations=({"type": "url_citation", "url_citation": citation},))
+    own: JsonObject = {"type": "url_citation", "url_citation": {"url": "https://b.example"}}
+    body = {**message("Oslo [1].", annotations=[own]), "citations": ["https://a.example"]}
+    assert decoded(sent("perplexity"), body).choices[0].extras == Extras(annotations=(own,))
+
+
+def test_an_empty_delta_beside_the_message_hides_nothing() -> None:
+    choice: JsonObject = {"message": {"content": "Hi"}, "delta": {"content": ""}, "finish_reason": "stop"}
+    assert decoded(sent("perplexity"), {"choices": [choice]}).choices[0].text == "Hi"
+
+
+def test_half_a_character_in_a_whole_answer_is_replaced() -> None:
+    body = rb'{"choices":[{"message":{"content":"a\ud83d"},"finish_reason":"stop"}]}'
+    assert DIALECT.decode(sent(), body).choices[0].text == "a\ufffd"
+
+
+def test_a_million_unknown_members_are_refused_at_little_cost() -> None:
+    members = b",".join([b'"n%d":1' % number for number in range(1_000_000)])
+    body = b'{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],' + members + b"}"
+    began = time.process_time()
+    with growth() as grown, pytest.raises(UpstreamError, match="more members than are passed on"):
+        DIALECT.decode(sent(), body)
+    assert time.process_time() - began < 5
+    assert grown.bytes < 512 * 2**20
+
+
+def test_as_many_members_as_any_vendor_has_are_passed_on() -> None:
+    members = ",".join([f'"n{number}":1' for number in range(MAX_UNKNOWN - 1)])
+    body = f'{{"choices":[{{"message":{{"content":"a"}},"finish_reason":"stop"}}],{members}}}'.encode()
+    assert len(DIALECT.decode(sent(), body).extra or ()) == MAX_UNKNOWN - 1

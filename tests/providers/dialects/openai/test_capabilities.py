@@ -52,7 +52,7 @@ def test_what_is_emulated_says_how(row: str) -> None:
         ("openai", "guided_json", "refused"),
         ("vllm", "guided_choice", "native"),
         ("sglang", "guided_choice", "emulated"),
-        ("openai", "unknown", "refused"),
+        ("openai", "unknown", "native"),
         ("vllm", "unknown", "native"),
     ],
 )

@@ -257,11 +257,11 @@ def test_extra_headers_are_handed_on() -> None:
 
 
 def test_encoding_never_changes_the_request() -> None:
-    params: Params = {"stop": ("a",), "logit_bias": {"1": 2.0}, "metadata": {"a": {"b": "c"}}}
+    params: Params = {"stop": ("a",), "logit_bias": {"1": 2.0}, "prediction": {"a": {"b": "c"}}}
     prompt = ChatPrompt(({"role": "user", "content": [{"type": "text", "text": "hi"}]},))
-    request = replace(chat(params, prompt), extra_params={"metadata": {"a": {"d": "e"}}})
+    request = replace(chat(params, prompt), extra_params={"prediction": {"a": {"d": "e"}}})
     before = repr(request)
-    assert body_of(request, target("openai"))["metadata"] == {"a": {"b": "c", "d": "e"}}
+    assert body_of(request, target("openai"))["prediction"] == {"a": {"b": "c", "d": "e"}}
     assert repr(request) == before
 
 

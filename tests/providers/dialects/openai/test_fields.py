@@ -1,14 +1,18 @@
 """How each field is written for each row: neutral values, bounds, counts, refusals by name."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
+import orjson
 import pytest
 
-from providers.dialects.openai.fields import writers
+from providers.dialects.openai.fields import LONGEST_IDS, writers
+from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
-from providers.request_fields import is_neutral
-from providers.unified_request import Guided, LogprobsWanted, Operation, Params, TextPrompt
+from providers.request_fields import is_advisory, is_neutral
+from providers.unified_request import Guided, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import (
     DIALECT,
     ROWS,
@@ -57,6 +61,10 @@ ASKING: Mapping[str, object] = {
     "prompt_cache_key": "k",
     "prompt_cache_isolation_key": "k",
     "metadata": {"a": "b"},
+    "prompt_cache_retention": "24h",
+    "safety_identifier": "u",
+    "store": True,
+    "verbosity": "low",
     "service_tier": "auto",
     "reasoning_effort": "low",
     "reasoning_history": "disabled",
@@ -84,21 +92,31 @@ def test_a_neutral_value_is_never_an_error(row: str, name: str) -> None:
 
 @every_row
 @pytest.mark.parametrize("name", ASKING)
-def test_a_field_is_honoured_on_the_wire_or_refused_by_its_own_name(row: str, name: str) -> None:
-    params = one_param(name, ASKING[name])
+def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_own_name(row: str, name: str) -> None:
     profile = load_profiles()[row]
+    params = {**one_param(name, ASKING[name]), **BESIDE.get(name, {})}
+    if other := profile.needs.get(name):
+        params |= one_param(other, value=True)
+    without = {each: value for each, value in params.items() if each != name}
     honoured = profile.for_version(profile.api_version).wires[Operation.CHAT].accepts
-    plain = body_of(chat(), target(row))
     if name in honoured and not (name in ("guided", "response_format") and row in REFUSED_FORMS.get(name, ())):
-        assert body_of(chat(params), target(row)) != plain
+        assert body_of(chat(cast(Params, params)), target(row)) != body_of(chat(cast(Params, without)), target(row))
+    elif is_advisory(name, ASKING[name]):
+        call = DIALECT.encode(chat(one_param(name, ASKING[name])), target(row))
+        assert (call.body, call.dropped) == (DIALECT.encode(chat(), target(row)).body, (name,))
     else:
-        refusal = refusal_of(chat(params), target(row))
+        refusal = refusal_of(chat(cast(Params, params)), target(row))
         assert refusal.param == {"guided": "guided_json"}.get(name, name)
         assert f"'{refusal.param}' is not supported by v/m/d" in refusal.message
 
 
+BESIDE: Mapping[str, Params] = {
+    "parallel_tool_calls": {"tools": [{"type": "function", "function": {"name": "f"}}]},
+}
+"""What a field needs beside it to ask for anything, on some rows."""
+
 REFUSED_FORMS: Mapping[str, tuple[str, ...]] = {
-    "guided": ("ai21", "deepseek", "cloudflare", "moonshot", "zai"),
+    "guided": ("ai21", "deepseek", "cloudflare", "groq", "moonshot", "zai"),
     "response_format": ("tgi",),
 }
 """Rows that take the field, but not the form in ASKING."""
@@ -258,3 +276,96 @@ def test_no_chat_is_asked_for_nothing(row: str) -> None:
     refusal = refusal_of(chat({"max_tokens": 0}), target(row))
     assert (refusal.param, refusal.code) == ("max_tokens", "invalid_value")
     assert "at least 1" in refusal.message
+
+
+@pytest.mark.parametrize(("name", "longest"), LONGEST_IDS.items())
+def test_a_long_id_goes_to_a_hosted_vendor_as_its_digest(name: str, longest: int) -> None:
+    for text in ("x" * longest, "x" * (longest + 1)):
+        written = text if len(text) <= longest else hashlib.sha256(text.encode()).hexdigest()
+        assert body_of(chat(one_param(name, text)), target("openai"))[name] == written
+
+
+def test_metadata_that_openai_does_not_take_is_left_out_pair_by_pair() -> None:
+    many: dict[str, object] = {"nested": {"a": "b"}, "number": 1, "x" * 65: "a", "long": "x" * 513}
+    many |= {str(number): "v" for number in range(20)}
+    call = DIALECT.encode(chat(cast(Params, {"metadata": many, "store": True})), target("openai"))
+    assert orjson.loads(call.body)["metadata"] == {str(number): "v" for number in range(16)}
+    assert call.dropped == ("metadata",)
+
+
+def test_metadata_goes_to_openai_with_stored_answers_alone() -> None:
+    kept: Params = {"metadata": {"a": "b"}, "store": True}
+    assert body_of(chat(kept), target("openai"))["metadata"] == {"a": "b"}
+    for params in (cast(Params, {"metadata": {"a": "b"}}), cast(Params, {"metadata": {"a": "b"}, "store": False})):
+        call = DIALECT.encode(chat(params), target("openai"))
+        assert call.dropped == ("metadata",)
+        assert "metadata" not in orjson.loads(call.body)
+    assert body_of(chat({"metadata": {"a": "b"}}), target("groq"))["metadata"] == {"a": "b"}
+
+
+def test_an_answer_is_stored_only_where_it_can_be() -> None:
+    assert refusal_of(chat({"store": True}), target("together")).param == "store"
+    assert DIALECT.encode(chat({"store": False}), target("together")).dropped == ("store",)
+    assert body_of(chat({"store": False}), target("openai"))["store"] is False
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "o3", "gpt-5"])
+def test_an_old_version_of_azure_is_not_sent_what_it_does_not_know(model: str) -> None:
+    params: Params = {"metadata": {"a": "b"}, "store": False, "safety_identifier": "u", "prompt_cache_key": "k"}
+    call = DIALECT.encode(chat(params), target("azure", model, api_version="2024-10-21"))
+    assert set(call.dropped) == set(params)
+    assert set(orjson.loads(call.body)) == {"model", "messages"}
+
+
+# Fields outside the unified request -----------------------------------------------------------------------------------
+
+
+def asking(**unknown: JsonValue) -> UnifiedRequest:
+    return replace(chat(), unknown=unknown)
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "value"),
+    [
+        ("openai", "web_search_options", {"search_context_size": "low"}),
+        ("openai", "functions", [{"name": "f"}]),
+        ("openai", "function_call", "auto"),
+        ("azure", "data_sources", [{"type": "azure_search"}]),
+        ("groq", "compound_custom", {"tools": {"enabled_tools": ["web_search"]}}),
+        ("mistral", "safe_prompt", True),
+        ("dashscope", "enable_search", True),
+        ("ollama", "options", {"num_ctx": 9}),
+    ],
+)
+def test_a_vendor_s_own_field_goes_to_it(row: str, name: str, value: JsonValue) -> None:
+    assert body_of(asking(**{name: value}), target(row))[name] == value
+
+
+def test_an_object_goes_into_the_profile_s_own_member() -> None:
+    body = body_of(asking(provider={"order": ["a"]}), target("openrouter"))
+    assert body["provider"] == {"require_parameters": True, "order": ["a"]}
+    again = body_of(asking(provider={"require_parameters": False}), target("openrouter"))
+    assert again["provider"] == {"require_parameters": False}
+    assert body_of(chat(), target("openrouter"))["provider"] == {"require_parameters": True}
+
+
+def test_a_name_that_is_taken_or_protected_is_a_conflict() -> None:
+    request = asking(max_completion_tokens=3)
+    with_limit = replace(request, params={"max_tokens": 5})
+    assert refusal_of(with_limit, target("openai")).code == "conflicting_parameters"
+    assert refusal_of(asking(model="x"), target("openai")).code == "conflicting_parameters"
+
+
+def test_settings_of_caches_are_left_out_and_named_where_nobody_reads_them() -> None:
+    marker: JsonObject = {"type": "ephemeral"}
+    request = asking(cache_control=marker, prompt_cache_options={"mode": "explicit"})
+    sent = DIALECT.encode(request, target("fireworks"))
+    assert sent.dropped == ("cache_control", "prompt_cache_options")
+    assert body_of(request, target("fireworks")) == body_of(chat(), target("fireworks"))
+    assert body_of(request, target("openrouter"))["cache_control"] == marker
+
+
+def test_where_no_such_fields_are_taken_they_are_refused_by_name() -> None:
+    to = target("openai")
+    closed = replace(to, profile=replace(to.profile, forwards_unknown=False, overrides=(), versions=()))
+    assert refusal_of(asking(own=1), closed).param == "own"

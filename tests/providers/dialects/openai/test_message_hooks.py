@@ -48,6 +48,17 @@ def result(identity: str, content: JsonValue = "4", **more: JsonValue) -> JsonOb
 
 DATA, ADDRESS = image("data:image/png;base64,AA"), image("https://example.com/a.png")
 STRING_IMAGE: JsonObject = {"type": "image_url", "image_url": "https://example.com/a.png"}
+MARKED: JsonObject = {**text("a"), "cache_control": {"type": "ephemeral"}}
+SOUND: JsonObject = {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}
+DOCUMENT: JsonObject = {"type": "document_url", "document_url": "https://a.example/b.pdf"}
+
+
+def file(**held: JsonValue) -> JsonObject:
+    return {"type": "file", "file": held}
+
+
+def chunk(thought: str) -> JsonObject:
+    return {"type": "thinking", "thinking": [text(thought)], "closed": True}
 
 
 def test_every_name_that_a_row_may_use_is_a_hook() -> None:
@@ -58,6 +69,30 @@ def test_every_name_that_a_row_may_use_is_a_hook() -> None:
     ("name", "given_", "expected"),
     [
         ("joined_text", [user([text("a"), text("b")])], [user("ab")]),
+        ("joined_text", [user([MARKED, text("b")])], [user([MARKED, text("b")])]),
+        (
+            "document_parts",
+            [user([file(file_data="data:application/pdf;base64,AA", filename="a.pdf"), file(file_id="f1"), SOUND])],
+            [
+                user(
+                    [
+                        {
+                            "type": "document_url",
+                            "document_url": "data:application/pdf;base64,AA",
+                            "document_name": "a.pdf",
+                        },
+                        {"type": "file", "file_id": "f1"},
+                        {"type": "input_audio", "input_audio": "AA"},
+                    ]
+                )
+            ],
+        ),
+        ("document_parts", [user([file(file_url="https://a.example/b.pdf"), file()])], [user([DOCUMENT, file()])]),
+        (
+            "thinking_chunks",
+            [model("a", reasoning_content="hm"), calling(call("1"), reasoning_content="so")],
+            [model([chunk("hm"), text("a")]), calling(call("1"), content=[chunk("so")])],
+        ),
         ("joined_text", [user([text("a"), DATA]), user("c")], [user([text("a"), DATA]), user("c")]),
         ("text_tool_results", [result("1", [text("a"), text("b")])], [result("1", "ab")]),
         ("text_tool_results", [user([text("a")]), result("1")], [user([text("a")]), result("1")]),
@@ -75,7 +110,6 @@ def test_every_name_that_a_row_may_use_is_a_hook() -> None:
             [{"role": "system", "content": "s"}, {"role": "system", "content": "t"}, user("a", name="x"), user("b")],
             [{"role": "system", "content": "s"}, {"role": "system", "content": "t"}, user("a", name="x"), user("b")],
         ),
-        ("names_of_users_only", [user("a", name="ann"), result("1", name="f")], [user("a", name="ann"), result("1")]),
         (
             "named_tool_results",
             [calling(call("1", "g")), result("1")],
@@ -130,7 +164,6 @@ def test_a_hook_writes_the_same_in_another_form(
         ("inline_images", user([ADDRESS]), "images as data URIs only"),
         ("inline_images", user([STRING_IMAGE]), "images as data URIs only"),
         ("text_tool_results", result("1", [text("a"), DATA]), "results of tools as text only"),
-        ("names_of_users_only", model("a", name="bot"), "a 'name' of users only"),
     ],
 )
 def test_what_cannot_be_said_is_refused(name: HookName, message: JsonObject, reason: str) -> None:

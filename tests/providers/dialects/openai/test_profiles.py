@@ -4,11 +4,12 @@ from typing import cast
 
 import pytest
 
-from providers.completion import ToolCall
+from providers.completion import Extras, ToolCall
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Guided, Params
 from tests.providers.dialects.kit import chunks
 from tests.providers.dialects.openai.kit import (
+    DIALECT,
     SCHEMA,
     body_of,
     chat,
@@ -100,7 +101,8 @@ def test_xai_knows_names_of_users_alone() -> None:
     named: JsonObject = {**USER, "name": "ann"}
     assert messages("xai", named, {**result("1"), "name": "f"}) == [named, result("1")]
     answer: JsonObject = {"role": "assistant", "content": "a", "name": "bot"}
-    assert refusal_of(chat(prompt=ChatPrompt((answer,))), target("xai")).param == "messages"
+    assert messages("xai", answer) == [{"role": "assistant", "content": "a"}]
+    assert DIALECT.encode(chat(prompt=ChatPrompt((answer,))), target("xai")).dropped == ("name",)
 
 
 def test_deepinfra_s_results_are_text() -> None:
@@ -119,7 +121,7 @@ def test_gemini_s_signatures_come_back_with_the_conversation() -> None:
         {"role": "assistant", "tool_calls": [{**call("c1"), **extra}]},
         result("c1"),
     ]
-    assert decoded(sent("openai"), answer).choices[0].tool_calls == (ToolCall("c1", "f", "{}"),)
+    assert decoded(sent("openai"), answer).choices[0].tool_calls == (ToolCall("c1", "f", "{}", extra=extra),)
 
 
 def test_gemini_s_signature_of_a_text_comes_back_with_the_conversation_and_goes_to_nobody_else() -> None:
@@ -147,7 +149,8 @@ def test_gemini_s_signature_of_a_streamed_text_stands_in_a_delta() -> None:
     assert failure is None
     assert [chunk.signature for chunk in chunks(events)] == [None, "QUJD", None]
     events, _ = played(sent("openai"), *frames)
-    assert [chunk.signature for chunk in chunks(events)] == [None, None]
+    assert [chunk.signature for chunk in chunks(events)] == [None, None, None]
+    assert chunks(events)[1].extras == Extras(message={"extra_content": {"google": {"thought_signature": "QUJD"}}})
 
 
 @pytest.mark.parametrize("row", ["openai", "azure", "azure_v1", "openrouter", "github_models"])
@@ -206,7 +209,7 @@ def test_a_value_past_a_vendor_s_bounds_is_refused(row: str, name: str, value: o
 def test_azure_is_asked_for_what_its_version_has() -> None:
     tools: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "parallel_tool_calls": False}
     old, middle, new = (
-        target("azure", "gpt-4o", api_version=version) for version in ("2024-06-01", "2024-10-21", "2025-04-01-preview")
+        target("azure", "o3", api_version=version) for version in ("2024-06-01", "2024-10-21", "2025-04-01-preview")
     )
     for to, name in ((old, "max_tokens"), (middle, "max_completion_tokens"), (new, "max_completion_tokens")):
         assert body_of(chat({"max_tokens": 5}), to)[name] == 5
@@ -217,5 +220,5 @@ def test_azure_is_asked_for_what_its_version_has() -> None:
     assert refusal_of(chat({"guided": Guided("json", SCHEMA)}), old).param == "guided_json"
     assert refusal_of(chat({"reasoning_effort": "low"}), middle).param == "reasoning_effort"
     assert body_of(chat({"reasoning_effort": "low"}), new)["reasoning_effort"] == "low"
-    newest = target("azure_v1", "gpt-4o")
+    newest = target("azure_v1", "o3")
     assert body_of(chat({"reasoning_effort": "low"}), newest)["reasoning_effort"] == "low"

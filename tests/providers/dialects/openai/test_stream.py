@@ -71,8 +71,9 @@ def test_a_stream_cut_anywhere_ends_well_only_when_every_choice_did(name: str) -
 def test_each_choice_finishes_once_and_nothing_follows(name: str) -> None:
     ended: set[int] = set()
     for chunk in chunks(whole(name)):
-        assert chunk.index not in ended
-        assert chunk.text or chunk.finish_reason or chunk.tool_calls or chunk.reasoning
+        says = chunk.text or chunk.finish_reason or chunk.tool_calls or chunk.reasoning
+        assert says or chunk.extras
+        assert chunk.index not in ended or not says
         if chunk.finish_reason:
             ended.add(chunk.index)
 
@@ -90,13 +91,29 @@ def test_each_choice_finishes_once_and_nothing_follows(name: str) -> None:
         ),
         ("openai_refusal", "I cannot.", "stop", None, None),
         ("azure_chat", " Paris", "stop", None, Usage(6, 2)),
-        ("groq_chat", " Paris", "stop", None, Usage(6, 2)),
-        ("deepseek_chat", " Paris", "stop", None, Usage(6, 2, {"cached_tokens": 4})),
+        (
+            "groq_chat",
+            " Paris",
+            "stop",
+            None,
+            Usage(
+                6,
+                2,
+                extra={"queue_time": 0.01, "prompt_time": 0.001, "completion_time": 0.02, "total_time": 0.03},
+            ),
+        ),
+        (
+            "deepseek_chat",
+            " Paris",
+            "stop",
+            None,
+            Usage(6, 2, {"cached_tokens": 4}, extra={"prompt_cache_miss_tokens": 2}),
+        ),
         ("ollama_completion", " Paris", "stop", None, Usage(6, 2)),
         ("together_completion", " Paris", "stop", "eos", Usage(6, 2)),
         ("sglang_completion", " Paris", "stop", None, Usage(6, 2, {"cached_tokens": 2}, {"reasoning_tokens": 1})),
         ("llamacpp_completion", " Paris", "length", None, Usage(6, 2, {"cached_tokens": 0})),
-        ("openrouter_chat", " Paris", "stop", None, Usage(6, 2)),
+        ("openrouter_chat", " Paris", "stop", "end_turn", Usage(6, 2, extra={"cost": 0.01})),
         ("tgi_completion", " Paris", "stop", "eos_token", None),
         ("perplexity_chat", " Paris", "stop", None, Usage(6, 2)),
         ("vllm_echo", "The end.", "stop", None, Usage(6, 2)),

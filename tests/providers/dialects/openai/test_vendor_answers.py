@@ -35,6 +35,16 @@ STREAMS: dict[str, Answer] = {
     "openai/refusal": Answer(("I can't help.",), ("stop",)),
     "openai/tools": Answer(("",), ("tool_calls",)),
     "openai/completion": Answer((" Paris",), ("length",)),
+    "openai/complete": Answer(("Four.",), ("tool_calls",), (30, 12)),
+    "azure/complete": Answer(("Four.",), ("stop",), (30, 12)),
+    "fireworks/complete": Answer(("Four.",), ("tool_calls",), (30, 12)),
+    "together/complete": Answer(("Four.",), ("tool_calls",), (30, 12)),
+    "groq/complete": Answer(("Four.",), ("tool_calls",), (30, 12)),
+    "mistral/complete": Answer(("Four.",), ("tool_calls",), (30, 12)),
+    "openrouter/complete": Answer(("Four.",), ("tool_calls",), (30, 12)),
+    "cerebras/complete": Answer(("Four.",), ("tool_calls",), (30, 12)),
+    "perplexity/complete": Answer(("Four [1][2].",), ("stop",), (30, 12)),
+    "xai/complete": Answer(("Four.",), ("stop",), (30, 12)),
     "azure/chat": Answer(("Kopi susu",), ("stop",)),
     "fireworks/completion": Answer(("one two",), ("length",), (3, 2)),
     "together/completion": Answer(("A b",), ("stop",), (4, 3)),
@@ -116,11 +126,16 @@ def stream(name: str) -> bytes:
     return fixture(f"openai/{name}.sse")
 
 
+def bare(chunk: Chunk) -> Chunk:
+    return Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint, extras=chunk.extras)
+
+
 def answer(events: list[Chunk], totals: Usage | None) -> Answer:
     indices = sorted({chunk.index for chunk in events})
     finishes: list[str] = []
     for index in indices:
-        own = [chunk.finish_reason for chunk in events if chunk.index == index]
+        # What says nothing but the vendor's own may follow the end.
+        own = [chunk.finish_reason for chunk in events if chunk.index == index and chunk != bare(chunk)]
         assert [reason is not None for reason in own] == [False] * (len(own) - 1) + [True]
         finishes.append(str(own[-1]))
     texts = tuple("".join(chunk.text for chunk in events if chunk.index == index) for index in indices)

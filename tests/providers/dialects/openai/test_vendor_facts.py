@@ -2,13 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import orjson
 import pytest
 
+from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import ChatPrompt, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
-from tests.providers.dialects.openai.kit import DIALECT, TALK, body_of, chat, completion, one_param, refusal_of, target
+from providers.unified_request import ChatPrompt, Guided, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
+from tests.providers.dialects.openai.kit import (
+    DIALECT,
+    SCHEMA,
+    TALK,
+    body_of,
+    chat,
+    completion,
+    every_row,
+    one_param,
+    refusal_of,
+    target,
+)
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ANSWERED: JsonObject = {
@@ -26,8 +39,22 @@ def messages(row: str, *given: JsonObject, model: str = "m") -> JsonValue:
 
 def test_members_that_are_null_are_not_sent() -> None:
     called: JsonObject = {"role": "assistant", "content": None, "audio": None, "tool_calls": [CALL]}
-    assert messages("groq", called) == [{"role": "assistant", "tool_calls": [CALL]}]
-    assert called["content"] is None
+    assert messages("groq", called) == [{"role": "assistant", "content": None, "tool_calls": [CALL]}]
+    assert messages("groq", {"role": "assistant", "content": None, "tool_calls": []}) == [
+        {"role": "assistant", "tool_calls": []}
+    ]
+
+
+@every_row
+def test_the_null_content_of_a_turn_that_only_calls_is_sent_where_the_client_sent_it(row: str) -> None:
+    called: JsonObject = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    bare: JsonObject = {"role": "assistant", "tool_calls": [CALL]}
+    result: JsonObject = {"role": "tool", "tool_call_id": "c1", "content": "4"}
+    for turn in (called, bare):
+        written = messages(row, ASKED, turn, result)
+        assert isinstance(written, list)
+        (sent,) = [each for each in written if isinstance(each, dict) and "tool_calls" in each]
+        assert ("content" in sent, sent.get("content")) == ("content" in turn, None)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +64,21 @@ def test_the_developer_s_role_is_the_system_s_where_nobody_knows_it(row: str, ro
     assert messages(row, {"role": "developer", "content": "be brief"}) == [{"role": role, "content": "be brief"}]
 
 
+ASKED: JsonObject = {"role": "user", "content": "2+2?"}
+
+
 @pytest.mark.parametrize(
     ("row", "model", "member"),
     [
         ("deepseek", "deepseek-chat", "reasoning_content"),
-        ("deepseek", "deepseek-reasoner", None),
+        ("deepseek", "deepseek-reasoner", "reasoning_content"),
+        ("deepseek", "deepseek-r1", None),
         ("vllm", "m", "reasoning_content"),
         ("openrouter", "m", "reasoning"),
-        ("groq", "m", None),
+        ("groq", "m", "reasoning"),
+        ("cerebras", "m", "reasoning"),
+        ("together", "m", "reasoning"),
+        ("xai", "grok-4", None),
         ("openai", "gpt-4o", None),
     ],
 )
@@ -153,12 +187,15 @@ def test_openrouter_s_reasoning_effort_is_nested() -> None:
     assert body_of(chat({"reasoning_effort": "low"}), target("openrouter"))["reasoning"] == {"effort": "low"}
 
 
-def test_strict_tools_are_refused_where_nobody_keeps_the_promise() -> None:
+def test_the_calls_of_strict_tools_are_checked_where_the_vendor_does_not_keep_the_promise() -> None:
     function: JsonObject = {"name": "f", "parameters": {"type": "object"}}
     loose: Params = {"tools": [{"type": "function", "function": {**function, "strict": False}}]}
     assert body_of(chat(loose), target("fireworks"))["tools"] == [{"type": "function", "function": function}]
     strict: Params = {"tools": [{"type": "function", "function": {**function, "strict": True}}]}
-    assert refusal_of(chat(strict), target("fireworks")).param == "tools"
+    planned = plan_calls(chat(strict), target("fireworks"))
+    assert orjson.loads(planned.calls[0].sent.body)["tools"] == [{"type": "function", "function": function}]
+    assert planned.emulated == ("tools.strict",)
+    assert [check.field for check in planned.checks] == ["tools.strict"]
     assert body_of(chat(strict), target("openai"))["tools"] == strict["tools"]
 
 
@@ -180,7 +217,8 @@ def test_a_limit_nobody_set_cannot_pass_the_window() -> None:
 
 def test_parallel_calls_are_refused_only_when_they_must_not_be() -> None:
     assert "parallel_tool_calls" not in body_of(chat({"parallel_tool_calls": True}), target("ollama"))
-    assert refusal_of(chat({"parallel_tool_calls": False}), target("ollama")).param == "parallel_tool_calls"
+    single: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "parallel_tool_calls": False}
+    assert refusal_of(chat(single), target("ollama")).param == "parallel_tool_calls"
 
 
 def test_a_choice_of_no_tool_is_kept_where_neutral_values_are_dropped() -> None:
@@ -197,7 +235,47 @@ def test_either_behaviour_is_kept_where_there_is_no_window() -> None:
 
 @pytest.mark.parametrize("row", ["fireworks", "together", "tgi", "lm_studio"])
 def test_calls_one_at_a_time_are_refused_where_nobody_would_keep_them_so(row: str) -> None:
-    assert refusal_of(chat({"parallel_tool_calls": False}), target(row)).param == "parallel_tool_calls"
+    params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "parallel_tool_calls": False}
+    assert refusal_of(chat(params), target(row)).param == "parallel_tool_calls"
+
+
+CALLED: JsonObject = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
+RESULT: JsonObject = {"role": "tool", "tool_call_id": "abcdefgh1", "content": "4"}
+
+
+@pytest.mark.parametrize("model", ["deepseek-reasoner", "deepseek-v4", "deepseek-v4-flash"])
+def test_deepseek_gets_the_reasoning_of_every_turn_of_a_tool_loop(model: str) -> None:
+    thought: JsonObject = {**CALLED, "reasoning_content": "hm"}
+    said: JsonObject = {"role": "assistant", "content": "4"}
+    made = messages("deepseek", ASKED, thought, RESULT, CALLED, RESULT, said, ASKED, model=model)
+    unknown: JsonObject = {"reasoning_content": " "}
+    assert made == [ASKED, thought, RESULT, {**CALLED, **unknown}, RESULT, {**said, **unknown}, ASKED]
+    assert messages("deepseek", ASKED, CALLED, RESULT, model="deepseek-chat") == [ASKED, CALLED, RESULT]
+    assert messages("deepseek", ASKED, thought, RESULT, model="deepseek-r1") == [ASKED, CALLED, RESULT]
+
+
+def test_mistral_s_turns_are_as_it_wants_them() -> None:
+    thought: JsonObject = {"role": "assistant", "content": "4", "reasoning_content": "hm"}
+    empty: JsonObject = {"role": "assistant", "content": ""}
+    assert messages("mistral", ASKED, empty, CALLED, RESULT, ASKED, thought) == [
+        ASKED,
+        CALLED,
+        {**RESULT, "name": "f"},
+        {"role": "assistant", "content": "OK"},
+        ASKED,
+        {
+            "role": "assistant",
+            "prefix": True,
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "closed": True},
+                {"type": "text", "text": "4"},
+            ],
+        },
+    ]
 
 
 def test_deepseek_s_reasoner_has_no_log_probabilities() -> None:
@@ -209,3 +287,67 @@ def test_deepseek_s_reasoner_has_no_log_probabilities() -> None:
 @pytest.mark.parametrize("request_", [completion({"echo": True}), chat({"echo": True})])
 def test_an_echo_beside_the_choices_is_none(request_: UnifiedRequest) -> None:
     assert refusal_of(request_, target("together")).param == "echo"
+
+
+FORMAT: JsonObject = {"type": "json_schema", "json_schema": {"name": "s", "schema": SCHEMA, "strict": True}}
+TOOLS: list[JsonObject] = [{"type": "function", "function": {"name": "f"}}]
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "stream", "strict"),
+    [
+        ("openai/gpt-oss-120b", {}, False, True),
+        ("openai/gpt-oss-120b", {}, True, False),
+        ("openai/gpt-oss-20b", {"tools": TOOLS}, False, False),
+        ("qwen/qwen3.8-27b", {}, False, True),
+        ("openai/gpt-oss-safeguard-20b", {}, False, False),
+        ("meta-llama/llama-4-scout-17b-16e-instruct", {}, False, False),
+    ],
+)
+def test_groq_s_schemas_are_strict_where_the_model_and_the_request_let_them_and_checked_elsewhere(
+    model: str, more: Params, stream: bool, strict: bool
+) -> None:
+    for asked in ({"response_format": FORMAT}, {"guided": Guided("json", SCHEMA)}):
+        call = DIALECT.encode(chat(cast(Params, {**asked, **more}), stream=stream), target("groq", model))
+        assert orjson.loads(call.body)["response_format"]["json_schema"]["strict"] is strict
+        name = "guided_json" if "guided" in asked else "response_format"
+        assert call.unheld == (() if strict else (name,))
+    assert FORMAT["json_schema"] == {"name": "s", "schema": SCHEMA, "strict": True}
+
+
+@pytest.mark.parametrize("model", ["llama-3.3-70b-versatile", "qwen/qwen3-32b"])
+def test_groq_s_models_without_schemas_take_the_plain_mode_only(model: str) -> None:
+    plain: Params = {"response_format": {"type": "json_object"}}
+    assert body_of(chat(plain), target("groq", model))["response_format"] == {"type": "json_object"}
+    assert refusal_of(chat({"response_format": FORMAT}), target("groq", model)).param == "response_format"
+
+
+def test_cerebras_is_given_a_constraint_or_tools_but_not_both() -> None:
+    plain: JsonObject = {"type": "json_object"}
+    for form in (FORMAT, plain):
+        assert body_of(chat({"response_format": form}), target("cerebras"))["response_format"] == form
+        assert (
+            refusal_of(chat({"response_format": form, "tools": TOOLS}), target("cerebras")).param == "response_format"
+        )
+        assert "response_format" in body_of(chat({"response_format": form, "tools": []}), target("cerebras"))
+    guided = refusal_of(chat({"guided": Guided("json", SCHEMA), "tools": TOOLS}), target("cerebras"))
+    assert guided.param == "guided_json"
+    text: Params = {"response_format": {"type": "text"}, "tools": TOOLS}
+    assert "response_format" not in body_of(chat(text), target("cerebras"))
+
+
+@pytest.mark.parametrize(
+    ("row", "model", "name", "value"),
+    [
+        ("openai", "gpt-4o", "verbosity", "low"),
+        ("azure", "gpt-4o", "verbosity", "low"),
+        ("azure", "gpt-4o", "modalities", ["text", "audio"]),
+        ("azure", "gpt-4o", "audio", {"voice": "alloy", "format": "mp3"}),
+        ("mistral", "mistral-large-2512", "service_tier", "auto"),
+        ("mistral", "magistral-medium-2509", "service_tier", "auto"),
+    ],
+)
+def test_a_vendor_answers_itself_for_what_only_some_of_its_models_know(
+    row: str, model: str, name: str, value: JsonValue
+) -> None:
+    assert body_of(chat(one_param(name, value)), target(row, model))[name] == value

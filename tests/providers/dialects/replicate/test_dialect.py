@@ -89,7 +89,6 @@ def test_values_that_ask_for_nothing_ask_for_nothing() -> None:
         ({"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
         ({"guided": Guided("regex", "a")}, "guided_regex"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"user": "u-1"}, "user"),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from providers.completion import Choice, Usage
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
+from providers.target import Target
 from providers.unified_request import LogprobsWanted, Operation
 from tests.providers.dialects.kit import (
     chat_request,
@@ -59,7 +60,12 @@ def test_tgi_is_always_asked_for_a_stream_but_for_a_prompts_log_probabilities(st
 
 def test_what_the_container_does_not_take_is_refused() -> None:
     assert refusal_for(chat_request(), TGI).param == "messages"
-    assert refusal_for(text_request(user="u-1"), OPENAI).param == "user"
+    assert refusal_for(text_request(store=True), OPENAI).param == "store"
+
+
+@pytest.mark.parametrize("target", [TGI, OPENAI], ids=["tgi", "openai"])
+def test_what_the_container_has_no_place_for_is_named(target: Target) -> None:
+    assert sent_for(text_request(user="u-1", metadata={"a": "b"}), target).dropped == ("user", "metadata")
 
 
 def test_tgis_answers_come_out_of_the_frames() -> None:

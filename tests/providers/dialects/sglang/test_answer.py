@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.completion import Choice, Chunk, ContentLogprobs, LegacyLogprobs, TokenLogprob, Usage
+from providers.completion import Choice, Chunk, ContentLogprobs, Extras, LegacyLogprobs, TokenLogprob, Usage
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from providers.unified_request import LogprobsWanted, TextPrompt
@@ -50,7 +50,7 @@ ECHOED = LegacyLogprobs(
     (0, 3, 7),
 )
 ANSWERS = {
-    "text": Choice(0, " Paris: 3 °C 👋.", "stop", matched_stop=128009),
+    "text": Choice(0, " Paris: 3 °C 👋.", "stop", matched_stop=128009, extras=Extras(choice={"e2e_latency": 0.1})),
     "length": Choice(0, " It is", "length"),
     "stop": Choice(0, "one, two", "stop", matched_stop=", three"),
     "empty": Choice(0, "", "length"),

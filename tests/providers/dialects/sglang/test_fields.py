@@ -94,9 +94,7 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
         ({"typical_p": 0.5}, "typical_p"),
         ({"suffix": "end"}, "suffix"),
         ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-        ({"guided": Guided("json", {"type": "object", "not": {}})}, "guided_json"),
         ({"response_format": {"type": "regex"}}, "response_format"),
-        ({"user": "u-1"}, "user"),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from providers.context_overflow import Overflow
 from providers.dialects.shared.errors import failure_in_body, is_error
-from providers.failure import Failure, FailureKind
+from providers.failure import MAX_MESSAGE, Failure, FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from tests.providers.dialects.openai.kit import DIALECT, sent
@@ -277,3 +277,36 @@ def test_a_wait_in_milliseconds_comes_before_one_in_seconds() -> None:
 @given(st.binary(max_size=60), st.sampled_from([200, 400, 401, 429, 500]))
 def test_no_body_raises(body: bytes, status: int) -> None:
     assert failed(status, body).message
+
+
+FAULT: JsonObject = {
+    "type": "extra_forbidden",
+    "loc": ["body", "messages", 1, "x"],
+    "msg": "Extra inputs are not permitted",
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": [{**FAULT, "input": "canary"}]},
+        {"object": "error", "message": {"detail": [FAULT]}, "type": "invalid_request_error", "param": None},
+        {"error": {"message": {"detail": [FAULT]}}},
+        {"error": {"detail": [FAULT]}},
+    ],
+)
+def test_a_list_of_faults_says_field_and_reason(body: JsonValue) -> None:
+    failure = failed(422, body, "mistral")
+    assert failure.message == "body.messages.1.x: Extra inputs are not permitted"
+    assert (failure.kind, failure.param) == (K.INVALID_REQUEST, "messages.1.x")
+
+
+def test_a_hostile_list_of_faults_is_shown_in_part() -> None:
+    entry: JsonValue = {"loc": ["x" * 100, ["y"], 1] * 100, "msg": "z" * 1_000}
+    failure = failed(422, {"detail": [entry] * 100})
+    assert len(failure.message) <= MAX_MESSAGE
+    assert failed(422, {"detail": [{"loc": "body", "msg": 7}, None, "why"]}).message == "why"
+
+
+def test_an_error_with_half_a_character_is_read() -> None:
+    assert failed(400, rb'{"error":{"message":"bad \ud83d word"}}').message == "bad \ufffd word"

@@ -1,14 +1,18 @@
 """Writers of fields that several vendors spell alike."""
 
+import hashlib
+
 import pytest
 
 from providers.dialects.shared.field_writers import (
     above_zero,
     check_images,
     check_logprobs,
+    few_pairs,
     keep_stop,
     neutral_as,
     sampled,
+    short_id,
 )
 from providers.dialects.shared.request_body import RequestBody, plain
 from providers.failure import Refusal
@@ -72,3 +76,32 @@ def test_alternatives_are_limited() -> None:
         check_logprobs(draft, wanted, 4)
     with pytest.raises(TypeError):
         check_logprobs(draft, 5)
+
+
+def test_an_id_that_is_too_long_goes_as_its_digest() -> None:
+    draft = draft_of(text_request())
+    for name, text in (("short", "x" * 64), ("long", "x" * 65), ("empty", "")):
+        short_id(plain(name), 64)(draft, text)
+    assert draft.body == {"short": "x" * 64, "long": hashlib.sha256(b"x" * 65).hexdigest(), "empty": ""}
+    assert draft.dropped == []
+
+
+def test_pairs_that_do_not_fit_are_left_out_and_the_field_is_named() -> None:
+    write = few_pairs("metadata", plain("metadata"), 3, 4, 5)
+    draft = draft_of(text_request())
+    write(draft, {"a": "b", "": "b", "longer": "b", "n": 1, "o": {}, "long": "value", "v": "longer", "c": ""})
+    assert (draft.body, draft.dropped) == ({"metadata": {"a": "b", "long": "value", "c": ""}}, ["metadata"])
+
+
+def test_no_more_pairs_go_than_the_vendor_takes() -> None:
+    write = few_pairs("metadata", plain("metadata"), 16, 64, 512)
+    for count, dropped in ((16, []), (1000, ["metadata"])):
+        draft = draft_of(text_request())
+        write(draft, {str(number): "" for number in range(count)})
+        assert (draft.body, draft.dropped) == ({"metadata": {str(number): "" for number in range(16)}}, dropped)
+
+
+def test_without_a_pair_that_fits_nothing_is_sent() -> None:
+    draft = draft_of(text_request())
+    few_pairs("metadata", plain("metadata"), 16, 64, 512)(draft, {"a": None})
+    assert (draft.body, draft.dropped) == ({}, ["metadata"])

@@ -1,5 +1,7 @@
 """Vendors' JSON: its bounds, what is no UTF-8, and the small readings."""
 
+import contextlib
+import time
 from typing import cast
 
 import orjson
@@ -14,6 +16,7 @@ from providers.dialects.shared.read_json import (
     load_json,
     parse_json,
     text_of,
+    unknown_in,
 )
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -67,7 +70,33 @@ def test_what_is_no_utf8_is_replaced_and_nothing_else(text: bytes, value: JsonVa
     assert is_json(text)
 
 
-@pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800"'])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (rb'"a\ud83d"', "a\ufffd"),
+        (rb'"\ude00a"', "\ufffda"),
+        (rb'"\ud83d\ud83d\ude00\ude00"', "\ufffd\U0001f600\ufffd"),
+        (rb'"\uD83D\n\uDE00"', "\ufffd\n\ufffd"),
+        (rb'"\\ud83d\ude00"', "\\ud83d\ufffd"),
+        (rb'"\\\ud83d"', "\\\ufffd"),
+        (b'"\\ud83d\xff"', "\ufffd\ufffd"),
+        (rb'{"\ud83d":1}', {"\ufffd": 1}),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_replaced(text: bytes, value: JsonValue) -> None:
+    assert parse_json(text) == value
+    assert is_json(text)
+
+
+def test_a_text_of_halves_costs_time_in_proportion_to_its_size() -> None:
+    for piece in (rb"\ud83d", rb"\ud83dx", rb"\\", rb"\ud83d\ude00"):
+        began = time.process_time()
+        with contextlib.suppress(orjson.JSONDecodeError):
+            parse_json(b'"' + piece * (8 * 2**20 // len(piece)) + rb'\ud83d"')
+        assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800', b'"\\u\\ud800"'])
 def test_replacing_makes_no_json_of_what_is_none(text: bytes) -> None:
     assert not is_json(text)
 
@@ -85,3 +114,10 @@ def test_the_log_probabilities_of_a_long_answer_are_read() -> None:
     other = b'{"token":" the","logprob":-0.0123,"bytes":[32,116,104,101]}'
     token = b'{"token":" the","logprob":-0.0123,"top_logprobs":[' + b",".join([other] * 20) + b"]}"
     assert load_json(b'{"content":[' + b",".join([token] * 12_000) + b"]}")
+
+
+def test_unknown_members_are_those_that_say_something() -> None:
+    known = frozenset({"a", "b"})
+    assert unknown_in({"a": 1, "b": 2}, known) is None
+    assert unknown_in({"c": None, "d": "", "e": [], "f": {}}, known) is None
+    assert unknown_in({"a": 1, "c": 0, "d": False, "e": [None]}, known) == {"c": 0, "d": False, "e": [None]}

@@ -224,6 +224,17 @@ def test_a_finished_call_has_the_clients_members_on_top() -> None:
     assert (dict(sent.headers), dict(sent.tool_names)) == ({"x-a": "1"}, {"a": "b"})
 
 
+def test_the_client_s_own_tools_stand_beside_the_request_s_functions() -> None:
+    search: JsonObject = {"type": "web_search"}
+    request = replace(chat_request(), extra_params={"tools": [search]})
+    made = draft(request)
+    assert orjson.loads(finish_request(made, Operation.CHAT, "/p", ()).body)["tools"] == [search]
+    function: JsonObject = {"type": "function", "function": {"name": "f"}}
+    made.body["tools"] = [function]
+    assert orjson.loads(finish_request(made, Operation.CHAT, "/p", ()).body)["tools"] == [function, search]
+    assert made.body["tools"] == [function]
+
+
 @pytest.mark.parametrize("extra", [{"o": {"c": 1}}, {"model": "x"}])
 def test_no_client_sets_what_is_not_its_to_set(extra: JsonObject) -> None:
     with pytest.raises(Refusal) as caught:

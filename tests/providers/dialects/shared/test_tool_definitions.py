@@ -4,7 +4,7 @@ import pytest
 
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.failure import Refusal
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 
 
 @pytest.mark.parametrize("choice", ["none", "auto"])
@@ -28,3 +28,36 @@ def test_parameters_are_those_of_an_object() -> None:
 def test_other_parameters_are_refused(parameters: JsonValue) -> None:
     with pytest.raises(Refusal, match="type 'object'"):
         read_parameters({"parameters": parameters})
+
+
+A: JsonObject = {"type": "object", "properties": {"a": {}, "k": {}}, "required": ["a", "k"]}
+B: JsonObject = {"type": "object", "properties": {"b": {}, "k": {}}, "required": ["b", "k"]}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "required"),
+    [
+        ({"anyOf": [A, B]}, ["k"]),
+        ({"oneOf": [A, {"$ref": "#/$defs/B"}], "$defs": {"B": B}}, ["k"]),
+        ({"allOf": [A, B]}, ["a", "b", "k"]),
+        ({"type": "object", "properties": {"c": {}}, "required": ["c"], "anyOf": [A, B]}, ["c", "k"]),
+    ],
+)
+def test_alternatives_at_the_root_become_one_object(parameters: JsonObject, required: JsonValue) -> None:
+    made = read_parameters({"parameters": parameters})
+    properties = made["properties"]
+    assert isinstance(properties, dict)
+    assert {"a", "b", "k"} <= properties.keys()
+    assert made["required"] == required
+    assert made["type"] == "object"
+    assert made.keys().isdisjoint({"anyOf", "oneOf", "allOf"})
+
+
+def test_a_reference_at_the_root_is_followed() -> None:
+    made = read_parameters({"parameters": {"$ref": "#/$defs/A", "$defs": {"A": A}}})
+    assert made == {**A, "$defs": {"A": A}}
+
+
+def test_a_reference_at_the_root_that_leads_nowhere_is_refused() -> None:
+    with pytest.raises(Refusal, match="leads nowhere"):
+        read_parameters({"parameters": {"$ref": "#/$defs/A"}})

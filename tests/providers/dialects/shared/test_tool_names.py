@@ -117,3 +117,8 @@ def test_a_taken_name_gets_the_least_free_number_and_stays_within_the_length() -
 def test_a_name_of_any_length_has_its_number_behind_its_own_mark() -> None:
     names = DistinctNames(mark=" ")
     assert [names.add("x" * 300) for _ in range(2)] == ["x" * 300, "x" * 300 + " 2"]
+
+
+def test_a_tool_of_another_kind_is_refused_by_its_type() -> None:
+    with pytest.raises(Refusal, match="no tools of the type 'web_search'"):
+        offered_names({"tools": [{"type": "web_search"}]})

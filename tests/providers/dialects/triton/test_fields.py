@@ -87,9 +87,7 @@ def test_values_that_ask_for_nothing_change_nothing() -> None:
         ({"logit_bias": {"5": 1.0}}, "logit_bias"),
         ({"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
         ({"suffix": "end"}, "suffix"),
-        ({"guided": Guided("json", {**SCHEMA, "not": {}})}, "guided_json"),
         ({"response_format": {"type": "structural_tag"}}, "response_format"),
-        ({"user": "u-1"}, "user"),
         ({"context_length_exceeded_behavior": "error", "max_tokens": 5}, "context_length_exceeded_behavior"),
     ],
 )

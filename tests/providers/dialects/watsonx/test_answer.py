@@ -1,10 +1,12 @@
 """Answers of watsonx.ai, to raw prompts and to chats, whole and streamed."""
 
+import orjson
 import pytest
 
-from providers.completion import Choice, ContentLogprobs, TokenLogprob, ToolCall, Usage
+from providers.completion import Choice, ContentLogprobs, Extras, TokenLogprob, ToolCall, Usage
 from providers.dialects.watsonx.answer import classify
 from providers.failure import FailureKind
+from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import LogprobsWanted
 from tests.providers.dialects.kit import (
@@ -103,3 +105,12 @@ def test_log_probabilities_come_only_where_they_are_wanted() -> None:
 def test_a_code_means_more_than_its_status() -> None:
     body = fixture("watsonx", "errors", "error_403_quota.json")
     assert classify(load_profiles()["watsonx"], 403, {}, body).kind is FailureKind.QUOTA
+
+
+def test_warnings_and_moderations_are_passed_on_whole_and_streamed() -> None:
+    result: JsonObject = {"generated_text": "Hi", "stop_reason": "eos_token", "moderations": {"hap": [{"score": 0.9}]}}
+    body: JsonObject = {"model_id": "m", "results": [result], "system": {"warnings": [{"message": "Old model."}]}}
+    whole = decoded(SENT, orjson.dumps(body))
+    assert whole.extra == {"system": body["system"]}
+    assert only(whole).extras == Extras(choice={"moderations": result["moderations"]})
+    assert gathered(streamed(SENT, b"event: message\ndata: " + orjson.dumps(body) + b"\n\n"), 1) == whole

@@ -1,10 +1,12 @@
 """What a conversation must look like before a dialect reads it."""
 
+import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt
 from proxy.surfaces.request.chat_messages import MAX_MESSAGES, messages
+from proxy.surfaces.request.parse_json import MAX_ELEMENTS
 from proxy.surfaces.request.rule_kinds import Invalid
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -27,10 +29,20 @@ CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "a
         {"role": "assistant", "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "x", "input": ""}}]},
         {"role": "assistant", "content": None, "tool_calls": None, "refusal": None},
         {"role": "assistant", "content": "x", "reasoning_content": "because", "unheard_of": {"kept": 1}},
-        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": ""}},
         {"role": "tool", "content": "42", "tool_call_id": "c1"},
         {"role": "tool", "content": [{"type": "text", "text": "42"}], "tool_call_id": "c1"},
-        {"role": "function", "content": None, "name": "f"},
+        {"role": "user", "content": [{"type": "input_text", "text": "hi", "cache_control": {"type": "ephemeral"}}]},
+        {"role": "user", "content": [{"type": "input_image", "image_url": "https://example.com/a"}]},
+        {"role": "user", "content": [{"type": "input_image", "file_id": "f1"}]},
+        {"role": "user", "content": [{"type": "input_file", "file_data": "data:application/pdf;base64,QQ=="}]},
+        {"role": "user", "content": [{"type": "video_url", "video_url": {"url": "https://example.com/a.mp4"}}]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]},
+        {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "QQ=="}]},
+        {"role": "assistant", "content": "x", "reasoning_details": [{"type": "reasoning.text", "text": "hm"}]},
+        {"role": "assistant", "content": "x", "thinking_blocks": [], "extra_content": {"google": {}}},
+        {"role": "assistant", "content": "x", "reasoning_details": None, "cache_control": None, "is_error": None},
+        {"role": "tool", "content": "no", "tool_call_id": "c1", "is_error": True},
     ],
 )
 def test_a_message_of_a_known_role_is_passed_on_untouched(message: JsonObject) -> None:
@@ -79,6 +91,30 @@ def test_a_message_of_a_known_role_is_passed_on_untouched(message: JsonObject) -
             ("tool_calls", 0, "function", "name"),
         ),
         ({"role": "assistant", "content": None, "function_call": "f"}, ("function_call",)),
+        ({"role": "function", "content": "42"}, ("name",)),
+        ({"role": "assistant", "content": "x", "reasoning_details": {}}, ("reasoning_details",)),
+        ({"role": "assistant", "content": "x", "reasoning_details": [{}, "hm"]}, ("reasoning_details", 1)),
+        ({"role": "assistant", "content": "x", "thinking_blocks": ["hm"]}, ("thinking_blocks", 0)),
+        ({"role": "user", "content": "x", "cache_control": "ephemeral"}, ("cache_control",)),
+        ({"role": "assistant", "content": "x", "extra_content": []}, ("extra_content",)),
+        ({"role": "tool", "content": "x", "tool_call_id": "c", "is_error": "yes"}, ("is_error",)),
+        ({"role": "user", "content": [{"type": "input_text"}]}, ("content", 0, "text")),
+        ({"role": "user", "content": [{"type": "output_text", "text": 1}]}, ("content", 0, "text")),
+        ({"role": "user", "content": [{"type": "input_image"}]}, ("content", 0)),
+        ({"role": "user", "content": [{"type": "input_image", "image_url": 1}]}, ("content", 0, "image_url")),
+        ({"role": "user", "content": [{"type": "input_file", "file_id": ""}]}, ("content", 0, "file_id")),
+        ({"role": "user", "content": [{"type": "video_url", "video_url": {}}]}, ("content", 0, "video_url", "url")),
+        ({"role": "assistant", "content": [{"type": "thinking"}]}, ("content", 0, "thinking")),
+        ({"role": "assistant", "content": [{"type": "redacted_thinking"}]}, ("content", 0, "data")),
+        (
+            {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": True}]},
+            ("content", 0, "cache_control"),
+        ),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "x"}}]},
+            ("tool_calls", 0, "custom", "input"),
+        ),
+        ({"role": "assistant", "tool_calls": [{**CALL, "extra_content": "x"}]}, ("tool_calls", 0, "extra_content")),
     ],
 )
 def test_a_message_that_would_break_a_dialect_is_refused_at_its_place(
@@ -100,3 +136,22 @@ def test_a_conversation_may_be_long_but_not_endless() -> None:
     assert len(messages([turn] * MAX_MESSAGES).messages) == MAX_MESSAGES
     with pytest.raises(Invalid, match=f"at most {MAX_MESSAGES}"):
         messages([turn] * (MAX_MESSAGES + 1))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "MANY"}}]},
+        {"role": "assistant", "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "f", "input": "MANY"}}]},
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "MANY"}},
+    ],
+)
+def test_what_is_in_the_arguments_of_calls_counts_as_elements(message: JsonObject) -> None:
+    def with_elements(count: int) -> JsonValue:
+        inner = "[" + "[]," * (count // 2) + "[]]"
+        value: JsonValue = orjson.loads(orjson.dumps(message).replace(b"MANY", inner.encode()))
+        return value
+
+    messages([with_elements(1000)])
+    with pytest.raises(Invalid, match=f"at most {MAX_ELEMENTS} JSON elements"):
+        messages([with_elements(3 * MAX_ELEMENTS)])

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.request.constraints import choice, regex, response_format, schema
+from proxy.surfaces.request.constraints import choice, regex, response_format, schema, structured_outputs
 from proxy.surfaces.request.rule_kinds import Invalid
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "string"}}}
@@ -138,4 +138,38 @@ def test_schemas_written_as_strings_come_out_as_objects_and_the_input_stays() ->
 def test_another_response_format_is_refused_at_its_place(value: JsonValue, loc: tuple[str, ...]) -> None:
     with pytest.raises(Invalid) as caught:
         response_format(value)
+    assert caught.value.loc == loc
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ({}, {}),
+        ({"json": SCHEMA, "regex": None, "json_object": False}, {"guided_json": SCHEMA}),
+        ({"choice": ["a", "b"]}, {"guided_choice": ("a", "b")}),
+        ({"json_object": True}, {"response_format": {"type": "json_object"}}),
+        (
+            {"structural_tag": '{"structures": [], "triggers": []}'},
+            {"response_format": {"type": "structural_tag", "structures": [], "triggers": []}},
+        ),
+        ({"structural_tag": {"format": {}}}, {"response_format": {"type": "structural_tag", "format": {}}}),
+    ],
+)
+def test_an_object_of_outputs_is_one_constraint_under_the_unified_name(value: JsonObject, meant: object) -> None:
+    assert structured_outputs(value) == meant
+
+
+@pytest.mark.parametrize(
+    ("value", "loc"),
+    [
+        ("json", ()),
+        ({"json": {"type": "strin"}}, ("json",)),
+        ({"json": {}, "regex": "a"}, ("regex",)),
+        ({"disable_fallback": True}, ("disable_fallback",)),
+        ({"structural_tag": "{"}, ("structural_tag",)),
+    ],
+)
+def test_other_outputs_are_refused_at_their_place(value: JsonValue, loc: tuple[str, ...]) -> None:
+    with pytest.raises(Invalid) as caught:
+        structured_outputs(value)
     assert caught.value.loc == loc

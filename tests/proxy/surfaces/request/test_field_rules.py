@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import REQUEST_FIELDS
 from providers.unified_request import Operation, StreamOptions, TextPrompt
 from proxy.surfaces.request import field_rules as fields
@@ -41,6 +41,8 @@ class Row:
     bad: tuple[JsonValue, ...]
     becomes: tuple[tuple[JsonValue, object], ...] = ()
 
+
+NAMED: JsonObject = {"type": "function", "function": {"name": "f"}}
 
 ROWS = (
     Row("model", ("m", "a/b/c#d", "Ünïcode", "x" * 256, "a b"), ("", " m", "m\n", "a\tb", "x" * 257, 1, ["m"], {})),
@@ -92,17 +94,30 @@ ROWS = (
     Row("guided_regex", ("a+",), ("", *NOT_STRING)),
     Row("guided_choice", (), ([], [""], ["a", "a"], [1], "a", {}), ((["a", "ab"], ("a", "ab")),)),
     Row("guided_grammar", ('root ::= "a"',), ("", *NOT_STRING)),
+    Row("structured_outputs", ({},), ([], {"regex": "("}, {"other": 1}), (({"regex": "a"}, {"guided_regex": "a"}),)),
+    Row("json_schema", ({"type": "object"},), ([], {"type": 1})),
+    Row("regex", ("a+",), ("(", *NOT_STRING), (("", None),)),
+    Row("choice", (), ([], "a"), ((["a"], ("a",)),)),
+    Row("ebnf", ("root",), NOT_STRING, (("", None),)),
+    Row("grammar", ("root",), NOT_STRING, (("", None),)),
     Row("tools", ([], [TOOL]), ([1], [{}], *NOT_OBJECT[:3], {})),
     Row("tool_choice", ("none", "auto", "required"), ("", "any", 1, True, [], {})),
+    Row("functions", ([],), ({}, "x", [1], [{}]), (([{"name": "f"}], [NAMED]),)),
+    Row("function_call", ("none", "auto"), ("required", 1, {}), (({"name": "f"}, NAMED),)),
     Row("parallel_tool_calls", (True, False), NOT_BOOLEAN),
     Row("audio", ({"format": "wav"},), NOT_OBJECT),
-    Row("modalities", (["text"],), (["text", "audio"], ["audio"], [], "text", {}, [1])),
+    Row("modalities", (["text"], ["text", "audio"], ["image"]), ([], "text", {}, [1], [""])),
     Row("prediction", ({"type": "content", "content": "x"},), NOT_OBJECT),
     Row("prompt_cache_key", ("", "k"), NOT_STRING),
     Row("prompt_cache_isolation_key", ("", "k"), NOT_STRING),
     Row("metadata", ({}, {"a": "b"}), NOT_OBJECT),
+    Row("prompt_cache_retention", ("24h", "in_memory"), NOT_STRING),
+    Row("safety_identifier", ("", "someone"), NOT_STRING),
+    Row("store", (True, False), NOT_BOOLEAN),
     Row("service_tier", ("auto",), NOT_STRING),
     Row("reasoning_effort", ("low", 1024, True, False), ("", 1.5, [], {})),
+    Row("reasoning", ({"effort": "low"}, {}), (*NOT_OBJECT, {"effort": 1}, {"max_tokens": 0}, {"enabled": 1})),
+    Row("verbosity", ("low", "high"), NOT_STRING),
     Row("reasoning_history", ("preserved",), NOT_STRING),
     Row("thinking", ({"type": "enabled"},), NOT_OBJECT),
     Row("raw_output", (True, False), NOT_BOOLEAN),

@@ -35,8 +35,8 @@ def test_a_request_carries_every_part_of_its_body() -> None:
         inference_timeout="30",
         inference_extra_params={"top_a": 1},
         inference_extra_headers={"x-a": "b"},
-        store=True,
-        verbosity=None,
+        safe_prompt=True,
+        min_tokens=None,
     )
     assert request == UnifiedRequest(
         Operation.COMPLETIONS,
@@ -46,7 +46,7 @@ def test_a_request_carries_every_part_of_its_body() -> None:
         True,
         StreamOptions(include_usage=True),
         frozenset({"max_tokens", "context_length_exceeded_behavior"}),
-        {"store": True},
+        {"safe_prompt": True},
         30.0,
         {"top_a": 1},
         {"x-a": "b"},
@@ -96,7 +96,7 @@ def test_every_surface_takes_the_whole_union(row: CompletionSurface) -> None:
 
 @every_row
 def test_a_field_outside_the_union_is_kept_for_the_dialect(row: CompletionSurface) -> None:
-    fields: dict[str, JsonValue] = {"store": False, "functions": [], "web_search_options": {}, "min_tokens": 3}
+    fields: dict[str, JsonValue] = {"safe_prompt": False, "made_up": [], "web_search_options": {}, "min_tokens": 3}
     assert complete(row, **fields).unknown == fields
     assert converse(row, **fields).unknown == fields
 

@@ -158,3 +158,16 @@ def test_every_frame_is_ascii_json_and_the_text_arrives_whole(row: CompletionSur
     stream = play(renderer, *(Chunk(text=text) for text in texts), Chunk(finish_reason="stop"), USAGE)
     gained = [choice["delta"] for choice in choices(*objects(stream))]
     assert "".join(str(delta.get("content", "")) for delta in gained if isinstance(delta, dict)) == "".join(texts)
+
+
+def test_the_tier_of_a_stream_comes_with_its_end() -> None:
+    renderer = OPENAI.renderer(converse(stream=True), FACTS)
+    (text,) = objects(renderer.chunk(Chunk(text="Hi")))
+    (last,) = objects(renderer.chunk(Chunk(finish_reason="stop", service_tier="flex")))
+    assert (text.get("service_tier"), last["service_tier"]) == (None, "flex")
+
+
+def test_a_usage_has_the_vendor_s_own_members() -> None:
+    completion = Completion((Choice(0, "Hi", "stop"),), Usage(6, 1, extra={"cost": 0.5, "total_tokens": 9}))
+    body = orjson.loads(OPENAI.renderer(converse(), FACTS).completion(completion))
+    assert body["usage"] == {"cost": 0.5, "prompt_tokens": 6, "completion_tokens": 1, "total_tokens": 7}

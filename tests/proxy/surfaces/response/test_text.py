@@ -10,6 +10,7 @@ from providers.completion import (
     Chunk,
     Completion,
     ContentLogprobs,
+    Extras,
     TokenLogprob,
     ToolCall,
     ToolCallDelta,
@@ -131,3 +132,22 @@ def test_every_frame_is_ascii_json_and_the_text_arrives_whole(row: CompletionSur
     renderer = row.renderer(complete(row, stream=True), FACTS)
     stream = play(renderer, *(Chunk(text=text) for text in texts), Chunk(finish_reason="stop"), USAGE)
     assert "".join(str(choice["text"]) for choice in choices(*objects(stream))) == "".join(texts)
+
+
+def test_members_of_the_whole_answer_at_its_end_repeat_nothing_of_it() -> None:
+    called = Chunk(tool_calls=(ToolCallDelta(0, "c1", "f", "{}"),))
+    ended = Chunk(0, " end", "stop", extras=Extras(choice={"seen": 1}, answer={"metrics": {"a": 1}}))
+    events = objects(play(OPENAI.renderer(complete(stream=True), FACTS), called, ended))
+    parts = [choice for event in events for choice in choices(event)]
+    assert [event["metrics"] for event in events if "metrics" in event] == [{"a": 1}]
+    assert "".join(str(part["text"]) for part in parts) == " end"
+    found = [part["tool_calls"] for part in parts if "tool_calls" in part]
+    assert [len(calls) for calls in found if isinstance(calls, list)] == [1]
+    assert [part["finish_reason"] for part in parts if part["finish_reason"]] == ["stop"]
+    assert [part["seen"] for part in parts if "seen" in part] == [1]
+
+
+def test_the_tier_of_a_stream_comes_with_its_end() -> None:
+    renderer = OPENAI.renderer(complete(stream=True), FACTS)
+    (last,) = objects(renderer.chunk(Chunk(finish_reason="stop", service_tier="flex")))
+    assert last["service_tier"] == "flex"

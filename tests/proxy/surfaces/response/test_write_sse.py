@@ -138,3 +138,19 @@ def test_a_style_picks_its_frames_by_what_the_client_asked() -> None:
 def test_a_head_that_is_not_ascii_is_escaped() -> None:
     assert orjson.loads(SseWriter({"model": "é"}, complete(), DONE).event(b"{}")[6:])["model"] == "é"
     assert SseWriter({"model": "é"}, complete(), DONE).event(b"{}").isascii()
+
+
+@pytest.mark.parametrize("kind", [UsageSseWriter, FinishUsageSseWriter])
+def test_members_that_come_after_the_last_choice_go_with_the_usage(kind: type[SseWriter]) -> None:
+    frames = kind(HEAD, stream(include_usage=True), DONE)
+    frames.finish(b'{"index":0}')
+    frames.add_late({"timings": {"n": 1}})
+    (last, done) = (frames.usage(Usage(1, 2)) + frames.end()).split(b"\n\n")[:2]
+    assert orjson.loads(last.removeprefix(b"data: "))["timings"] == {"n": 1}
+    assert done + b"\n\n" == DONE
+
+
+def test_a_client_without_usage_gets_no_event_without_choices_for_them() -> None:
+    frames = SseWriter(HEAD, stream(), DONE)
+    frames.add_late({"timings": {"n": 1}})
+    assert frames.end() == DONE

@@ -1,0 +1,297 @@
+"""Fits one part of a schema into a vendor's keywords, in place.
+
+Keywords that say the same in others are rewritten; those that the vendor refuses or ignores are taken out and told in
+the part's description.
+"""
+
+from typing import Final
+
+import orjson
+
+from providers.constraints.engine_gaps import DEMANDS_NOTHING, unenforced
+from providers.constraints.fit_references import Unfittable, follow
+from providers.constraints.json_schema import DEFINITIONS, References, required_names, subschemas
+from providers.constraints.schema_rules import ANNOTATIONS, ASSERTIONS, SchemaRules, takes_literal
+from providers.json_types import JsonObject, JsonValue
+
+MOST_TOLD: Final = 200
+"""Characters of one keyword's value that the description tells."""
+
+_OF_PARTS = frozenset({"properties", "required", "type", "additionalProperties", *ANNOTATIONS})
+_TELLS_A_TYPE = frozenset({"type", "anyOf", "allOf", "enum", "const", "$ref", "properties"})
+_TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def fit_node(references: References, node: JsonObject, rules: SchemaRules, *, cyclic: bool = False) -> bool:
+    """Fit one part, and return whether it then promises less than before. Raises Unfittable.
+
+    `cyclic` says that a part of the schema refers to itself: what references lead to is then never written out.
+    """
+    part = _Part(references, node, rules, cyclic)
+    for step in (
+        part.alternatives,
+        part.merge,
+        part.literals,
+        part.positions,
+        part.texts,
+        part.engine,
+        part.close,
+        part.require,
+        part.leave_out,
+        part.switches,
+        part.typed,
+    ):
+        step()
+    part.tell()
+    return part.weaker
+
+
+class _Part:
+    """One part of a schema while it is fitted. `told` is for its description."""
+
+    __slots__ = ("cyclic", "node", "references", "rules", "told", "weaker")
+
+    def __init__(self, references: References, node: JsonObject, rules: SchemaRules, cyclic: bool) -> None:
+        self.references, self.node, self.rules, self.cyclic = references, node, rules, cyclic
+        self.told: list[str] = []
+        self.weaker = False
+
+    def take_out(self, keyword: str) -> None:
+        """Take a keyword out. What a value can break is told, and the answer checked."""
+        value = self.node.pop(keyword)
+        if keyword in ASSERTIONS and value != DEMANDS_NOTHING.get(keyword):
+            self.weaker = True
+            self.note(keyword, value)
+
+    def note(self, keyword: str, value: JsonValue) -> None:
+        """Tell a keyword in the description."""
+        self.told.append(f"{keyword}: {orjson.dumps(value).decode()[:MOST_TOLD]}")
+
+    def tell(self) -> None:
+        """Write what there is to tell."""
+        if self.told:
+            own = self.node.get("description")
+            words = f"({'; '.join(self.told)})"
+            self.node["description"] = f"{own} {words}" if isinstance(own, str) and own else words
+
+    def alternatives(self) -> None:
+        """Write `oneOf` as `anyOf`: the same where no value keeps two of them."""
+        node = self.node
+        parts = node.get("oneOf")
+        if self.rules.takes("oneOf") or not isinstance(parts, list) or "anyOf" in node:
+            return
+        del node["oneOf"]
+        node["anyOf"] = parts
+        self.weaker = self.weaker or not _told_apart(self.references, parts)
+
+    def merge(self) -> None:
+        """Write `allOf` out where it stands for one object."""
+        node, parts = self.node, self.node.get("allOf")
+        if not isinstance(parts, list):
+            return
+        refers = any(isinstance(part, dict) and "$ref" in part for part in parts)
+        if self.rules.takes("allOf") and not (refers and self.rules.own_root_definitions):
+            return
+        if self.rules.keywords is None:
+            return
+        if len(parts) == 1 and isinstance(parts[0], dict) and node.keys() - ANNOTATIONS == {"allOf"}:
+            del node["allOf"]
+            self._put_one(parts[0])
+            return
+        own = {key: value for key, value in node.items() if key != "allOf"}
+        merged = None if refers and self.cyclic else _merged(self.references, [own, *parts])
+        if merged is None:
+            self.take_out("allOf")
+        else:
+            node.clear()
+            node.update(merged)
+
+    def _put_one(self, part: JsonObject) -> None:
+        node = self.node
+        if "$ref" not in part:
+            for keyword, value in part.items():
+                node.setdefault(keyword, value)
+        elif self.rules.wrapped and "description" in node:
+            node["anyOf"] = [part]
+        else:
+            node.clear()
+            node.update(part)
+
+    def literals(self) -> None:
+        """Write `const` as `enum` where it is not known, and keep the values that may be listed."""
+        node, rules = self.node, self.rules
+        if "const" in node and not (rules.takes("const") and takes_literal(rules.literals, node["const"])):
+            if "enum" in node:
+                self.take_out("const")
+            else:
+                node["enum"] = [node.pop("const")]
+        listed = node.get("enum")
+        if not isinstance(listed, list):
+            return
+        if rules.typed or rules.literals != "any":
+            self._type_of(listed)
+        if not all(takes_literal(rules.literals, value) for value in listed):
+            self.take_out("enum")
+
+    def _type_of(self, listed: list[JsonValue]) -> None:
+        types = list(dict.fromkeys(_TYPES[type(value)] for value in listed if type(value) in _TYPES))
+        if "type" not in self.node and types and all(type(value) in _TYPES for value in listed):
+            self.node["type"] = types[0] if len(types) == 1 else [*types]
+
+    def positions(self) -> None:
+        """Write the positions of a tuple as one schema for all of them where they cannot be told apart."""
+        node, rules = self.node, self.rules
+        keyword = "items" if isinstance(node.get("items"), list) else "prefixItems"
+        listed = node.get(keyword)
+        if rules.keywords is not None and isinstance(listed, list):
+            if keyword == "items" and rules.takes("prefixItems"):
+                node["prefixItems"] = node.pop("items")
+            elif not rules.takes("prefixItems"):
+                self.take_out(keyword)
+                distinct = list({orjson.dumps(part): part for part in listed}.values())
+                last = node.get("items")
+                if isinstance(last, dict):
+                    distinct.append(last)
+                node["items"] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        least = node.get("minItems")
+        if rules.most_items is not None and isinstance(least, int) and least > rules.most_items:
+            self.take_out("minItems")
+            node["minItems"] = rules.most_items
+
+    def texts(self) -> None:
+        """Leave out patterns and formats that are not known. A format is an annotation."""
+        node, rules = self.node, self.rules
+        pattern, form = node.get("pattern"), node.get("format")
+        if isinstance(pattern, str) and rules.takes("pattern") and not rules.patterns(pattern):
+            self.take_out("pattern")
+        if isinstance(form, str) and (
+            not rules.takes("format") or (rules.formats is not None and form not in rules.formats)
+        ):
+            self.note("format", node.pop("format"))
+
+    def engine(self) -> None:
+        """Take out what an engine ignores at this place."""
+        if self.rules.engine is not None:
+            for keyword in unenforced(self.rules.engine, self.references.root, self.node):
+                self.take_out(keyword)
+
+    def close(self) -> None:
+        """Close an object with properties. Raises Unfittable for a map, which would be empty."""
+        node = self.node
+        if not self.rules.closed or not _is_object(node):
+            return
+        properties = node.get("properties")
+        named = properties if isinstance(properties, dict) else {}
+        if node.get("additionalProperties") is not False:
+            if "properties" not in node:
+                raise Unfittable("has an object with any properties")
+            node["additionalProperties"] = False
+        if any(name not in named for name in required_names(node)):
+            raise Unfittable("requires a property that it does not describe")
+
+    def require(self) -> None:
+        """Require every property, or at least one."""
+        node, rules = self.node, self.rules
+        properties = node.get("properties")
+        if not isinstance(properties, dict) or not _is_object(node):
+            return
+        if rules.all_required:
+            for name in properties.keys() - required_names(node):
+                _note_default(properties[name])
+        given = required_names(node)
+        if (rules.all_required and given != properties.keys()) or (rules.some_required and properties and not given):
+            node["required"] = [*properties]
+
+    def leave_out(self) -> None:
+        """Leave out what the vendor does not know."""
+        if self.rules.keywords is None:
+            return
+        for keyword in [keyword for keyword in self.node if keyword not in self.rules.keywords]:
+            if not (keyword in DEFINITIONS and self.rules.takes("$defs")):
+                self.take_out(keyword)
+
+    def switches(self) -> None:
+        """Write a part that may be anything as an empty schema."""
+        if self.rules.typed or not self.rules.own_root_definitions:
+            return
+        for holder in (self.node, self.node.get("properties")):
+            for name in [*holder] if isinstance(holder, dict) else ():
+                inside = holder is not self.node or name == "items"
+                if isinstance(holder, dict) and inside and holder[name] is True:
+                    holder[name] = {}
+        options = self.node.get("anyOf")
+        if isinstance(options, list):
+            self.node["anyOf"] = [{} if each is True else each for each in options]
+        if any(part is False and at != ".additionalProperties" for at, part in subschemas(self.node, "")):
+            raise Unfittable("has a part that may be nothing")
+
+    def typed(self) -> None:
+        """Raise Unfittable where the vendor demands a type and there is none."""
+        node = self.node
+        if not self.rules.typed:
+            return
+        types = node.get("type")
+        listed = types if isinstance(types, list) else [types]
+        if node.keys().isdisjoint(_TELLS_A_TYPE) or ("array" in listed and not isinstance(node.get("items"), dict)):
+            raise Unfittable("has a part that may be anything")
+        if any(isinstance(part, bool) and at != ".additionalProperties" for at, part in subschemas(node, "")):
+            raise Unfittable("has a part that may be anything")
+
+
+def _note_default(member: JsonValue) -> None:
+    """Tell the default of a property that has to be written out."""
+    if isinstance(member, dict) and "default" in member and "$ref" not in member:
+        words = f"(default: {orjson.dumps(member['default']).decode()[:MOST_TOLD]})"
+        own = member.get("description")
+        member["description"] = f"{own} {words}" if isinstance(own, str) and own else words
+
+
+def _is_object(node: JsonObject) -> bool:
+    types = node.get("type")
+    return types == "object" or (isinstance(types, list) and "object" in types) or "properties" in node
+
+
+def _merged(references: References, parts: list[JsonValue]) -> JsonObject | None:
+    """Return the one object that several parts stand for together; None where they are more than objects."""
+    made: JsonObject = {}
+    properties: JsonObject = {}
+    required: dict[str, None] = {}
+    for part in parts:
+        if not isinstance(part, dict):
+            return None
+        part = follow(references, part)
+        named = part.get("properties", {})
+        if part.keys() - _OF_PARTS - {*DEFINITIONS} or not isinstance(named, dict) or properties.keys() & named.keys():
+            return None
+        if part.get("additionalProperties", True) is not True or part.get("type", "object") != "object":
+            return None
+        properties.update(named)
+        required.update(dict.fromkeys(sorted(required_names(part))))
+        made.update({key: value for key, value in part.items() if key in ANNOTATIONS and key not in made})
+    own = parts[0]
+    kept = {key: value for key, value in own.items() if key in DEFINITIONS} if isinstance(own, dict) else {}
+    return {**made, **kept, "type": "object", "properties": properties, "required": [*required]}
+
+
+def _told_apart(references: References, parts: list[JsonValue]) -> bool:
+    """Return whether no value keeps two alternatives, since a property that all require differs in each."""
+    objects = [follow(references, part) for part in parts if isinstance(part, dict)]
+    if len(objects) != len(parts) or not objects:
+        return False
+    shared = set.intersection(*[required_names(each) for each in objects])
+    return any(_distinct([_literal(each, name) for each in objects]) for name in sorted(shared))
+
+
+def _distinct(literals: list[str | None]) -> bool:
+    return None not in literals and len(set(literals)) == len(literals)
+
+
+def _literal(node: JsonObject, name: str) -> str | None:
+    """Return the single text that a property may have, None for anything else."""
+    properties = node.get("properties")
+    member = properties.get(name) if isinstance(properties, dict) else None
+    if not isinstance(member, dict):
+        return None
+    listed = member.get("enum", [member.get("const")])
+    single = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
+    return single if isinstance(single, str) else None

@@ -1,0 +1,186 @@
+"""The styles that profiles name in `structured`: how each vendor of the OpenAI family enforces constraints.
+
+Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x, Fireworks "Structured outputs", OpenAI
+"Structured outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
+`response_format` was found by trial. Groq's "Structured outputs" (strict models, all fields required, closed objects).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import orjson
+
+from providers.capabilities import NATIVE, Cell
+from providers.constraints.constraint_styles import (
+    BY_ENUM,
+    BY_GRAMMAR,
+    BY_REGEX,
+    LOOSELY,
+    SCHEMA_FORMAT,
+    SCHEMA_MODE,
+    SCHEMA_NAME,
+    SCHEMA_ONLY,
+    ConstraintStyle,
+    Encoding,
+    Make,
+    Unenforceable,
+    choice_grammar,
+    choice_regex,
+    choice_schema,
+    json_schema_format,
+    member,
+    refused_encoding,
+    regex_grammar,
+    style_by_kind,
+)
+from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI
+from providers.constraints.openai_strict import strict_problem
+from providers.constraints.schema_rules import AZURE, OPENAI, VLLM
+from providers.json_types import JsonObject
+from providers.unified_request import Guided, Operation
+
+
+def _format(make: Make, cell: Cell = NATIVE, *, unwrap: bool = False) -> Encoding:
+    """Send a `response_format`."""
+    return Encoding(cell, lambda guided: {"response_format": make(guided)}, unwrap)
+
+
+def _wrapped(guided: Guided) -> JsonObject:
+    return choice_schema(guided.choices)
+
+
+def _strictly(schema: JsonObject) -> JsonObject:
+    problem = strict_problem(schema)
+    if problem is not None:
+        raise Unenforceable(f"its strict mode refuses this schema: {problem}")
+    return json_schema_format(schema, strict=True)
+
+
+def _any_version(kind: str) -> Encoding:
+    """Send both spellings: vLLM before 0.11 ignores the new one and from 0.12 the old one, without an error."""
+    old, new = member(f"guided_{kind}"), member("structured_outputs", kind)
+    return Encoding(NATIVE, lambda guided: {**new.make(guided), **old.make(guided)})
+
+
+_ENUM = _format(lambda guided: json_schema_format(_wrapped(guided), strict=True), BY_ENUM, unwrap=True)
+# Strict mode limits the size of an enum.
+_STRICT_ENUM = _format(lambda guided: _strictly(_wrapped(guided)), BY_ENUM, unwrap=True)
+
+_FORMATS = frozenset({"json_object", "json_schema"})
+_VLLM_FORMATS = _FORMATS | {"structural_tag"}
+_FIREWORKS_FORMATS = _FORMATS | {"grammar", SCHEMA_MODE}
+Endpoints = Mapping[Operation, ConstraintStyle]
+
+
+def _nothing(reason: str) -> ConstraintStyle:
+    return style_by_kind(lambda kind: refused_encoding(reason))
+
+
+def _on_both(style: ConstraintStyle) -> Endpoints:
+    return dict.fromkeys((Operation.CHAT, Operation.COMPLETIONS), style)
+
+
+_SGLANG = ConstraintStyle(
+    SCHEMA_FORMAT,
+    member("regex"),
+    Encoding(BY_REGEX, lambda guided: {"regex": choice_regex(guided.choices)}),
+    member("ebnf"),
+    _VLLM_FORMATS,
+    engine=SGLANG,
+)
+_SGLANG_TEXT = replace(
+    _SGLANG,
+    json=Encoding(NATIVE, lambda guided: {"json_schema": orjson.dumps(guided.schema).decode()}),
+    passes=frozenset(),
+    object_by_schema=True,
+)
+_LLAMACPP_TEXT = ConstraintStyle(
+    Encoding(NATIVE, lambda guided: {"json_schema": guided.schema}),
+    Encoding(BY_GRAMMAR, lambda guided: {"grammar": regex_grammar(guided.value_text)}),
+    Encoding(BY_GRAMMAR, lambda guided: {"grammar": choice_grammar(guided.choices)}),
+    member("grammar"),
+    object_by_schema=True,
+    engine=LLAMACPP,
+)
+_FIREWORKS = ConstraintStyle(
+    _format(lambda guided: {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": guided.schema}}),
+    _format(lambda guided: {"type": "grammar", "grammar": regex_grammar(guided.value_text)}, BY_GRAMMAR),
+    _format(lambda guided: {"type": "grammar", "grammar": choice_grammar(guided.choices)}, BY_GRAMMAR),
+    _format(lambda guided: {"type": "grammar", "grammar": guided.value_text}),
+    _FIREWORKS_FORMATS,
+    engine=FIREWORKS,
+)
+_TGI = ConstraintStyle(
+    _format(lambda guided: {"type": "json", "value": guided.schema}),
+    _format(lambda guided: {"type": "regex", "value": guided.value_text}),
+    _format(lambda guided: {"type": "regex", "value": choice_regex(guided.choices)}, BY_REGEX),
+    refused_encoding("it has no grammars"),
+    engine=TGI,
+)
+_SCHEMAS = ConstraintStyle(SCHEMA_FORMAT, SCHEMA_ONLY, _ENUM, SCHEMA_ONLY, _FORMATS)
+_SCHEMAS_BY_MODE = ConstraintStyle(
+    _format(lambda guided: {"type": "json_object", "schema": guided.schema}),
+    SCHEMA_ONLY,
+    _format(lambda guided: {"type": "json_object", "schema": _wrapped(guided)}, BY_ENUM, unwrap=True),
+    SCHEMA_ONLY,
+    frozenset({"json_object", SCHEMA_MODE}),
+)
+_SCHEMAS_ALONE = replace(_SCHEMAS, passes=frozenset({"json_schema"}), object_by_schema=True)
+_OPENAI = ConstraintStyle(
+    SCHEMA_FORMAT,
+    SCHEMA_ONLY,
+    _STRICT_ENUM,
+    SCHEMA_ONLY,
+    _FORMATS,
+    rules=OPENAI,
+    loosely=lambda guided: {"response_format": json_schema_format(guided.schema, strict=False)},
+    loose_unless_strict=True,
+)
+_BEST_EFFORT = ConstraintStyle(
+    _format(lambda guided: json_schema_format(guided.schema, strict=False), LOOSELY),
+    SCHEMA_ONLY,
+    _format(lambda guided: json_schema_format(_wrapped(guided), strict=False), BY_ENUM, unwrap=True),
+    SCHEMA_ONLY,
+    frozenset({"json_object"}),
+    best_effort=True,
+)
+
+STYLES: Mapping[str, Endpoints] = {
+    "guided": _on_both(replace(style_by_kind(lambda kind: member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
+    "structured_outputs": _on_both(
+        replace(style_by_kind(lambda kind: member("structured_outputs", kind)), passes=_VLLM_FORMATS, rules=VLLM)
+    ),
+    "vllm_both": _on_both(replace(style_by_kind(_any_version), json=SCHEMA_FORMAT, passes=_VLLM_FORMATS, rules=VLLM)),
+    "nvext": _on_both(replace(style_by_kind(lambda kind: member("nvext", f"guided_{kind}")), object_by_schema=True)),
+    "sglang": {Operation.CHAT: _SGLANG, Operation.COMPLETIONS: _SGLANG_TEXT},
+    "llamacpp": {
+        Operation.CHAT: replace(_LLAMACPP_TEXT, passes=_FORMATS | {SCHEMA_MODE}),
+        Operation.COMPLETIONS: _LLAMACPP_TEXT,
+    },
+    "ollama": _on_both(replace(_SCHEMAS, engine=LLAMACPP)),
+    "fireworks": _on_both(_FIREWORKS),
+    "tgi": {
+        Operation.CHAT: _TGI,
+        Operation.COMPLETIONS: _nothing("its completions route ignores constraints; ask by chat"),
+    },
+    "openai": {
+        Operation.CHAT: _OPENAI,
+        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
+    },
+    "azure": {
+        Operation.CHAT: replace(_OPENAI, rules=AZURE),
+        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
+    },
+    "json_schema": _on_both(_SCHEMAS),
+    "strict": _on_both(replace(_OPENAI, choice=_ENUM)),
+    "best_effort": _on_both(_BEST_EFFORT),
+    "schema_only": _on_both(_SCHEMAS_ALONE),
+    "schema_in_mode": _on_both(_SCHEMAS_BY_MODE),
+    "localai": _on_both(replace(_LLAMACPP_TEXT, json=SCHEMA_FORMAT, passes=_FORMATS)),
+    "json_object_only": _on_both(
+        replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
+    ),
+    "none": _on_both(_nothing("it cannot be held to a constraint")),
+}
+"""The values of a profile's `structured`. `json_schema` is for vendors that compile any schema and not only OpenAI's
+strict subset, `strict` for those that demand as much of a schema, `best_effort` for those that are not held to one."""

@@ -1,0 +1,168 @@
+"""The parts of a conversation, in the form that all dialects and surfaces share.
+
+A request holds its conversation as the client sent it, in OpenAI's chat shape; `read_conversation` of
+`providers.dialects.shared` makes these parts of it for dialects of another shape.
+
+Sources: request types of `openai` 3.54.0, `anthropic` 2.12.0, `google-genai` 3.4.0, botocore 1.44.5 and `cohere` 7.3.1;
+OpenRouter's `reasoning_details` from @openrouter/sdk 1.3.19, November 2026.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+
+Role = Literal["system", "user", "assistant", "tool"]
+"""Roles of turns; OpenAI's `developer` is `system`, its `function` is `tool`."""
+
+CLAUDE_FORMAT, GEMINI_FORMAT, UNKNOWN_FORMAT = "anthropic-claude-v1", "google-gemini-v1", "unknown"
+"""OpenRouter's names for whose thinking a detail is; `unknown` is text without a signature."""
+
+
+@dataclass(frozen=True, slots=True)
+class InlineData:
+    """Media sent with the request: its type in lower case, such as `image/png`, and its data in base64."""
+
+    media_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Media by address: `https://`, `gs://` or `s3://`. `media_type` is what the client says it is."""
+
+    url: str
+    media_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """Media by the id that the vendor gave it when it was uploaded; only that vendor knows it."""
+
+    id: str
+
+
+Media = InlineData | Address | UploadedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text. `cache` is the client's cache marker on it, in Anthropic's form."""
+
+    text: str
+    cache: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image; `detail` is OpenAI's word for its resolution."""
+
+    media: Media
+    detail: str | None = None
+    cache: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document, such as a PDF or a text; `citations` says that the client wants the answer to cite it."""
+
+    media: Media
+    name: str | None = None
+    context: str | None = None
+    citations: bool = False
+    cache: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """A sound: base64 data and its format, such as `wav`."""
+
+    data: str
+    format: str
+    cache: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A video."""
+
+    media: Media
+    cache: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A call that the model made: the client's id, name and arguments. `signature` is Gemini's thought signature. The
+    input of a `custom` tool is the text in `custom`."""
+
+    id: str
+    name: str
+    arguments: JsonObject
+    signature: str | None = None
+    custom: str | None = None
+    cache: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a call, of texts and media; `failed` says that it is an error."""
+
+    call_id: str
+    parts: tuple["Text | Image | Document | Audio | Video | OtherPart", ...]
+    failed: bool = False
+    name: str | None = None
+    cache: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What the model thought, with the vendor's signature; `format` names whose it is (CLAUDE_FORMAT …)."""
+
+    text: str
+    signature: str | None = None
+    format: str = UNKNOWN_FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedThinking:
+    """Thinking that only its vendor can read. `id` is that of the call it belongs to, where the vendor says so."""
+
+    data: str
+    format: str = UNKNOWN_FORMAT
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPart:
+    """A part of a type that is not shared, as the client sent it; it goes to the vendor that has the type."""
+
+    kind: str
+    value: JsonObject
+
+
+Part = Text | Image | Document | Audio | Video | ToolUse | ToolResult | Thinking | RedactedThinking | OtherPart
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message. Thinking comes first, calls last. `text_signature` is Gemini's thought signature of the text.
+
+    `param` and `position` name the message in errors.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    name: str | None = None
+    text_signature: str | None = None
+    param: str = "messages"
+    position: int = 0
+
+    def refusal(self, reason: str, code: str = "unsupported_parameter") -> Refusal:
+        """Return a refusal that names this message; `reason` continues the sentence."""
+        where = f"messages[{self.position}]" if self.param == "messages" else f"'{self.param}'"
+        return Refusal(self.param, f"{where} {reason}.", code)
+
+    def no_part(self, kind: str) -> Refusal:
+        """Return the refusal of a part of a kind."""
+        return self.refusal(f"has a part of type '{kind}', which cannot be translated")

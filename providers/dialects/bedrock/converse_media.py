@@ -1,0 +1,132 @@
+"""Images, documents, sounds and videos of a conversation as blocks of Bedrock's Converse.
+
+The service fetches no web addresses: media are sent as data, or named by their place in S3.
+
+Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ImageBlock`, `DocumentBlock`, `AudioBlock` and
+`VideoBlock`; "Citations aren't supported for documents in S3": pydantic-ai 2.68.0 live probes, November 2026.
+"""
+
+import re
+from collections.abc import Mapping
+
+from providers.conversation import Audio, Document, Image, InlineData, Media, Turn, UploadedFile, Video
+from providers.dialects.bedrock.converse_models import ConverseModel
+from providers.dialects.shared.tool_names import DistinctNames
+from providers.json_types import JsonObject
+
+_IMAGES: Mapping[str, str] = {
+    "image/png": "png",
+    "image/jpeg": "jpeg",
+    "image/jpg": "jpeg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+}
+_DOCUMENTS: Mapping[str, str] = {
+    "application/pdf": "pdf",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/csv": "csv",
+    "text/html": "html",
+    "text/markdown": "md",
+    "text/plain": "txt",
+}
+_VIDEOS: Mapping[str, str] = {
+    "video/x-matroska": "mkv",
+    "video/quicktime": "mov",
+    "video/mp4": "mp4",
+    "video/webm": "webm",
+    "video/x-flv": "flv",
+    "video/mpeg": "mpeg",
+    "video/x-ms-wmv": "wmv",
+    "video/3gpp": "three_gp",
+}
+_SOUNDS = frozenset({"mp3", "opus", "wav", "aac", "flac", "mp4", "ogg", "mkv", "mka", "x-aac", "m4a"})
+_SOUNDS |= {"mpeg", "mpga", "pcm", "webm"}
+_ENDINGS: Mapping[str, str] = {"jpg": "jpeg", "htm": "html", "3gp": "three_gp", "mpg": "mpeg"}
+_TEXTUAL = re.compile(r"text/.+|application/([\w.-]+\+)?(json|xml|yaml|x-yaml|javascript|x-ndjson)")
+_S3 = re.compile(r"s3://[a-z0-9][.a-z0-9-]{1,61}[a-z0-9](/.*)?")
+_LONGEST_URI = 1024
+_FOREIGN_IN_TITLE = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
+
+
+class ConverseMedia:
+    """Makes the blocks of one request's media. The service demands a name of each document, and no name twice."""
+
+    __slots__ = ("_model", "_titles")
+
+    def __init__(self, model: ConverseModel) -> None:
+        self._model = model
+        self._titles = DistinctNames(mark=" ")
+
+    def block(self, turn: Turn, part: Image | Document | Audio | Video) -> JsonObject:
+        """Return the block of a medium. Raises Refusal."""
+        match part:
+            case Image():
+                return self._image(turn, part)
+            case Document():
+                return self._document(turn, part)
+            case Audio():
+                return self._audio(turn, part)
+            case Video():
+                return self._video(turn, part)
+
+    def _image(self, turn: Turn, part: Image) -> JsonObject:
+        form, source = _placed(turn, part.media, _IMAGES, "an image")
+        return {"image": {"format": form, "source": source}}
+
+    def _video(self, turn: Turn, part: Video) -> JsonObject:
+        if not self._model.video:
+            raise turn.refusal("has a video, which this model does not take")
+        form, source = _placed(turn, part.media, _VIDEOS, "a video")
+        return {"video": {"format": form, "source": source}}
+
+    def _audio(self, turn: Turn, part: Audio) -> JsonObject:
+        if part.format not in _SOUNDS or not part.data:
+            raise turn.refusal(f"has a sound that is no base64 data of {', '.join(sorted(_SOUNDS))}")
+        return {"audio": {"format": part.format, "source": {"bytes": part.data}}}
+
+    def _document(self, turn: Turn, part: Document) -> JsonObject:
+        media = part.media
+        if isinstance(media, InlineData) and media.media_type not in _DOCUMENTS and _TEXTUAL.match(media.media_type):
+            # The service takes a source of `text` beside citations only, on one model in two.
+            form: str = "txt"
+            source: JsonObject = {"bytes": media.data}
+        else:
+            form, source = _placed(turn, media, _DOCUMENTS, "a document")
+        block: JsonObject = {"format": form, "name": self._title(part.name or "document"), "source": source}
+        if part.context:
+            block["context"] = part.context
+        if part.citations:
+            if not self._model.citations or "s3Location" in source:
+                raise turn.refusal("asks for citations of a document, which only Claude gives, and not of one in S3")
+            block["citations"] = {"enabled": True}
+        return {"document": block}
+
+    def _title(self, filename: str) -> str:
+        """Return a document name that the service takes: few kinds of characters, no ending, none twice."""
+        base = filename.rpartition(".")[0] or filename
+        return self._titles.add(_FOREIGN_IN_TITLE.sub(" ", base).strip()[:190].strip() or "document")
+
+
+def _placed(turn: Turn, media: Media, formats: Mapping[str, str], what: str) -> tuple[str, JsonObject]:
+    """Return the format and the source of a medium. Raises Refusal."""
+    if isinstance(media, InlineData):
+        form = formats.get(media.media_type)
+        if form is None:
+            raise turn.refusal(f"has {what} of the type '{media.media_type[:80]}', and not of {', '.join(formats)}")
+        return form, {"bytes": media.data}
+    if isinstance(media, UploadedFile) and not media.id.startswith("s3://"):
+        raise turn.refusal(f"has {what} by the id of an upload, and the service keeps none")
+    place = media.id if isinstance(media, UploadedFile) else media.url
+    if not place.startswith("s3://"):
+        raise turn.refusal(f"has {what} by its address, and the service fetches only from S3; send its data")
+    if len(place) > _LONGEST_URI or not _S3.fullmatch(place):
+        raise turn.refusal(f"has {what} whose address in S3 is malformed", "invalid_value")
+    ending = place.rpartition(".")[2].lower()
+    form = _ENDINGS.get(ending, ending)
+    known = sorted(set(formats.values()))
+    if form not in known:
+        raise turn.refusal(f"has {what} in S3 whose name does not end in one of {', '.join(known)}")
+    return form, {"s3Location": {"uri": place}}

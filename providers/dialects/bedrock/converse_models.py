@@ -1,0 +1,208 @@
+"""Facts about the models on Bedrock's Converse that decide how a request to one is written, by the model's name.
+
+The service checks most of these only when a model is called, and each maker's models have their own rules.
+
+Sources: pydantic-ai 2.68.0 `providers/bedrock` with its live probes, litellm 1.109.1 model map and Converse
+transformation, recorded answers of @ai-sdk/amazon-bedrock 4.0.186 (Nova 2 refuses `maxTokens` beside its highest
+effort), "Inference request parameters" pages for the makers' default lengths, November 2026.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from providers.json_types import JsonValue
+
+Marked = Literal["tools", "system", "messages"]
+"""The parts of a request that can have a cache point."""
+
+_OWN = "additionalModelRequestFields"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EffortWords:
+    """How a model is told how much to reason: the member at `path` and its value for each of the client's words.
+
+    A word of which the value says another is named as emulated. With `alone` at its highest value the model takes no
+    limit and no sampling.
+    """
+
+    path: str
+    words: Mapping[str, JsonValue]
+    alone: JsonValue = None
+
+    def exact(self, word: str) -> bool:
+        """Return whether the value for a word says the same."""
+        value = self.words[word]
+        said = value.get("maxReasoningEffort", "none") if isinstance(value, dict) else value
+        return said == word
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConverseModel:
+    """What the models of one family take.
+
+    `beside_results` are the kinds of blocks that may share a turn with a tool's result, `in_results` the media that a
+    result may hold, with a format where only some are taken (`document:txt`); None for any. `result_status` says that a
+    result may say whether it failed, `leads` that the first turn may be the model's. `cached` are the parts of a
+    request that take cache points, `hours` says that such a point may last one. `video` and `citations` say that videos
+    and the wish for citations are taken. `redacted` says that the model reads its redacted reasoning back.
+    `usual_output` is the limit to send where nobody gave one: without it the model's own default is a few hundred
+    tokens. `structured` is None where the profile decides. `reasons` is False for Claude models that never think.
+    """
+
+    name: re.Pattern[str]
+    beside_results: frozenset[str] | None = None
+    in_results: frozenset[str] | None = None
+    result_status: bool = True
+    leads: bool = False
+    cached: frozenset[Marked] = frozenset()
+    hours: bool = False
+    video: bool = False
+    citations: bool = False
+    redacted: bool = False
+    effort: EffortWords | None = None
+    usual_output: int | None = None
+    structured: bool | None = None
+    claude: bool = False
+    reasons: bool = True
+
+    def holds(self, kind: str, form: str | None = None) -> bool:
+        """Return whether a result of a tool may hold a medium."""
+        return self.in_results is None or kind in self.in_results or f"{kind}:{form}" in self.in_results
+
+
+def _words(**words: JsonValue) -> Mapping[str, JsonValue]:
+    return words
+
+
+def _nova(effort: str) -> JsonValue:
+    return {"type": "enabled", "maxReasoningEffort": effort}
+
+
+_NOVA = EffortWords(
+    f"{_OWN}.reasoningConfig",
+    _words(
+        none={"type": "disabled"},
+        minimal=_nova("low"),
+        low=_nova("low"),
+        medium=_nova("medium"),
+        high=_nova("high"),
+        xhigh=_nova("high"),
+        max=_nova("high"),
+    ),
+    alone=_nova("high"),
+)
+_ON_OR_OFF = EffortWords(
+    f"{_OWN}.reasoning_effort",
+    _words(none="none", minimal="high", low="high", medium="high", high="high", xhigh="high", max="high"),
+)
+_GPT_OSS = EffortWords(
+    f"{_OWN}.reasoning_effort",
+    _words(none="low", minimal="low", low="low", medium="medium", high="high", xhigh="high", max="high"),
+)
+_GPT = EffortWords(
+    f"{_OWN}.reasoning.effort",
+    _words(none="none", minimal="low", low="low", medium="medium", high="high", xhigh="xhigh", max="max"),
+)
+_GROK = EffortWords(
+    f"{_OWN}.reasoning.effort",
+    _words(none="low", minimal="low", low="low", medium="medium", high="high", xhigh="xhigh", max="xhigh"),
+)
+_QWEN = EffortWords(
+    f"{_OWN}.reasoning_config",
+    _words(none="none", minimal="low", low="low", medium="medium", high="high", xhigh="high", max="high"),
+)
+_GLM_5_3 = EffortWords(
+    f"{_OWN}.reasoning_effort",
+    _words(none="low", minimal="low", low="low", medium="high", high="high", xhigh="max", max="max"),
+)
+
+_ALONE, _NO_MEDIA = frozenset[str](), frozenset[str]()
+_EVERY: frozenset[Marked] = frozenset({"tools", "system", "messages"})
+
+_CLAUDE = ConverseModel(
+    re.compile("claude"),
+    beside_results=frozenset({"text", "image"}),
+    in_results=frozenset({"image", "document"}),
+    leads=True,
+    cached=_EVERY,
+    hours=True,
+    citations=True,
+    redacted=True,
+    claude=True,
+)
+
+_FAMILIES: tuple[ConverseModel, ...] = (
+    replace(_CLAUDE, name=re.compile(r"claude-(3-(opus|sonnet|haiku|5)|instant|v?2)"), reasons=False),
+    _CLAUDE,
+    ConverseModel(
+        re.compile(r"nova-2|nova-(lite|pro|micro|premier|omni)-2"),
+        in_results=frozenset({"image", "document:csv", "document:txt"}),
+        cached=frozenset({"system", "messages"}),
+        video=True,
+        effort=_NOVA,
+    ),
+    ConverseModel(
+        re.compile(r"amazon\.nova|nova-(lite|pro|micro|premier)"),
+        in_results=frozenset({"image", "document:csv", "document:txt"}),
+        cached=frozenset({"system", "messages"}),
+        video=True,
+    ),
+    ConverseModel(
+        re.compile(r"llama-?4"),
+        beside_results=_ALONE,
+        in_results=frozenset({"image", "document"}),
+        usual_output=8192,
+    ),
+    ConverseModel(
+        re.compile("llama"),
+        beside_results=_ALONE,
+        in_results=frozenset({"image", "document"}),
+        usual_output=2048,
+    ),
+    ConverseModel(
+        re.compile(r"mistral-7b|mixtral"),
+        beside_results=_ALONE,
+        in_results=frozenset({"document"}),
+        usual_output=4096,
+        structured=False,
+    ),
+    ConverseModel(
+        re.compile(r"magistral-small|ministral-3|mistral-large-3|voxtral"),
+        beside_results=_ALONE,
+        in_results=frozenset({"document"}),
+        structured=True,
+    ),
+    ConverseModel(
+        re.compile(r"mistral|pixtral|devstral"),
+        beside_results=_ALONE,
+        in_results=frozenset({"document"}),
+        structured=False,
+    ),
+    ConverseModel(re.compile(r"writer\.|palmyra"), beside_results=_ALONE, result_status=False, structured=False),
+    ConverseModel(re.compile("qwen3"), in_results=_NO_MEDIA, leads=True, effort=_QWEN, structured=True),
+    ConverseModel(re.compile("qwen"), in_results=_NO_MEDIA, leads=True, structured=False),
+    ConverseModel(re.compile(r"kimi"), in_results=_NO_MEDIA, leads=True, structured=True),
+    ConverseModel(re.compile(r"glm-5[.-]3"), leads=True, effort=_GLM_5_3, structured=True),
+    ConverseModel(re.compile("glm"), leads=True, effort=_ON_OR_OFF, structured=True),
+    ConverseModel(re.compile(r"deepseek\.v3|deepseek-v3"), effort=_ON_OR_OFF),
+    ConverseModel(re.compile("gpt-oss"), effort=_GPT_OSS),
+    ConverseModel(re.compile(r"openai\.gpt-[5-9]"), redacted=True, effort=_GPT),
+    ConverseModel(re.compile("grok"), effort=_GROK, structured=False),
+    ConverseModel(re.compile("titan"), usual_output=3072),
+)
+
+ANY = ConverseModel(re.compile(""))
+"""A model of no known family: nothing is changed beforehand, and the service answers for what it does not take."""
+
+
+@lru_cache(maxsize=4096)
+def converse_model(*names: str) -> ConverseModel:
+    """Return the facts about a model by any of its names, the service's or the table's."""
+    for family in _FAMILIES:
+        if any(family.name.search(name.lower()) for name in names):
+            return family
+    return ANY

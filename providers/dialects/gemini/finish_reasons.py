@@ -1,0 +1,61 @@
+"""Why Gemini ended an answer, in the common words, and which reasons are failures.
+
+Sources: `google-genai` 3.4.0 types `FinishReason`, `BlockedReason`, November 2026.
+"""
+
+from collections.abc import Mapping
+
+from providers.completion import FinishReason
+from providers.dialects.shared.finish_reasons import read_finish_reason
+from providers.failure import Failure, FailureKind, UpstreamError, vet
+
+_PLAIN: Mapping[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
+_SHOWN: Mapping[str, FinishReason] = {
+    "CONTINUATION": "length",
+    **dict.fromkeys(
+        (
+            "SAFETY",
+            "RECITATION",
+            "LANGUAGE",
+            "OTHER",
+            "BLOCKLIST",
+            "PROHIBITED_CONTENT",
+            "SPII",
+            "IMAGE_SAFETY",
+            "IMAGE_PROHIBITED_CONTENT",
+            "IMAGE_RECITATION",
+            "IMAGE_OTHER",
+            "MODEL_ARMOR",
+            "ESCALATION",
+            "PUP_LIMITED_DISABLED",
+        ),
+        "content_filter",
+    ),
+}
+_BROKEN: Mapping[str, FailureKind] = {
+    # The model wrote an invalid answer; a retry may give a valid one.
+    "MALFORMED_FUNCTION_CALL": FailureKind.NONCONFORMING,
+    "MALFORMED_RESPONSE": FailureKind.NONCONFORMING,
+    "UNEXPECTED_TOOL_CALL": FailureKind.NONCONFORMING,
+    "TOO_MANY_TOOL_CALLS": FailureKind.NONCONFORMING,
+    "NO_IMAGE": FailureKind.NONCONFORMING,
+    "MISSING_THOUGHT_SIGNATURE": FailureKind.INVALID_REQUEST,
+}
+
+BLOCKED = "PROMPT_BLOCKED_"
+"""Prefix of the reason why a prompt was blocked; those reasons are of another enum than finish reasons."""
+
+
+def check_finish(finish: str, message: str | None) -> None:
+    """Raise UpstreamError for a finish reason that means failure."""
+    if finish in _BROKEN:
+        detail = f": {vet(message)}" if message else "."
+        raise UpstreamError(Failure(_BROKEN[finish], f"The upstream broke its answer off with {finish}{detail}"))
+
+
+def finish_reason(reason: str, called: bool) -> tuple[str, str | None]:
+    """Return the finish reason as `read_finish_reason` does."""
+    if reason.startswith(BLOCKED):
+        return "content_filter", reason.removeprefix(BLOCKED)
+    finish, native = read_finish_reason(reason, _PLAIN, _SHOWN)
+    return "tool_calls" if called and finish == "stop" and native is None else finish, native

@@ -1,0 +1,75 @@
+"""Token counts and log probabilities of Gemini's answers in the common shape.
+
+Sources: `google-genai` 3.4.0 types `GenerateContentResponseUsageMetadata`, `ModalityTokenCount`, `LogprobsResult`,
+November 2026.
+"""
+
+from providers.completion import ContentLogprobs, TokenLogprob, Usage
+from providers.emulation.logprobs import floor_logprob
+from providers.json_types import JsonObject, JsonValue
+
+
+def usage_of(raw: JsonObject) -> Usage | None:
+    """Return the counts in OpenAI's meaning, where an answer's tokens include the thoughts; None without counts.
+
+    Older models count the thoughts as part of the candidates, which the total shows. Tokens of images, sounds, videos
+    and documents are told apart where there are some.
+    """
+    prompt, total = _count(raw, "promptTokenCount"), _count(raw, "totalTokenCount")
+    if prompt is None:
+        return None
+    tools = _count(raw, "toolUsePromptTokenCount")
+    answer, thoughts = _count(raw, "candidatesTokenCount") or 0, _count(raw, "thoughtsTokenCount")
+    if thoughts and prompt + (tools or 0) + answer != total:
+        answer += thoughts
+    of_prompt = {
+        "cached_tokens": _count(raw, "cachedContentTokenCount"),
+        "tool_use_prompt_tokens": tools,
+        **_modalities(raw.get("promptTokensDetails")),
+    }
+    of_answer = {"reasoning_tokens": thoughts, **_modalities(raw.get("candidatesTokensDetails"))}
+    return Usage(prompt + (tools or 0), answer, _reported(of_prompt), _reported(of_answer))
+
+
+def _reported(details: dict[str, int | None]) -> dict[str, int] | None:
+    return {name: count for name, count in details.items() if count is not None} or None
+
+
+def _modalities(raw: JsonValue) -> dict[str, int]:
+    """Return the tokens of each modality; nothing where all are text."""
+    counts: dict[str, int] = {}
+    for entry in raw if isinstance(raw, list) else ():
+        modality = entry.get("modality") if isinstance(entry, dict) else None
+        if isinstance(entry, dict) and modality in ("TEXT", "IMAGE", "AUDIO", "VIDEO", "DOCUMENT"):
+            name = f"{str(modality).lower()}_tokens"
+            counts[name] = counts.get(name, 0) + (_count(entry, "tokenCount") or 0)
+    return counts if counts.keys() - {"text_tokens"} else {}
+
+
+def _count(raw: JsonObject, name: str) -> int | None:
+    value = raw.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
+    """Return each token with its alternatives; the vendor leaves out a log probability of 0."""
+    if not isinstance(raw, dict):
+        return None
+    chosen, tops = raw.get("chosenCandidates"), raw.get("topCandidates")
+    if not isinstance(chosen, list):
+        return None
+    listed = tops if isinstance(tops, list) else []
+    tokens: list[TokenLogprob] = []
+    for position, one in enumerate(chosen):
+        above = listed[position] if position < len(listed) else None
+        others = above.get("candidates") if isinstance(above, dict) else None
+        top = tuple([_token(other, ()) for other in others]) if isinstance(others, list) else ()
+        tokens.append(_token(one, top))
+    return ContentLogprobs(tuple(tokens)) if tokens else None
+
+
+def _token(raw: JsonValue, top: tuple[TokenLogprob, ...]) -> TokenLogprob:
+    one = raw if isinstance(raw, dict) else {}
+    token, logprob = one.get("token", ""), one.get("logProbability", 0.0)
+    number = float(logprob) if isinstance(logprob, int | float) else 0.0
+    return TokenLogprob(str(token), floor_logprob(number), None, top)

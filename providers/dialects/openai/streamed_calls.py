@@ -1,0 +1,74 @@
+"""Tool calls in streams of the OpenAI family, piece by piece."""
+
+from dataclasses import dataclass
+
+from providers.completion import ToolCallDelta
+from providers.dialect import UpstreamRequest
+from providers.dialects.openai.answer import READ_IN_CALL, called_in, shown_id
+from providers.dialects.shared.custom_tools import input_text
+from providers.dialects.shared.read_json import call_id, malformed, unknown_in
+from providers.json_types import JsonValue
+
+
+@dataclass(slots=True)
+class _BegunCall:
+    """A tool call in progress: its dense number and the vendor's id, empty where there is none."""
+
+    number: int
+    identity: str
+
+
+class StreamedCalls:
+    """The tool calls of one choice; `count` is their number, the latest of each of the vendor's indices is known."""
+
+    __slots__ = ("_begun", "_choice", "_held", "_sent", "count")
+
+    def __init__(self, sent: UpstreamRequest, choice: int) -> None:
+        self._sent = sent
+        self._choice = choice
+        self._begun: dict[int, _BegunCall] = {}
+        # The arguments so far of calls of custom tools, by their numbers: their texts are known at the end only.
+        self._held: dict[int, list[str]] = {}
+        self.count = 0
+
+    def rest(self) -> tuple[ToolCallDelta, ...]:
+        """Return the texts of the calls of custom tools, when the choice has ended."""
+        held, self._held = self._held, {}
+        return tuple(
+            [ToolCallDelta(at, arguments=input_text("".join(pieces)), kind="custom") for at, pieces in held.items()]
+        )
+
+    def read(self, entries: list[JsonValue], answer: JsonValue) -> tuple[ToolCallDelta, ...]:
+        """Return the pieces in one delta; `answer` is the answer's id. Raises UpstreamError."""
+        pieces = [self._piece(entry, position, answer) for position, entry in enumerate(entries)]
+        if self._held:
+            pieces = [piece for piece in pieces if piece.id or piece.arguments or piece.extra]
+        return tuple(pieces)
+
+    def _piece(self, entry: JsonValue, position: int, answer: JsonValue) -> ToolCallDelta:
+        """Return one piece of a call.
+
+        A call begins with a new index, or with a name and another id at a known one, or with a name where neither has
+        an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives every piece an id of its
+        own. A missing index is the position in the list.
+        """
+        entry, kind, called, arguments = called_in(entry)
+        given, identity, name = entry.get("index"), entry.get("id"), called.get("name")
+        native = given if isinstance(given, int) else position
+        identity = identity if isinstance(identity, str) else ""
+        extra = unknown_in(entry, READ_IN_CALL)
+        begun = self._begun.get(native)
+        if begun is not None and (not name or (identity == begun.identity if identity else begun.identity != "")):
+            if begun.number in self._held:
+                self._held[begun.number].append(arguments)
+                return ToolCallDelta(begun.number, kind="custom", extra=extra)
+            return ToolCallDelta(begun.number, arguments=arguments, kind=kind, extra=extra)
+        if not isinstance(name, str) or not name:
+            raise malformed("has a tool call without a function's name")
+        begun = self._begun[native] = _BegunCall(self.count, identity)
+        shown = shown_id(self._sent, entry, identity or call_id(answer, self._choice, self.count))
+        self.count += 1
+        if name in self._sent.custom_tools:
+            self._held[begun.number] = [arguments]
+            return ToolCallDelta(begun.number, shown, name, "", "custom", extra)
+        return ToolCallDelta(begun.number, shown, self._sent.tool_names.get(name, name), arguments, kind, extra)

@@ -1,0 +1,134 @@
+"""Writers of tools and of the choice among them on the OpenAI family's wire.
+
+A tool that is no function runs at the vendor (a search, an interpreter) or is the vendor's own form of one (OpenAI's
+`custom`, which goes to others as a function). Each vendor's profile has the types it takes.
+
+Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `CustomToolChatCompletions`; @openrouter/sdk 1.3.19,
+groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the types of theirs that the profiles list.
+"""
+
+from dataclasses import replace
+from typing import Final, cast
+
+from providers.capabilities import feature_of
+from providers.dialects.openai.message_parts import without_markers
+from providers.dialects.shared.custom_tools import as_functions
+from providers.dialects.shared.request_body import FieldWriter, RequestBody
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
+from providers.request_fields import is_neutral
+from providers.unified_request import Operation, Params, UnifiedRequest
+
+_ALLOWED: Final = "allowed_tools"
+
+
+def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of `tools`. Raises Refusal for a type that the vendor does not have."""
+
+    def put(draft: RequestBody, value: object) -> None:
+        if tools := cast(list[JsonObject], value):
+            choice = draft.params.get("tool_choice")
+            if isinstance(choice, dict) and not _is_taken(profile, choice):
+                allowed = _allowed_names(choice)
+                tools = [tool for tool in tools if _name(tool) in allowed]
+                if not tools:
+                    raise draft.invalid("tool_choice", "must allow one of the 'tools'")
+            draft.body[name] = [_written(draft, profile, tool) for tool in tools]
+
+    return put
+
+
+def _is_taken(profile: Profile, choice: JsonObject) -> bool:
+    """Return whether the vendor itself keeps the model to a choice's list of tools, or the choice has none."""
+    return choice.get("type") != _ALLOWED or profile.takes_tool(_ALLOWED)
+
+
+def _allowed_names(choice: JsonObject) -> set[str]:
+    """Return the names of the functions that a choice allows."""
+    held = choice.get(_ALLOWED)
+    tools = held.get("tools") if isinstance(held, dict) else None
+    return {_name(tool) for tool in tools if isinstance(tool, dict)} if isinstance(tools, list) else set()
+
+
+def _name(tool: JsonObject) -> str:
+    function = tool.get("function") or tool.get("custom")
+    return str(function.get("name")) if isinstance(function, dict) else ""
+
+
+def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObject:
+    kind = tool.get("type")
+    if kind != "function" and not profile.takes_tool(kind):
+        raise draft.unsupported("tools", f"it has no tools of type '{kind}'")
+    tool = without_markers(tool, profile, draft.dropped)
+    return tool if profile.strict_tools else _loose(tool)
+
+
+def _loose(tool: JsonObject) -> JsonObject:
+    """Return a tool without `strict`, which the vendor does not know."""
+    function = tool.get("function")
+    if not isinstance(function, dict) or "strict" not in function:
+        return tool
+    return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
+
+
+def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of `tool_choice`."""
+    known = name in profile.wires[operation].accepts
+
+    def put(draft: RequestBody, value: object) -> None:
+        if is_neutral(name, value) and not draft.params.get("tools"):
+            return
+        if isinstance(value, dict) and not _is_taken(profile, value):
+            # Only the tools that it allows are offered, which leaves its mode to say.
+            held = value.get(_ALLOWED)
+            value = held.get("mode") if isinstance(held, dict) else None
+            if value not in ("auto", "required"):
+                raise draft.invalid(name, "allows tools in the mode 'auto' or 'required'")
+            draft.emulated.append(name)
+        cell = draft.table[feature_of(name, value)]
+        if cell.refused or not known:
+            raise draft.unsupported(name, cell.how)
+        kind = value.get("type") if isinstance(value, dict) else "function"
+        if not profile.takes_tool(kind):
+            raise draft.unsupported(name, f"it has no choice of type '{kind}'")
+        draft.body[name] = cast(JsonValue, value)
+        if profile.with_forced_tool and forces_a_tool(draft.params):
+            draft.body |= profile.with_forced_tool
+
+    return put
+
+
+def forces_a_tool(params: Params) -> bool:
+    """Return whether the model must call a tool."""
+    match params.get("tool_choice"):
+        case {"type": "allowed_tools", "allowed_tools": {"mode": mode}}:
+            return mode == "required"
+        case dict() | "required":
+            return True
+        case _:
+            return False
+
+
+def without_custom_tools(request: UnifiedRequest, profile: Profile) -> tuple[UnifiedRequest, frozenset[str]]:
+    """Return the request with functions in place of custom tools where the vendor has none, and the names of those.
+    Raises Refusal for a tool whose input must follow a grammar."""
+    if profile.takes_tool("custom"):
+        return request, frozenset()
+    params, names = as_functions(request.params)
+    return (replace(request, params=params) if names else request), names
+
+
+def parallel_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
+    """Return the writer of `parallel_tool_calls`, which asks for nothing where there are no tools; some vendors refuse
+    it there."""
+    known = name in profile.wires[operation].accepts
+
+    def put(draft: RequestBody, value: object) -> None:
+        if not draft.params.get("tools"):
+            return
+        if known:
+            draft.body[name] = cast(JsonValue, value)
+        elif not is_neutral(name, value):
+            raise draft.unsupported(name, draft.table[name].how)
+
+    return put

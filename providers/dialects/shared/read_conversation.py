@@ -1,0 +1,370 @@
+"""Reads a conversation in OpenAI's chat shape into `providers.conversation`, for dialects of another shape.
+
+Besides OpenAI's own members, messages may hold what clients of other gateways send: `reasoning_details` (OpenRouter),
+`thinking_blocks` (LiteLLM), `reasoning_content` and `reasoning`, thinking parts, `extra_content` (Google), and
+`cache_control` (Anthropic, OpenRouter) on messages, parts and calls, and `prompt_cache_breakpoint` (OpenAI) on parts.
+
+Sources: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`; @openrouter/sdk 1.3.19; litellm 1.109.1 `types/utils`,
+November 2026.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import orjson
+
+from providers.conversation import (
+    Address,
+    Audio,
+    Document,
+    Image,
+    InlineData,
+    Media,
+    OtherPart,
+    Part,
+    RedactedThinking,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Turn,
+    UploadedFile,
+    Video,
+)
+from providers.dialects.shared.read_thinking import google_signature, thinking_block, thinking_of
+from providers.json_types import JsonObject, JsonValue, nests_deeper
+
+MAX_DEPTH = 64
+"""Levels of a call's arguments, as many as a client's whole request may have."""
+
+CACHE, NAME = "cache_control", "name"
+"""Advisory members of messages, as they are named in `x-dragoman-dropped`."""
+
+_TYPE_NAMES = ("mime_type", "media_type", "mimeType", "format")
+"""Members in which clients name the type of media at an address; `format` is LiteLLM's."""
+
+_BAD = "invalid_value"
+
+_ROLES: Mapping[JsonValue, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+# Any other member is refused unless it is null or empty: it would change the answer. Annotations and images describe an
+# answer that the text already holds; `phase`, `id`, `type`, `status` and `provider_specific_fields` come back from
+# clients that repeat an answer whole.
+_KNOWN = frozenset(
+    {
+        "role",
+        "content",
+        "refusal",
+        "tool_calls",
+        "function_call",
+        "tool_call_id",
+        "name",
+        "is_error",
+        "reasoning",
+        "reasoning_content",
+        "reasoning_details",
+        "reasoning_signature",
+        "thinking_blocks",
+        "extra_content",
+        "cache_control",
+        "annotations",
+        "images",
+        "citations",
+        "content_blocks",
+        "google_parts",
+        "id",
+        "type",
+        "status",
+        "phase",
+        "provider_specific_fields",
+        "native_finish_reason",
+    }
+)
+
+
+def read_conversation(messages: Iterable[JsonValue], param: str = "messages") -> Iterator[Turn]:
+    """Yield a turn for each message, in order; `param` is the client's field that holds them.
+
+    Raises Refusal for a message that makes no sense, and for a member that no vendor takes.
+    """
+    for position, message in enumerate(messages):
+        if isinstance(message, dict) and len(message) == 2:
+            # A role and a text, as nearly every message.
+            given, content = message.get("role"), message.get("content")
+            role = _ROLES.get(given) if isinstance(given, str) else None
+            if role is not None and role != "tool" and isinstance(content, str):
+                yield Turn(role, (Text(content),) if content else (), None, None, param, position)
+                continue
+        yield _MessageReader(Turn("user", (), param=param, position=position)).read(message)
+
+
+def wants_thinking(turn: Turn) -> bool:
+    """Return whether a turn of the model calls tools and holds no thinking, which some vendors demand then."""
+    kinds = {type(part) for part in turn.parts}
+    return turn.role == "assistant" and ToolUse in kinds and kinds.isdisjoint({Thinking, RedactedThinking})
+
+
+def without_thinking(turn: Turn) -> Turn:
+    """Return the turn without its thinking."""
+    kept = tuple([part for part in turn.parts if not isinstance(part, Thinking | RedactedThinking)])
+    return turn if len(kept) == len(turn.parts) else replace(turn, parts=kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _MessageReader:
+    """Reads one message; `turn` is a turn without parts, for errors."""
+
+    turn: Turn
+
+    def read(self, message: JsonValue) -> Turn:
+        if not isinstance(message, dict):
+            raise self.turn.refusal("is not an object", _BAD)
+        given = message.get("role")
+        if not isinstance(given, str):
+            raise self.turn.refusal("has no role", _BAD)
+        role = _ROLES.get(given)
+        if role is None:
+            raise self.turn.refusal(f"has the role '{given}', which cannot be translated")
+        self._check_members(message)
+        if role == "tool":
+            parts: list[Part] = [self._result(message)]
+        else:
+            parts = self._content(message.get("content"))
+            if role == "assistant":
+                parts = [*thinking_of(message), *_thinking_first(parts), *self._refusal(message)]
+                parts += self._calls(message)
+        name = message.get("name")
+        return Turn(
+            role,
+            tuple(_marked(parts, _object(message.get(CACHE)))),
+            name if isinstance(name, str) and role != "tool" else None,
+            google_signature(message),
+            self.turn.param,
+            self.turn.position,
+        )
+
+    def _check_members(self, message: JsonObject) -> None:
+        if len(message) <= 2 and "content" in message:
+            return
+        for name, member in message.items():
+            if member and name not in _KNOWN:
+                raise self.turn.refusal(f"has the member '{name}', which the vendor has no place for")
+
+    def _result(self, message: JsonObject) -> ToolResult:
+        call_id, name = message.get("tool_call_id"), message.get("name")
+        if message.get("role") == "function":
+            call_id = f"call_{name}"
+        if not isinstance(call_id, str):
+            raise self.turn.refusal("is a tool's result without 'tool_call_id'", _BAD)
+        parts: list[Text | Image | Document | Audio | Video | OtherPart] = []
+        for part in self._content(message.get("content")):
+            if isinstance(part, ToolUse | ToolResult | Thinking | RedactedThinking):
+                raise self.turn.no_part("thinking")
+            parts.append(part)
+        return ToolResult(
+            call_id,
+            tuple(parts),
+            message.get("is_error") is True,
+            name if isinstance(name, str) else None,
+        )
+
+    def _content(self, content: JsonValue) -> list[Part]:
+        """Return the parts of a content; blank texts are kept, since only some vendors refuse them."""
+        if isinstance(content, str):
+            return [Text(content)] if content else []
+        return [self._part(part) for part in content] if isinstance(content, list) else []
+
+    def _part(self, part: JsonValue) -> Part:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if not isinstance(part, dict) or not isinstance(kind, str):
+            raise self.turn.no_part(str(kind))
+        read = _PARTS.get(kind)
+        return OtherPart(kind, part) if read is None else read(self, part)
+
+    def _text(self, part: JsonObject) -> Part:
+        text = part.get("refusal" if part["type"] == "refusal" else "text")
+        return Text(text if isinstance(text, str) else "", _marker(part))
+
+    def _thought(self, part: JsonObject) -> Part:
+        return thinking_block(part)
+
+    def _image(self, part: JsonObject) -> Part:
+        image = part.get("image_url")
+        url = image.get("url") if isinstance(image, dict) else image
+        detail = image.get("detail") if isinstance(image, dict) else part.get("detail")
+        if not isinstance(url, str) and isinstance(part.get("file_id"), str):
+            media: Media = UploadedFile(str(part["file_id"]))
+        elif isinstance(url, str):
+            media = self._media(url, "an image", image, part)
+        else:
+            raise self.turn.refusal("has an image without an address", _BAD)
+        return Image(media, detail if isinstance(detail, str) else None, _marker(part))
+
+    def _file(self, part: JsonObject) -> Part:
+        file = part.get("file")
+        held = file if isinstance(file, dict) else part
+        data, address, known = held.get("file_data"), held.get("file_url"), held.get("file_id")
+        name = held.get("filename")
+        if isinstance(data, str) and data:
+            media = self._media(data, "a file", held)
+        elif isinstance(address, str) and address:
+            media = self._media(address, "a file", held)
+        elif isinstance(known, str) and known:
+            media = UploadedFile(known)
+        else:
+            raise self.turn.refusal("has a file without 'file_data', 'file_url' or 'file_id'", _BAD)
+        if isinstance(media, InlineData) and media.media_type.startswith("video/"):
+            return Video(media, _marker(part))
+        named = name if isinstance(name, str) and name else None
+        return Document(media, named, cache=_marker(part))
+
+    def _video(self, part: JsonObject) -> Part:
+        video = part.get("video_url")
+        url = video.get("url") if isinstance(video, dict) else video
+        if not isinstance(url, str):
+            raise self.turn.refusal("has a video without an address", _BAD)
+        return Video(self._media(url, "a video", video, part), _marker(part))
+
+    def _audio(self, part: JsonObject) -> Part:
+        sound = part.get("input_audio")
+        data = sound.get("data") if isinstance(sound, dict) else None
+        form = sound.get("format") if isinstance(sound, dict) else None
+        if not isinstance(data, str) or not isinstance(form, str):
+            raise self.turn.refusal("has a sound without 'data' or 'format'", _BAD)
+        return Audio(data, form, _marker(part))
+
+    def _media(self, url: str, what: str, *holders: JsonValue) -> Media:
+        """Return the media at an address or in a data URI; the `holders` may name its type."""
+        if url[:5].lower() == "data:":
+            media_type, data = data_uri(url)
+            if not media_type:
+                raise self.turn.refusal(f"has {what} whose data URI is not in base64 or has no type")
+            return InlineData("image/jpeg" if media_type == "image/jpg" else media_type, data)
+        scheme, found, _ = url.partition("://")
+        if not found or scheme.lower() not in ("https", "http", "gs", "s3"):
+            raise self.turn.refusal(f"has {what} that is neither an address nor a data URI in base64")
+        return Address(url, _media_type(holders))
+
+    def _refusal(self, message: JsonObject) -> list[Part]:
+        refusal = message.get("refusal")
+        return [Text(refusal)] if isinstance(refusal, str) and refusal else []
+
+    def _calls(self, message: JsonObject) -> list[Part]:
+        calls, legacy = message.get("tool_calls"), message.get("function_call")
+        made: list[Part] = [self._call(call) for call in calls] if isinstance(calls, list) else []
+        if not made and isinstance(legacy, dict):
+            made.append(self._call({"id": f"call_{legacy.get('name')}", "function": legacy}))
+        return made
+
+    def _call(self, call: JsonValue) -> ToolUse:
+        if isinstance(call, dict) and isinstance(custom := call.get("custom"), dict):
+            text = custom.get("input")
+            given = text if isinstance(text, str) else ""
+            return ToolUse(str(call.get("id")), str(custom.get("name")), {"input": given}, custom=given)
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(call, dict) or not isinstance(function, dict):
+            raise self.turn.refusal("has a tool call that is not a function's")
+        arguments = _arguments(function)
+        if arguments is None:
+            raise self.turn.refusal("has a tool call whose 'arguments' are nested too deeply", _BAD)
+        return ToolUse(
+            str(call.get("id")),
+            str(function.get("name")),
+            arguments,
+            google_signature(call),
+            cache=_object(call.get(CACHE)),
+        )
+
+
+def _arguments(function: JsonObject) -> JsonObject | None:
+    """Return a call's arguments; None where they have more than MAX_DEPTH levels.
+
+    What is no JSON object is kept as the only argument `arguments`: models write such calls, clients send them back
+    with the result that says so, and vendors take objects only.
+    """
+    given = function.get("arguments")
+    value = given
+    if isinstance(given, str):
+        try:
+            value = orjson.loads(given) if given.strip() else {}
+        except orjson.JSONDecodeError:
+            value = None
+    elif given is None:
+        value = {}
+    arguments: JsonObject = value if isinstance(value, dict) else {"arguments": given}
+    return None if nests_deeper(arguments, MAX_DEPTH) else arguments
+
+
+def _marker(part: JsonObject) -> JsonObject | None:
+    """Return the cache marker of a part; OpenAI's has no time that other vendors' caches have."""
+    marker = part.get(CACHE)
+    if marker is None and isinstance(part.get("prompt_cache_breakpoint"), dict):
+        return {"type": "ephemeral"}
+    return marker if isinstance(marker, dict) else None
+
+
+def _object(value: JsonValue) -> JsonObject | None:
+    return value if isinstance(value, dict) else None
+
+
+def _media_type(holders: Iterable[JsonValue]) -> str | None:
+    """Return the media type that a client names beside an address."""
+    for holder in holders:
+        for name in _TYPE_NAMES if isinstance(holder, dict) else ():
+            said = holder.get(name) if isinstance(holder, dict) else None
+            if isinstance(said, str) and "/" in said:
+                said = said.lower()
+                return "image/jpeg" if said == "image/jpg" else said
+    return None
+
+
+def _thinking_first(parts: list[Part]) -> list[Part]:
+    """Return the parts in the order that vendors demand."""
+    thinking = [part for part in parts if isinstance(part, Thinking | RedactedThinking)]
+    others = [part for part in parts if not isinstance(part, Thinking | RedactedThinking)]
+    return [*thinking, *others]
+
+
+def _marked(parts: list[Part], marker: JsonObject | None) -> list[Part]:
+    """Put a message's cache marker on its last part that can have one."""
+    if marker is None:
+        return parts
+    for place in range(len(parts) - 1, -1, -1):
+        part = parts[place]
+        if not isinstance(part, Thinking | RedactedThinking | OtherPart):
+            marked = part if part.cache is not None else replace(part, cache=marker)
+            return [*parts[:place], marked, *parts[place + 1 :]]
+    return parts
+
+
+def data_uri(url: str) -> tuple[str, str]:
+    """Return media type and base64 data of a data URI; two empty strings for anything else."""
+    head, _, data = url.partition(",")
+    scheme, _, rest = head.partition(":")
+    media, *parameters = rest.split(";")
+    good = scheme.lower() == "data" and data and parameters[-1:] == ["base64"]
+    return (media.lower(), data) if good else ("", "")
+
+
+_PARTS: Mapping[str, Callable[[_MessageReader, JsonObject], Part]] = {
+    "text": _MessageReader._text,
+    "input_text": _MessageReader._text,
+    "output_text": _MessageReader._text,
+    "refusal": _MessageReader._text,
+    "thinking": _MessageReader._thought,
+    "redacted_thinking": _MessageReader._thought,
+    "image_url": _MessageReader._image,
+    "input_image": _MessageReader._image,
+    "file": _MessageReader._file,
+    "input_file": _MessageReader._file,
+    "input_audio": _MessageReader._audio,
+    "video_url": _MessageReader._video,
+}

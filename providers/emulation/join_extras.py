@@ -1,0 +1,138 @@
+"""Joins what the pieces of a stream hold besides text and calls, and divides it again."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import orjson
+
+from providers.completion import Choice, Completion, Extras
+from providers.json_types import JsonObject, JsonValue
+
+_JOINED = ("text", "summary", "data")
+"""Members of a reasoning detail whose pieces follow each other."""
+
+_SPOKEN = ("data", "transcript")
+"""The same of a sound."""
+
+
+class GrowingExtras:
+    """Collects the extras of one choice's chunks."""
+
+    __slots__ = ("_annotations", "_audio", "_choice", "_details", "_images", "_message", "_open")
+
+    def __init__(self) -> None:
+        self._details: list[_GrowingDetail] = []
+        self._open: dict[tuple[str, int], _GrowingDetail] = {}
+        self._annotations: list[JsonObject] = []
+        self._images: list[JsonObject] = []
+        self._audio: _GrowingDetail | None = None
+        self._message: JsonObject = {}
+        self._choice: JsonObject = {}
+
+    def add(self, extras: Extras) -> None:
+        """Add those of a chunk."""
+        for detail in extras.reasoning_details:
+            self._add_detail(detail)
+        self._annotations += extras.annotations
+        self._images += extras.images
+        if extras.audio is not None:
+            if self._audio is None:
+                self._audio = _GrowingDetail(_SPOKEN)
+            self._audio.add(extras.audio)
+        overlay(self._message, extras.message)
+        overlay(self._choice, extras.choice)
+
+    def whole(self) -> Extras | None:
+        """Return the extras of the whole choice; None when there are none."""
+        joined = Extras(
+            tuple([detail.whole() for detail in self._details]),
+            tuple(self._annotations),
+            tuple(self._images),
+            None if self._audio is None else self._audio.whole(),
+            self._message or None,
+            self._choice or None,
+        )
+        return None if joined == Extras() else joined
+
+    def _add_detail(self, detail: JsonObject) -> None:
+        index = detail.get("index")
+        if isinstance(index, int):
+            key = (str(detail.get("type")), index)
+            growing = self._open.get(key)
+            if growing is not None and not growing.ends_before(detail):
+                growing.add(detail)
+                return
+            self._open[key] = growing = _GrowingDetail(_JOINED)
+        else:
+            growing = _GrowingDetail(_JOINED)  # one without an index is a whole detail
+        growing.add(detail)
+        self._details.append(growing)
+
+
+class _GrowingDetail:
+    __slots__ = ("_joined", "_members", "_pieces")
+
+    def __init__(self, joined: tuple[str, ...]) -> None:
+        self._joined = joined
+        self._members: JsonObject = {}
+        self._pieces: dict[str, list[str]] = {}
+
+    def add(self, piece: JsonObject) -> None:
+        for name, value in piece.items():
+            if name in self._joined and isinstance(value, str):
+                self._pieces.setdefault(name, []).append(value)
+                self._members.setdefault(name, "")
+            elif value is not None or name not in self._members:
+                self._members[name] = value
+
+    def ends_before(self, piece: JsonObject) -> bool:
+        """Return whether a piece with the same index and type begins another block: a block ends with its signature,
+        and each has one id."""
+        own, other = self._members.get("id"), piece.get("id")
+        if own is not None and other is not None and own != other:
+            return True
+        return bool(self._members.get("signature")) and any(piece.get(name) for name in self._joined)
+
+    def whole(self) -> JsonObject:
+        return {**self._members, **{name: "".join(pieces) for name, pieces in self._pieces.items()}}
+
+
+def size_of_extras(extras: Extras) -> int:
+    """Return the bytes that extras take as JSON."""
+    parts = (extras.reasoning_details, extras.annotations, extras.images, extras.audio)
+    return len(orjson.dumps((parts, extras.message, extras.choice, extras.answer)))
+
+
+def overlay(holder: JsonObject, members: Mapping[str, JsonValue] | None) -> None:
+    """Add members to a holder: lists grow, anything else is replaced."""
+    for name, value in (members or {}).items():
+        held = holder.get(name)
+        if isinstance(value, list):
+            if isinstance(held, list):
+                held += value
+            else:
+                holder[name] = [*value]  # a copy, since it may grow
+        else:
+            holder[name] = value
+
+
+def extras_of(completion: Completion, choice: Choice) -> Extras | None:
+    """Return the extras of the only chunk of a choice: those of the answer come with its first choice."""
+    if completion.extra is None or choice is not completion.choices[0]:
+        return choice.extras
+    return replace(choice.extras or Extras(), answer=completion.extra)
+
+
+def shifted_annotations(extras: Extras, by: int) -> Extras:
+    """Return the extras with the offsets of their annotations moved, for a text that `by` characters are put before."""
+    return replace(extras, annotations=tuple([_shifted(each, by) for each in extras.annotations]))
+
+
+def _shifted(annotation: JsonObject, by: int) -> JsonObject:
+    cited = annotation.get("url_citation")
+    if not isinstance(cited, dict):
+        return annotation
+    moved: JsonObject = {
+        name: place + by for name in ("start_index", "end_index") if isinstance(place := cited.get(name), int)
+    }
+    return {**annotation, "url_citation": {**cited, **moved}}

@@ -1,0 +1,110 @@
+"""Decides what of an answer is checked, and tells in the prompt a constraint that the vendor has no form for.
+
+The prompt asks for what `markdown_fence` does not have to mend: the JSON alone.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
+
+import orjson
+
+from providers.capabilities import Capabilities
+from providers.constraints.constraint_styles import Unenforceable, field_of, schema_in
+from providers.emulation.check_answer import AnswerCheck, CheckKind, required_check
+from providers.emulation.check_tool_calls import FIELD, StrictTools, has_strict_tools
+from providers.json_types import JsonObject
+from providers.unified_request import ChatPrompt, Params, Prompt, TextPrompt, UnifiedRequest
+
+OBJECT: Final = (
+    "Answer with one JSON object and nothing else: no explanation, and no Markdown. "
+    "The first character of the answer is { and the last one is }."
+)
+SCHEMA: Final = (
+    "Answer with one JSON value and nothing else: no explanation, and no Markdown. "
+    "The value must be valid against this JSON Schema:\n"
+)
+CHOICE: Final = (
+    "Answer with exactly one of the texts in this JSON array, unchanged and without the quotes, and nothing else:\n"
+)
+_RULES_FIRST = frozenset({"system", "developer"})
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChecks:
+    """The checks of an answer: of the texts, and of the calls' arguments by function. `request` is what is left for the
+    vendor, `emulated` the fields that the gateway took over."""
+
+    request: UnifiedRequest
+    text: AnswerCheck | None = None
+    calls: Mapping[str, AnswerCheck] = field(default_factory=dict)
+    emulated: tuple[str, ...] = ()
+
+
+def constraint_field(params: Params) -> str:
+    """Return the field that constrains the text, or would."""
+    return field_of(params["guided"]) if "guided" in params else "response_format"
+
+
+def plan_checks(
+    request: UnifiedRequest, table: Capabilities, unheld: Collection[str] = (), *, in_text: bool = False
+) -> PlannedChecks:
+    """Return the checks of a request's answer. Raises Unenforceable where one is required and cannot be made, and
+    Refusal for strict tools that are too large.
+
+    `unheld` and `in_text` are what encoding has shown, as in UpstreamRequest.
+    """
+    name = constraint_field(request.params)
+    text = required_check(request.params) if table.verifies or name in unheld else None
+    emulated = [name] if text is not None and name in unheld else []
+    tools = StrictTools(table)
+    if has_strict_tools(request.params):
+        fitted = [tools.fitted(tool) for tool in request.params["tools"]]
+        request = replace(request, params={**request.params, "tools": fitted})
+    if tools.checks:
+        emulated.append(FIELD)
+    if text is not None and in_text:
+        request = tell_in_prompt(request, json_mode=table["response_format.json_object"].native)
+        # Models put JSON into a fence.
+        text = replace(text, fenced=text.kind is not CheckKind.CHOICE)
+    return PlannedChecks(request, text, tools.checks, tuple(emulated))
+
+
+def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> UnifiedRequest:
+    """Return the request without its constraint, which its prompt tells instead; with `json_mode` any object is asked
+    for beside. Raises Unenforceable for a prompt that is not text."""
+    schema = _schema_of(request.params)
+    prompt = _with_words(request.prompt, _words_for(request.params, schema))
+    params = {name: value for name, value in request.params.items() if name not in ("guided", "response_format")}
+    if json_mode and schema is not None and schema.get("type") == "object":
+        params["response_format"] = {"type": "json_object"}
+    return replace(request, prompt=prompt, params=cast(Params, params))
+
+
+def _schema_of(params: Params) -> JsonObject | None:
+    guided = params.get("guided")
+    if guided is None:
+        return schema_in(params["response_format"])
+    return None if guided.kind == "choice" else guided.schema
+
+
+def _words_for(params: Params, schema: JsonObject | None) -> str:
+    guided = params.get("guided")
+    if guided is not None and guided.kind == "choice":
+        return CHOICE + orjson.dumps(guided.choices).decode()
+    return OBJECT if schema is None else SCHEMA + orjson.dumps(schema).decode()
+
+
+def _with_words(prompt: Prompt, words: str) -> Prompt:
+    match prompt:
+        case ChatPrompt(messages):
+            # Behind the client's own rules, so that a prefix that vendors keep in a cache stays as it was.
+            first = next(
+                (at for at, message in enumerate(messages) if message.get("role") not in _RULES_FIRST), len(messages)
+            )
+            told: JsonObject = {"role": "system", "content": words}
+            return ChatPrompt((*messages[:first], told, *messages[first:]))
+        case TextPrompt(texts):
+            return replace(prompt, texts=tuple([f"{text}\n\n{words}" for text in texts]))
+        case _:
+            raise Unenforceable("its prompt would have to tell it, and is no text")

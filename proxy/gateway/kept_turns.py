@@ -1,0 +1,335 @@
+"""The thinking of turns that called tools: what to keep of an answer, and how it goes back into a client's messages.
+
+Vendors want the thinking of a turn that called tools back with the calls' results, and most clients do not send it: of
+those of November 2026 LangChain sends nothing, openai-agents 0.24.0 only what models named deepseek thought, Vercel's
+openai-compatible 2.0.91 no signatures. The id of a turn's first call tells which thinking is missing.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import orjson
+
+from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCallDelta
+from providers.emulation.collect_stream import Gatherer
+from providers.json_types import JsonObject, JsonValue, nests_deeper
+from providers.target import Target
+
+MOST_BYTES: Final = 512 * 1024
+"""The most that is kept of one turn: 128,000 tokens, which is as much as any model thinks. Of a longer one nothing."""
+
+MAX_DEPTH: Final = 64
+"""Levels of what is kept, as many as a client's whole request may have."""
+
+MOST_TURNS: Final = 256
+"""Turns of a conversation that are looked up, the latest; vendors demand those of the current loop of tools."""
+
+_PIECE: Final = 16
+"""Bytes that a value counts besides its text."""
+
+_LONGEST_ID: Final = 256
+"""Characters of an id that are looked at for what makes it unique."""
+
+_RANDOM: Final = re.compile(r"[A-Za-z0-9]{8,}")
+
+# Their thinking has signatures, which they check.
+_SIGNING: Final = frozenset(
+    {"anthropic", "anthropic_vertex", "bedrock", "bedrock_anthropic", "bedrock_invoke", "gemini"}
+)
+_SIGNING_PROFILES: Final = frozenset({"openrouter"})
+
+_WANTS_TEXT: Final = re.compile(r"deepseek|kimi", re.IGNORECASE)
+"""Models that refuse a turn with calls and without `reasoning_content` while they think (DeepSeek V4, Kimi k2-thinking,
+k2.5 and newer): "The `reasoning_content` in the thinking mode must be passed back to the API." """
+
+_OWN = ("reasoning_details", "thinking_blocks", "reasoning_signature")
+_OWN_TEXT = ("reasoning_content", "reasoning")
+_THINKING_PARTS = frozenset({"thinking", "redacted_thinking"})
+
+
+@dataclass(frozen=True, slots=True)
+class TurnThinking:
+    """What a model thought before it called tools. `details` are OpenRouter's `reasoning_details`, `signature` is that
+    of the turn's text, `calls` the further members of calls by their ids."""
+
+    details: tuple[JsonObject, ...] = ()
+    text: str = ""
+    signature: str | None = None
+    calls: Mapping[str, JsonObject] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MissingTurn:
+    """A message that lacks the thinking known as `key`; `said` is the text of it that the client did send."""
+
+    position: int
+    key: str
+    said: str
+
+
+def wants_signatures(target: Target) -> bool:
+    """Return whether the deployment signs what its model thinks, and wants it back with the signature."""
+    return target.profile.dialect in _SIGNING or target.profile.name in _SIGNING_PROFILES
+
+
+def wants_text(target: Target) -> bool:
+    """Return whether the deployment's model refuses a turn with calls and without the text of its thinking."""
+    if not _WANTS_TEXT.search(target.upstream_model):
+        return False
+    return target.profile.for_model(target.upstream_model, target.model).reasoning_member is not None
+
+
+@lru_cache(maxsize=1024)
+def wants_thinking_back(target: Target) -> bool:
+    """Return whether any thinking is kept of the deployment's answers, and put back into requests to it.
+
+    Cached, because it is asked for each chat.
+    """
+    return wants_signatures(target) or wants_text(target)
+
+
+def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
+    """Return what to keep of a choice that `target` answered with; None for one that lacks nothing without it."""
+    if not choice.tool_calls:
+        return None
+    details = () if choice.extras is None else choice.extras.reasoning_details
+    calls = {call.id: dict(call.extra) for call in choice.tool_calls if call.extra}
+    signed = choice.signature is not None or calls or any(map(_is_signed, details))
+    if wants_signatures(target) and signed:
+        return TurnThinking(details, choice.reasoning or _joined(details), choice.signature, calls or None)
+    if wants_text(target) and choice.reasoning:
+        return TurnThinking(text=choice.reasoning)
+    return None
+
+
+def turn_key(call_id: str, name: str, before: JsonValue) -> str:
+    """Return the name under which a turn is kept, a hash: of the id of its first call, and where that is not unique,
+    such as Kimi's `functions.search:0`, of the function's name and the text of the message before as well."""
+    digest = hashlib.sha256(call_id.encode(errors="surrogatepass"))
+    if not _is_unique(call_id, name):
+        for text in (name, *_texts(before)):
+            digest.update(b"\0" + text.encode(errors="surrogatepass"))
+    return digest.hexdigest()
+
+
+def key_of_answer(choice: Choice, messages: Sequence[JsonObject]) -> str:
+    """Return the key of a choice with tool calls; `messages` are those that it answers."""
+    first = choice.tool_calls[0]
+    return turn_key(first.id, first.name, messages[-1] if messages else None)
+
+
+def pack_turn(thinking: TurnThinking) -> bytes | None:
+    """Return what to store of a turn; None for one that is too long, or is no valid JSON."""
+    body: JsonObject = {"details": list(thinking.details)}
+    if _weight([*thinking.details, thinking.text, thinking.signature, dict(thinking.calls or {})]) > 2 * MOST_BYTES:
+        return None  # before it is written, which takes time
+    if thinking.text != _joined(thinking.details):
+        body["text"] = thinking.text
+    if thinking.signature is not None:
+        body["signature"] = thinking.signature
+    if thinking.calls:
+        body["calls"] = dict(thinking.calls)
+    try:
+        data = orjson.dumps(body)
+    except orjson.JSONEncodeError:
+        return None
+    return data if len(data) <= MOST_BYTES else None
+
+
+def unpack_turn(data: bytes) -> TurnThinking | None:
+    """Return a stored turn; None for what `pack_turn` cannot have made, since others may write to a shared store."""
+    if len(data) > MOST_BYTES:
+        return None
+    try:
+        body: JsonValue = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(body, dict) or nests_deeper(body, MAX_DEPTH):
+        return None
+    details, calls, signature = body.get("details"), body.get("calls", {}), body.get("signature")
+    if not isinstance(details, list) or not isinstance(calls, dict) or not isinstance(signature, str | None):
+        return None
+    kept = tuple([detail for detail in details if isinstance(detail, dict)])
+    extras = {name: extra for name, extra in calls.items() if isinstance(extra, dict)}
+    text = body.get("text", _joined(kept))
+    if len(kept) < len(details) or len(extras) < len(calls) or not isinstance(text, str):
+        return None
+    return TurnThinking(kept, text, signature, extras or None)
+
+
+def missing_turns(messages: Sequence[JsonObject]) -> list[MissingTurn]:
+    """Return the messages that call tools and hold no thinking, or only its text: the latest MOST_TURNS, latest first.
+
+    A client that sends any signature, or thinking parts, is taken at its word.
+    """
+    found: list[MissingTurn] = []
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        calls = message.get("tool_calls")
+        if not calls or message.get("role") != "assistant" or not isinstance(calls, list):
+            continue
+        call = _first_call(calls[0])
+        if call is None or _has_own(message):
+            continue
+        said = next((text for name in _OWN_TEXT if isinstance(text := message.get(name), str) and text), "")
+        before = messages[position - 1] if position else None
+        found.append(MissingTurn(position, turn_key(*call, before), said))
+        if len(found) == MOST_TURNS:
+            break
+    return found
+
+
+def with_thinking(
+    messages: Sequence[JsonObject], missing: Iterable[MissingTurn], kept: Mapping[str, TurnThinking]
+) -> tuple[JsonObject, ...] | None:
+    """Return the messages with what was `kept` of the `missing` turns, by their keys; None where that changes nothing.
+
+    What the client sent stays: where it sent a text of its own making, nothing is put beside it.
+    """
+    changed: dict[int, JsonObject] = {}
+    for turn in missing:
+        thinking = kept.get(turn.key)
+        if thinking is not None and (not turn.said or turn.said.strip() == thinking.text.strip()):
+            changed[turn.position] = _restored(messages[turn.position], thinking)
+    if not changed:
+        return None
+    return tuple([changed.get(position, message) for position, message in enumerate(messages)])
+
+
+class GatheredTurns:
+    """Gathers the choices of a stream that call tools, each until it ends. Above MOST_BYTES nothing is gathered."""
+
+    __slots__ = ("_gatherers", "_left")
+
+    def __init__(self) -> None:
+        self._gatherers: dict[int, Gatherer] = {}
+        self._left = MOST_BYTES
+
+    def add(self, event: StreamEvent) -> Choice | None:
+        """Add the next event; return the choice that it ends, without its text and arguments, if
+        it called tools."""
+        if self._left <= 0 or not isinstance(event, Chunk):
+            return None
+        ended = event.finish_reason is not None
+        details = event.extras is not None and event.extras.reasoning_details
+        if not (details or event.reasoning or event.signature or event.tool_calls or ended):
+            return None
+        self._left -= _size(event)
+        if self._left <= 0:
+            self._gatherers.clear()
+            return None
+        gatherer = self._gatherers.get(event.index)
+        if gatherer is None:
+            gatherer = self._gatherers[event.index] = Gatherer(1)
+        gatherer.add(_kept_of(event))
+        if not ended:
+            return None
+        del self._gatherers[event.index]
+        try:
+            (choice,) = gatherer.completion().choices
+        except ValueError:
+            return None  # a call without a name; no client can send it back
+        return choice if choice.tool_calls else None
+
+
+def _kept_of(chunk: Chunk) -> Chunk:
+    """Return the members of a chunk that matter here: thinking, and the calls without their arguments."""
+    details = () if chunk.extras is None else chunk.extras.reasoning_details
+    return Chunk(
+        finish_reason=chunk.finish_reason,
+        reasoning=chunk.reasoning,
+        tool_calls=tuple(
+            [ToolCallDelta(call.index, call.id, call.name, "", call.kind, call.extra) for call in chunk.tool_calls]
+        ),
+        signature=chunk.signature,
+        extras=Extras(reasoning_details=details) if details else None,
+    )
+
+
+def _size(chunk: Chunk) -> int:
+    """Return roughly what a chunk adds to what is gathered."""
+    calls: list[JsonValue] = [[call.id, call.name, dict(call.extra or {})] for call in chunk.tool_calls]
+    details: list[JsonValue] = [] if chunk.extras is None else [*chunk.extras.reasoning_details]
+    return _weight([chunk.reasoning, chunk.signature, calls, details])
+
+
+def _weight(value: JsonValue) -> int:
+    """Return roughly the bytes of a value, and for one above twice MOST_BYTES some number above that; not recursive."""
+    weight = 0
+    waiting = [value]
+    while waiting and weight <= 2 * MOST_BYTES:
+        each = waiting.pop()
+        weight += _PIECE
+        if isinstance(each, str):
+            weight += len(each)
+        elif isinstance(each, dict):
+            weight += _PIECE * len(each)
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+    return weight
+
+
+def _is_signed(detail: JsonObject) -> bool:
+    return bool(detail.get("signature") or detail.get("data"))
+
+
+def _joined(details: Iterable[JsonObject]) -> str:
+    texts = [text for detail in details for name in ("text", "summary") if isinstance(text := detail.get(name), str)]
+    return "".join(texts)
+
+
+def _is_unique(call_id: str, name: str) -> bool:
+    """Return whether an id has a random part: digits and letters that are not the function's name."""
+    rest = call_id[:_LONGEST_ID].replace(name, " ") if name else call_id[:_LONGEST_ID]
+    return any(not (part.isalpha() or part.isdigit()) for part in _RANDOM.findall(rest))
+
+
+def _texts(message: JsonValue) -> Iterator[str]:
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        yield content
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and isinstance(text := part.get("text"), str):
+            yield text
+
+
+def _first_call(call: JsonValue) -> tuple[str, str] | None:
+    """Return the id and the name of a call in a client's message."""
+    if not isinstance(call, dict) or not isinstance(call_id := call.get("id"), str) or not call_id:
+        return None
+    called = call.get("custom") if call.get("type") == "custom" else call.get("function")
+    name = called.get("name") if isinstance(called, dict) else None
+    return call_id, name if isinstance(name, str) else ""
+
+
+def _has_own(message: JsonObject) -> bool:
+    if any(message.get(name) for name in _OWN):
+        return True
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    return any(isinstance(part, dict) and part.get("type") in _THINKING_PARTS for part in parts)
+
+
+def _restored(message: JsonObject, thinking: TurnThinking) -> JsonObject:
+    restored = {**message}
+    if thinking.details:
+        restored["reasoning_details"] = list(thinking.details)
+    if thinking.text and not any(message.get(name) for name in _OWN_TEXT):
+        restored["reasoning_content"] = thinking.text
+    if thinking.signature is not None and not message.get("extra_content"):
+        restored["extra_content"] = {"google": {"thought_signature": thinking.signature}}
+    calls = message.get("tool_calls")
+    if thinking.calls and isinstance(calls, list):
+        restored["tool_calls"] = [_with_extra(call, thinking.calls) for call in calls]
+    return restored
+
+
+def _with_extra(call: JsonValue, extras: Mapping[str, JsonObject]) -> JsonValue:
+    """Return a client's call with the members that it lacks; those of its own stay."""
+    extra = extras.get(str(call.get("id"))) if isinstance(call, dict) else None
+    return {**extra, **call} if isinstance(call, dict) and extra else call

@@ -1,0 +1,177 @@
+"""Keeps the thinking of turns that called tools, and puts it back into requests of clients that do not send it.
+
+Only where a deployment of the request's plan wants thinking back; other requests cost nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from providers.completion import Choice, StreamEvent
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+from proxy.gateway.kept_turns import (
+    GatheredTurns,
+    MissingTurn,
+    TurnThinking,
+    key_of_answer,
+    missing_turns,
+    pack_turn,
+    thinking_to_keep,
+    unpack_turn,
+    wants_thinking_back,
+    with_thinking,
+)
+from proxy.routing.resolve_model import Plan
+from proxy.teams.kept_thinking import KeptThinking
+from proxy.upstream.vendor_stream import Stream
+
+MOST_RESTORED: Final = 2 * 1024 * 1024
+"""Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
+
+
+_HOLDER: Final = 16
+"""Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
+
+
+class OtherProcesses(Protocol):
+    """Turns that this process shares with others."""
+
+    def put(self, owner: str, key: str, data: bytes) -> None:
+        """Write a turn soon."""
+
+    async def take(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return what is there of these keys, after a short time at the latest."""
+
+
+@dataclass(slots=True, eq=False)
+class TurnMemory:
+    """The kept turns of this process, and of others where it shares them. While it is `off` nothing is kept."""
+
+    now: Callable[[], float]
+    off: bool = False
+    kept: KeptThinking = field(default_factory=KeptThinking)
+    others: OtherProcesses | None = None
+
+    def concerns(self, planned: Plan, request: UnifiedRequest) -> bool:
+        """Return whether a request is a chat for which a deployment may want thinking back."""
+        if self.off or request.operation is not Operation.CHAT:
+            return False
+        for target in planned.targets:
+            if wants_thinking_back(target):
+                return True
+        return bool(planned.fallbacks) and any(
+            wants_thinking_back(target) for others in planned.fallbacks.values() for target in others
+        )
+
+    async def recall(
+        self, planned: Plan, request: UnifiedRequest, owner: str
+    ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
+        """Return the request with the thinking that its client left out, as far as it is known, and what is to keep
+        that of the answer."""
+        if not isinstance(request.prompt, ChatPrompt) or not self.concerns(planned, request):
+            return request, None
+        messages = request.prompt.messages
+        keeper = TurnKeeper(self, owner, messages) if _may_call(request) else None
+        missing = missing_turns(messages)
+        if not missing:
+            return request, keeper
+        restored = with_thinking(messages, missing, await self._known(owner, missing))
+        return (request if restored is None else replace(request, prompt=ChatPrompt(restored))), keeper
+
+    def put(self, owner: str, key: str, data: bytes) -> None:
+        """Keep a turn."""
+        self.kept.put(owner, key, data, self.now())
+        if self.others is not None:
+            self.others.put(owner, key, data)
+
+    async def _known(self, owner: str, missing: Iterable[MissingTurn]) -> dict[str, TurnThinking]:
+        """Return the turns that are known; none that would make the request too large."""
+        keys = list(dict.fromkeys([turn.key for turn in missing]))
+        found = self.kept.take(owner, keys, self.now())
+        if self.others is not None and (unknown := [key for key in keys if key not in found]):
+            elsewhere = await self.others.take(owner, unknown)
+            for key, data in elsewhere.items():
+                self.kept.put(owner, key, data, self.now())
+            found |= elsewhere
+        known: dict[str, TurnThinking] = {}
+        left = MOST_RESTORED
+        for key in keys:
+            data = found.get(key, b"")
+            left -= len(data) + _HOLDER * (data.count(b"{") + data.count(b"["))
+            if left < 0:
+                break
+            if data and (thinking := unpack_turn(data)) is not None:
+                known[key] = thinking
+        return known
+
+
+@dataclass(slots=True, eq=False)
+class TurnKeeper:
+    """Keeps what the answer to one request thought; `messages` are the client's."""
+
+    _memory: TurnMemory
+    _owner: str
+    _messages: Sequence[JsonObject]
+
+    def keep(self, target: Target, choices: Iterable[Choice]) -> None:
+        """Keep the thinking of choices that called tools, which `target` answered with."""
+        for choice in choices:
+            thinking = thinking_to_keep(choice, target)
+            if thinking is not None and (data := pack_turn(thinking)) is not None:
+                self._memory.put(self._owner, key_of_answer(choice, self._messages), data)
+
+    def watched(self, target: Target, stream: Stream) -> Stream:
+        """Return the stream, whose choices are kept as they end, before the client learns of it."""
+        return WatchedStream(stream, target, self) if wants_thinking_back(target) else stream
+
+
+@dataclass(slots=True, eq=False)
+class WatchedStream:
+    """A stream whose turns are kept. See `proxy.upstream.vendor_stream.Stream`."""
+
+    _stream: Stream
+    _target: Target
+    _keeper: TurnKeeper
+    _gathered: GatheredTurns = field(default_factory=GatheredTurns)
+
+    @property
+    def over(self) -> bool:
+        """See Stream."""
+        return self._stream.over
+
+    def first(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._kept(self._stream.first())
+
+    async def wait(self) -> None:
+        """See Stream."""
+        await self._stream.wait()
+
+    def take(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._kept(self._stream.take())
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._kept(self._stream.conclude())
+
+    async def finish(self) -> None:
+        """See Stream."""
+        await self._stream.finish()
+
+    def close(self) -> None:
+        """See Stream."""
+        self._stream.close()
+
+    def _kept(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        for event in events:
+            choice = self._gathered.add(event)
+            if choice is not None:
+                self._keeper.keep(self._target, (choice,))
+            yield event
+
+
+def _may_call(request: UnifiedRequest) -> bool:
+    return "tools" in request.params or bool(request.unknown or request.extra_params)

@@ -1,0 +1,71 @@
+"""Functions as clients sent them before there were tools: `functions`, `function_call`, and messages with either.
+
+They become tools, which every vendor with functions has. Calls have ids there; results name theirs by their order.
+
+Source: OpenAI OpenAPI 2.3.0, the deprecated members of `CreateChatCompletionRequest` and its messages.
+"""
+
+from collections.abc import Iterable
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.request.parse_state import ParsedFields
+from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object, text
+from proxy.surfaces.request.tools import function_tool, tools
+
+_MODES = ("none", "auto")
+
+
+def functions(value: JsonValue) -> list[JsonObject]:
+    """Check a list of functions, and return them as tools."""
+    if not isinstance(value, list):
+        raise Invalid("must be a list of functions")
+    return tools([check_at(function_tool, item, index) for index, item in enumerate(value)])
+
+
+def function_call(value: JsonValue) -> str | JsonObject:
+    """Check a mode, or an object that names a function, and return the choice of a tool that says the same."""
+    if isinstance(value, str) and value in _MODES:
+        return value
+    if not isinstance(value, dict):
+        raise Invalid("must be 'none', 'auto' or an object")
+    return {"type": "function", "function": {"name": check_at(text, value.get("name"), "name")}}
+
+
+def legacy_functions(parsed: ParsedFields) -> None:
+    """Turn the older fields into `tools` and `tool_choice`, beside which they may not stand."""
+    for older, newer in (("functions", "tools"), ("function_call", "tool_choice")):
+        given = parsed.values.pop(older, None)
+        if given is None:
+            continue
+        parsed.legacy_calls = True
+        if newer in parsed.values:
+            parsed.conflict(older, f"cannot go with '{newer}', which replaces it")
+        else:
+            parsed.values[newer] = given
+
+
+def is_legacy(message: JsonObject) -> bool:
+    """Return whether a message makes or answers a call in the older form."""
+    return "function_call" in message or message["role"] == "function"
+
+
+def modern(messages: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
+    """Return messages without the older form. A result answers the latest call of its function."""
+    latest: dict[JsonValue, str] = {}
+    return tuple([_modern(position, message, latest) for position, message in enumerate(messages)])
+
+
+def _modern(position: int, message: JsonObject, latest: dict[JsonValue, str]) -> JsonObject:
+    if message["role"] == "function":
+        name = message.get("name")
+        call_id = latest.get(name, f"call_{position}_{name}")
+        return {"role": "tool", "tool_call_id": call_id, "content": message.get("content") or "", "name": name}
+    called = message.get("function_call")
+    if not isinstance(called, dict):
+        return message
+    name = json_object(called).get("name")
+    latest[name] = f"call_{position}_{name}"[:40]
+    rest = {member: value for member, value in message.items() if member != "function_call"}
+    if message.get("tool_calls"):
+        return rest  # the newer form of the same call
+    return {**rest, "tool_calls": [{"id": latest[name], "type": "function", "function": called}]}

@@ -1,0 +1,81 @@
+"""Renders what a choice holds besides text, reasoning and calls: blocks of thinking, citations, media, vendors' own.
+
+`reasoning_details` have OpenRouter's form, `thinking_blocks` LiteLLM's (Claude's blocks only), `annotations` OpenAI's,
+`images` OpenRouter's; clients of those read them and send them back (@openrouter/ai-sdk-provider 2.10.0, litellm
+1.109.1, openai-agents 0.24.0, read in November 2026).
+"""
+
+from collections.abc import Collection, Mapping
+
+from providers.completion import Chunk, Extras
+from providers.conversation import CLAUDE_FORMAT
+from providers.json_types import JsonObject, JsonValue
+
+_OF_MESSAGE = frozenset({"role", "content", "refusal", "tool_calls", "reasoning", "reasoning_content"})
+_OF_CHOICE = frozenset({"index", "message", "delta", "text", "logprobs", "finish_reason"})
+_OF_ANSWER = frozenset(
+    {"id", "object", "created", "model", "choices", "usage", "error", "service_tier", "system_fingerprint"}
+)
+
+
+def message_members(extras: Extras | None) -> dict[str, object]:
+    """Return the members of a message or delta; the vendor's own never replace those of the common shape."""
+    if extras is None:
+        return {}
+    members: dict[str, object] = {**_without(extras.message, _OF_MESSAGE)}
+    if extras.reasoning_details:
+        members["reasoning_details"] = extras.reasoning_details
+        if blocks := [block for detail in extras.reasoning_details if (block := _claude_block(detail))]:
+            members["thinking_blocks"] = blocks
+    if extras.annotations:
+        members["annotations"] = extras.annotations
+    if extras.images:
+        members["images"] = extras.images
+    if extras.audio is not None:
+        members["audio"] = extras.audio
+    return members
+
+
+def choice_members(extras: Extras | None) -> dict[str, object]:
+    """Return the vendor's own members of a choice."""
+    return {} if extras is None else _without(extras.choice, _OF_CHOICE)
+
+
+def answer_members(extra: Mapping[str, JsonValue] | None) -> dict[str, object]:
+    """Return the vendor's own members of a whole answer."""
+    return _without(extra, _OF_ANSWER)
+
+
+def is_late(chunk: Chunk) -> bool:
+    """Return whether a chunk of a choice that has ended holds members of the whole answer alone."""
+    extras = chunk.extras
+    return extras is not None and extras == Extras(answer=extras.answer)
+
+
+def text_members(extras: Extras | None) -> dict[str, object]:
+    """Return the members of a text completion's choice, which has no message and shows no reasoning."""
+    if extras is None:
+        return {}
+    shown = {**message_members(extras), **choice_members(extras)}
+    return {
+        name: value
+        for name, value in shown.items()
+        if name not in _OF_CHOICE and name not in ("reasoning_details", "thinking_blocks")
+    }
+
+
+def _without(members: Mapping[str, JsonValue] | None, names: Collection[str]) -> dict[str, object]:
+    return {name: value for name, value in (members or {}).items() if name not in names}
+
+
+def _claude_block(detail: JsonObject) -> JsonObject | None:
+    """Return a detail as Anthropic's block; None for another vendor's."""
+    if detail.get("format") != CLAUDE_FORMAT:
+        return None
+    if detail.get("type") == "reasoning.encrypted":
+        return {"type": "redacted_thinking", "data": detail.get("data")}
+    if detail.get("type") != "reasoning.text":
+        return None
+    block: JsonObject = {"type": "thinking", "thinking": detail.get("text") or ""}
+    # openai-agents 0.24.0 ends at a signature that is null.
+    return {**block, "signature": detail["signature"]} if detail.get("signature") else block

@@ -1,0 +1,183 @@
+"""A process that runs one agent framework: a JSON line in, the agent run, a JSON line out with what came of it.
+
+    PYTHONPATH=DIRECTORY python -S -m tests.e2e.agents.driver FRAMEWORK
+
+Imports nothing but the standard library, pydantic and the framework. An order has `url` (with `/v1`), `model`, `stream`
+and `scenario`: `tools`, in which the agent has two tools and thinks, or `structured`, in which it must give a `Trip`.
+The answer has `output`, the `calls` of tools in order, and `error`, one of which is null.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, Field
+
+Foreign: TypeAlias = Any  # an object of a framework, none of which is installed where this file is checked
+Order: TypeAlias = Mapping[str, Any]
+
+KEY, EFFORT = "sk-test", "medium"
+INSTRUCTIONS = "You compare the weather of cities by your tools."
+TASK = "Compare the weather of Paris, Rome and Oslo."
+QUESTION = "Plan a trip."
+
+
+class Leg(BaseModel):
+    """A stay in a city."""
+
+    city: str = Field(min_length=1, max_length=40, pattern="^[A-Z]")
+    nights: int = Field(ge=1, le=30)
+    by: Literal["train", "plane"]
+    note: str | None = None
+
+
+class Hotel(BaseModel):
+    """A hotel."""
+
+    kind: Literal["hotel"]
+    stars: int = Field(ge=1, le=5)
+
+
+class Tent(BaseModel):
+    """A tent."""
+
+    kind: Literal["tent"]
+    people: int = Field(gt=0)
+
+
+class Trip(BaseModel):
+    """A trip."""
+
+    title: str
+    legs: list[Leg] = Field(min_length=1, max_length=5)
+    stay: Hotel | Tent
+    budget: float = Field(gt=0, description="in euros")
+
+
+CALLS: list[list[str]] = []
+"""The calls of tools in this order, each its name and arguments."""
+
+
+def weather(city: str) -> str:
+    """Return the weather of a city."""
+    CALLS.append(["weather", city])
+    return f"{city}: {len(city)} degrees"
+
+
+def compare(first: str, second: str) -> str:
+    """Compare two reports."""
+    CALLS.append(["compare", first, second])
+    return f"{first} | {second}"
+
+
+async def pydantic_ai(order: Order) -> object:
+    """Run `pydantic_ai.Agent` over chat completions; structured by its own tool, streamed by the vendor's schema."""
+    from pydantic_ai import Agent, NativeOutput  # type: ignore[import-not-found]
+    from pydantic_ai.models.openai import (  # type: ignore[import-not-found]
+        OpenAIChatModel,
+        OpenAIChatModelSettings,
+    )
+    from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found]
+
+    model = OpenAIChatModel(order["model"], provider=OpenAIProvider(base_url=order["url"], api_key=KEY))
+    if order["scenario"] == "structured":
+        agent = Agent(model, output_type=NativeOutput(Trip) if order["stream"] else Trip)
+        return (await agent.run(QUESTION)).output
+    settings = OpenAIChatModelSettings(openai_reasoning_effort=EFFORT)
+    agent = Agent(model, instructions=INSTRUCTIONS, tools=[weather, compare], model_settings=settings)
+    if not order["stream"]:
+        return (await agent.run(TASK)).output
+    async with agent.run_stream(TASK) as run:
+        return await run.get_output()
+
+
+async def langgraph(order: Order) -> object:
+    """Run LangChain's agent, which is a LangGraph graph, with `ChatOpenAI`."""
+    from langchain.agents import create_agent  # type: ignore[import-not-found]
+    from langchain_openai import ChatOpenAI  # type: ignore[import-not-found]
+
+    settings: dict[str, Any] = {"base_url": order["url"], "api_key": KEY, "max_retries": 0, "stream_usage": True}
+    if order["scenario"] == "structured":
+        model = ChatOpenAI(model=order["model"], streaming=order["stream"], **settings)
+        return await model.with_structured_output(Trip).ainvoke(QUESTION)
+    model = ChatOpenAI(model=order["model"], streaming=order["stream"], reasoning_effort=EFFORT, **settings)
+    agent = create_agent(model, tools=[weather, compare], system_prompt=INSTRUCTIONS)
+    state = await agent.ainvoke({"messages": [{"role": "user", "content": TASK}]})
+    return state["messages"][-1].text
+
+
+async def openai_agents(order: Order) -> object:
+    """Run OpenAI's agents over chat completions."""
+    from agents import (  # type: ignore[import-not-found]
+        Agent,
+        ModelSettings,
+        OpenAIChatCompletionsModel,
+        Runner,
+        function_tool,
+        set_tracing_disabled,
+    )
+    from openai import AsyncOpenAI  # type: ignore[import-not-found]
+    from openai.types.shared import Reasoning  # type: ignore[import-not-found]
+
+    set_tracing_disabled(True)
+    client = AsyncOpenAI(base_url=order["url"], api_key=KEY, max_retries=0)
+    model = OpenAIChatCompletionsModel(model=order["model"], openai_client=client)
+    if order["scenario"] == "structured":
+        agent = Agent(name="planner", model=model, output_type=Trip)
+        task = QUESTION
+    else:
+        settings = ModelSettings(reasoning=Reasoning(effort=EFFORT))
+        tools = [function_tool(weather), function_tool(compare)]
+        agent = Agent(name="weather", instructions=INSTRUCTIONS, model=model, tools=tools, model_settings=settings)
+        task = TASK
+    if not order["stream"]:
+        return (await Runner.run(agent, task)).final_output
+    run = Runner.run_streamed(agent, task)
+    async for _ in run.stream_events():
+        pass
+    return run.final_output
+
+
+async def instructor(order: Order) -> object:
+    """Run instructor, whose structured outputs are calls of a tool, or with `stream` the vendor's schema."""
+    from instructor import Mode, from_openai  # type: ignore[import-not-found]
+    from openai import AsyncOpenAI
+
+    client = AsyncOpenAI(base_url=order["url"], api_key=KEY, max_retries=0)
+    patched = from_openai(client, mode=Mode.JSON_SCHEMA if order["stream"] else Mode.TOOLS)
+    messages = [{"role": "user", "content": QUESTION}]
+    return await patched.chat.completions.create(
+        model=order["model"], messages=messages, response_model=Trip, max_retries=0
+    )
+
+
+FRAMEWORKS: Mapping[str, Callable[[Order], Any]] = {
+    function.__name__: function for function in (pydantic_ai, langgraph, openai_agents, instructor)
+}
+
+
+async def run(framework: str, order: Order) -> dict[str, object]:
+    """Carry out one order; what the framework raises is its answer."""
+    CALLS.clear()
+    try:
+        output = await asyncio.wait_for(FRAMEWORKS[framework](order), 60)
+    except Exception as error:
+        cause = error.__cause__ or error
+        return {"output": None, "calls": [*CALLS], "error": f"{type(error).__name__}: {error}; {cause!r}"[:4000]}
+    plain = output.model_dump(mode="json") if isinstance(output, BaseModel) else output
+    return {"output": plain, "calls": [*CALLS], "error": None}
+
+
+def main() -> None:
+    os.environ["LANGSMITH_TRACING"] = "false"
+    with asyncio.Runner() as runner:  # one loop for all orders: LangChain keeps its HTTP client
+        for line in sys.stdin:
+            outcome = runner.run(run(sys.argv[1], json.loads(line)))
+            print(json.dumps(outcome, default=str), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Gemini, which checks the thought signatures of an agent's calls.
+
+Source: ai.google.dev "Thought signatures", November 2026.
+"""
+
+import base64
+from collections.abc import Iterator
+
+import orjson
+
+from providers.json_types import JsonObject, JsonValue
+from tests.e2e.agents.agent_plan import (
+    PLAN,
+    TOOLS,
+    TRIP,
+    Broken,
+    Wire,
+    move_after,
+    object_of,
+    objects,
+)
+from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.vendor_script import Received, Script
+
+# Gemini ---------------------------------------------------------------------------------------------------------------
+
+
+class Gemini:
+    """`generateContent` and `streamGenerateContent` of gemini-3-flash, whose calls must come back signed."""
+
+    def __init__(self) -> None:
+        self.wire = Wire()
+
+    def play(self, received: Received) -> Script:
+        """See StrictVendor."""
+        body = object_of(orjson.loads(received.body))
+        try:
+            answer = self._answer(body)
+        except Broken as error:
+            self.wire.refused.append(str(error))
+            told: JsonObject = {"error": {"code": 400, "message": str(error), "status": "INVALID_ARGUMENT"}}
+            return json_answer(400, told)
+        if "streamGenerateContent" in received.target:
+            return sse_answer(_gemini_frames(answer), headers=[("content-type", "text/event-stream")])
+        return json_answer(200, answer)
+
+    def _answer(self, body: JsonObject) -> JsonObject:
+        config = object_of(body.get("generationConfig"))
+        results = _check_gemini_turns(objects(body.get("contents")))
+        declared = [
+            declaration
+            for tool in objects(body.get("tools"))
+            for declaration in objects(tool.get("functionDeclarations"))
+        ]
+        own = [each for each in declared if each.get("name") not in TOOLS]
+        if own:
+            call: JsonObject = {"functionCall": {"id": "trip", "name": own[0]["name"], "args": TRIP}}
+            return _candidate([{**call, "thoughtSignature": base64.b64encode(b"trip").decode()}])
+        if not declared:
+            return _candidate([{"text": orjson.dumps(TRIP).decode()}])
+        self.wire.thinking.append(bool(object_of(config.get("thinkingConfig"))))
+        move = move_after(results)
+        parts: list[JsonValue] = []
+        if object_of(config.get("thinkingConfig")).get("includeThoughts"):
+            parts.append({"text": move.thought, "thought": True})
+        if move.text:
+            parts.append({"text": move.text})
+        for number, (name, given) in enumerate(move.calls):
+            function: JsonObject = {"id": f"c_{move.number}_{number}", "name": name, "args": given}
+            # Of parallel calls only the first is signed.
+            signed: JsonObject = {} if number else {"thoughtSignature": move.signature}
+            parts.append({"functionCall": function, **signed})
+        return _candidate(parts)
+
+
+def _candidate(parts: list[JsonValue]) -> JsonObject:
+    return {
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
+        "modelVersion": "gemini-3-flash-preview",
+        "responseId": "r",
+    }
+
+
+def _check_gemini_turns(turns: list[JsonObject]) -> int:
+    """Return the number of results. Raises Broken where the API would answer 400."""
+    results = 0
+    pending: list[str] = []
+    for number, turn in enumerate(turns):
+        parts = objects(turn.get("parts"))
+        calls = [object_of(part["functionCall"]) for part in parts if "functionCall" in part]
+        answers = [object_of(part["functionResponse"]) for part in parts if "functionResponse" in part]
+        if len(answers) != len(pending):
+            raise Broken("Please ensure that the number of function response parts is equal to the number of calls")
+        results += len(answers)
+        pending = [str(call["name"]) for call in calls]
+        if calls:
+            first = next(part for part in parts if "functionCall" in part)
+            made = str(calls[0].get("id")).split("_")
+            if "thoughtSignature" not in first:
+                raise Broken(f"Function call is missing a thought_signature in functionCall parts: {number}")
+            if first["thoughtSignature"] != PLAN[int(made[1])].signature:
+                raise Broken("Corrupted thought signature.")
+    return results
+
+
+def _gemini_frames(answer: JsonObject) -> Iterator[bytes]:
+    candidate = objects(answer["candidates"])[0]
+    parts = objects(object_of(candidate["content"])["parts"])
+    for part in parts:
+        held: JsonObject = {"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]}
+        yield b"data: " + orjson.dumps({**answer, **held}) + b"\r\n\r\n"
+    ending: JsonObject = {"candidates": [{**candidate, "content": {"role": "model", "parts": [{"text": ""}]}}]}
+    yield b"data: " + orjson.dumps({**answer, **ending}) + b"\r\n\r\n"

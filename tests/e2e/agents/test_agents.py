@@ -1,0 +1,149 @@
+"""Agent frameworks as their users run them: five turns of thinking and tools, and structured outputs, over dialects of
+another shape, whole and streamed."""
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, ExitStack
+
+import orjson
+import pytest
+import pytest_asyncio
+
+from providers.json_types import JsonObject
+from tests.e2e.agents.agent_plan import CALLS, FINAL, TRIP, TURNS, StrictVendor
+from tests.e2e.agents.environments import FRAMEWORKS, install_node, python_process
+from tests.e2e.agents.strict_vendors import VENDORS
+from tests.support.environments import LineProcess
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.vendor import FakeVendor
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+
+IN_NODE = ("vercel", "vercel_openrouter")
+NEEDS_NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+EVERY = [*FRAMEWORKS, *(pytest.param(name, marks=NEEDS_NPM) for name in IN_NODE)]
+STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+MODELS = pytest.mark.parametrize("model", list(VENDORS))
+
+TABLE = """\
+version: 1
+vendors:
+  anthropic: {api_key: k, base_url: "ANTHROPIC", allow_private: true}
+  gemini: {api_key: k, base_url: "GEMINI", allow_private: true}
+  bedrock: {api_key: k, base_url: "BEDROCK", allow_private: true}
+models:
+  anthropic/*: {}
+  gemini/*: {}
+  bedrock/*: {}
+"""
+
+
+class NodeProcess:
+    """A framework in Node.js that answers line by line."""
+
+    def __init__(self, framework: str) -> None:
+        driver = install_node()
+        self._process = subprocess.Popen(
+            ["node", driver.name, framework],
+            cwd=driver.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def exchange(self, line: str) -> str:
+        """Return the answer to a line."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+class Frameworks:
+    """Processes of the frameworks, each started at its first use."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._started: dict[str, LineProcess | NodeProcess] = {}
+
+    async def run(self, framework: str, order: JsonObject) -> JsonObject:
+        """Let a framework carry out one order of `driver.py`."""
+        if framework not in self._started:
+            self._started[framework] = self._start(framework)
+        answer = await asyncio.to_thread(self._started[framework].exchange, orjson.dumps(order).decode())
+        found: JsonObject = orjson.loads(answer)
+        return found
+
+    def _start(self, framework: str) -> LineProcess | NodeProcess:
+        if framework not in IN_NODE:
+            return self._stack.enter_context(python_process(framework))
+        process = NodeProcess(framework)
+        self._stack.callback(process.close)
+        return process
+
+
+@pytest.fixture(scope="module")
+def frameworks() -> Iterator[Frameworks]:
+    with ExitStack() as stack:
+        yield Frameworks(stack)
+
+
+Vendors = dict[str, FakeVendor]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def vendors() -> AsyncIterator[Vendors]:
+    async with AsyncExitStack() as stack:
+        yield {model: await stack.enter_async_context(FakeVendor()) for model in VENDORS}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def gateway(vendors: Vendors, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
+    table = TABLE
+    for model, vendor in vendors.items():
+        table = table.replace(model.partition("/")[0].upper(), vendor.base_url)
+    async with running_gateway(table, tmp_path_factory.mktemp("gateway")) as running:
+        yield running
+
+
+def strict(vendors: Vendors, model: str) -> StrictVendor:
+    """Begin a new conversation with a vendor."""
+    vendor = VENDORS[model]()
+    vendors[model].default = vendor.play
+    return vendor
+
+
+@MODELS
+@STREAMED
+@pytest.mark.parametrize("framework", [each for each in EVERY if each != "instructor"])
+async def test_an_agent_thinks_and_calls_tools_over_five_turns(
+    framework: str, stream: bool, model: str, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
+) -> None:
+    vendor = strict(vendors, model)
+    order: JsonObject = {"scenario": "tools", "url": f"{gateway.url}/v1", "model": model, "stream": stream}
+    outcome = await frameworks.run(framework, order)
+    assert (outcome["error"], vendor.wire.refused) == (None, [])
+    assert sorted(map(str, CALLS)) == sorted(map(str, outcome["calls"] if isinstance(outcome["calls"], list) else []))
+    assert outcome["output"] == FINAL
+    assert vendor.wire.thinking == [True] * TURNS
+
+
+@MODELS
+@STREAMED
+@pytest.mark.parametrize("framework", EVERY)
+async def test_a_framework_gets_its_structured_output(
+    framework: str, stream: bool, model: str, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
+) -> None:
+    vendor = strict(vendors, model)
+    order: JsonObject = {"scenario": "structured", "url": f"{gateway.url}/v1", "model": model, "stream": stream}
+    outcome = await frameworks.run(framework, order)
+    assert (outcome["error"], vendor.wire.refused) == (None, [])
+    assert outcome["output"] == TRIP

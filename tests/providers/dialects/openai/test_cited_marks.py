@@ -1,0 +1,59 @@
+"""Marks in texts, whole and in pieces."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.dialects.openai.cited_marks import MOST_MARKS, MarkFinder, Source, sources_of
+from providers.json_types import JsonObject
+
+SOURCES: list[Source] = [("https://a.example", "A"), ("", ""), ("https://c.example", "C")]
+
+
+def spans(found: tuple[JsonObject, ...]) -> list[tuple[object, object, object]]:
+    inner = [citation["url_citation"] for citation in found]
+    return [(each["url"], each["start_index"], each["end_index"]) for each in inner if isinstance(each, dict)]
+
+
+def whole(text: str) -> list[tuple[object, object, object]]:
+    return spans(MarkFinder().cite(text, SOURCES, last=True))
+
+
+def test_a_mark_cites_the_source_of_its_number() -> None:
+    assert whole("Oslo[1], Bergen [3].") == [("https://a.example", 4, 7), ("https://c.example", 16, 19)]
+
+
+def test_marks_of_no_source_cite_nothing() -> None:
+    assert whole("[0] [2] [4] [999] [1000] [x] [1") == []
+
+
+def test_a_link_is_no_mark() -> None:
+    assert whole("[[1]](https://a.example) and [1](https://a.example)") == []
+
+
+@given(st.text("[1]3(x 😀", max_size=24), st.integers(1, 5))
+def test_a_text_in_pieces_has_the_citations_of_the_whole(text: str, size: int) -> None:
+    finder = MarkFinder()
+    found: tuple[JsonObject, ...] = ()
+    for start in range(0, len(text), size):
+        found += finder.cite(text[start : start + size], SOURCES)
+    assert spans(found + finder.cite("", SOURCES, last=True)) == whole(text)
+
+
+def test_a_text_of_marks_costs_time_in_proportion_and_bounded_memory() -> None:
+    finder, began = MarkFinder(), time.process_time()
+    found = sum(len(finder.cite("[1] " * 64, SOURCES)) for _ in range(4096))
+    assert found == MOST_MARKS
+    assert time.process_time() - began < 5
+
+
+def test_sources_are_the_addresses_with_the_titles_of_the_results() -> None:
+    results: JsonObject = {"search_results": [{"url": "https://b.example", "title": "B"}, {"url": 7}, 7]}
+    assert sources_of({"citations": ["https://b.example", "doc-1", 7], **results}) == [
+        ("https://b.example", "B"),
+        ("", ""),
+        ("", ""),
+    ]
+    assert sources_of(results) == [("https://b.example", "B"), ("", "")]
+    assert sources_of({"citations": "x", "search_results": None}) == []

@@ -1,0 +1,70 @@
+"""Thinking of earlier turns: under the member that the vendor reads, as received where signatures are in it."""
+
+import pytest
+
+from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
+from providers.json_types import JsonObject
+from providers.profiles.load_profiles import load_profiles
+
+TURN: JsonObject = {"role": "assistant", "content": "a"}
+DETAILS: JsonObject = {
+    "reasoning_details": [
+        {"type": "reasoning.text", "text": "hm", "signature": "c2ln", "format": "anthropic-claude-v1", "index": 0},
+        {"type": "reasoning.encrypted", "data": "AA", "format": "anthropic-claude-v1", "index": 1},
+        {"type": "reasoning.odd", "kept": True},
+    ]
+}
+BLOCK: JsonObject = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+BLOCKS: JsonObject = {
+    "thinking_blocks": [
+        BLOCK,
+        {"type": "redacted_thinking", "data": "AA"},
+    ]
+}
+PARTS: JsonObject = {
+    "role": "assistant",
+    "content": [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "text", "text": "a"}],
+}
+TEXT: JsonObject = {"type": "text", "text": "a"}
+
+
+@pytest.mark.parametrize(
+    ("row", "given", "wanted", "dropped"),
+    [
+        ("openrouter", {**TURN, **DETAILS}, {**TURN, **DETAILS, "reasoning": "hm"}, []),
+        ("openai", {**TURN, **DETAILS}, TURN, ["thinking"]),
+        ("openai", {**TURN, "reasoning_content": "hm"}, TURN, ["thinking"]),
+        ("openai", {**TURN, "reasoning_content": "", "reasoning_details": []}, TURN, []),
+        ("groq", {**TURN, **BLOCKS}, {**TURN, "reasoning": "hm"}, []),
+        ("cerebras", {**TURN, "reasoning_content": "hm"}, {**TURN, "reasoning": "hm"}, []),
+        ("fireworks", {**TURN, "reasoning": "hm", **DETAILS}, {**TURN, "reasoning_content": "hm"}, []),
+        ("deepseek", PARTS, {"role": "assistant", "content": [TEXT], "reasoning_content": "hm"}, []),
+        (
+            "openai",
+            {"role": "assistant", "content": [BLOCK]},
+            {**TURN, "content": ""},
+            ["thinking"],
+        ),
+    ],
+)
+def test_thinking_goes_under_the_member_that_the_vendor_reads(
+    row: str, given: JsonObject, wanted: JsonObject, dropped: list[str]
+) -> None:
+    noted: list[str] = []
+    assert holds_thinking(given)
+    assert with_thinking(given, load_profiles()[row], noted) == wanted
+    assert noted == dropped
+
+
+def test_signed_thinking_in_another_form_becomes_details() -> None:
+    made = with_thinking({**TURN, **BLOCKS}, load_profiles()["openrouter"], [])
+    assert made["reasoning_details"] == [
+        {"type": "reasoning.text", "text": "hm", "format": "anthropic-claude-v1", "index": 0, "signature": "c2ln"},
+        {"type": "reasoning.encrypted", "data": "AA", "format": "anthropic-claude-v1", "index": 1},
+    ]
+    assert made["reasoning"] == "hm"
+
+
+def test_a_turn_without_thinking_holds_none() -> None:
+    assert not holds_thinking(TURN)
+    assert not holds_thinking({"role": "assistant", "content": [TEXT, {"type": ["odd"]}]})

@@ -1,0 +1,69 @@
+"""Pieces of tool calls, as vendors cut them."""
+
+from dataclasses import replace
+
+import pytest
+
+from providers.completion import ToolCallDelta
+from providers.dialects.openai.streamed_calls import StreamedCalls
+from providers.dialects.shared.read_json import call_id
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.openai.kit import sent
+
+
+def reader() -> StreamedCalls:
+    return StreamedCalls(sent(), 0)
+
+
+def piece(index: int, arguments: str, **more: JsonValue) -> JsonObject:
+    return {"index": index, "function": {"arguments": arguments}, **more}
+
+
+def test_the_first_piece_names_the_call_and_the_others_continue_it() -> None:
+    calls = reader()
+    begun: JsonObject = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": ""}}
+    assert calls.read([begun], "a") == (ToolCallDelta(0, "c1", "f"),)
+    assert calls.read([piece(0, '{"a"'), piece(0, ":1}")], "a") == (
+        ToolCallDelta(0, arguments='{"a"'),
+        ToolCallDelta(0, arguments=":1}"),
+    )
+    assert calls.count == 1
+
+
+def test_a_custom_tool_s_call_has_its_text() -> None:
+    calls = reader()
+    begun: JsonObject = {"index": 0, "id": "c1", "type": "custom", "custom": {"name": "run", "input": "ls"}}
+    assert calls.read([begun], "a") == (ToolCallDelta(0, "c1", "run", "ls", "custom"),)
+    assert calls.read([{"index": 0, "custom": {"input": " -l"}}], "a") == (
+        ToolCallDelta(0, arguments=" -l", kind="custom"),
+    )
+
+
+def test_the_text_of_a_custom_tool_that_was_sent_as_a_function_comes_once_its_arguments_are_whole() -> None:
+    calls = StreamedCalls(replace(sent("groq"), custom_tools=frozenset({"run"})), 0)
+    begun: JsonObject = {"index": 0, "id": "c1", "function": {"name": "run", "arguments": ""}}
+    assert calls.read([begun], "a") == (ToolCallDelta(0, "c1", "run", kind="custom"),)
+    assert calls.read([piece(0, '{"input":"l')], "a") == ()
+    assert calls.read([piece(0, 's"}')], "a") == ()
+    assert calls.rest() == (ToolCallDelta(0, arguments="ls", kind="custom"),)
+    assert calls.rest() == ()
+
+
+def test_a_call_without_an_id_gets_one_of_its_own() -> None:
+    calls = reader()
+    begun: JsonObject = {"function": {"name": "f", "arguments": "{}"}}
+    assert calls.read([begun], "a") == (ToolCallDelta(0, call_id("a", 0, 0), "f", "{}"),)
+
+
+def test_further_members_of_a_call_come_with_it() -> None:
+    extra: JsonObject = {"extra_content": {"google": {"thought_signature": "QQ"}}}
+    begun: JsonObject = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}, **extra}
+    (delta,) = reader().read([begun], "a")
+    assert delta.extra == extra
+
+
+@pytest.mark.parametrize("entry", [None, 7, {}, {"index": 0}, {"function": {}}, {"custom": {"input": "x"}}])
+def test_a_call_of_nothing_is_no_answer(entry: JsonValue) -> None:
+    with pytest.raises(UpstreamError):
+        reader().read([entry], "a")

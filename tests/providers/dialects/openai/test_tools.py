@@ -1,0 +1,151 @@
+"""Tools and choices as each vendor takes them: its own types beside functions, others refused by name."""
+
+from typing import cast
+
+import orjson
+import pytest
+
+from providers.completion import ToolCall, ToolCallDelta
+from providers.dialect import UpstreamRequest
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Params
+from tests.providers.dialects.kit import chunks
+from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, decoded, frame, played, refusal_of, target
+
+FUNCTION: JsonObject = {"type": "function", "function": {"name": "f"}}
+CUSTOM: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
+SEARCH: JsonObject = {"type": "openrouter:web_search"}
+BROWSER: JsonObject = {"type": "browser_search"}
+MARKED: JsonObject = {**FUNCTION, "cache_control": {"type": "ephemeral"}}
+
+
+@pytest.mark.parametrize(
+    ("row", "tool"),
+    [("openai", CUSTOM), ("azure", CUSTOM), ("openrouter", SEARCH), ("groq", BROWSER), ("openai_compatible", BROWSER)],
+)
+def test_a_vendor_s_own_tool_stands_beside_functions(row: str, tool: JsonObject) -> None:
+    assert body_of(chat({"tools": [FUNCTION, tool]}), target(row))["tools"] == [FUNCTION, tool]
+
+
+@pytest.mark.parametrize(("row", "tool"), [("openai", SEARCH), ("together", BROWSER)])
+def test_another_vendor_s_tool_is_refused_by_its_type(row: str, tool: JsonObject) -> None:
+    refusal = refusal_of(chat({"tools": [FUNCTION, tool]}), target(row))
+    assert refusal.param == "tools"
+    assert f"no tools of type '{tool['type']}'" in refusal.message
+
+
+def test_a_choice_of_a_type_that_the_vendor_has_not_is_refused() -> None:
+    choice: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
+    params: Params = {"tools": [CUSTOM], "tool_choice": choice}
+    assert body_of(chat(params), target("openai"))["tool_choice"] == choice
+    params = {"tools": [FUNCTION], "tool_choice": choice}
+    assert "no choice of type 'custom'" in refusal_of(chat(params), target("groq")).message
+
+
+def test_a_choice_among_some_of_the_tools_offers_only_those_where_the_vendor_has_no_such_choice() -> None:
+    other: JsonObject = {"type": "function", "function": {"name": "g"}}
+    choice: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [other]}}
+    for params in (
+        {"tools": [FUNCTION, other], "tool_choice": choice},
+        {"tool_choice": choice, "tools": [FUNCTION, other]},
+    ):
+        given = cast(Params, params)
+        body = body_of(chat(given), target("openai"))
+        assert (body["tools"], body["tool_choice"]) == ([FUNCTION, other], choice)
+        body = body_of(chat(given), target("groq"))
+        assert (body["tools"], body["tool_choice"]) == ([other], "required")
+        assert DIALECT.encode(chat(given), target("groq")).emulated == ("tool_choice",)
+        assert refusal_of(chat(given), target("ollama")).param == "tool_choice"
+    wrong: Params = {"tools": [FUNCTION], "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "x"}}}
+    assert refusal_of(chat(wrong), target("groq")).code == "invalid_value"
+    unknown: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [other]}}
+    assert refusal_of(chat({"tools": [FUNCTION], "tool_choice": unknown}), target("groq")).param == "tool_choice"
+
+
+def test_a_cache_marker_on_a_tool_goes_to_vendors_that_read_it_and_is_named_elsewhere() -> None:
+    params: Params = {"tools": [MARKED, FUNCTION]}
+    assert body_of(chat(params), target("openrouter"))["tools"] == [MARKED, FUNCTION]
+    assert body_of(chat(params), target("fireworks"))["tools"] == [FUNCTION, FUNCTION]
+    assert DIALECT.encode(chat(params), target("fireworks")).dropped == ("cache_control",)
+
+
+@pytest.mark.parametrize("row", ["openai", "fireworks", "ollama", "vllm"])
+def test_one_call_at_a_time_asks_for_nothing_without_tools(row: str) -> None:
+    assert "parallel_tool_calls" not in body_of(chat({"parallel_tool_calls": False}), target(row))
+
+
+def test_one_call_at_a_time_is_kept_or_refused_beside_tools() -> None:
+    params: Params = {"tools": [FUNCTION], "parallel_tool_calls": False}
+    assert body_of(chat(params), target("openai"))["parallel_tool_calls"] is False
+    assert refusal_of(chat(params), target("fireworks")).param == "parallel_tool_calls"
+
+
+AS_FUNCTION: JsonObject = {"type": "function", "function": {"name": "grep"}}
+
+
+@pytest.mark.parametrize(
+    "row", ["mistral", "groq", "xai", "openrouter", "deepseek", "fireworks", "together", "cerebras", "moonshot"]
+)
+def test_a_custom_tool_is_a_function_with_one_text_where_the_vendor_has_functions_only(row: str) -> None:
+    tools: list[JsonObject] = [FUNCTION, {**CUSTOM, "custom": {"name": "grep", "description": "d"}}]
+    call = DIALECT.encode(chat({"tools": tools}), target(row))
+    (kept, made) = orjson.loads(call.body)["tools"]
+    function = made["function"]
+    assert (kept, made["type"], function["name"], function["description"]) == (FUNCTION, "function", "grep", "d")
+    assert function["parameters"]["required"] == ["input"]
+    assert (call.emulated, call.custom_tools) == (("tools",), frozenset({"grep"}))
+
+
+def test_a_choice_of_a_custom_tool_is_one_of_its_function_there() -> None:
+    choice: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
+    body = body_of(chat({"tools": [CUSTOM], "tool_choice": choice}), target("groq"))
+    assert body["tool_choice"] == AS_FUNCTION
+    allowed: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [choice]}}
+    body = body_of(chat({"tools": [FUNCTION, CUSTOM], "tool_choice": allowed}), target("groq"))
+    tools = cast(list[dict[str, JsonObject]], body["tools"])
+    assert ([tool["function"]["name"] for tool in tools], body["tool_choice"]) == (["grep"], "required")
+
+
+def test_a_custom_tool_with_a_grammar_is_refused_where_the_vendor_has_functions_only() -> None:
+    form: JsonObject = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a"}}
+    tool: JsonObject = {"type": "custom", "custom": {"name": "grep", "format": form}}
+    with pytest.raises(Refusal) as caught:
+        DIALECT.encode(chat({"tools": [tool]}), target("groq"))
+    assert caught.value.param == "tools"
+    assert body_of(chat({"tools": [tool]}), target("openai"))["tools"] == [tool]
+
+
+def custom_call_sent(row: str) -> UpstreamRequest:
+    return DIALECT.encode(chat({"tools": [FUNCTION, CUSTOM]}), target(row))
+
+
+def test_a_call_of_a_custom_tool_comes_back_as_one() -> None:
+    calls: list[JsonValue] = [
+        {"id": "c1", "type": "function", "function": {"name": "grep", "arguments": '{"input":"-r x"}'}},
+        {"id": "c2", "type": "function", "function": {"name": "f", "arguments": '{"input":"y"}'}},
+    ]
+    message: JsonObject = {"role": "assistant", "content": None, "tool_calls": calls}
+    body: JsonObject = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+    (choice,) = decoded(custom_call_sent("groq"), body).choices
+    assert choice.tool_calls == (ToolCall("c1", "grep", "-r x", "custom"), ToolCall("c2", "f", '{"input":"y"}'))
+
+
+@pytest.mark.parametrize("ended_apart", [True, False])
+def test_a_streamed_call_of_a_custom_tool_comes_back_as_one(ended_apart: bool) -> None:
+    def delta(*calls: JsonObject, end: str | None = None) -> bytes:
+        held: JsonObject = {"index": 0, "delta": {"tool_calls": [*calls]}, "finish_reason": end}
+        return frame({"id": "a", "choices": [held]})
+
+    first: JsonObject = {"index": 0, "id": "c1", "function": {"name": "grep", "arguments": '{"inp'}}
+    rest: JsonObject = {"index": 0, "function": {"arguments": 'ut":"-r x"}'}}
+    other: JsonObject = {"index": 1, "id": "c2", "function": {"name": "f", "arguments": "{}"}}
+    ended = (delta(other), delta(end="tool_calls")) if ended_apart else (delta(other, end="tool_calls"),)
+    events, failure = played(custom_call_sent("groq"), delta(first), delta(rest), *ended, b"data: [DONE]\n\n")
+    assert failure is None
+    pieces = [piece for chunk in chunks(events) for piece in chunk.tool_calls]
+    assert pieces == [
+        ToolCallDelta(0, "c1", "grep", "", "custom"),
+        ToolCallDelta(1, "c2", "f", "{}"),
+        ToolCallDelta(0, arguments="-r x", kind="custom"),
+    ]

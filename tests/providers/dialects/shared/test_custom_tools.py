@@ -1,0 +1,56 @@
+"""Custom tools as functions of one text."""
+
+import pytest
+
+from providers.completion import ToolCall
+from providers.dialects.shared.custom_tools import as_functions, custom_call, input_text
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+from providers.unified_request import Params
+
+CUSTOM: JsonObject = {
+    "type": "custom",
+    "custom": {"name": "sql", "description": "Runs SQL.", "format": {"type": "text"}},
+}
+PLAIN: JsonObject = {"type": "function", "function": {"name": "now"}}
+
+
+def test_a_custom_tool_becomes_a_function_and_the_choice_of_it_too() -> None:
+    given: Params = {"tools": [PLAIN, CUSTOM], "tool_choice": {"type": "custom", "custom": {"name": "sql"}}}
+    params, names = as_functions(given)
+    assert names == {"sql"}
+    assert params["tools"][0] is PLAIN
+    function = params["tools"][1]["function"]
+    assert isinstance(function, dict)
+    assert (function["name"], function["description"]) == ("sql", "Runs SQL.")
+    assert params["tool_choice"] == {"type": "function", "function": {"name": "sql"}}
+    assert given["tools"] == [PLAIN, CUSTOM]
+
+
+def test_other_tools_stay_as_they_are() -> None:
+    params: Params = {"tools": [PLAIN]}
+    assert as_functions(params) == (params, frozenset())
+    assert as_functions({}) == ({}, frozenset())
+
+
+@pytest.mark.parametrize(
+    "custom", [{}, {"name": ""}, {"name": "a", "format": {"type": "grammar", "grammar": {"syntax": "lark"}}}]
+)
+def test_a_custom_tool_without_a_name_or_with_a_grammar_is_refused(custom: JsonObject) -> None:
+    with pytest.raises(Refusal) as caught:
+        as_functions({"tools": [{"type": "custom", "custom": custom}]})
+    assert caught.value.param == "tools"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [('{"input":"SELECT 1"}', "SELECT 1"), ("SELECT 1", "SELECT 1"), ("{}", "{}"), ('{"input":3}', '{"input":3}')],
+)
+def test_the_text_is_read_from_the_arguments_however_the_model_wrote_them(arguments: str, text: str) -> None:
+    assert input_text(arguments) == text
+
+
+def test_a_call_of_a_custom_tool_alone_is_changed() -> None:
+    call = ToolCall("a", "sql", '{"input":"x"}')
+    assert custom_call(call, frozenset()) is call
+    assert custom_call(call, frozenset({"sql"})) == ToolCall("a", "sql", "x", "custom")

@@ -1,0 +1,98 @@
+"""Thinking of earlier turns, in each form in which clients send it back."""
+
+import pytest
+
+from providers.conversation import CLAUDE_FORMAT, GEMINI_FORMAT, UNKNOWN_FORMAT, Part, RedactedThinking, Thinking
+from providers.dialects.shared.read_thinking import google_signature, thinking_block, thinking_of
+from providers.json_types import JsonObject, JsonValue
+
+CLAUDE = {"format": CLAUDE_FORMAT}
+
+
+def text(said: str, **members: JsonValue) -> JsonObject:
+    return {"type": "reasoning.text", "text": said, **members}
+
+
+@pytest.mark.parametrize(
+    ("details", "read"),
+    [
+        ([text("hm", signature="c2ln", **CLAUDE)], [Thinking("hm", "c2ln", CLAUDE_FORMAT)]),
+        ([text("hm", signature="c2ln")], [Thinking("hm", "c2ln", CLAUDE_FORMAT)]),
+        ([text("hm", format=UNKNOWN_FORMAT)], [Thinking("hm")]),
+        ([text("hm")], [Thinking("hm")]),
+        ([text("", signature="c2ln", **CLAUDE)], [Thinking("", "c2ln", CLAUDE_FORMAT)]),
+        (
+            [
+                text("h", index=0, **CLAUDE),
+                text("m", index=0),
+                {"type": "reasoning.text", "index": 0, "signature": "s"},
+            ],
+            [Thinking("hm", "s", CLAUDE_FORMAT)],
+        ),
+        (
+            [text("a", index=0, signature="1"), text("b", index=0, signature="2")],
+            [Thinking("a", "1", CLAUDE_FORMAT), Thinking("b", "2", CLAUDE_FORMAT)],
+        ),
+        ([text("a", index=0), text("b", index=1)], [Thinking("a"), Thinking("b")]),
+        ([text("a"), text("b")], [Thinking("a"), Thinking("b")]),
+        ([{"type": "reasoning.summary", "summary": "s", "format": "openai-responses-v1"}], [Thinking("s")]),
+        ([{"type": "reasoning.encrypted", "data": "QQ=="}], [RedactedThinking("QQ==", CLAUDE_FORMAT)]),
+        (
+            [
+                text("a", index=0, format=GEMINI_FORMAT),
+                {"type": "reasoning.encrypted", "data": "Q", "index": 0, "id": "c1"},
+            ],
+            [Thinking("a", None, GEMINI_FORMAT), RedactedThinking("Q", CLAUDE_FORMAT, "c1")],
+        ),
+        (["odd", {"type": "reasoning.server_tool_call", "tool_name": "x"}, {}], []),
+    ],
+)
+def test_reasoning_details_are_blocks(details: list[JsonValue], read: list[Part]) -> None:
+    assert thinking_of({"role": "assistant", "reasoning_details": details}) == read
+
+
+@pytest.mark.parametrize(
+    ("message", "read"),
+    [
+        (
+            {"thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "s"}]},
+            [Thinking("hm", "s", CLAUDE_FORMAT)],
+        ),
+        ({"thinking_blocks": [{"type": "redacted_thinking", "data": "Q"}, 7]}, [RedactedThinking("Q", CLAUDE_FORMAT)]),
+        ({"reasoning_content": "hm"}, [Thinking("hm")]),
+        ({"reasoning": "hm"}, [Thinking("hm")]),
+        ({"reasoning_content": "", "reasoning": "hm"}, [Thinking("hm")]),
+        ({"reasoning_content": "hm", "reasoning_signature": "s"}, [Thinking("hm", "s", CLAUDE_FORMAT)]),
+        ({"reasoning_content": ["hm"]}, []),
+        ({"reasoning_details": [], "thinking_blocks": [], "reasoning_content": "hm"}, [Thinking("hm")]),
+        ({}, []),
+    ],
+)
+def test_other_members_are_read_where_there_are_no_details(message: JsonObject, read: list[Part]) -> None:
+    assert thinking_of(message) == read
+
+
+def test_the_most_exact_member_is_read_alone() -> None:
+    message: JsonObject = {
+        "reasoning_details": [text("a", signature="s")],
+        "thinking_blocks": [{"type": "thinking", "thinking": "a", "signature": "s"}],
+        "reasoning_content": "a",
+    }
+    assert thinking_of(message) == [Thinking("a", "s", CLAUDE_FORMAT)]
+
+
+def test_mistral_s_thinking_is_a_list_of_texts() -> None:
+    listed: JsonValue = [{"type": "text", "text": "h"}, {"type": "text", "text": "m"}, 7]
+    assert thinking_block({"type": "thinking", "thinking": listed}) == Thinking("hm")
+    assert thinking_block({"type": "thinking", "thinking": 7}) == Thinking("")
+
+
+def test_google_s_signature_is_where_google_s_endpoint_has_it() -> None:
+    assert google_signature({"extra_content": {"google": {"thought_signature": "s"}}}) == "s"
+    others: list[JsonObject] = [
+        {},
+        {"extra_content": 7},
+        {"extra_content": {"google": [1]}},
+        {"extra_content": {"google": {}}},
+    ]
+    assert [google_signature(other) for other in others] == [None] * 4

@@ -1,0 +1,291 @@
+"""Thinking that the gateway keeps and puts back: for whom, how much, and what it costs others."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+import pytest_asyncio
+
+from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCall, ToolCallDelta, Usage
+from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
+from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
+from proxy.gateway.kept_turns import TurnThinking, missing_turns, pack_turn
+from proxy.gateway.restore_thinking import MOST_RESTORED, TurnKeeper, TurnMemory, WatchedStream
+from proxy.routing.resolve_model import Plan
+from proxy.teams.kept_thinking import KeptThinking
+from proxy.upstream.vendor_stream import LocalStream
+from tests.conformance.vendor_rules import DeepSeek, listed, thought
+from tests.providers.dialects.openai.kit import target
+from tests.proxy.kit.gateway_rig import Rig, rig
+from tests.proxy.kit.tables import digest_of
+from tests.support.http_scripts import json_answer
+
+CLAUDE, OPENAI = target("anthropic"), target("openai")
+ID = "toolu_01A09q90qw90lq917835lq9"
+USER: JsonObject = {"role": "user", "content": "go"}
+CALL: JsonObject = {"id": ID, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+ASKED: JsonObject = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+SIGNED: JsonObject = {"type": "reasoning.text", "text": "hm", "signature": "s", "format": "anthropic-claude-v1"}
+RESTORED: JsonObject = {**ASKED, "reasoning_details": [SIGNED], "reasoning_content": "hm"}
+ANSWERED = Choice(
+    0, "", "tool_calls", tool_calls=(ToolCall(ID, "f", "{}"),), extras=Extras(reasoning_details=(SIGNED,))
+)
+
+
+def plan(*targets: Target) -> Plan:
+    return Plan("v/m", "v/m", targets, False, ())
+
+
+def chat(*messages: JsonObject) -> UnifiedRequest:
+    return UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt(messages), {"tools": [{"type": "function"}]})
+
+
+def memory(**members: object) -> TurnMemory:
+    return replace(TurnMemory(lambda: 0.0), **members)  # type: ignore[arg-type]
+
+
+async def sent(turns: TurnMemory, *messages: JsonObject, owner: str = "a", to: Target = CLAUDE) -> Sequence[JsonObject]:
+    """The messages that go on."""
+    request, _ = await turns.recall(plan(to), chat(*messages), owner)
+    assert isinstance(request.prompt, ChatPrompt)
+    return request.prompt.messages
+
+
+async def keeping(turns: TurnMemory, owner: str = "a") -> TurnKeeper:
+    _, keeper = await turns.recall(plan(CLAUDE), chat(USER), owner)
+    assert keeper is not None
+    return keeper
+
+
+async def test_what_an_answer_thought_is_in_the_next_request() -> None:
+    turns = memory()
+    (await keeping(turns)).keep(CLAUDE, [ANSWERED])
+    assert await sent(turns, USER, ASKED) == (USER, RESTORED)
+
+
+async def test_another_owner_gets_nothing_whatever_ids_it_makes_up() -> None:
+    turns = memory()
+    (await keeping(turns, "a")).keep(CLAUDE, [ANSWERED])
+    assert await sent(turns, USER, ASKED, owner="b") == (USER, ASKED)
+    (await keeping(turns, "b")).keep(CLAUDE, [replace(ANSWERED, reasoning="of b", extras=Extras((SIGNED,)))])
+    assert await sent(turns, USER, ASKED, owner="a") == (USER, RESTORED)
+
+
+async def test_a_request_that_no_vendor_wants_thinking_for_is_not_touched() -> None:
+    turns = memory()
+    (await keeping(turns)).keep(CLAUDE, [ANSWERED])
+    request = chat(USER, ASKED)
+    assert await turns.recall(plan(OPENAI), request, "a") == (request, None)
+    text = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("x",)), {})
+    assert await turns.recall(plan(CLAUDE), text, "a") == (text, None)
+    plain = UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt((USER,)), {})
+    assert await turns.recall(plan(CLAUDE), plain, "a") == (plain, None)
+    assert await sent(turns, USER, ASKED, to=OPENAI) == (USER, ASKED)
+
+
+async def test_while_it_is_off_nothing_is_kept_and_nothing_put_back() -> None:
+    turns = memory()
+    (await keeping(turns)).keep(CLAUDE, [ANSWERED])
+    turns.off = True
+    request = chat(USER, ASKED)
+    assert await turns.recall(plan(CLAUDE), request, "a") == (request, None)
+
+
+async def test_a_fallback_that_wants_it_is_enough() -> None:
+    turns = memory()
+    (await keeping(turns)).keep(CLAUDE, [ANSWERED])
+    request, _ = await turns.recall(plan(OPENAI, CLAUDE), chat(USER, ASKED), "a")
+    assert request.prompt == ChatPrompt((USER, RESTORED))
+
+
+async def test_an_answer_of_a_vendor_that_signs_nothing_is_not_kept() -> None:
+    turns = memory()
+    (await keeping(turns)).keep(OPENAI, [ANSWERED])
+    assert len(turns.kept) == 0
+
+
+async def test_a_request_is_given_no_more_than_so_much_the_latest_turns_first() -> None:
+    turns = memory()
+    ids = [f"{ID}{number}" for number in range(9)]
+    messages: list[JsonObject] = [{**ASKED, "tool_calls": [{**CALL, "id": each}]} for each in ids]
+    for missing in missing_turns(messages):
+        data = pack_turn(TurnThinking(text="x" * (MOST_RESTORED // 4 - 100)))
+        assert data is not None
+        turns.put("a", missing.key, data)
+    restored = await sent(turns, *messages)
+    assert ["reasoning_content" in message for message in restored] == [False] * 5 + [True] * 4
+
+
+async def test_turns_of_many_small_parts_are_given_in_part() -> None:
+    turns = memory()
+    dense = b'{"details":[' + b"{}," * 150_000 + b"{}]}"
+    messages: list[JsonObject] = [{**ASKED, "tool_calls": [{**CALL, "id": f"{ID}{number}"}]} for number in range(250)]
+    for missing in missing_turns(messages):
+        turns.put("a", missing.key, dense)
+    began = time.process_time()
+    await sent(turns, *messages)
+    assert time.process_time() - began < 0.2
+
+
+async def test_a_conversation_of_as_many_turns_as_may_be_is_searched_at_once() -> None:
+    turns, said = memory(), "x" * 2000
+    asked: JsonObject = {**ASKED, "tool_calls": [{**CALL, "id": "functions.f:0"}]}
+    messages: list[JsonObject] = [{"role": "user", "content": said}, asked] * 2048
+    began = time.process_time()
+    assert await sent(turns, *messages) == tuple(messages)
+    assert time.process_time() - began < 0.2
+
+
+@dataclass(slots=True)
+class Others:
+    """Another process's turns."""
+
+    data: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def put(self, owner: str, key: str, data: bytes) -> None:
+        self.data[owner, key] = data
+
+    async def take(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
+        self.asked += keys
+        return {key: self.data[owner, key] for key in keys if (owner, key) in self.data}
+
+
+async def test_a_turn_that_another_process_kept_is_found_once_and_known_from_then_on() -> None:
+    others = Others()
+    one, two = memory(others=others), memory(others=others, kept=KeptThinking())
+    (await keeping(one)).keep(CLAUDE, [ANSWERED])
+    assert await sent(two, USER, ASKED) == (USER, RESTORED)
+    assert await sent(two, USER, ASKED) == (USER, RESTORED)
+    assert len(others.asked) == 1
+    assert await sent(one, USER, ASKED) == (USER, RESTORED)
+    assert len(others.asked) == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"\xff", b'{"details":[1]}', b"x" * 10_000_000])
+async def test_what_others_wrote_there_is_left_alone(data: bytes) -> None:
+    others = Others()
+    (missing,) = missing_turns([USER, ASKED])
+    others.data["a", missing.key] = data
+    assert await sent(memory(others=others), USER, ASKED) == (USER, ASKED)
+
+
+async def test_a_stream_is_passed_on_as_it_is_and_kept_before_its_end_is() -> None:
+    turns = memory()
+    keeper = await keeping(turns)
+    events: list[StreamEvent] = [
+        Chunk(reasoning="hm", extras=Extras(reasoning_details=(SIGNED,))),
+        Chunk(tool_calls=(ToolCallDelta(0, ID, "f", "{}"),)),
+        Chunk(finish_reason="tool_calls"),
+        Usage(1, 1),
+    ]
+    stream = keeper.watched(CLAUDE, LocalStream([*events]))
+    assert isinstance(stream, WatchedStream)
+    seen = stream.first()
+    assert [next(seen), next(seen)] == events[:2]
+    assert len(turns.kept) == 0
+    assert next(seen) is events[2]
+    assert len(turns.kept) == 1
+    assert list(seen) == events[3:]
+    assert stream.over
+    assert [*stream.take(), *stream.conclude()] == []
+    await stream.wait()
+    await stream.finish()
+    stream.close()
+    assert await sent(turns, USER, ASKED) == (USER, RESTORED)
+
+
+async def test_a_stream_of_a_vendor_that_wants_nothing_back_is_not_watched() -> None:
+    keeper, stream = await keeping(memory()), LocalStream([])
+    assert keeper.watched(OPENAI, stream) is stream
+
+
+# Through the gateway -------------------------------------------------------------------------------------------------
+
+TABLE = f"""
+vendors:
+  v: {{profile: deepseek, base_url: "http://127.0.0.1:PORT", api_key: sk-x, allow_private: true}}
+models: {{v/deepseek-v4: {{}}}}
+teams:
+  a: {{keys: ["{digest_of("dk-a")}"], models: [v/deepseek-v4]}}
+  b: {{keys: ["{digest_of("dk-b")}"], models: [v/deepseek-v4]}}
+"""
+TOOLS: JsonValue = [{"type": "function", "function": {"name": "step_1", "parameters": {"type": "object"}}}]
+
+
+@pytest_asyncio.fixture
+async def served() -> AsyncIterator[tuple[Rig, DeepSeek]]:
+    vendor = DeepSeek("deepseek", "deepseek-v4")
+    async with rig(TABLE) as made:
+        made.vendor.default = vendor
+        yield made, vendor
+
+
+async def ask(made: Rig, team: str, *messages: JsonObject) -> int:
+    body: JsonObject = {"model": "v/deepseek-v4", "messages": [*messages], "tools": TOOLS}
+    answer = await made.post("/v1/chat/completions", body, {"Authorization": f"Bearer dk-{team}"})
+    return answer.status
+
+
+async def test_a_team_s_turns_are_no_other_team_s(served: tuple[Rig, DeepSeek]) -> None:
+    made, vendor = served
+    assert await ask(made, "a", USER) == 200
+    calls: list[JsonValue] = [*vendor._calls(1)]
+    asked: JsonObject = {"role": "assistant", "content": "", "tool_calls": calls}
+    results: list[JsonObject] = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "ok"} for call in vendor._calls(1)
+    ]
+    assert await ask(made, "b", USER, asked, *results) == 400
+    assert await ask(made, "a", USER, asked, *results) == 200
+    body = made.vendor.requests[-1].json()
+    assert isinstance(body, dict)
+    assert listed(body["messages"])[1]["reasoning_content"] == thought(1)
+
+
+async def test_a_reload_keeps_what_is_kept(served: tuple[Rig, DeepSeek]) -> None:
+    made, vendor = served
+    assert await ask(made, "a", USER) == 200
+    made.table(TABLE)
+    asked: JsonObject = {"role": "assistant", "content": "", "tool_calls": [*vendor._calls(1)]}
+    assert await ask(made, "a", USER, asked) == 200
+
+
+async def test_thinking_as_long_as_a_megabyte_is_relayed_and_not_kept(served: tuple[Rig, DeepSeek]) -> None:
+    made, _ = served
+    message: JsonObject = {"role": "assistant", "content": "", "reasoning_content": "x" * 1_000_000}
+    message["tool_calls"] = [CALL]
+    choice: JsonObject = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    answer: JsonObject = {"id": "a", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    made.vendor.default = json_answer(200, answer)
+    assert await ask(made, "a", USER) == 200
+    assert len(made.gateway.turns.kept) == 0
+
+
+async def test_a_flood_of_turns_leaves_a_light_request_its_turn_and_its_time(served: tuple[Rig, DeepSeek]) -> None:
+    made, vendor = served
+    assert await ask(made, "b", USER) == 200
+    turns = made.gateway.turns
+    worst, stop = 0.0, asyncio.Event()
+
+    async def beat() -> None:
+        nonlocal worst
+        while not stop.is_set():
+            before = time.perf_counter()
+            await asyncio.sleep(0)
+            worst = max(worst, time.perf_counter() - before)
+
+    beating = asyncio.create_task(beat())
+    data = pack_turn(TurnThinking(text="x" * 500_000))
+    assert data is not None
+    for number in range(5_000):
+        turns.put("team a", str(number), data if number % 2 else b"{}")
+        await asyncio.sleep(0)
+    stop.set()
+    await beating
+    assert worst < 0.1
+    assert turns.kept.size <= 64 * 1024 * 1024
+    asked: JsonObject = {"role": "assistant", "content": "", "tool_calls": [*vendor._calls(1)]}
+    assert await ask(made, "b", USER, asked) == 200

@@ -1,0 +1,159 @@
+"""Turns that processes share at one Redis, and what becomes of requests when it is lost, slow or lies."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from config.sections.server_section import SharedSection
+from proxy.shared_state.redis_sync import SharedState
+from proxy.shared_state.shared_thinking import LIMIT, OVERHEAD, OWNER_BYTES, SharedThinking
+from tests.support.redis import RealRedis, fake_redis, frozen, real_redis
+from tests.support.waiting import until
+
+OWNER = "team canary-of-a-team"
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RealRedis]:
+    with real_redis(tmp_path) as server:
+        yield server
+
+
+@asynccontextmanager
+async def process(url: str, prefix: str = "dragoman", seconds: float = 3600.0) -> AsyncIterator[SharedThinking]:
+    """One process's turns, for as long as the block."""
+    state = SharedState(SharedSection.model_validate({"redis": url, "prefix": prefix}), lambda cooldowns, now: None)
+    turns = SharedThinking(state.command, lambda: True, state.prefix, seconds)
+    tasks = [asyncio.create_task(state.run()), asyncio.create_task(turns.run())]
+    try:
+        yield turns
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def written(turns: SharedThinking, owner: str, key: str) -> None:
+    async def there() -> bool:
+        return key in await turns.take(owner, [key])
+
+    while not await there():  # noqa: ASYNC110 - Redis tells no one
+        await asyncio.sleep(0.005)
+
+
+async def test_a_turn_that_one_process_keeps_another_finds(redis: RealRedis) -> None:
+    async with process(redis.url) as one, process(redis.url) as two, process(redis.url, "staging") as other:
+        one.put(OWNER, "k1", b"first")
+        one.put(OWNER, "k2", b"\xff\x00")
+        await written(two, OWNER, "k2")
+        assert await two.take(OWNER, ["k2", "absent", "k1"]) == {"k1": b"first", "k2": b"\xff\x00"}
+        assert await two.take("team b", ["k1"]) == {}
+        assert await other.take(OWNER, ["k1"]) == {}
+
+
+async def test_keys_name_no_team_and_end_by_themselves(redis: RealRedis) -> None:
+    async with process(redis.url) as one:
+        one.put(OWNER, "k1", b"first")
+        await written(one, OWNER, "k1")
+        keys = [line for line in redis.command("KEYS", "*thinking*") if line.startswith("dragoman")]
+        assert len(keys) == 3
+        assert "canary" not in "".join(keys)
+        for key in keys:
+            assert 3_500_000 < int(redis.command("PTTL", key)[0][1:]) <= 3_600_000
+
+
+async def test_an_owner_s_oldest_go_where_it_has_too_much_and_others_stay(redis: RealRedis) -> None:
+    with patch("proxy.shared_state.shared_thinking.OWNER_BYTES", 3000):
+        async with process(redis.url) as one:
+            one.put("team light", "k", b"mine")
+            for number in range(9):
+                one.put(OWNER, str(number), b"x" * (1000 - OVERHEAD))
+            await written(one, OWNER, "8")
+            assert list(await one.take(OWNER, [str(number) for number in range(9)])) == ["6", "7", "8"]
+            assert await one.take("team light", ["k"]) == {"k": b"mine"}
+            one.put(OWNER, "8", b"y")
+            one.put(OWNER, "9", b"z")
+            await written(one, OWNER, "9")
+            (size,) = [key for key in redis.command("KEYS", "*:size") if key.startswith("dragoman")][:1]
+            assert int(redis.command("GET", size)[1]) <= 3000
+    assert OWNER_BYTES > 1 << 20
+
+
+async def test_what_is_too_old_goes(redis: RealRedis) -> None:
+    async with process(redis.url, seconds=0.2) as one:
+        one.put(OWNER, "old", b"x")
+        await written(one, OWNER, "old")
+        await asyncio.sleep(0.25)
+        one.put(OWNER, "new", b"x")
+        await written(one, OWNER, "new")
+        assert list(await one.take(OWNER, ["old", "new"])) == ["new"]
+
+
+async def test_a_lookup_returns_no_more_than_so_much(redis: RealRedis) -> None:
+    with patch("proxy.shared_state.shared_thinking.REPLY_BYTES", 2500):
+        async with process(redis.url) as one:
+            for number in range(5):
+                one.put(OWNER, str(number), b"x" * 1000)
+            await written(one, OWNER, "4")
+            assert list(await one.take(OWNER, ["4", "3", "2", "1"])) == ["4", "3"]
+
+
+async def test_a_request_waits_for_a_frozen_redis_once_and_briefly() -> None:
+    async with fake_redis(frozen) as lost, process(lost.url) as one:
+        began = time.monotonic()
+        assert await one.take(OWNER, ["k"]) == {}
+        assert time.monotonic() - began < LIMIT + 0.5
+        began = time.monotonic()
+        for _ in range(100):
+            assert await one.take(OWNER, ["k"]) == {}
+            one.put(OWNER, "k", b"x")
+        assert time.monotonic() - began < LIMIT
+        assert not one._waiting
+
+
+async def test_without_redis_nothing_is_there_and_nothing_waits() -> None:
+    async with process("redis://127.0.0.1:1") as one:
+        assert await one.take(OWNER, ["k"]) == {}
+        one.put(OWNER, "k", b"x")
+        assert not one._waiting
+
+
+@pytest.mark.parametrize("reply", [None, b"x", 7, [7, None, ["x"]], {}, []])
+async def test_what_is_no_turn_is_not_taken_for_one(reply: object) -> None:
+    async def command(parts: Sequence[str | bytes | int]) -> object:
+        return reply
+
+    assert await SharedThinking(command, lambda: True, "d", 1.0).take(OWNER, ["a", "b", "c"]) == {}
+
+
+async def test_no_more_lookups_run_at_a_time_than_a_few() -> None:
+    running, release = 0, asyncio.Event()
+
+    async def command(parts: Sequence[str | bytes | int]) -> object:
+        nonlocal running
+        running += 1
+        await release.wait()
+        return [b"x"]
+
+    with patch("proxy.shared_state.shared_thinking.LIMIT", 5.0):
+        turns = SharedThinking(command, lambda: True, "d", 1.0)
+        waiting = [asyncio.create_task(turns.take(OWNER, ["a"])) for _ in range(8)]
+        await until(lambda: running == 8)
+        assert await turns.take(OWNER, ["a"]) == {}
+        release.set()
+        assert await asyncio.gather(*waiting) == [{"a": b"x"}] * 8
+
+
+async def test_what_waits_to_be_written_is_bounded() -> None:
+    async def command(parts: Sequence[str | bytes | int]) -> object:
+        return 1
+
+    turns = SharedThinking(command, lambda: True, "d", 1.0)
+    for number in range(100):
+        turns.put(OWNER, str(number), b"x" * 500_000)
+    assert 0 < turns._waiting_bytes <= 8 * 1024 * 1024
