@@ -10,7 +10,6 @@ from typing import Final, cast
 
 from providers.constraints.constraint_styles import field_of
 from providers.constraints.style_table import STYLES
-from providers.dialects.openai.message_parts import MARKERS
 from providers.dialects.openai.tools import choice_writer, forces_a_tool, parallel_writer, tools_writer
 from providers.dialects.shared.field_writers import few_pairs, short_id
 from providers.dialects.shared.request_body import (
@@ -20,6 +19,7 @@ from providers.dialects.shared.request_body import (
     check_window,
     plain,
     put_constraint,
+    put_unknown,
     unless_neutral,
     within,
 )
@@ -314,34 +314,15 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
 
 # Fields outside the unified request -----------------------------------------------------------------------------------
 
-_OF_CACHES: Final = MARKERS | {"prompt_cache_options"}
-"""Settings of prompt caches; they promise nothing about the answer."""
-
 _REASONING: Final = "reasoning"
 """OpenRouter's field. What it says of effort is read by the surface; what is left says how thinking is shown."""
 
 
 def put_own_fields(draft: RequestBody, profile: Profile, reserved: Collection[str]) -> None:
-    """Write the fields that the unified request does not know.
-
-    Settings of caches and the rest of `reasoning` are left out where the vendor has none, and noted. An object goes
-    into the profile's own member of that name. Raises Refusal where the vendor takes no such fields, and for one whose
-    name is `reserved` or in the body already.
-    """
-    for name, value in (draft.request.unknown or {}).items():
-        if (name in _OF_CACHES and name not in profile.takes) or (name == _REASONING and not _has_reasoning(profile)):
-            draft.dropped.append(name)
-            continue
-        if (cell := draft.table["unknown"]).refused:
-            raise draft.unsupported(name, cell.how)
-        standing = draft.body.get(name, {} if name == _REASONING else None)
-        if (name == _REASONING or name in profile.body) and isinstance(standing, dict) and isinstance(value, dict):
-            draft.body[name] = merged(standing, value)
-        elif name in draft.body or name in reserved:
-            message = f"'{name}' goes to {draft.target.name} for another field of the request already."
-            raise Refusal(name, message, "conflicting_parameters")
-        else:
-            draft.body[name] = value
+    """Write the fields that the unified request does not know; see `put_unknown`. An object joins the profile's own
+    member of its name."""
+    taken = profile.takes | {_REASONING} if _has_reasoning(profile) else profile.takes
+    put_unknown(draft, reserved, taken, joined={_REASONING, *profile.body})
 
 
 def _has_reasoning(profile: Profile) -> bool:

@@ -106,18 +106,6 @@ def read_conversation(messages: Iterable[JsonValue], param: str = "messages") ->
         yield _MessageReader(Turn("user", (), param=param, position=position)).read(message)
 
 
-def wants_thinking(turn: Turn) -> bool:
-    """Return whether a turn of the model calls tools and holds no thinking, which some vendors demand then."""
-    kinds = {type(part) for part in turn.parts}
-    return turn.role == "assistant" and ToolUse in kinds and kinds.isdisjoint({Thinking, RedactedThinking})
-
-
-def without_thinking(turn: Turn) -> Turn:
-    """Return the turn without its thinking."""
-    kept = tuple([part for part in turn.parts if not isinstance(part, Thinking | RedactedThinking)])
-    return turn if len(kept) == len(turn.parts) else replace(turn, parts=kept)
-
-
 @dataclass(frozen=True, slots=True)
 class _MessageReader:
     """Reads one message; `turn` is a turn without parts, for errors."""

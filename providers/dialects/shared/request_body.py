@@ -277,20 +277,28 @@ _ADVISORY = frozenset({"cache_control", "prompt_cache_options", "prompt_cache_br
 read: they promise nothing about the answer."""
 
 
-def put_unknown(draft: RequestBody, reserved: Collection[str] = (), of_caches: Collection[str] = ()) -> None:
-    """Write the fields that the unified request does not know, and leave out the advisory ones that are not among
-    `of_caches`, which the vendor takes. Raises Refusal where the vendor takes no other, and for one whose name is
-    `reserved` or in the body already."""
+def put_unknown(
+    draft: RequestBody, reserved: Collection[str] = (), taken: Collection[str] = (), joined: Collection[str] = ()
+) -> None:
+    """Write the fields that the unified request does not know. Advisory ones that are not among `taken` are left out,
+    and noted; an object joins the one that the body has under a name among `joined`.
+
+    Raises Refusal where the vendor takes no other fields, and for one whose name is `reserved` or in the body already.
+    """
     for name, value in (draft.request.unknown or {}).items():
-        if name in _ADVISORY and name not in of_caches:
+        if name in _ADVISORY and name not in taken:
             draft.dropped.append(name)
             continue
         if (cell := draft.table["unknown"]).refused:
             raise draft.unsupported(name, cell.how)
-        if name in draft.body or name in reserved:
+        standing = draft.body.get(name)
+        if name in joined and isinstance(standing, dict) and isinstance(value, dict):
+            draft.body[name] = merged(standing, value)
+        elif name in draft.body or name in reserved:
             message = f"'{name}' goes to {draft.target.name} for another field of the request already."
             raise Refusal(name, message, "conflicting_parameters")
-        draft.body[name] = value
+        else:
+            draft.body[name] = value
 
 
 def finish_request(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt
-from proxy.surfaces.request.legacy_functions import is_legacy, modern
+from proxy.surfaces.request.legacy_functions import modern
 from proxy.surfaces.request.parse_json import MAX_ELEMENTS, has_too_many_elements
 from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, json_object, string, text
 
@@ -25,19 +25,17 @@ def messages(value: JsonValue) -> ChatPrompt:
     if len(value) > MAX_MESSAGES:
         raise Invalid(f"may hold at most {MAX_MESSAGES} messages")
     checked = tuple([check_at(_message, item, index) for index, item in enumerate(value)])
-    _check_arguments(checked)
-    return ChatPrompt(modern(checked) if any(map(is_legacy, checked)) else checked)
+    # Written out: a call for each message would cost more than the rest of what a plain one takes here.
+    older = [message for message in checked if "function_call" in message or message["role"] == "function"]
+    _check_arguments(checked, older)
+    return ChatPrompt(modern(checked) if older else checked)
 
 
-def _check_arguments(messages: Iterable[JsonObject]) -> None:
-    """Limit the JSON elements in arguments of calls: those strings do not count as elements of the body."""
+def _check_arguments(messages: Iterable[JsonObject], older: Iterable[JsonObject]) -> None:
+    """Limit the JSON elements in arguments of calls: those strings do not count as elements of the body. `older` are
+    the messages that make or answer calls in the form before tools."""
     texts = [text for message in messages if "tool_calls" in message for text in _arguments(message["tool_calls"])]
-    texts += [
-        text
-        for message in messages
-        if "function_call" in message
-        for text in _arguments([{"function": message["function_call"]}])
-    ]
+    texts += [text for message in older for text in _arguments([{"function": message.get("function_call")}])]
     if sum(map(len, texts)) > MAX_ELEMENTS and has_too_many_elements("".join(texts).encode(errors="replace")):
         raise Invalid(f"may hold at most {MAX_ELEMENTS} JSON elements in the arguments of all calls together")
 

@@ -44,11 +44,6 @@ def legacy_functions(parsed: ParsedFields) -> None:
             parsed.values[newer] = given
 
 
-def is_legacy(message: JsonObject) -> bool:
-    """Return whether a message makes or answers a call in the older form."""
-    return "function_call" in message or message["role"] == "function"
-
-
 def modern(messages: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
     """Return messages without the older form. A result answers the latest call of its function."""
     latest: dict[JsonValue, str] = {}

@@ -27,7 +27,7 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.read_conversation import data_uri, read_conversation, wants_thinking, without_thinking
+from providers.dialects.shared.read_conversation import data_uri, read_conversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
@@ -221,16 +221,10 @@ def test_a_refusal_names_the_client_s_own_field() -> None:
         list(read_conversation([{}], "prompt"))
 
 
-def test_a_turn_knows_whether_it_lacks_thinking_and_can_lose_it() -> None:
-    bare, thought = turn({"role": "assistant", "content": "x", "tool_calls": [CALL]}), Thinking("hm")
-    assert wants_thinking(bare)
-    assert not wants_thinking(turn({"role": "assistant", "content": "x"}))
-    assert not wants_thinking(turn({"role": "user", "content": "x"}))
+def test_thinking_stands_before_the_text_and_the_calls_of_its_turn() -> None:
+    bare = turn({"role": "assistant", "content": "x", "tool_calls": [CALL]})
     full = turn({"role": "assistant", "content": "x", "reasoning_content": "hm", "tool_calls": [CALL]})
-    assert full.parts[0] == thought
-    assert not wants_thinking(full)
-    assert without_thinking(full) == bare
-    assert without_thinking(bare) is bare
+    assert full.parts == (Thinking("hm"), *bare.parts)
 
 
 JSON = st.recursive(
