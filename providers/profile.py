@@ -7,7 +7,7 @@ from typing import Literal
 
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Task
 
 LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
@@ -97,6 +97,22 @@ class Wire:
     context: AtWindow
 
 
+@dataclass(frozen=True, slots=True)
+class TaskWire:
+    """One task of a vendor: its path below the base URL and the name of its wire format.
+
+    One call takes at most `most` inputs and `most_tokens` tokens in all of them together (None: no such limit).
+    `accepts` names the optional fields that the vendor honours, `rename` their names there.
+    """
+
+    path: str
+    form: str
+    most: int | None
+    most_tokens: int | None
+    accepts: frozenset[str]
+    rename: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """What is known of one vendor.
@@ -127,6 +143,7 @@ class Profile:
 
     The `error_*` members map the vendor's codes, statuses and messages to failure kinds where the common reading would
     be wrong; `silent_statuses` do so for answers without a message, and a text that `error_text` matches is an error.
+    `tasks` are the tasks besides generation that the vendor takes.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
     API, oldest first.
     """
@@ -179,6 +196,7 @@ class Profile:
     error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
     silent_statuses: Mapping[int, FailureKind]
     error_text: re.Pattern[str] | None
+    tasks: Mapping[Task, TaskWire]
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
 

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
-from providers.profile import Auth, Logprobs, Profile, Wire
-from providers.profiles.profile_schema import ProfileEntry, scoped_fields, scoped_names
+from providers.profile import Auth, Logprobs, Profile, TaskWire, Wire
+from providers.profiles.profile_schema import ProfileEntry, TaskEntry, scoped_fields, scoped_names
 from providers.unified_request import Operation, Params
 
 
@@ -232,6 +232,7 @@ def _built(
         error_patterns=tuple(_error_patterns(name, entry.errors.patterns)),
         silent_statuses=MappingProxyType(dict(entry.errors.silent)),
         error_text=None if text is None else _pattern(f"{name}.errors.text", text),
+        tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
         overrides=overrides,
         versions=versions,
     )
@@ -252,3 +253,8 @@ def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:
         logprobs=Logprobs(entry.logprobs.mode(operation), most, entry.logprobs.stream_most.get(operation, most)),
         context=entry.context.get(operation, "errors"),
     )
+
+
+def _task_wire(entry: TaskEntry) -> TaskWire:
+    accepts, rename = frozenset(entry.accepts), MappingProxyType(dict(entry.rename))
+    return TaskWire(entry.path, entry.form, entry.most, entry.most_tokens, accepts, rename)

@@ -30,7 +30,7 @@ from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot, Team
 from proxy.surfaces.registry import PathMatch
 from proxy.surfaces.request.parse_json import is_heavy
-from proxy.surfaces.surface import Surface
+from proxy.surfaces.surface import NO_CONTEXT, RequestContext, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, permit_extras, recognize
 from proxy.teams.wrong_keys import WrongKeyLimiter
 from proxy.telemetry.metrics import Metrics
@@ -161,7 +161,9 @@ class Gateway:
             return self._response(200, await self._read_models(snapshot, team, match), record, {})
         body = await self._read_body(http, record, admitted)
         heavy = is_heavy(body)
-        parse = partial(surface.parse, action, body, snapshot.default_models.get(surface.name))
+        default_model = snapshot.default_models.get(surface.name)
+        context = RequestContext(http.headers) if surface.reads_context else NO_CONTEXT
+        parse = partial(surface.parse, action, body, default_model, context)
         request = await self._dispatcher.off_loop.threads.run(record.owner, parse) if heavy else parse()
         self._admit_request(team, request, record)
         planned = plan(snapshot, team, request.model, surface.name, self._load)

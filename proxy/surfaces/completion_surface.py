@@ -11,7 +11,7 @@ from proxy.surfaces.request.parse_state import SurfaceRules
 from proxy.surfaces.response.chat import ChatRenderer
 from proxy.surfaces.response.text import TextRenderer
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
-from proxy.surfaces.surface import AnswerFacts, Endpoint, ModelCard, ReadAction, Renderer
+from proxy.surfaces.surface import NO_CONTEXT, AnswerFacts, Endpoint, ModelCard, ReadAction, Renderer, RequestContext
 
 MakeRenderer = Callable[[UnifiedRequest, AnswerFacts, AnswerStyle], Renderer]
 
@@ -44,9 +44,12 @@ class CompletionSurface:
     validation_status: int
     envelope: Callable[[ErrorFacts, int], dict[str, object]]
     renderers: Mapping[Operation, MakeRenderer] = field(default_factory=lambda: RENDERERS)
+    reads_context: bool = False
 
-    def parse(self, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
-        """See Surface."""
+    def parse(
+        self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
+    ) -> UnifiedRequest:
+        """See Surface; these APIs have no part of a request outside its body."""
         return parse(self.rules, operation, body, default_model)
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
