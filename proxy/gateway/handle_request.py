@@ -48,7 +48,7 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
-    memory of what models thought.
+    memory of what models thought, `catalogue` makes the models lists.
 
     `on_begin` receives each record once its team is known. `deadlines` are those of the calls under way, to end them;
     `draining` makes each answer close its connection; `idle` is set while nothing is in flight.
@@ -73,7 +73,7 @@ class Gateway:
         self._unix_now = current.now
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
-        self._catalogue = Catalogue(current.since)
+        self.catalogue = Catalogue(current.since)
         self._load = dispatcher.load
         self.turns = TurnMemory(self._now)
         self._last_traceback = float("-inf")
@@ -247,8 +247,8 @@ class Gateway:
 
     async def _read_models(self, snapshot: Snapshot, team: Team, match: PathMatch) -> bytes:
         if match.tail is None:
-            return await self._catalogue.models(snapshot, team, match.surface)
-        return self._catalogue.model(snapshot, team, match.surface, match.tail)
+            return await self.catalogue.models(snapshot, team, match.surface)
+        return await self.catalogue.model(snapshot, team, match.surface, match.tail)
 
     def _refuse_overloaded(
         self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: OverloadReason
