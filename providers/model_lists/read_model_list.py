@@ -156,9 +156,9 @@ def read_page(style: ListStyle, data: bytes) -> ListPage:
     if sum(map(data.count, (b"{", b"[", b","))) > MAX_MARKS:
         raise malformed("has more members than are read")
     answer = parse_answer(data)
-    entries = answer.get(style.entries, ()) if isinstance(answer, dict) else answer
-    if entries is None:
-        entries = []
+    entries = answer
+    if isinstance(answer, dict):
+        entries = [] if answer.get(style.entries, "") is None else answer.get(style.entries)
     if not isinstance(entries, list):
         raise malformed("is not a list of models")
     models = tuple(_models(style, entries))

@@ -144,6 +144,7 @@ class _VendorList:
         self.patience = min(self.patience, now + FIRST_WAIT)
         if self.models and now - self._since > STALE:
             self.models, self.state = {}, ListState(None, 0, self.state.failure)
+            self.patience = now + FIRST_WAIT
             self._changed()
         if now >= self._next:
             self.fetching.start()
@@ -165,8 +166,8 @@ class _VendorList:
             self._log.info("the list of models of %s can be fetched again", self._vendor)
         if found.left_out and found.left_out != before.left_out:
             self._log.warning(
-                "%d entries of the list of models of %s are left out for their names or their number",
-                *(found.left_out, self._vendor),
+                "of the list of models of %s, entries left out for their names or their number: %d",
+                *(self._vendor, found.left_out),
             )
 
     def _failed(self, reason: str) -> None:

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.model_lists.read_model_list import STYLES, ListedModel, ask_for_page, read_page
+from providers.model_lists.read_model_list import STYLES, ListedModel, ListPage, ListStyle, ask_for_page, read_page
 from providers.target import Target
 from proxy.deployment_health.last_failures import summary
 from proxy.request_record import fresh_id
@@ -76,7 +76,7 @@ async def _fetch_from(transport: Transport, target: Target) -> FetchedList:
     found: dict[str, ListedModel] = {}
     left_out = 0
     for _ in range(MAX_PAGES):
-        page = read_page(style, await _answer(transport, ask_for_page(style, target, cursor)))
+        page = _read(style, await _answer(transport, ask_for_page(style, target, cursor)))
         left_out += page.left_out
         for model in page.models:
             if len(found) < MAX_MODELS:
@@ -88,6 +88,14 @@ async def _fetch_from(transport: Transport, target: Target) -> FetchedList:
             return FetchedList(tuple(found.values()), left_out)
         cursor = page.next
     raise fail(FailureKind.MALFORMED, f"The list of models has more than {MAX_PAGES} pages.")
+
+
+def _read(style: ListStyle, data: bytes) -> ListPage:
+    try:
+        return read_page(style, data)
+    except UpstreamError as error:
+        # A page is refused in our own words, which may be told.
+        raise UpstreamError(replace(error.failure, ours=True)) from None
 
 
 async def _answer(transport: Transport, sent: UpstreamRequest) -> bytes:
