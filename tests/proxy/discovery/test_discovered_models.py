@@ -148,7 +148,15 @@ async def test_what_a_vendor_listed_stays_while_it_fails_and_no_longer_than_a_da
 @in_virtual_time
 async def test_a_failure_is_logged_once_until_it_changes_or_passes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "dragoman")
-    outcomes = [DOWN, DOWN, REFUSED, REFUSED, listing("a", "bad name"), listing("b", "bad name"), DOWN]
+    outcomes: list[Given | UpstreamError] = [
+        DOWN,
+        DOWN,
+        REFUSED,
+        REFUSED,
+        listing("a", "bad name"),
+        listing("b", "bad name"),
+        DOWN,
+    ]
     discovered, _ = await made(scripted(*outcomes))
     for _ in outcomes:
         await discovered.ready(["v"])
@@ -200,7 +208,8 @@ async def test_a_reload_forgets_vendors_that_are_no_longer_discovered_and_ends_t
     await discovered.ready(["v"])
     assert len(transport.calls) == 2
     await discovered.use(table(VENDORS + "models: {v/m: {}}\n"))
-    assert discovered.known == discovered.states() == {}
+    assert not discovered.known
+    assert not discovered.states()
 
 
 @in_virtual_time

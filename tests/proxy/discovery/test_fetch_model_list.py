@@ -1,6 +1,6 @@
 """One list, page after page, and where it ends."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
@@ -147,7 +147,11 @@ async def test_a_failure_is_told_in_our_own_words(answer: Given, reason: str) ->
 async def test_the_next_deployment_is_asked_where_one_gives_no_list() -> None:
     down = UpstreamError(Failure(FailureKind.CONNECT, "refused", ours=True))
     other = replace(TARGET, base_url="http://127.0.0.1:3")
-    transport = ScriptedTransport(lambda request: down if request.target is TARGET else listing("a"))
+
+    def answer(request: UpstreamRequest) -> Given | UpstreamError:
+        return down if request.target is TARGET else listing("a")
+
+    transport = ScriptedTransport(answer)
     assert names(await fetch_list(transport, (TARGET, other))) == ["a"]
     assert "connect" in await failure(transport, TARGET, TARGET)
 
@@ -155,7 +159,7 @@ async def test_the_next_deployment_is_asked_where_one_gives_no_list() -> None:
 async def test_a_call_is_made_again_once_for_each_cause_that_says_nothing_about_the_vendor() -> None:
     stale = RepeatableError(Failure(FailureKind.STALE, "gone", ours=True), RepeatCause.STALE_CONNECTION)
     refreshed = RepeatableError(Failure(FailureKind.AUTH, "old", ours=True), RepeatCause.CREDENTIAL_REFRESHED)
-    script = iter([stale, refreshed, listing("a")])
+    script: Iterator[Given | UpstreamError] = iter([stale, refreshed, listing("a")])
     transport = ScriptedTransport(lambda request: next(script))
     assert names(await fetch_list(transport, (TARGET,))) == ["a"]
     assert transport.repeats[2] == (RepeatCause.STALE_CONNECTION, RepeatCause.CREDENTIAL_REFRESHED)

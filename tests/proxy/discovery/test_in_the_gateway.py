@@ -160,7 +160,7 @@ async def test_a_listed_name_can_be_asked_for_and_a_name_of_another_team_cannot(
         made.vendors["anthropic"].answer_path("/v1/messages", json_answer(503, {"error": "busy"}))
         for name in everything:
             assert (await made.get(f"/v1/models/{name}", "some")).status == (200 if name in listed else 404)
-            body = {"model": name, "messages": [{"role": "user", "content": "hi"}]}
+            body: JsonObject = {"model": name, "messages": [{"role": "user", "content": "hi"}]}
             data = request("POST", "/v1/chat/completions", body, {"Authorization": "Bearer some"})
             answer = await exchange(port_of(made.app.url), data)
             assert (answer.code == "model_not_found") is (name not in listed)
