@@ -142,7 +142,7 @@ def test_every_profile_s_list_is_of_a_known_kind() -> None:
         *("a\\b", '"', "<script>", "x" * (MAX_NAME + 1), 7, None, True, ["m"], {"id": "m"}),
     ],
 )
-def test_threat_a_name_that_could_be_no_name_of_the_table_is_left_out_and_counted(name: object) -> None:
+def test_a_name_that_could_be_no_name_of_the_table_is_left_out_and_counted(name: object) -> None:
     assert read_page(OPENAI, page(name, "m")) == ListPage(MODELS, 1, None)
 
 
@@ -168,10 +168,10 @@ def test_a_cursor_in_no_known_form_is_malformed(cursor: object) -> None:
 
 
 @pytest.mark.parametrize("mark", [b"{},", b"[],", b"1,", b'{"a":1},'])
-def test_threat_a_page_of_very_many_values_is_refused_before_it_is_parsed(mark: bytes) -> None:
+def test_a_page_of_very_many_values_is_refused_before_it_is_parsed(mark: bytes) -> None:
     data = b'{"data": [' + mark * (MAX_MARKS // (mark.count(b"{") + mark.count(b"[") + 1)) + b"{}]}"
     assert "more members than are read" in malformed("openai", data)
 
 
-def test_threat_deep_nesting_ends_in_an_error_and_not_in_the_stack() -> None:
+def test_deep_nesting_ends_in_an_error_and_not_in_the_stack() -> None:
     malformed("openai", b'{"data": ' + b"[" * 90_000 + b"]" * 90_000 + b"}")

@@ -88,26 +88,26 @@ async def test_a_page_that_leads_back_to_itself_is_the_last_one() -> None:
     assert len((await fetch_list(transport, (GEMINI,))).models) == 2
 
 
-async def test_threat_pages_without_end_are_given_up() -> None:
+async def test_pages_without_end_are_given_up() -> None:
     transport = pages(lambda number: f"{number}")
     assert f"more than {MAX_PAGES} pages" in await failure(transport, GEMINI)
     assert len(transport.calls) == MAX_PAGES
 
 
-async def test_threat_of_a_very_long_list_a_bounded_number_is_kept_and_the_rest_counted() -> None:
+async def test_of_a_very_long_list_a_bounded_number_is_kept_and_the_rest_counted() -> None:
     transport = pages(lambda number: f"{number}" if number < 6 else None, 1000)
     found = await fetch_list(transport, (GEMINI,))
     assert (len(found.models), found.left_out) == (MAX_MODELS, 7000 - MAX_MODELS)
 
 
-async def test_threat_a_page_above_the_limit_is_not_read_to_its_end() -> None:
+async def test_a_page_above_the_limit_is_not_read_to_its_end() -> None:
     transport = ScriptedTransport(lambda request: Given(b" " * (MAX_BYTES + 1)))
     assert f"larger than {MAX_BYTES} bytes" in await failure(transport)
     assert transport.given[0].closed
 
 
 @in_virtual_time
-async def test_threat_a_vendor_that_takes_too_long_is_given_up_with_its_connection() -> None:
+async def test_a_vendor_that_takes_too_long_is_given_up_with_its_connection() -> None:
     transport = ScriptedTransport(lambda request: listing("a", wait=10 * DEADLINE))
     assert await failure(transport) == f"no whole list within {DEADLINE:g} s"
     assert transport.given[0].closed

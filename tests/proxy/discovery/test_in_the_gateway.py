@@ -16,7 +16,7 @@ from proxy.process.assemble_app import WholeGateway
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of, up
-from tests.support.gateway import ROOT
+from tests.support.gateway import ROOT, running_gateway
 from tests.support.http_scripts import body_answer, json_answer
 from tests.support.openai_wire import completion
 from tests.support.vendor import FakeVendor
@@ -216,7 +216,7 @@ async def test_a_reload_of_the_table_turns_discovery_on_and_off(tmp_path: Path) 
         assert OF_OL[0] in await made.cards()
 
 
-async def test_threat_a_name_that_leads_inside_is_not_asked_for_a_list(
+async def test_a_name_that_leads_inside_is_not_asked_for_a_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def inside(self: object, host: str, port: int = 0, family: int = 0) -> list[dict[str, object]]:
@@ -239,3 +239,18 @@ async def test_the_commands_that_read_a_table_ask_no_vendor(tmp_path: Path) -> N
             line = [sys.executable, "-m", "proxy", *command, str(table)]
             await asyncio.to_thread(subprocess.run, line, cwd=ROOT, check=False, capture_output=True)
         assert vendor.connections == 0
+
+
+async def test_several_processes_fetch_each_for_itself_and_report_together(tmp_path: Path) -> None:
+    async with FakeVendor(fixture("ollama")) as vendor:
+        address = f"base_url: '{vendor.base_url}', allow_private: true"
+        table = f"vendors: {{v: {{profile: ollama_native, {address}, discover: true}}}}"
+        server = "server:\n  port: ${PORT}\n  workers: 2\n  admin:\n    port: ${ADMIN_PORT}"
+        async with running_gateway(f"version: 1\n{table}\nmodels: {{v/*: {{}}}}\n{server}\n", tmp_path) as gateway:
+            port, admin = port_of(gateway.url), port_of(gateway.admin_url)
+            while len(vendor.requests) < 2:
+                answer = await exchange(port, request("GET", "/v1/models", None, {}))
+                assert len(answer.json()["data"]) == 2  # type: ignore[arg-type]  # a list
+            status = await exchange(admin, request("GET", "/status", None, {}))
+            assert status.json()["model_lists"] == ["v, 2 models"]
+        assert len(vendor.requests) == 2

@@ -62,7 +62,7 @@ def test_a_discovered_model_is_listed_with_its_deployments_as_the_table_s_own_ar
     assert shown == {"all": every, "vendor": every, "one": every, "place": ["v/m/east"], "none": []}
 
 
-def test_threat_listing_many_names_leaves_the_models_in_use_where_they_are() -> None:
+def test_listing_many_names_leaves_the_models_in_use_where_they_are() -> None:
     table = snapshot(DISCOVERED)
     kept = plan(table, table.teams["all"], "v/in-use", "openai", IDLE).targets
     for number in range(10_000):
