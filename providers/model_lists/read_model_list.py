@@ -19,8 +19,10 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
+import orjson
+
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.read_json import malformed, parse_answer
+from providers.dialects.shared.read_json import load_json, malformed
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import ModelListStyle
 from providers.target import Target
@@ -28,6 +30,9 @@ from providers.unified_request import Operation
 
 MAX_NAME: Final = 256
 """Characters of a model's name, as in the table."""
+
+MAX_ENTRIES: Final = 5000
+"""Entries of one page that are read."""
 
 MAX_CURSOR: Final = 1024
 """Characters of the cursor that leads to a next page."""
@@ -155,13 +160,16 @@ def read_page(style: ListStyle, data: bytes) -> ListPage:
     """Return what an answer says. Raises UpstreamError (MALFORMED) for one that is no list, or far too large a one."""
     if sum(map(data.count, (b"{", b"[", b","))) > MAX_MARKS:
         raise malformed("has more members than are read")
-    answer = parse_answer(data)
+    try:
+        answer = load_json(data)
+    except orjson.JSONDecodeError:
+        raise malformed("is not valid JSON") from None
     entries = answer
     if isinstance(answer, dict):
         entries = [] if answer.get(style.entries, "") is None else answer.get(style.entries)
     if not isinstance(entries, list):
         raise malformed("is not a list of models")
-    models = tuple(_models(style, entries))
+    models = tuple(_models(style, entries[:MAX_ENTRIES]))
     return ListPage(models, len(entries) - len(models), _next(style, answer) if isinstance(answer, dict) else None)
 
 

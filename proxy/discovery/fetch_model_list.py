@@ -30,6 +30,9 @@ DEADLINE: Final = 15.0
 MAX_BYTES: Final = 4 * 2**20
 """Bytes of one page. OpenRouter's whole list has about one million."""
 
+SHORT: Final = 64 * 1024
+"""Bytes of a page that is read on the event loop; longer ones are read in a thread."""
+
 MAX_PAGES: Final = 20
 """Pages of one list; of the paged lists the longest page has 1,000 models."""
 
@@ -76,7 +79,8 @@ async def _fetch_from(transport: Transport, target: Target) -> FetchedList:
     found: dict[str, ListedModel] = {}
     left_out = 0
     for _ in range(MAX_PAGES):
-        page = _read(style, await _answer(transport, ask_for_page(style, target, cursor)))
+        data = await _answer(transport, ask_for_page(style, target, cursor))
+        page = _read(style, data) if len(data) <= SHORT else await asyncio.to_thread(_read, style, data)
         left_out += page.left_out
         for model in page.models:
             if len(found) < MAX_MODELS:

@@ -7,6 +7,7 @@ Members of the models list beyond OpenAI's: vLLM 0.32 `entrypoints/openai` (`roo
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from types import MappingProxyType
 
 from providers.target import Price
@@ -93,8 +94,12 @@ def _card(card: ModelCard) -> dict[str, object]:
     return body
 
 
+@lru_cache(maxsize=256)
 def _pricing(price: Price) -> dict[str, str]:
-    """Return a price as OpenRouter writes it: text in USD per token, without an exponent."""
+    """Return a price as OpenRouter writes it: text in USD per token, without an exponent.
+
+    Cached: of 10,000 models that share a price it would otherwise be most of the list's cost.
+    """
     pricing = {"prompt": _per_token(price.input), "completion": _per_token(price.output)}
     if price.cached_input is not None:
         pricing["input_cache_read"] = _per_token(price.cached_input)

@@ -10,6 +10,7 @@ import pytest
 from providers.failure import FailureKind, UpstreamError
 from providers.model_lists.read_model_list import (
     MAX_CURSOR,
+    MAX_ENTRIES,
     MAX_MARKS,
     MAX_NAME,
     STYLES,
@@ -150,6 +151,11 @@ def test_entries_that_are_no_objects_are_left_out_and_counted() -> None:
     assert read_page(OPENAI, b'{"data": ["m", 1, null, [], {}, {"id": "m"}]}') == ListPage(MODELS, 5, None)
 
 
+def test_of_a_page_of_very_many_entries_a_bounded_number_is_read_and_the_rest_counted() -> None:
+    found = read_page(OPENAI, page(*(f"m{number}" for number in range(MAX_ENTRIES + 7))))
+    assert (len(found.models), found.left_out) == (MAX_ENTRIES, 7)
+
+
 @pytest.mark.parametrize("size", [0, -1, 10**9 + 1, 10**30, True, "8192", 8192.0, None, [8192]])
 def test_a_size_that_is_none_is_not_told(size: object) -> None:
     data = b'{"data": [{"id": "m", "max_model_len": %s}]}'
@@ -157,7 +163,10 @@ def test_a_size_that_is_none_is_not_told(size: object) -> None:
     assert read_page(OPENAI, data % text).models == MODELS
 
 
-@pytest.mark.parametrize("data", [b"", b"<html>", b"7", b'"m"', b"null", b"{}", b'{"data": {}}', b'{"data": "m"}'])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"<html>", b'{"data": [{"id": "\xff"}]}', b"7", b'"m"', b"null", b"{}", b'{"data": {}}', b'{"data": "m"}'],
+)
 def test_what_is_no_list_is_malformed(data: bytes) -> None:
     malformed("openai", data)
 

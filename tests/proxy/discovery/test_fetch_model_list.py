@@ -1,5 +1,6 @@
 """One list, page after page, and where it ends."""
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
@@ -9,9 +10,10 @@ import pytest
 
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.model_lists.read_model_list import ListedModel
+from providers.model_lists.read_model_list import ListedModel, ListPage, ListStyle, read_page
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
+from proxy.discovery import fetch_model_list
 from proxy.discovery.fetch_model_list import (
     DEADLINE,
     MAX_BYTES,
@@ -68,6 +70,20 @@ async def test_pages_are_followed_to_the_last_one() -> None:
     assert names(found) == [f"m{number}-{position}" for number in range(4) for position in range(2)]
     asked = [parse_qs(urlsplit(call.url).query).get("pageToken") for call in transport.calls]
     assert asked == [None, ["to 1/&"], ["to 2/&"], ["to 3/&"]]
+
+
+async def test_a_long_page_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers: list[threading.Thread] = []
+
+    def noted(style: ListStyle, data: bytes) -> ListPage:
+        readers.append(threading.current_thread())
+        return read_page(style, data)
+
+    monkeypatch.setattr(fetch_model_list, "read_page", noted)
+    for each, beside in ((10, False), (4000, True)):
+        found = await fetch_list(pages(lambda number: None, each), (GEMINI,))
+        assert len(found.models) == each
+        assert (readers.pop() is not threading.main_thread()) is beside
 
 
 async def test_claude_s_pages_end_where_there_are_no_more() -> None:
