@@ -41,7 +41,7 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
-    memory of what models thought.
+    memory of what models thought, `catalogue` makes the models lists.
 
     `on_begin` receives each record once its team is known; `idle` is set while nothing is in flight.
     """
@@ -65,7 +65,7 @@ class Gateway:
         self._unix_now = current.now
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
-        self._catalogue = Catalogue(current.since)
+        self.catalogue = Catalogue(current.since)
         self.turns = TurnMemory(self._now)
         self._calls = ClientCalls(metrics, self._now)
         self._generation = TextGeneration(dispatcher, admission, self.turns)
@@ -187,9 +187,9 @@ class Gateway:
     async def _list_models(self, call: ClientCall) -> BufferedResponse:
         snapshot, team, match = call.snapshot, call.team, call.match
         if match.tail is None:
-            body = await self._catalogue.models(snapshot, team, match.surface)
+            body = await self.catalogue.models(snapshot, team, match.surface)
         else:
-            body = self._catalogue.model(snapshot, team, match.surface, match.tail)
+            body = await self.catalogue.model(snapshot, team, match.surface, match.tail)
         return self._calls.response(200, body, call.record, {})
 
     def _refuse_overloaded(
