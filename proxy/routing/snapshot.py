@@ -100,7 +100,7 @@ class Snapshot:
     """One version of the table. `keys` has every team's key by its SHA-256 in hex; empty means open to all clients.
 
     `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor.
-    `default_vendors` and `default_models` are by surface name.
+    `default_vendors` and `default_models` are by surface name, `task_models` by surface name and task.
     """
 
     digest: str
@@ -111,6 +111,7 @@ class Snapshot:
     keys: Mapping[str, Key]
     default_vendors: Mapping[str, str]
     default_models: Mapping[str, str]
+    task_models: Mapping[tuple[str, str], str]
 
     def targets(self) -> Iterator[Target]:
         """Yield every deployment of the table, those of `vendor/*` included."""
@@ -187,6 +188,9 @@ def compile_table(loaded: Loaded) -> Compiled:
         ),
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
         default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),
+        task_models=MappingProxyType(
+            {(name, task): model for name, each in surfaces.items() for task, model in each.task_models.items()}
+        ),
     )
     return Compiled(snapshot, tuple(sorted(problems)))
 

@@ -28,6 +28,7 @@ PROVIDERS: Final[Rooms] = {
     "dialects/shared": ("framing", "constraints", "profiles", "emulation"),
     "dialects/platforms": ("framing", "dialects/shared"),
     "dialects/*": ("framing", "constraints", "profiles", "emulation", "dialects/shared", "dialects/platforms"),
+    "tasks": ("client_extras", "dialects/shared", "dialects/platforms"),
     "dialects": ("profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
 }
 
