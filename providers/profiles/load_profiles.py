@@ -191,7 +191,6 @@ def _built(
     overrides: tuple[tuple[re.Pattern[str], Profile], ...],
     versions: tuple[tuple[str, Profile], ...],
 ) -> Profile:
-    text = entry.errors.text
     return Profile(
         name=name,
         dialect=entry.dialect,
@@ -241,7 +240,7 @@ def _built(
         error_statuses=MappingProxyType(dict(entry.errors.statuses)),
         error_patterns=tuple(_error_patterns(name, entry.errors.patterns)),
         silent_statuses=MappingProxyType(dict(entry.errors.silent)),
-        error_text=None if text is None else _pattern(f"{name}.errors.text", text),
+        error_text=None if entry.errors.text is None else _pattern(f"{name}.errors.text", entry.errors.text),
         tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
         overrides=overrides,
         versions=versions,

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from aiohttp import web
 
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Task
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
@@ -15,6 +16,7 @@ from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.client_call import ClientCall, ClientCalls
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
+from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.restore_thinking import TurnMemory
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
@@ -69,8 +71,13 @@ class Gateway:
         self.turns = TurnMemory(self._now)
         self._calls = ClientCalls(metrics, self._now)
         self._generation = TextGeneration(dispatcher, admission, self.turns)
+        passed = PassThrough(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
-            ReadAction.MODELS: self._list_models
+            ReadAction.MODELS: self._list_models,
+            Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
+            Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
+            Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
+            Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
         }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None

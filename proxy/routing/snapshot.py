@@ -100,8 +100,8 @@ class Snapshot:
     """One version of the table. `keys` has every team's key by its SHA-256 in hex; empty means open to all clients.
 
     `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor.
-    `default_vendors` and `default_models` are by surface name. `discover` are the vendors whose own lists say what
-    their `vendor/*` entries stand for.
+    `default_vendors` and `default_models` are by surface name, `task_models` by surface name and task. `discover` are
+    the vendors whose own lists say what their `vendor/*` entries stand for.
     """
 
     digest: str
@@ -112,6 +112,7 @@ class Snapshot:
     keys: Mapping[str, Key]
     default_vendors: Mapping[str, str]
     default_models: Mapping[str, str]
+    task_models: Mapping[tuple[str, str], str]
     discover: frozenset[str] = frozenset()
 
     def targets(self) -> Iterator[Target]:
@@ -191,6 +192,9 @@ def compile_table(loaded: Loaded) -> Compiled:
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
         default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),
         discover=frozenset(name for name, vendor in config.vendors.items() if vendor.discover),
+        task_models=MappingProxyType(
+            {(name, task): model for name, each in surfaces.items() for task, model in each.task_models.items()}
+        ),
     )
     return Compiled(snapshot, tuple(sorted(problems)))
 

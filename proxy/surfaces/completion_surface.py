@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from providers.target import Price
-from providers.unified_request import Operation, UnifiedRequest
+from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.request.parse_request import parse
 from proxy.surfaces.request.parse_state import SurfaceRules
@@ -31,6 +31,17 @@ OPERATION_PATHS: Mapping[Operation, str] = MappingProxyType(
     {Operation.COMPLETIONS: "completions", Operation.CHAT: "chat/completions"}
 )
 """OpenAI's path of each operation below a base path."""
+
+
+TASK_PATHS: Mapping[Task, str] = MappingProxyType(
+    {
+        Task.MODERATIONS: "moderations",
+        Task.TRANSCRIPTIONS: "audio/transcriptions",
+        Task.SPEECH: "audio/speech",
+        Task.IMAGES: "images/generations",
+    }
+)
+"""OpenAI's path of each task below a base path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,11 @@ def generation_endpoints(*bases: str) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint("POST", f"{base}/{path}", operation) for base in bases for operation, path in OPERATION_PATHS.items()
     )
+
+
+def task_endpoints(*bases: str) -> tuple[Endpoint, ...]:
+    """Return the endpoints of every task below each base path."""
+    return tuple(Endpoint("POST", f"{base}/{path}", task) for base in bases for task, path in TASK_PATHS.items())
 
 
 def models_endpoints(*bases: str) -> tuple[Endpoint, ...]:

@@ -29,6 +29,7 @@ PROVIDERS: Final[Rooms] = {
     "dialects/platforms": ("framing", "dialects/shared"),
     "dialects/*": ("framing", "constraints", "profiles", "emulation", "dialects/shared", "dialects/platforms"),
     "model_lists": ("dialects/shared",),
+    "tasks": ("client_extras", "dialects/shared", "dialects/platforms"),
     "dialects": ("profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
 }
 
