@@ -81,6 +81,20 @@ class NativeRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class TranslationLosses:
+    """What a request in another API's shape holds that the unified fields cannot say. It counts only where the request
+    does not go on as it came.
+
+    `binding` says by field what no other API can honour, as the subject of a sentence. `left_out` names members that
+    promise nothing about the answer. A param in `instead` gives way to those that say nearly the same, or to none.
+    """
+
+    binding: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+    instead: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
 GuidedKind = Literal["json", "regex", "choice", "grammar"]
 ContextBehavior = Literal["truncate", "error"]
 
@@ -230,7 +244,7 @@ class UnifiedRequest:
     union. `timeout` is `inference_timeout` in seconds. `extra_params` and `extra_headers` are the client's
     `inference_extra_params` and `inference_extra_headers`, checked for protected names. `legacy_calls` says that the
     client sent its tools as `functions`, and reads `function_call`. `native` is the client's own body, where it is in
-    an API that some vendors speak; everything else here says the same for the others.
+    an API that some vendors speak; everything else here says the same for the others, but for `losses`.
     """
 
     operation: Operation
@@ -246,6 +260,7 @@ class UnifiedRequest:
     extra_headers: Mapping[str, str] | None = None
     legacy_calls: bool = False
     native: NativeRequest | None = None
+    losses: TranslationLosses | None = None
 
     @property
     def passes_members(self) -> bool:
