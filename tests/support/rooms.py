@@ -42,7 +42,10 @@ PROXY: Final[Rooms] = {
     ".": (),
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
-    "surfaces": ("surfaces/request", "surfaces/response"),
+    "surfaces/anthropic": (
+        *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+    ),
+    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic"),
     "off_loop": (),
     "shared_state": (),
     "deployment_health": ("shared_state",),

@@ -97,9 +97,9 @@ def _search_result(made: Translation, block: JsonObject) -> _Parts:
 
 
 def _check_citations(made: Translation, block: JsonObject, what: str) -> None:
-    match block.get("citations"):
-        case {"enabled": True}:
-            made.bind("messages", f"{what} to cite")
+    citations = block.get("citations")
+    if isinstance(citations, dict) and citations.get("enabled") is True:
+        made.bind("messages", f"{what} to cite")
 
 
 def _unknown_source(made: Translation, what: str, source: JsonObject) -> _Parts:

@@ -9,7 +9,7 @@ Sources: `anthropic` 2.12.0 type `MessageCreateParams` and its beta form; Claude
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonValue
 from proxy.surfaces.anthropic.translation import Translation
 from proxy.surfaces.request.rule_kinds import Invalid, check_at, integer, json_object, one_of, string, text
 
@@ -23,6 +23,7 @@ _USUAL = "medium"
 
 _EMPTY: tuple[JsonValue, ...] = (False, "", [], {})
 
+_tier = one_of("auto", "standard_only")
 _limit = integer(0)
 _budget = integer(1)
 
@@ -109,8 +110,7 @@ def put_metadata(made: Translation, value: JsonValue) -> None:
 
 def put_tier(made: Translation, value: JsonValue) -> None:
     """Read `service_tier`. Raises Invalid."""
-    tier = one_of("auto", "standard_only")(value)
-    made.chat["service_tier"] = "default" if tier == "standard_only" else tier
+    made.chat["service_tier"] = "default" if _tier(value) == "standard_only" else "auto"
 
 
 def put_context_management(made: Translation, value: JsonValue) -> None:
