@@ -25,8 +25,9 @@ from providers.dialects.anthropic.native_body import (
 )
 from providers.dialects.anthropic.thinking import BINDING_BETA, limit_within, put_limit, suit_thinking
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE, forces_call
-from providers.dialects.shared.request_body import RequestBody, build_request
+from providers.dialects.shared.request_body import RequestBody, build_request, check_window
 from providers.json_types import JsonValue
+from providers.request_fields import WINDOW
 from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
 
@@ -76,6 +77,8 @@ def native_draft(
 ) -> RequestBody:
     """Return a client's mended body with what the gateway decides, all but the version. Raises Refusal."""
     draft = RequestBody(request, target, table, mended.body, mended.emulated, mended.dropped)
+    if WINDOW in request.params and WINDOW not in request.injected:
+        check_window(draft, request.params[WINDOW])
     _put_limit(draft, model)
     if suit_thinking(draft, model, mended.turns):
         remove_thinking(mended)
