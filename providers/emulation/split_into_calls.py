@@ -177,11 +177,9 @@ def _drop(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
 
 
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
-    if request.native is not None and (sent := encode_native(request, target)) is not None:
-        counted = admit_native(request, target)
-        return CallPlan(
-            target, request, (PlannedCall(request, sent, CallShare(0, 0, 1)),), sent.emulated, counted=counted
-        )
+    if request.native is not None and (native := encode_native(request, target)) is not None:
+        call = PlannedCall(request, native, CallShare(0, 0, 1))
+        return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))
     if target.is_engine:
         check_members(request, target)
     table = target.dialect.capabilities(request, target)
