@@ -4,8 +4,8 @@ Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.
 `scale-gp` 0.1.0a58, `fireworks-ai` 1.2.28, VMware Private AI Services 9.1.1), read in November 2026.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, TypedDict
 
@@ -79,6 +79,10 @@ class NativeRequest:
     api: NativeApi
     body: JsonObject
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def without(self, names: Collection[str]) -> "NativeRequest":
+        """Return the request without members of these names."""
+        return replace(self, body={name: value for name, value in self.body.items() if name not in names})
 
 
 @dataclass(frozen=True, slots=True)

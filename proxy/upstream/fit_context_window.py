@@ -8,6 +8,7 @@ from typing import cast
 import orjson
 
 from providers.context_overflow import fits, most_prompt_tokens, next_limit
+from providers.dialect import encode_again
 from providers.dialects.vendor_token_counts import TOKENIZERS, Count, Tokenizer
 from providers.emulation.split_into_calls import MAX_CALLS, PlannedCall, too_many_calls
 from providers.failure import Failure, FailureKind, Refusal, UpstreamError
@@ -161,8 +162,7 @@ def _with_limit(call: PlannedCall, limit: int, record: RequestRecord) -> Planned
     record.max_tokens = limit if record.max_tokens is None else min(limit, record.max_tokens)
     if WINDOW not in record.emulated:
         record.emulated = (*record.emulated, WINDOW)
-    target = call.sent.target
-    return replace(call, request=request, sent=target.dialect.encode(request, target))
+    return replace(call, request=request, sent=encode_again(call.sent, request))
 
 
 def _too_long(window: int, prompt: int | None, limit: int) -> UpstreamError:
