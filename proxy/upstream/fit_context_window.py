@@ -60,6 +60,11 @@ class Fitting:
             raise _too_long(window, prompt_tokens, limit)
         return _with_limit(call, room, record)
 
+    async def counted(self, call: PlannedCall, record: RequestRecord) -> int | None:
+        """Return the engine's count of a call's only prompt; None where it has no tokenizer. Raises UpstreamError and
+        GatewayError where a default would not."""
+        return (await self._counts(call, record))[0].tokens
+
     def _uncertain(self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord) -> PlannedCall:
         """Return the call where tokens cannot be counted, with the limit that is sure to fit under `truncate`. Raises
         GatewayError where the client, not a default, asks for the behaviour and it cannot be ensured."""

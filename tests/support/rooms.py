@@ -58,7 +58,8 @@ PROXY: Final[Rooms] = {
     "teams": ("routing",),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
     "gateway": (
-        *("surfaces", "surfaces/request", "deployment_health", "telemetry", "listener", "upstream", "overload"),
+        *("surfaces", "surfaces/request", "surfaces/anthropic", "deployment_health", "telemetry", "listener"),
+        *("upstream", "overload"),
         *("routing", "teams", "dispatch"),
     ),
     "process": (

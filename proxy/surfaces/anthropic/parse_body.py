@@ -77,10 +77,10 @@ _READERS: Mapping[str, Callable[[Translation, JsonValue], None]] = {
 _SHARED = frozenset({"model", "stream", "temperature", "top_p", "top_k"})
 """Members that Anthropic has in the unified form."""
 
-_OURS = frozenset({"inference_timeout", "context_length_exceeded_behavior"})
-"""Fields of the gateway's own, which it sees to whatever the body."""
-
-_NEUTRAL_FLAGS: tuple[JsonValue, ...] = (False, 0, [], {})
+_OURS = frozenset(
+    {"inference_timeout", "context_length_exceeded_behavior", "inference_extra_params", "inference_extra_headers"}
+)
+"""Fields of the gateway's own, which it sees to beside a body that goes on as it came too."""
 
 HEADERS = ("anthropic-beta", "anthropic-version")
 """The client's headers that belong to a request in this API."""
@@ -124,7 +124,7 @@ def _asks_nothing(name: str, value: JsonValue) -> bool:
         return True
     if name in _READERS or name in _SHARED or name in _OURS:
         return False
-    return is_neutral(name, value) or (name in RULES.fields[Operation.CHAT] and value in _NEUTRAL_FLAGS)
+    return is_neutral(name, value) or (name in _CHANGED and value is False) or (name == "top_logprobs" and value == 0)
 
 
 def _join(made: Translation, data: JsonObject) -> None:
@@ -141,7 +141,7 @@ def _native(
 ) -> NativeRequest | None:
     """Return the client's own body, for targets that speak its API; None where it holds what only the gateway knows."""
     foreign = [name for name in asked if name in RULES.fields[Operation.CHAT] and name not in _ANTHROPICS | _OURS]
-    if foreign or asked.get("context_length_exceeded_behavior") == "truncate":
+    if foreign:
         return None
     own = {name: value for name, value in data.items() if name in asked or name in _ANTHROPICS}
     body = {name: value for name, value in own.items() if name not in _OURS}

@@ -3,7 +3,7 @@
 Sources: `anthropic` 2.12.0; Claude Code 2.1.197, whose requests have a query that means nothing here, November 2026.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,13 +11,18 @@ from providers.unified_request import Operation, UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.anthropic.error_body import error_body, error_status
 from proxy.surfaces.anthropic.models import model_json, models_json
-from proxy.surfaces.anthropic.parse_body import parse_count, parse_messages
+from proxy.surfaces.anthropic.parse_body import parse_messages
 from proxy.surfaces.anthropic.renderer import MessagesRenderer
 from proxy.surfaces.response.write_sse import ascii_json
-from proxy.surfaces.surface import NO_CONTEXT, AnswerFacts, Endpoint, ModelCard, Renderer, RequestContext
-
-VERSION_HEADER: Final = "anthropic-version"
-"""The header by which a client of this API is known where paths are shared with others."""
+from proxy.surfaces.surface import (
+    NO_CONTEXT,
+    AnswerFacts,
+    CountAction,
+    Endpoint,
+    ModelCard,
+    Renderer,
+    RequestContext,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,10 @@ class AnthropicSurface:
     """The API; the `Surface` contract describes its public members."""
 
     name: str = "anthropic"
-    endpoints: Sequence[Endpoint] = (Endpoint("POST", "/v1/messages", Operation.CHAT),)
+    endpoints: Sequence[Endpoint] = (
+        Endpoint("POST", "/v1/messages", Operation.CHAT),
+        Endpoint("POST", "/v1/messages/count_tokens", CountAction.TOKENS),
+    )
     prefixes: Sequence[str] = ("/v1/messages",)
     key_headers: Sequence[str] = ("x-api-key", "authorization", "api-key")
     default_vendor: str | None = "anthropic"
@@ -36,10 +44,6 @@ class AnthropicSurface:
     ) -> UnifiedRequest:
         """See Surface."""
         return parse_messages(body, default_model, context.headers)
-
-    def parse_count(self, body: bytes, default_model: str | None, headers: Mapping[str, str]) -> UnifiedRequest:
-        """Return the checked request of which only the prompt is to be counted. Raises GatewayError."""
-        return parse_count(body, default_model, headers)
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
         """See Surface."""
