@@ -23,6 +23,7 @@ def plan_translated(
     media: Media = NO_MEDIA,
 ) -> CallPlan:
     """Plan as `plan_calls` does. Raises Refusal."""
+    asked = request.params
     given_up: list[str] = []
     while True:
         try:
@@ -44,7 +45,7 @@ def plan_translated(
         why = "it means nothing outside the API that this request came by, which does not reach there"
         raise Refusal(param.partition(".")[0], f"{subject} is not supported by {target.name}: {why}.")
     kept = [name for name in given_up if any(other in request.params for other in losses.instead[name])]
-    lost = [name for name in given_up if name not in kept]
+    lost = [name for name in given_up if name in asked and name not in kept]
     return replace(
         plan,
         emulated=tuple(dict.fromkeys((*plan.emulated, *kept))),

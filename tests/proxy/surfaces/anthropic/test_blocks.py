@@ -37,9 +37,7 @@ def test_an_image_becomes_a_data_uri_or_stays_an_address() -> None:
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}, **MARK}
     ]
     url: JsonObject = {"type": "url", "url": "https://x.example/a.png"}
-    assert parts(type="image", source=url) == [
-        {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}
-    ]
+    assert parts(type="image", source=url) == [{"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}]
 
 
 def test_a_pdf_becomes_a_file_with_its_title_and_what_is_said_about_it() -> None:

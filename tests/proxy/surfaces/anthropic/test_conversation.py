@@ -110,9 +110,7 @@ def test_a_turn_that_only_calls_has_null_content_and_an_empty_one_an_empty_text(
 
 def test_unsigned_thinking_is_plain_text() -> None:
     (message,) = turn({"type": "thinking", "thinking": "hm", "signature": ""}, role="assistant")
-    assert message["reasoning_details"] == [
-        {"type": "reasoning.text", "text": "hm", "format": "unknown", "index": 0}
-    ]
+    assert message["reasoning_details"] == [{"type": "reasoning.text", "text": "hm", "format": "unknown", "index": 0}]
     (empty,) = turn({"type": "thinking", "thinking": ""}, role="assistant")
     assert "reasoning_details" not in empty
 

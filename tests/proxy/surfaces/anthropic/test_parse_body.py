@@ -58,7 +58,9 @@ def test_fields_that_ask_for_nothing_do_not_stand_in_the_way() -> None:
     assert "logprobs" not in request.params
 
 
-@pytest.mark.parametrize("fields", [{"n": 2}, {"logprobs": True}, {"logprobs": 0}, {"echo": True}, {"return_token_ids": True}])
+@pytest.mark.parametrize(
+    "fields", [{"n": 2}, {"logprobs": True}, {"logprobs": 0}, {"echo": True}, {"return_token_ids": True}]
+)
 def test_what_an_answer_of_one_message_could_not_show_is_refused(fields: JsonObject) -> None:
     assert refused(**fields).param in fields
 

@@ -90,9 +90,7 @@ def test_tiers_have_the_unified_words() -> None:
     assert parse(service_tier="auto").params["service_tier"] == "auto"
 
 
-@pytest.mark.parametrize(
-    "value", [{}, {"edits": []}, {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}]
-)
+@pytest.mark.parametrize("value", [{}, {"edits": []}, {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}])
 def test_clearing_nothing_but_thinking_is_not_binding(value: JsonObject) -> None:
     assert losses(context_management=value).binding == {}
     assert losses(context_management=value).left_out == (("context_management",) if value.get("edits") else ())
