@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
-from providers.profile import Auth, Logprobs, Profile, TaskWire, Wire
-from providers.profiles.profile_schema import ProfileEntry, TaskEntry, scoped_fields, scoped_names
+from providers.profile import Auth, Logprobs, Profile, ResponsesWire, TaskWire, Wire
+from providers.profiles.profile_schema import ProfileEntry, ResponsesEntry, TaskEntry, scoped_fields, scoped_names
 from providers.unified_request import Operation, Params
 
 
@@ -233,6 +233,7 @@ def _built(
         silent_statuses=MappingProxyType(dict(entry.errors.silent)),
         error_text=None if text is None else _pattern(f"{name}.errors.text", text),
         tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
+        responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         overrides=overrides,
         versions=versions,
     )
@@ -258,3 +259,7 @@ def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:
 def _task_wire(entry: TaskEntry) -> TaskWire:
     accepts, rename = frozenset(entry.accepts), MappingProxyType(dict(entry.rename))
     return TaskWire(entry.path, entry.form, entry.most, entry.most_tokens, accepts, rename)
+
+
+def _responses_wire(name: str, entry: ResponsesEntry) -> ResponsesWire:
+    return ResponsesWire(entry.path, _pattern(f"{name}.responses.reasoning", entry.reasoning))
