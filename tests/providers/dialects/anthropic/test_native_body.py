@@ -92,7 +92,7 @@ def test_blank_texts_are_left_out_of_turns_results_and_instructions() -> None:
     result: JsonObject = {"type": "tool_result", "tool_use_id": "t1", "content": [blank, SAID], "is_error": True}
     empty: JsonObject = {"type": "tool_result", "tool_use_id": "t2", "content": [blank]}
     made = mended(body(user(blank, result, empty), system=[blank, SAID]))
-    kept = {**result, "content": [SAID]}
+    kept: JsonObject = {**result, "content": [SAID]}
     assert made.body["messages"] == [user(kept, {"type": "tool_result", "tool_use_id": "t2"})]
     assert made.body["system"] == [SAID]
     assert "system" not in mended(body(user(SAID), system=[blank])).body

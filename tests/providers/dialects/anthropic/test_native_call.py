@@ -1,6 +1,7 @@
 """A client's own body on its way to Claude: what the gateway decides, and all the rest as it came."""
 
 from dataclasses import replace
+from typing import Any  # the members of a body, unpacked
 
 import orjson
 import pytest
@@ -15,7 +16,7 @@ from tests.providers.dialects.anthropic.native_kit import DOING, DONE, HELLO, ow
 from tests.providers.dialects.kit import chat_request
 
 THOUGHT: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}
-CLAUDE_CODE: JsonObject = {
+CLAUDE_CODE: dict[str, Any] = {
     "system": [{"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.197"}],
     "tools": [{"name": "Edit", "description": "Edits.", "input_schema": {"type": "object", "$schema": "draft"}}],
     "metadata": {"user_id": '{"device_id":"d","session_id":"s"}'},
@@ -32,7 +33,7 @@ def of_model(name: str, **members: object) -> Target:
     return target
 
 
-def refusal_of(target: Target, *turns: JsonObject, **members: JsonValue) -> Refusal:
+def refusal_of(target: Target, *turns: JsonObject, **members: Any) -> Refusal:
     with pytest.raises(Refusal) as caught:
         encode_native(own_request(*turns, **members), target)
     return caught.value
