@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast  # Any: the members of a body, unpacked
+from typing import cast
 
 import orjson
 
 from providers.dialect import UpstreamRequest, encode_native
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Params, UnifiedRequest
 from tests.providers.dialects.kit import chat_request
@@ -18,10 +18,20 @@ DONE: JsonObject = {"role": "user", "content": [{"type": "tool_result", "tool_us
 
 
 def own_request(
-    *turns: JsonObject, headers: Mapping[str, str] | None = None, stream: bool = False, **members: Any
+    *turns: JsonObject,
+    headers: Mapping[str, str] | None = None,
+    stream: bool = False,
+    more: Mapping[str, JsonValue] | None = None,
+    **members: JsonValue,
 ) -> UnifiedRequest:
-    """Return the request that the surface makes of a body with these turns and members."""
-    body: JsonObject = {"model": "v/m", "max_tokens": 500, "messages": [*(turns or (HELLO,))], **members}
+    """Return the request that the surface makes of a body with these turns and members, and `more` members."""
+    body: JsonObject = {
+        "model": "v/m",
+        "max_tokens": 500,
+        "messages": [*(turns or (HELLO,))],
+        **members,
+        **(more or {}),
+    }
     shared = ("max_tokens", "temperature", "top_p", "top_k", "thinking")
     params = cast(Params, {name: body[name] for name in shared if body.get(name) is not None})
     if stream:

@@ -1,7 +1,6 @@
 """A client's own body on its way to Claude: what the gateway decides, and all the rest as it came."""
 
 from dataclasses import replace
-from typing import Any  # the members of a body, unpacked
 
 import orjson
 import pytest
@@ -16,7 +15,7 @@ from tests.providers.dialects.anthropic.native_kit import DOING, DONE, HELLO, ow
 from tests.providers.dialects.kit import chat_request
 
 THOUGHT: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}
-CLAUDE_CODE: dict[str, Any] = {
+CLAUDE_CODE: JsonObject = {
     "system": [{"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.197"}],
     "tools": [{"name": "Edit", "description": "Edits.", "input_schema": {"type": "object", "$schema": "draft"}}],
     "metadata": {"user_id": '{"device_id":"d","session_id":"s"}'},
@@ -33,14 +32,14 @@ def of_model(name: str, **members: object) -> Target:
     return target
 
 
-def refusal_of(target: Target, *turns: JsonObject, **members: Any) -> Refusal:
+def refusal_of(target: Target, *turns: JsonObject, more: JsonObject | None = None, **members: JsonValue) -> Refusal:
     with pytest.raises(Refusal) as caught:
-        encode_native(own_request(*turns, **members), target)
+        encode_native(own_request(*turns, more=more, **members), target)
     return caught.value
 
 
 def test_the_body_goes_as_it_came_but_for_model_and_stream() -> None:
-    request = own_request(HELLO, {"role": "system", "content": "Be brief."}, unheard_of={"a": [None]}, **CLAUDE_CODE)
+    request = own_request(HELLO, {"role": "system", "content": "Be brief."}, unheard_of={"a": [None]}, more=CLAUDE_CODE)
     sent, body = own_call(request, of_model("claude-opus-4-8"))
     assert request.native is not None
     assert body == {**request.native.body, "model": "claude-opus-4-8"}
@@ -137,7 +136,7 @@ def test_settings_that_ask_for_nothing_are_left_out_where_there_is_no_sampling(t
 
 @pytest.mark.parametrize(("name", "value"), [("temperature", 0.2), ("top_p", 0.5), ("top_k", 3)])
 def test_others_are_refused_by_name(name: str, value: JsonValue) -> None:
-    refused = refusal_of(NEW_VERSION, **{name: value})
+    refused = refusal_of(NEW_VERSION, more={name: value})
     assert (refused.param, refused.code) == (name, "unsupported_parameter")
 
 

@@ -4,10 +4,10 @@
 `packages/openai/src/responses/__fixtures__` has them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast  # Any: the members of a body, unpacked
+from typing import cast
 
 import orjson
 
@@ -21,9 +21,15 @@ FIXTURES = Path(__file__).parent / "fixtures"
 TARGET = target_of("openai", "gpt-5.1", base_url="https://api.openai.com/v1")
 
 
-def own_request(*, stream: bool = False, params: Params | None = None, **members: Any) -> UnifiedRequest:
-    """Return the request that the surface makes of a body with these members."""
-    body: JsonObject = {"model": "v/m", "input": "hi", **members}
+def own_request(
+    *,
+    stream: bool = False,
+    params: Params | None = None,
+    more: Mapping[str, JsonValue] | None = None,
+    **members: JsonValue,
+) -> UnifiedRequest:
+    """Return the request that the surface makes of a body with these members, and `more` members."""
+    body: JsonObject = {"model": "v/m", "input": "hi", **members, **(more or {})}
     if stream:
         body["stream"] = True
     return replace(chat_request(), params=params or {}, stream=stream, native=NativeRequest(NativeApi.RESPONSES, body))
@@ -37,8 +43,8 @@ def own_call(request: UnifiedRequest, target: Target = TARGET) -> tuple[Upstream
     return sent, cast(JsonObject, orjson.loads(sent.body))
 
 
-def own_body(target: Target = TARGET, **members: Any) -> JsonObject:
-    return own_call(own_request(**members), target)[1]
+def own_body(target: Target = TARGET, more: Mapping[str, JsonValue] | None = None, **members: JsonValue) -> JsonObject:
+    return own_call(own_request(more=more, **members), target)[1]
 
 
 WHOLE = own_call(own_request())[0]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any  # the members of a body, unpacked
 
 import pytest
 
@@ -16,7 +15,7 @@ from tests.providers.dialects.kit import chat_request, target_of
 from tests.providers.dialects.responses.kit import TARGET, message, own_body, own_call, own_request
 
 ENCRYPTED = "reasoning.encrypted_content"
-CODEX: dict[str, Any] = {
+CODEX: JsonObject = {
     "input": [
         {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "You edit files."}]},
         {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"},
@@ -35,7 +34,7 @@ CODEX: dict[str, Any] = {
 
 
 def test_the_body_goes_as_it_came_but_for_model_stream_and_store() -> None:
-    sent, body = own_call(own_request(stream=True, store=True, **CODEX))
+    sent, body = own_call(own_request(stream=True, store=True, more=CODEX))
     assert body == {**CODEX, "model": "gpt-5.1", "stream": True, "store": False}
     assert sent.url == "https://api.openai.com/v1/responses"
     assert (sent.stream, sent.emulated, sent.dropped) == (True, (), ())
@@ -122,7 +121,7 @@ def test_an_effort_that_the_model_has_not_is_refused_and_may_be_dropped() -> Non
 def test_of_a_model_with_a_name_of_the_operator_s_the_client_s_word_is_taken(
     members: Mapping[str, JsonValue], include: JsonValue
 ) -> None:
-    assert own_body(UNNAMED, **members).get("include") == include
+    assert own_body(UNNAMED, members).get("include") == include
 
 
 @pytest.mark.parametrize(
