@@ -34,7 +34,7 @@ def of_model(name: str, **members: object) -> Target:
 
 def refusal_of(target: Target, *turns: JsonObject, more: JsonObject | None = None, **members: JsonValue) -> Refusal:
     with pytest.raises(Refusal) as caught:
-        encode_native(own_request(*turns, more=more, **members), target)
+        encode_native(own_request(*turns, more={**members, **(more or {})}), target)
     return caught.value
 
 

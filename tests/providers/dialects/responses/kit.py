@@ -44,7 +44,7 @@ def own_call(request: UnifiedRequest, target: Target = TARGET) -> tuple[Upstream
 
 
 def own_body(target: Target = TARGET, more: Mapping[str, JsonValue] | None = None, **members: JsonValue) -> JsonObject:
-    return own_call(own_request(more=more, **members), target)[1]
+    return own_call(own_request(more={**members, **(more or {})}), target)[1]
 
 
 WHOLE = own_call(own_request())[0]
