@@ -23,11 +23,10 @@ from providers.dialects.responses.answer import decode_response
 from providers.dialects.responses.call import encode_responses, responses_request
 from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.errors import OpenAIErrors
-from providers.dialects.shared.native_events import NativeReader
 from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, unsupported
-from providers.dialects.shared.stream_reader import NativeStream
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.failure import Refusal
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject

@@ -41,7 +41,7 @@ class _CallInProgress:
 
 
 class ResponsesReader:
-    """Reader of a stream's events; see providers.dialects.shared.native_events.NamingReader."""
+    """Reader of a stream's events; see providers.dialects.shared.stream_reader.NamingReader."""
 
     __slots__ = ("_calls", "_profile", "_said", "_thought", "complete", "kind")
 
