@@ -23,6 +23,13 @@ MOST_WORKERS = 256
 
 SURFACE_NAMES = ("openai", "scale", "fireworks", "pais")
 
+GATEWAYS = {
+    "litellm": "the config.yaml of LiteLLM's proxy",
+    "bifrost": "Bifrost's config.json",
+    "portkey": "a config object of Portkey's, as JSON",
+}
+"""Gateways whose configurations can be imported, and what of theirs is read."""
+
 Runner = Callable[[argparse.Namespace], int]
 """Runs one command and returns its exit status."""
 
@@ -105,12 +112,23 @@ def _vendors(args: argparse.Namespace) -> int:
 
 
 def _prices_import(args: argparse.Namespace) -> int:
-    from proxy.cli.prices_command import import_to_file, import_to_output, write_new, write_over
+    from proxy.cli.imports.prices_command import import_to_file, import_to_output
+    from proxy.cli.imports.written_file import write_new, write_over
 
     source = _reported_source(args)
     if args.output is None:
         return import_to_output(source)
     return import_to_file(source, args.output, write_over if args.force else write_new)
+
+
+def _import(args: argparse.Namespace) -> int:
+    from proxy.cli.imports.import_command import import_to_file, import_to_output
+    from proxy.cli.imports.written_file import write_new, write_over
+
+    name = args.name or args.file.stem
+    if args.output is None:
+        return import_to_output(args.gateway, args.file, name)
+    return import_to_file(args.gateway, args.file, name, args.output, write_over if args.force else write_new)
 
 
 def _version(args: argparse.Namespace) -> int:
@@ -266,6 +284,25 @@ def _add_prices(commands: Commands) -> None:
     summary = "write the windows and prices of a table's models into a file to review and include (extra: prices)"
     parser = _command(inner, "import", _prices_import, summary, examples)
     _table_arguments(parser)
+    _output_options(parser)
+
+
+def _add_import(commands: Commands) -> None:
+    summary = "write the table that another gateway's configuration means, with comments on what it has no place for"
+    examples = ["import litellm config.yaml -o table.yaml", "import bifrost config.json", "import portkey config.json"]
+    parser = _command(commands, "import", None, summary, examples)
+    inner = parser.add_subparsers(metavar="GATEWAY", required=True)
+    for gateway, file in GATEWAYS.items():
+        summary = f"read {file}, print the table or write it, and check it: 0 valid, 1 not"
+        each = _command(inner, gateway, _import, summary, [f"import {gateway} FILE", f"import {gateway} FILE -o table.yaml"])
+        each.set_defaults(gateway=gateway, name=None)
+        each.add_argument("file", type=Path, metavar="FILE", help="the configuration")
+        if gateway == "portkey":
+            each.add_argument("--name", help="the route's name; without it the file's")
+        _output_options(each)
+
+
+def _output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file; without it standard output")
     parser.add_argument("--force", action="store_true", help="write over a file that is there already")
 
@@ -285,6 +322,7 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_schema,
     _add_vendors,
     _add_prices,
+    _add_import,
     _add_version,
 )
 """In the order of the help."""

@@ -1,0 +1,215 @@
+"""LiteLLM's names for clients and its fallbacks, as routes.
+
+A group is what entries of one `model_name` are together. Where it has fallbacks its own targets come first, as a route
+of their own where they are several: `NAME.group`. Fallbacks lead to groups and never to what these fall back to, so
+that two groups may be each other's.
+
+Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` of litellm 1.109.1, November 2026.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, Endpoints, Share, put_route
+from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.litellm_deployments import Entry
+from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
+from proxy.cli.imports.table_values import route_name
+
+POLICIES: Final[Mapping[str, str]] = {
+    "simple-shuffle": "weighted",
+    "least-busy": "least_busy",
+    "latency-based-routing": "fastest",
+}
+
+KINDS: Final[Mapping[str, str]] = {
+    "context_window_fallbacks": "context_window",
+    "content_policy_fallbacks": "content_filter",
+}
+"""LiteLLM's lists for single reasons, and the key of a route's `fallbacks`."""
+
+
+@dataclass(slots=True)
+class Group:
+    """The entries of one `model_name`: its route's name, and where a request goes that it cannot answer."""
+
+    name: str
+    entries: list[Entry] = field(default_factory=list)
+    then: list[str] = field(default_factory=list)
+    by_kind: dict[str, list[str]] = field(default_factory=dict)
+    comments: list[str] = field(default_factory=list)
+
+    @property
+    def is_pattern(self) -> bool:
+        return ANY_MODEL in self.name
+
+
+@dataclass(slots=True)
+class Routes:
+    """Collects groups and fallbacks, and writes the routes. `policy` is for groups whose entries have no order."""
+
+    draft: TableDraft
+    endpoints: Endpoints
+    policy: str = "weighted"
+    groups: dict[str, Group] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    defaults: list[str] = field(default_factory=list)
+    _by_id: dict[str, Entry] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+
+    def add(self, entry: Entry) -> None:
+        """Take up an entry, whose endpoint the draft gets."""
+        group = self.groups.setdefault(entry.group, Group(entry.group))
+        if not self._add_pattern(group, entry):
+            return
+        group.entries.append(entry)
+        self.endpoints.add(entry.endpoint, entry.group, entry.section.node.at)
+        if entry.id:
+            self._by_id.setdefault(entry.id, entry)
+
+    def _add_pattern(self, group: Group, entry: Entry) -> bool:
+        """Return whether an entry of a pattern can be taken; `x/*` becomes the vendor x."""
+        endpoint = entry.endpoint
+        if not group.is_pattern:
+            if endpoint.model == ANY_MODEL:
+                entry.section.tell("leads one name to every model of a provider: not taken")
+            return endpoint.model != ANY_MODEL
+        vendor, _, rest = group.name.partition("/")
+        if endpoint.model != ANY_MODEL or (group.name != ANY_MODEL and (rest != ANY_MODEL or ANY_MODEL in vendor)):
+            entry.section.tell("a pattern has a counterpart only as PROVIDER/* for every model: not taken")
+            return False
+        if group.name == ANY_MODEL:
+            self._add_default(entry)
+        else:
+            endpoint.vendor = vendor
+        return True
+
+    def _add_default(self, entry: Entry) -> None:
+        surfaces = self.draft.section("server").block("surfaces")
+        vendor = self.endpoints.vendor(entry.endpoint.vendor, entry.endpoint.profile)
+        openai = surfaces.block("openai")
+        if openai.entries.setdefault("default_vendor", vendor) == vendor:
+            entry.endpoint.comments.append(f"Names without a vendor are {vendor}'s: server.surfaces.openai.")
+        else:
+            entry.section.tell('only one vendor can be the one of "*": clients write the vendor before the model')
+
+    def add_fallbacks(self, section: Section, key: str) -> None:
+        """Take up one of the lists of fallbacks: mappings of a group to groups."""
+        for each in section.sections(key):
+            for name in each.written():
+                wanted = each.texts(name)
+                group = self.groups.get(self.aliases.get(name, name))
+                if name == ANY_MODEL:
+                    self.defaults += wanted
+                elif group is None or group.is_pattern or not group.entries:
+                    each.apart(section.comments).lose(name, "names no model of model_list: not taken")
+                else:
+                    known = [other for other in wanted if self._is_known(other)]
+                    for other in dict.fromkeys(wanted):
+                        if not self._is_known(other):
+                            each.apart(group.comments).lose(name, "names a model that model_list does not have")
+                            break
+                    kind = KINDS.get(key)
+                    group.by_kind.setdefault(kind, []).extend(known) if kind else group.then.extend(known)
+
+    def _is_known(self, name: str) -> bool:
+        group = self.groups.get(self.aliases.get(name, name))
+        return name in self._by_id or (group is not None and bool(group.entries) and not group.is_pattern)
+
+    def write(self) -> None:
+        """Write every route."""
+        named = [group for group in self.groups.values() if group.entries and not group.is_pattern]
+        self.defaults = [name for name in dict.fromkeys(self.defaults) if self._is_known(name)]
+        for group in named:
+            group.then = [*group.then, *self.defaults]
+        self._names = {route_name(group.name) for group in named} - {
+            self._only(group) for group in named if self._is_plain(group)
+        }
+        for group in named:
+            self._write_group(group)
+        for group in self.groups.values():
+            shares = [Share(entry.endpoint, entry.weight or 1.0) for entry in group.entries]
+            if group.is_pattern and shares and self.endpoints.whole_model(group.name, shares):
+                self.endpoints.balance(shares, self.policy)
+        routes = self.draft.section("routes")
+        for alias, name in self.aliases.items():
+            aliased = self.groups.get(name)
+            if aliased is not None and aliased.entries and not aliased.is_pattern:
+                routes.put(route_name(alias), self._route_of(aliased))
+
+    def _only(self, group: Group) -> str:
+        return self.endpoints.key(group.entries[0].endpoint)
+
+    def _is_plain(self, group: Group) -> bool:
+        """Return whether the group's name is that of its one model in the table, which needs no route."""
+        shares = [Share(entry.endpoint) for entry in group.entries]
+        only = self.endpoints.whole_model(group.name, shares)
+        return only == group.name and not group.then and not group.by_kind
+
+    def _targets(self, group: Group) -> tuple[list[tuple[str, float]], str]:
+        entries = sorted(group.entries, key=lambda entry: entry.order if entry.order is not None else float("inf"))
+        ordered = any(entry.order is not None for entry in entries)
+        weighed = all(entry.weight is not None for entry in entries)
+        shares = [Share(entry.endpoint, (entry.weight or 0.0) if weighed else 1.0) for entry in entries]
+        targets = self.endpoints.targets(group.name, shares, self._names.__contains__)[:MOST_TARGETS]
+        return targets, "priority" if ordered else self.policy
+
+    def _write_group(self, group: Group) -> None:
+        targets, policy = self._targets(group)
+        routes, name = self.draft.section("routes"), route_name(group.name)
+        shares = [Share(entry.endpoint, entry.weight or 1.0) for entry in group.entries]
+        only = self.endpoints.whole_model(group.name, shares)
+        if only is not None and only not in self._names and policy != "priority":
+            self.endpoints.balance(shares, policy)
+            targets = [(only, 1.0)]
+        if name != group.name:
+            group.comments.append("Its name has characters that a table does not take: clients must use this one.")
+        if self._is_plain(group):
+            return
+        then = [other for other in dict.fromkeys(group.then) if other != group.name]
+        if not then:
+            put_route(routes, name, targets, policy, group.comments)
+        else:
+            if len(targets) > 1:
+                put_route(routes, self._group_route(group), targets, policy)
+                targets = [(self._group_route(group), 1.0)]
+            after = [(each, 1.0) for other in then for each in self._names_of(other)]
+            put_route(routes, name, list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS], "priority", group.comments)
+        self._write_kinds(group, name, targets)
+
+    def _write_kinds(self, group: Group, name: str, targets: Sequence[tuple[str, float]]) -> None:
+        for kind, others in group.by_kind.items():
+            block = self.draft.section("routes").entries[name]
+            if not isinstance(block, Block):
+                block = Block({"targets": [target for target, _ in targets]})
+                self.draft.section("routes").put(name, block)
+            models: list[DraftValue] = [*dict.fromkeys(each for other in others for each in self._models_of(other))]
+            block.block("fallbacks").put(kind, models[:MOST_TARGETS])
+
+    def _group_route(self, group: Group) -> str:
+        return f"{route_name(group.name)}.group"
+
+    def _route_of(self, group: Group) -> str:
+        return self._only(group) if self._is_plain(group) else route_name(group.name)
+
+    def _names_of(self, name: str) -> list[str]:
+        """Return what a fallback leads to: a deployment, or a group without what that falls back to itself."""
+        group = self.groups.get(self.aliases.get(name, name))
+        if group is None or not group.entries:
+            return [self.endpoints.pinned(self._by_id[name].endpoint)]
+        targets, _ = self._targets(group)
+        shares = [Share(entry.endpoint) for entry in group.entries]
+        only = self.endpoints.whole_model(group.name, shares)
+        if only is not None and only not in self._names:
+            return [only]
+        if len(targets) == 1:
+            return [targets[0][0]]
+        return [self._group_route(group) if group.then else route_name(group.name)]
+
+    def _models_of(self, name: str) -> list[str]:
+        """Return the models and deployments of a fallback: those for single reasons may not be routes."""
+        group = self.groups.get(self.aliases.get(name, name))
+        if group is None or not group.entries:
+            return [self.endpoints.pinned(self._by_id[name].endpoint)]
+        return [target for target, _ in self._targets(group)[0]]

@@ -1,0 +1,191 @@
+"""LiteLLM's `config.yaml`: the whole file, as a table.
+
+Sources: LiteLLM's pages "All settings" and "Overview" of its proxy, and litellm 1.109.1, November 2026.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from proxy.cli.imports.accounts import Accounts
+from proxy.cli.imports.endpoints import Endpoints
+from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.litellm_deployments import ModelList
+from proxy.cli.imports.litellm_routes import KINDS, POLICIES, Routes
+from proxy.cli.imports.table_draft import Block, Reference, TableDraft
+from proxy.cli.imports.table_values import attempts, duration, joined
+
+ENVIRONMENT: Final = "os.environ/"
+
+REASONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("allowed_fails", "cooldown_time"), "every deployment has a circuit breaker (circuit_breaker)"),
+    **dict.fromkeys(
+        ("retry_policy", "allowed_fails_policy"), "what is tried again is decided for each kind of failure"
+    ),
+    **dict.fromkeys(("cache", "cache_params"), "answers are not cached"),
+    **dict.fromkeys(
+        ("callbacks", "success_callback", "failure_callback", "service_callback", "turn_off_message_logging"),
+        "there are no callbacks: metrics and the log say what happened",
+    ),
+    **dict.fromkeys(("database_url", "store_model_in_db"), "there is no database: its models, keys and teams are lost"),
+    **dict.fromkeys(("guardrails", "prompts", "mcp_servers", "vector_store_registry"), "there is nothing of the kind"),
+    "pass_through_endpoints": "there are no paths of one's own",
+    "custom_auth": "clients prove themselves with keys of teams",
+    **dict.fromkeys(("alerting", "alerting_threshold"), "alerts are made of metrics"),
+    **dict.fromkeys(("set_verbose", "telemetry"), "nothing is sent to the makers, and the log has one level"),
+    "enable_pre_call_checks": "a prompt that is certain not to fit is never sent, without a setting",
+    **dict.fromkeys(("finetune_settings", "files_settings", "default_team_settings"), "there is nothing of the kind"),
+}
+
+
+def variable_of(text: str) -> str | None:
+    """Return the environment variable that a text of LiteLLM's stands for."""
+    return text.removeprefix(ENVIRONMENT) if text.startswith(ENVIRONMENT) else None
+
+
+def litellm_table(root: Section, name: str) -> TableDraft:
+    """Return the table that a configuration of LiteLLM's proxy means."""
+    draft = TableDraft()
+    root.comments = draft.root.comments
+    accounts = Accounts(draft, variable_of)
+    credentials = {
+        text: each.section("credential_values")
+        for each in root.sections("credential_list")
+        if (text := each.text("credential_name"))
+    }
+    reader = ModelList(accounts, credentials)
+    routes = Routes(draft, Endpoints(draft))
+    for item in root.sections("model_list"):
+        entry = reader.entry(item)
+        if entry is None:
+            draft.section("models").comments += item.comments
+        else:
+            routes.add(entry)
+            if not routes.groups[entry.group].entries:
+                draft.section("models").comments += item.comments
+    routes.endpoints.write()
+    router, settings, general = (
+        root.section(key).apart(place.comments)
+        for key, place in (
+            ("router_settings", draft.section("routes")),
+            ("litellm_settings", draft.section("defaults")),
+            ("general_settings", draft.section("server")),
+        )
+    )
+    _routing(routes, router, settings)
+    _defaults(draft, router, settings)
+    _server(draft, accounts, router, settings, general)
+    _whole_file(root)
+    for section in (router, settings, general, root):
+        section.lose_rest(REASONS)
+    return draft
+
+
+def _routing(routes: Routes, router: Section, settings: Section) -> None:
+    strategy = router.text("routing_strategy")
+    if strategy is not None and strategy not in POLICIES:
+        router.lose("routing_strategy", "has no counterpart: least_busy is the nearest")
+    routes.policy = "weighted" if strategy is None else POLICIES.get(strategy, "least_busy")
+    aliases = router.section("model_group_alias")
+    for alias in aliases.written():
+        inner = aliases.section(alias) if not aliases.holds_text(alias) else None
+        target = aliases.text(alias) if inner is None else inner.text("model")
+        if target is None or target not in routes.groups:
+            aliases.lose(alias, "leads to no model of model_list: not taken")
+        else:
+            routes.aliases[alias] = target
+        if inner is not None:
+            inner.lose_rest({"hidden": "every route is listed to the teams that may use it"})
+    for section in (router, settings):
+        for key in ("fallbacks", *KINDS):
+            routes.add_fallbacks(section, key)
+        routes.defaults += section.texts("default_fallbacks")
+    routes.write()
+
+
+def _defaults(draft: TableDraft, router: Section, settings: Section) -> None:
+    defaults = draft.section("defaults")
+    if settings.flag("drop_params"):
+        defaults.put("on_unsupported", "drop")
+    for read, keys, block, name in (
+        (duration, (("timeout", router), ("request_timeout", settings)), "timeouts", "total"),
+        (duration, (("stream_timeout", router),), "timeouts", "first_event"),
+        (attempts, (("num_retries", router), ("num_retries", settings)), "retries", "attempts"),
+    ):
+        _first(defaults, read, keys, block, name)
+
+
+def _first(
+    defaults: Block,
+    read: Callable[[Section, str], str | int | None],
+    keys: tuple[tuple[str, Section], ...],
+    block: str,
+    name: str,
+) -> None:
+    """Write the first of several settings that mean the same, and tell the others."""
+    found = None
+    for key, section in keys:
+        value = read(section, key)
+        if found is not None and value is not None and value != found:
+            section.lose(key, "another setting of the file comes first: not taken")
+        found = value if found is None else found
+    if found is not None:
+        defaults.block(block).put(name, found)
+
+
+def _server(draft: TableDraft, accounts: Accounts, router: Section, settings: Section, general: Section) -> None:
+    server = draft.section("server")
+    if settings.flag("json_logs"):
+        server.put("log", "json")
+    if (most := general.number("max_request_size_mb")) is not None:
+        if 1 <= most <= 1024:
+            server.put("max_body", f"{int(most)}MB")
+        else:
+            general.lose("max_request_size_mb", "is no size between 1MB and 1GiB: not taken")
+    if (most := general.number("global_max_parallel_requests")) is not None:
+        if 1 <= most <= 1_000_000:
+            server.put("limits", Block({"requests": int(most), "streams": int(most)}))
+        else:
+            general.lose("global_max_parallel_requests", "is no number of requests: not taken")
+    model = general.text("completion_model")
+    if model is not None:
+        if model in draft.section("routes").entries or model in draft.section("models").entries:
+            server.block("surfaces").block("openai").put("default_model", model)
+        else:
+            general.lose("completion_model", "names no model of model_list: not taken")
+    _shared(draft, accounts, router)
+    _master_key(draft, general)
+
+
+def _shared(draft: TableDraft, accounts: Accounts, router: Section) -> None:
+    if "redis_host" not in router:
+        return
+    host, port = accounts.url_param(router, "redis_host"), accounts.url_param(router, "redis_port", "6379")
+    password = accounts.secret(router, "redis_password", "redis", "PASSWORD")
+    if host is None:
+        return
+    place, number = (each.text if isinstance(each, Reference) else each for each in (host, port or "6379"))
+    login = f":{password.text}@" if password is not None else ""
+    draft.section("server").put("shared", Block({"redis": Reference(f"redis://{login}{place}:{number}")}))
+
+
+def _master_key(draft: TableDraft, general: Section) -> None:
+    if general.text("master_key") is None:
+        return
+    general.lose("master_key", "a key is not copied: the table has digests of keys")
+    variable = "LITELLM_MASTER_KEY_DIGEST"
+    draft.samples[variable] = f"sha256:{'0' * 64}"
+    team = draft.section("teams").block("master")
+    team.comments.append(
+        f"The old master key: put `sha256:` and its digest (printf %s KEY | sha256sum) into the environment as "
+        f"{variable}, or a digest of `dragoman key new` here."
+    )
+    team.put("keys", [Reference(f"${{{variable}}}")])
+    team.put("models", ["*"])
+
+
+def _whole_file(root: Section) -> None:
+    names = root.section("environment_variables").written()
+    if names:
+        root.lose("environment_variables", f"are not set by a table: put them into the environment ({joined(names)})")
+    if "include" in root:
+        root.lose("include", "names files of LiteLLM's: import each, and name the tables that come of it in `include`")
