@@ -294,7 +294,9 @@ def _add_import(commands: Commands) -> None:
     inner = parser.add_subparsers(metavar="GATEWAY", required=True)
     for gateway, file in GATEWAYS.items():
         summary = f"read {file}, print the table or write it, and check it: 0 valid, 1 not"
-        each = _command(inner, gateway, _import, summary, [f"import {gateway} FILE", f"import {gateway} FILE -o table.yaml"])
+        each = _command(
+            inner, gateway, _import, summary, [f"import {gateway} FILE", f"import {gateway} FILE -o table.yaml"]
+        )
         each.set_defaults(gateway=gateway, name=None)
         each.add_argument("file", type=Path, metavar="FILE", help="the configuration")
         if gateway == "portkey":

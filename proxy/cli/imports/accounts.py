@@ -171,8 +171,15 @@ def vendor_of_address(value: str, variable_name: str | None, otherwise: str) -> 
     if variable_name is not None:
         stem = re.sub(r"_(API_BASE|BASE_URL|API_URL|ENDPOINT|URL|BASE|HOST)$", "", variable_name.upper())
         return word(stem.lower().replace("_", "-"), otherwise)
-    if url_fault(value) is not None and "://0.0.0.0" not in value:
-        return otherwise
+    return word(name_of_address(value).replace(".", "-"), otherwise)
+
+
+def name_of_address(value: str) -> str:
+    """Return the host of an address without what most hosts have in common, and its port; empty for no address."""
+    value = value.replace("://0.0.0.0", "://localhost", 1)
+    if url_fault(value) is not None:
+        return ""
     parts = urlsplit(value)
-    host = _HOST_PARTS.sub("", _HOST_PARTS.sub("", parts.hostname or ""))
-    return word(f"{host.replace('.', '-')}{f'-{parts.port}' if parts.port else ''}", otherwise)
+    host = parts.hostname or ""
+    name = "local" if reach(host) == "loopback" else _HOST_PARTS.sub("", _HOST_PARTS.sub("", host))
+    return f"{name}-{parts.port}" if parts.port else name

@@ -187,8 +187,9 @@ class _Providers:
             f"{vendor}-anthropic" if claude else vendor, "vertex_anthropic" if claude else profile, model, key.name
         )
         endpoint.settings = {**common, **self._account(vendor, profile, key.section)}
-        if name != model:
-            endpoint.settings["upstream_model"] = name
+        plain = name.removeprefix("google/").removeprefix("anthropic/") if profile == "vertex" else name
+        if plain != model:
+            endpoint.settings["upstream_model"] = plain
         group = f"{provider}/{model}"
         self.endpoints.add(endpoint, group, key.section.node.at)
         self.groups.setdefault(group, []).append(Share(endpoint, key.weight))

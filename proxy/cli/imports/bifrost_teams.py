@@ -113,8 +113,7 @@ class Teams:
             each.tell("allows no model or no key: nothing of it is granted")
             return
         known = offer.models if ANY_MODEL in allowed else {name: offer.models.get(name) for name in allowed}
-        if ANY_MODEL not in keys and (ANY_MODEL in known or any(found is None for found in known.values())):
-            each.lose("key_ids", f"cannot be held for models of {offer.vendor}/*: every key may be used for them")
+        self._check_keys(each, offer, keys, any(name == ANY_MODEL or found is None for name, found in known.items()))
         everything = ANY_MODEL in allowed and ANY_MODEL in keys
         for model, found in known.items():
             self._count(each)
@@ -131,6 +130,14 @@ class Teams:
                     (target, 1.0 if weight is None else weight) for target in targets[:1]
                 )
         each.lose_rest(REASONS)
+
+    def _check_keys(self, each: Section, offer: Offer, keys: set[str], open_ended: bool) -> None:
+        every = [names for deployments in offer.models.values() for _, _, names in deployments]
+        if not keys <= {ANY_MODEL}.union(*every):
+            each.lose("key_ids", "names a key that the provider does not have")
+        anything = [names for _, _, names in offer.models.get(ANY_MODEL, ())]
+        if open_ended and ANY_MODEL not in keys and not all(names & keys for names in anything):
+            each.lose("key_ids", f"cannot be held for models of {offer.vendor}/*: every key may be used for them")
 
     def _model(
         self,

@@ -18,8 +18,11 @@ MOST_TARGETS: Final = 64
 
 ANY_MODEL: Final = "*"
 
-_OF_VENDORS: Final = ("api_key", "credentials", "base_url", "allow_private", "url_params", "api_version", "headers")
-"""Settings that may stand at a vendor: those of the account and of its address."""
+_OF_VENDORS: Final = (
+    *("api_key", "credentials", "base_url", "allow_private", "url_params", "api_version", "headers"),
+    *("timeouts", "retries"),
+)
+"""Settings that may stand at a vendor: those of the account, of its address, and of every call there."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from proxy.cli.imports.accounts import Accounts, aws_region, vendor_of_address
+from proxy.cli.imports.accounts import Accounts, aws_region, name_of_address, vendor_of_address
 from proxy.cli.imports.endpoints import ANY_MODEL, Endpoint
 from proxy.cli.imports.foreign_section import Section
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, mapping
@@ -44,6 +44,9 @@ VARIABLES: Final[Mapping[str, str]] = {
     **{"text-completion-openai": "OPENAI_API_KEY", "cohere_chat": "COHERE_API_KEY"},
 }
 """The variables in which LiteLLM looks for a key that is not written, where it is not PROVIDER_API_KEY."""
+
+NAMES: Final[Mapping[str, str]] = {"ollama_native": "ollama", "github_models": "github"}
+"""What a vendor is called whose profile has another name."""
 
 BARE: Final = (("claude", "anthropic"), ("command", "cohere"), ("gemini", "vertex_ai"))
 """Beginnings of model names without a provider, and whose they are; all others are taken for OpenAI's."""
@@ -94,6 +97,9 @@ class ModelList:
         group, model = item.text("model_name"), params.text("model")
         if not group or not model:
             item.tell("has no model_name or no litellm_params.model: not taken")
+            return None
+        if model == ANY_MODEL:
+            item.tell("leads every name to every provider: write VENDOR/* for each vendor that is meant")
             return None
         found = self._provider(params, model)
         if found is None:
@@ -147,7 +153,7 @@ class ModelList:
         base = params.text("api_base")
         if profile == "openai_compatible" and provider in PROFILES and base is not None:
             return vendor_of_address(base, self.accounts.variable_of(base), provider)
-        return profile if provider in PROFILES else provider
+        return NAMES.get(profile, profile) if provider in PROFILES else provider
 
     def _account(self, endpoint: Endpoint, provider: str, params: Section) -> None:
         """Read the key, the address and the cloud's settings, at the entry or at the credential that it names."""
@@ -269,14 +275,11 @@ def _weight(params: Section, info: Section, item: Section) -> float | None:
             if key in section and (number := section.number(key)) is not None and found is None:
                 found = number
                 if key != "weight":
-                    section.lose(key, "no limit of a deployment; kept as its weight among others")
+                    section.lose(key, "there is no such limit; among several deployments of a name it is the weight")
     return found
 
 
 def _name(params: Section, id: str | None) -> str:
     base = params.text("api_base") or ""
     region = params.text("aws_region_name") or params.text("vertex_location") or ""
-    host = urlsplit(base).hostname if "://" in base else None
-    parts = (host or "").split(".")
-    port = base.rpartition(":")[2].partition("/")[0] if base.count(":") > 1 else ""
-    return id or ("-".join(filter(None, [parts[0], port])) if host else region) or "default"
+    return id or (name_of_address(base).partition(".")[0] if base else region) or "default"

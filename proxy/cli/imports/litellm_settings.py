@@ -6,6 +6,7 @@ Sources: LiteLLM's pages "All settings" and "Overview" of its proxy, and litellm
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from config.addresses import reach
 from proxy.cli.imports.accounts import Accounts
 from proxy.cli.imports.endpoints import Endpoints
 from proxy.cli.imports.foreign_section import Section
@@ -136,16 +137,13 @@ def _server(draft: TableDraft, accounts: Accounts, router: Section, settings: Se
     server = draft.section("server")
     if settings.flag("json_logs"):
         server.put("log", "json")
-    if (most := general.number("max_request_size_mb")) is not None:
-        if 1 <= most <= 1024:
-            server.put("max_body", f"{int(most)}MB")
-        else:
-            general.lose("max_request_size_mb", "is no size between 1MB and 1GiB: not taken")
-    if (most := general.number("global_max_parallel_requests")) is not None:
-        if 1 <= most <= 1_000_000:
-            server.put("limits", Block({"requests": int(most), "streams": int(most)}))
-        else:
-            general.lose("global_max_parallel_requests", "is no number of requests: not taken")
+    _limits(server, general)
+    if (port := general.number("port")) is not None and 0 < port < 65536:
+        server.put("port", int(port))
+    if reach(general.text("host") or "") == "loopback":
+        server.put("host", "127.0.0.1")
+    else:
+        general.lose("host", "is for you to say (server.host): beyond this machine a table needs teams")
     model = general.text("completion_model")
     if model is not None:
         if model in draft.section("routes").entries or model in draft.section("models").entries:
@@ -156,13 +154,25 @@ def _server(draft: TableDraft, accounts: Accounts, router: Section, settings: Se
     _master_key(draft, general)
 
 
+def _limits(server: Block, general: Section) -> None:
+    if (most := general.number("max_request_size_mb")) is not None:
+        if 1 <= most <= 1024:
+            server.put("max_body", f"{int(most)}MB")
+        else:
+            general.lose("max_request_size_mb", "is no size between 1MB and 1GiB: not taken")
+    if (most := general.number("global_max_parallel_requests")) is not None:
+        if 1 <= most <= 1_000_000:
+            server.put("limits", Block({"requests": int(most), "streams": int(most)}))
+        else:
+            general.lose("global_max_parallel_requests", "is no number of requests: not taken")
+
+
 def _shared(draft: TableDraft, accounts: Accounts, router: Section) -> None:
     if "redis_host" not in router:
         return
-    host, port = accounts.url_param(router, "redis_host"), accounts.url_param(router, "redis_port", "6379")
+    host = accounts.url_param(router, "redis_host") or draft.refer("REDIS_HOST", "sample")
+    port = accounts.url_param(router, "redis_port", "6379")
     password = accounts.secret(router, "redis_password", "redis", "PASSWORD")
-    if host is None:
-        return
     place, number = (each.text if isinstance(each, Reference) else each for each in (host, port or "6379"))
     login = f":{password.text}@" if password is not None else ""
     draft.section("server").put("shared", Block({"redis": Reference(f"redis://{login}{place}:{number}")}))

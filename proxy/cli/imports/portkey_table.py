@@ -58,8 +58,12 @@ def portkey_table(root: Section, name: str) -> TableDraft:
     """Return the table that a config object of Portkey means; `name` is the route's."""
     draft = TableDraft()
     reader = _Config(draft, Accounts(draft, lambda text: None), Endpoints(draft), route_name(name))
-    tree = reader.node(_snake(root).apart(draft.root.comments), reader.name, _Inherited())
-    reader.write(tree)
+    section = _snake(root).apart([])
+    tree = reader.node(section, reader.name, _Inherited())
+    if tree is None:
+        draft.root.comments += section.comments
+    else:
+        reader.write(tree)
     return draft
 
 
@@ -236,10 +240,8 @@ class _Config:
         version = section.text("azure_api_version") or section.text("api_version")
         return {**settings, "api_version": version} if version is not None else settings
 
-    def write(self, tree: "_Choice | _Leaf | None") -> None:
+    def write(self, tree: "_Choice | _Leaf") -> None:
         """Write the vendors, the models and the routes."""
-        if tree is None:
-            return
         leaves = list(_leaves(tree))
         free = [leaf for leaf in leaves if leaf.endpoint.model == ANY_MODEL]
         one_kind = len({leaf.endpoint.profile for leaf in free}) == 1 and len(free) == len(leaves) > 1
@@ -283,7 +285,7 @@ class _Config:
                 targets += [] if name is None else [(name, weight)]
             elif part.endpoint.model == ANY_MODEL:
                 vendor = self.endpoints.key(part.endpoint).partition("/")[0]
-                reason = f"leaves the model to the client, who writes {vendor}/MODEL: add a target to the route"
+                reason = f"leaves the model to the client, which a route cannot: clients write {vendor}/MODEL"
                 part.section.apart(choice.comments).tell(reason)
             else:
                 targets += self.endpoints.targets(choice.name, [Share(part.endpoint, weight)], lambda _: False)
