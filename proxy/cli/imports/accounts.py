@@ -124,6 +124,14 @@ class Accounts:
                 found[name] = value
         return found
 
+    def header(self, section: Section, key: str) -> str | Reference | None:
+        """Return the value of a header that a key of the section has."""
+        value = self.text(section, key, "sample")
+        if isinstance(value, str) and not fits("header value", value):
+            section.lose(key, "is no value of a header: not taken")
+            return None
+        return value
+
     def role(self, section: Section, key: str) -> str | Reference | None:
         """Return the name of a role of AWS, or a reference."""
         value = self.text(section, key, "arn:aws:iam::123456789012:role/sample")

@@ -6,16 +6,16 @@ Sources: Bifrost's `transports/config.schema.json`, its pages "Provider Setup", 
 Reference" and its examples/configs; the migration guide of v1.5.0 for empty lists and `aliases`, November 2026.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from proxy.cli.imports.accounts import Accounts, aws_region
+from proxy.cli.imports.accounts import SAMPLE_URL, Accounts, aws_region
 from proxy.cli.imports.bifrost_teams import Offer, Teams
 from proxy.cli.imports.endpoints import ANY_MODEL, Endpoint, Endpoints, Share
 from proxy.cli.imports.foreign_section import Section
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft, mapping
-from proxy.cli.imports.table_values import attempts, duration, unused, word
+from proxy.cli.imports.table_values import attempts, duration, fits, unused, word
 
 PROFILES: Final[Mapping[str, str]] = {
     **{name: name for name in ("openai", "anthropic", "azure", "bedrock", "vertex", "gemini", "cohere", "mistral")},
@@ -91,9 +91,10 @@ class _Key:
     section: Section
     name: str
     id: str
-    models: Sequence[str]
+    models: Mapping[str, None]
     upstream: Mapping[str, str]
     weight: float
+    account: Mapping[str, DraftValue]
 
 
 @dataclass(slots=True)
@@ -111,20 +112,20 @@ class _Providers:
         vendors = self.accounts.draft.section("vendors")
         own = section.section("custom_provider_config")
         profile = PROFILES.get(own.text("base_provider_type") or provider)
-        network = section.section("network_config")
         if profile is None:
-            section = section.apart(vendors.comments)
-            section.tell("its API is not known here: not taken")
+            section.apart(vendors.comments).tell("its API is not known here: not taken")
             return
         vendor = self.endpoints.vendor(provider, profile)
+        block = vendors.block(vendor)
+        section = section.apart(block.comments)
+        network = section.section("network_config")
         common = self._network(vendor, profile, network)
-        keys = list(self._keys(provider, section))
+        keys = self._keys(vendor, profile, section)
         self.offers[provider] = Offer(vendor)
         for model in dict.fromkeys(each for key in keys for each in key.models):
             for key in keys:
                 if model in key.models or ANY_MODEL in key.models:
                     self._endpoint(provider, vendor, profile, model, key, common)
-        block = vendors.block(vendor)
         if not keys:
             block.comments.append("It has no key with a model, and so nothing to serve.")
         for each in (own, network, *(key.section for key in keys), section):
@@ -144,23 +145,25 @@ class _Providers:
         }
         return {key: value for key, value in values.items() if value is not None}
 
-    def _keys(self, provider: str, section: Section) -> list[_Key]:
+    def _keys(self, vendor: str, profile: str, section: Section) -> list[_Key]:
         found: list[_Key] = []
         names: set[str] = set()
-        for index, each in enumerate(section.sections("keys")):
+        for index, item in enumerate(section.sections("keys")):
+            each = item.apart(section.comments)
             upstream = self._upstream(each)
             written = each.texts("models")
-            models = written or ([ANY_MODEL] if self.all_when_empty else [])
-            if models == [ANY_MODEL]:
-                models = [*upstream, ANY_MODEL]
+            models = dict.fromkeys(written or ([ANY_MODEL] if self.all_when_empty else []))
+            if ANY_MODEL in models:
+                models = dict.fromkeys((*models, *upstream))
             if not models:
                 each.tell("lists no models, which means none in version 2: not taken")
-                self.accounts.draft.section("vendors").comments += each.comments
                 continue
             name = unused(word(each.text("name") or "", f"key-{index + 1}"), names)
             names.add(name)
             weight = each.number("weight")
-            found.append(_Key(each, name, each.text("id") or "", models, upstream, 1.0 if weight is None else weight))
+            account = self._account(vendor, profile, each)
+            share = 1.0 if weight is None else weight
+            found.append(_Key(each, name, each.text("id") or "", models, upstream, share, account))
         return found
 
     def _upstream(self, key: Section) -> dict[str, str]:
@@ -186,12 +189,12 @@ class _Providers:
         endpoint = Endpoint(
             f"{vendor}-anthropic" if claude else vendor, "vertex_anthropic" if claude else profile, model, key.name
         )
-        endpoint.settings = {**common, **self._account(vendor, profile, key.section)}
+        endpoint.settings = {**common, **key.account}
         plain = name.removeprefix("google/").removeprefix("anthropic/") if profile == "vertex" else name
         if plain != model:
             endpoint.settings["upstream_model"] = plain
         group = f"{provider}/{model}"
-        self.endpoints.add(endpoint, group, key.section.node.at)
+        self.endpoints.add(endpoint, group, key.section)
         self.groups.setdefault(group, []).append(Share(endpoint, key.weight))
         names = {key.name, key.id, key.section.text("name") or ""}
         self.offers[provider].add(model, names, endpoint, key.weight)
@@ -202,7 +205,8 @@ class _Providers:
         azure, bedrock, vertex = (key.section(f"{each}_key_config") for each in ("azure", "bedrock", "vertex"))
         secret = accounts.secret(key, "value", vendor)
         if profile == "azure":
-            settings.update(accounts.address(azure, "endpoint", vendor))
+            endpoint = accounts.address(azure, "endpoint", vendor)
+            settings.update(endpoint or {"base_url": accounts.draft.refer("AZURE_ENDPOINT", SAMPLE_URL)})
             version = accounts.text(azure, "api_version", "2024-10-21")
             settings.update({"api_version": version} if version is not None else {})
         if profile == "bedrock":
@@ -238,7 +242,10 @@ def _client(draft: TableDraft, client: Section) -> None:
     if ANY_MODEL in origins and not draft.section("teams").entries:
         client.lose("allowed_origins", "any web page could use a gateway without teams: not taken")
     elif origins:
-        server.put("cors", Block({"origins": list(origins)}))
+        if not all(fits("origin", origin) for origin in origins):
+            client.lose("allowed_origins", "has some that are no origin of a web page: those are not taken")
+        known: list[DraftValue] = [origin for origin in origins if fits("origin", origin)]
+        server.put("cors", Block({"origins": known}) if known else None)
     if (most := client.number("max_request_body_size_mb")) is not None:
         if 1 <= most <= 1024:
             server.put("max_body", f"{int(most)}MB")

@@ -124,11 +124,10 @@ class Teams:
             else:
                 self._model(each, offer, model, keys, grant)
             if model != ANY_MODEL and found:
-                targets = self._reached(found, keys)
+                targets = self._reached(found, keys)[:1]
                 name = route_name(model)
-                grant.bare.setdefault(name, []).extend(
-                    (target, 1.0 if weight is None else weight) for target in targets[:1]
-                )
+                for target in targets:
+                    grant.bare.setdefault(name, []).append((target, 1.0 if weight is None else weight))
         each.lose_rest(REASONS)
 
     def _check_keys(self, each: Section, offer: Offer, keys: set[str], open_ended: bool) -> None:

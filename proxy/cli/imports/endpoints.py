@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from config.problem import ConfigError, Position, Problem
+from config.problem import ConfigError, Problem
+from providers.profiles.load_profiles import load_profiles
+from proxy.cli.imports.foreign_section import Section
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
-from proxy.cli.imports.table_values import slashed_name, unused, weights, word
+from proxy.cli.imports.table_values import fits, slashed_name, unused, variable, weights, word
 
 MOST_ENDPOINTS: Final = 5_000
 MOST_TARGETS: Final = 64
@@ -66,15 +68,16 @@ class Endpoints:
     _known: dict[tuple[str, str], Endpoint] = field(default_factory=dict)
     _kept: list[Endpoint] = field(default_factory=list)
 
-    def add(self, endpoint: Endpoint, group: str, at: Position) -> None:
-        """Take up an endpoint that a group uses. Raises ConfigError where there are too many."""
+    def add(self, endpoint: Endpoint, group: str, section: Section) -> None:
+        """Take up an endpoint that a group uses and a section describes. Raises ConfigError for too many."""
         if len(self._kept) >= MOST_ENDPOINTS:
-            raise ConfigError([Problem.at(at, (), f"more than {MOST_ENDPOINTS} deployments: import them in parts")])
+            reason = f"more than {MOST_ENDPOINTS} deployments: import them in parts"
+            raise ConfigError([Problem.at(section.node.at, section.path, reason)])
         self._kept.append(endpoint)
         vendor = self.vendor(endpoint.vendor, endpoint.profile)
         plain = slashed_name(endpoint.model, "model") if endpoint.model != ANY_MODEL else ANY_MODEL
-        if plain != endpoint.model:
-            endpoint.settings["upstream_model"] = endpoint.model
+        self._name_upstream(endpoint, plain, section)
+        self._complete_address(endpoint, section)
         key = f"{vendor}/{plain}"
         # The repr of plain settings: equal ones are alike in every member.
         same = self._known.setdefault((key, repr(endpoint.settings)), endpoint)
@@ -87,6 +90,26 @@ class Endpoints:
         name = unused(word(endpoint.name, "default"), model.deployments)
         model.deployments[name] = endpoint
         self._places[id(endpoint)] = (model, name)
+
+    def _name_upstream(self, endpoint: Endpoint, plain: str, section: Section) -> None:
+        if plain != endpoint.model:
+            endpoint.settings.setdefault("upstream_model", endpoint.model)
+        upstream = endpoint.settings.get("upstream_model")
+        if upstream is not None and (plain == ANY_MODEL or not fits("text", upstream)):
+            del endpoint.settings["upstream_model"]
+            section.tell("its name at the vendor has no place in a table: not taken")
+
+    def _complete_address(self, endpoint: Endpoint, section: Section) -> None:
+        """Say what a table wants said of an address that nobody wrote: the profile's own, or none."""
+        own = load_profiles()[endpoint.profile].base_url
+        if "base_url" in endpoint.settings:
+            return
+        if own is None:
+            missing = self.draft.refer(variable(endpoint.vendor, "base_url"), "https://sample.example.com")
+            endpoint.settings["base_url"] = missing
+            section.tell(f"has no address to call: put one into the environment as {missing.text[2:-1]}")
+        elif "localhost" in own:
+            endpoint.settings["allow_private"] = True
 
     def vendor(self, name: str, profile: str) -> str:
         """Return the table's name for a vendor: the wanted one, or one of its own for another profile."""

@@ -13,6 +13,9 @@ from typing import Final
 from config.problem import Path, Problem, dotted
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode
 
+LARGEST: Final = 1e15
+"""The largest number that is read; no setting of a table is near it."""
+
 NO_COUNTERPART: Final = "has no counterpart"
 
 _NUMBER: Final = re.compile(r"[-+]?([0-9]{1,18}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][-+]?[0-9]{1,3})?")
@@ -73,7 +76,7 @@ class Section:
             return None
         text = node.text.replace("_", "") if isinstance(node, ScalarNode) else ""
         value = float(text) if _NUMBER.fullmatch(text) else math.inf
-        if not math.isfinite(value):
+        if abs(value) > LARGEST:
             self.lose(key, "is not a number: not taken")
             return None
         return value

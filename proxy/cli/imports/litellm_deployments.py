@@ -241,7 +241,7 @@ class ModelList:
     def _headers(self, endpoint: Endpoint, params: Section) -> Block | None:
         found: dict[str, DraftValue | None] = {}
         if params.holds_text("organization"):
-            found["OpenAI-Organization"] = self.accounts.text(params, "organization", "org-sample")
+            found["OpenAI-Organization"] = self.accounts.header(params, "organization")
         for key in ("extra_headers", "headers"):
             found.update(self.accounts.headers(params.section(key), endpoint.vendor))
         return mapping(found)

@@ -64,7 +64,7 @@ class Routes:
         if not self._add_pattern(group, entry):
             return
         group.entries.append(entry)
-        self.endpoints.add(entry.endpoint, entry.group, entry.section.node.at)
+        self.endpoints.add(entry.endpoint, entry.group, entry.section)
         if entry.id:
             self._by_id.setdefault(entry.id, entry)
 

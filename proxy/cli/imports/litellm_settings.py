@@ -6,7 +6,7 @@ Sources: LiteLLM's pages "All settings" and "Overview" of its proxy, and litellm
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from config.addresses import reach
+from config.addresses import reach, redis_fault
 from proxy.cli.imports.accounts import Accounts
 from proxy.cli.imports.endpoints import Endpoints
 from proxy.cli.imports.foreign_section import Section
@@ -174,8 +174,13 @@ def _shared(draft: TableDraft, accounts: Accounts, router: Section) -> None:
     port = accounts.url_param(router, "redis_port", "6379")
     password = accounts.secret(router, "redis_password", "redis", "PASSWORD")
     place, number = (each.text if isinstance(each, Reference) else each for each in (host, port or "6379"))
-    login = f":{password.text}@" if password is not None else ""
-    draft.section("server").put("shared", Block({"redis": Reference(f"redis://{login}{place}:{number}")}))
+    if redis_fault(f"redis://{'sample' if isinstance(host, Reference) else place}:6379") is not None:
+        router.lose("redis_host", "is no host to call: not taken")
+    elif not isinstance(port, Reference) and not (number.isdecimal() and 0 < int(number) < 65536):
+        router.lose("redis_port", "is no port: not taken")
+    else:
+        login = f":{password.text}@" if password is not None else ""
+        draft.section("server").put("shared", Block({"redis": Reference(f"redis://{login}{place}:{number}")}))
 
 
 def _master_key(draft: TableDraft, general: Section) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from config.problem import Problem
-from proxy.cli.imports.accounts import SAMPLE_URL, Accounts, aws_region
+from proxy.cli.imports.accounts import Accounts, aws_region
 from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, Endpoint, Endpoints, Share, put_route
 from proxy.cli.imports.foreign_section import Section
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft, mapping
@@ -208,8 +208,6 @@ class _Config:
         if (key is None and profile not in KEYLESS) or slug is not None:
             name = variable(vendor, "api_key")
             key = key or draft.refer(name, f"sample-{name}")
-        if profile == "openai_compatible" and "base_url" not in settings:
-            settings["base_url"] = draft.refer(variable(vendor, "base_url"), SAMPLE_URL)
         if profile == "azure":
             settings.update(self._azure(section, vendor, settings))
         elif profile in ("bedrock", "sagemaker"):
@@ -225,7 +223,7 @@ class _Config:
             key = None
         elif profile == "cloudflare":
             settings["url_params"] = Block({"account_id": draft.refer("CLOUDFLARE_ACCOUNT_ID", "sample")})
-        organization = section.text("openai_organization")
+        organization = accounts.header(section, "openai_organization")
         if organization is not None:
             settings["headers"] = Block({"OpenAI-Organization": organization})
         return settings if key is None else {"api_key": key, **settings}
@@ -250,7 +248,7 @@ class _Config:
             for leaf in free:
                 leaf.endpoint.vendor = word(self.name, "portkey")
         for leaf in leaves:
-            self.endpoints.add(leaf.endpoint, leaf.endpoint.vendor, leaf.section.node.at)
+            self.endpoints.add(leaf.endpoint, leaf.endpoint.vendor, leaf.section)
         self.endpoints.write()
         if one_kind and flat and isinstance(tree, _Choice):
             self._write_balanced(tree)

@@ -11,7 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from config.problem import shown
 from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
-from config.sections.value_types import HeaderName, HeaderValue, Tokens, UrlParam
+from config.sections.server_section import AllowedOrigin
+from config.sections.value_types import HeaderName, HeaderValue, Text, Tokens, UrlParam
 from proxy.cli.imports.foreign_section import Section
 from proxy.cli.imports.table_draft import Reference, TableDraft
 
@@ -30,6 +31,8 @@ _TYPES: Final[Mapping[str, Any]] = {
     "header value": HeaderValue,
     "url_param": UrlParam,
     "tokens": Tokens,
+    "text": Text,
+    "origin": AllowedOrigin,
 }
 
 
