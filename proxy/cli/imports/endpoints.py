@@ -4,6 +4,7 @@ A vendor has one profile. What all its deployments agree on is written at the ve
 the model, the rest at the deployment. Two deployments that differ in nothing are one.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,6 +20,8 @@ MOST_TARGETS: Final = 64
 """Targets of one route: more are not written, so that lists of lists do not multiply."""
 
 ANY_MODEL: Final = "*"
+
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 _OF_VENDORS: Final = (
     *("api_key", "credentials", "base_url", "allow_private", "url_params", "api_version", "headers"),
@@ -108,8 +111,18 @@ class Endpoints:
             missing = self.draft.refer(variable(endpoint.vendor, "base_url"), "https://sample.example.com")
             endpoint.settings["base_url"] = missing
             section.tell(f"has no address to call: put one into the environment as {missing.text[2:-1]}")
-        elif "localhost" in own:
+            return
+        if "localhost" in own:
             endpoint.settings["allow_private"] = True
+        written = endpoint.settings.get("url_params")
+        known = written.entries if isinstance(written, Block) else {}
+        missing_params = {
+            name: self.draft.refer(variable(endpoint.vendor, name), "sample")
+            for name in _PLACEHOLDER.findall(own)
+            if name not in known
+        }
+        if missing_params:
+            endpoint.settings["url_params"] = Block({**known, **missing_params})
 
     def vendor(self, name: str, profile: str) -> str:
         """Return the table's name for a vendor: the wanted one, or one of its own for another profile."""

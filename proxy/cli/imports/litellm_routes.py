@@ -57,6 +57,7 @@ class Routes:
     defaults: list[str] = field(default_factory=list)
     _by_id: dict[str, Entry] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
+    _found: dict[str, tuple[list[tuple[str, float]], str, str | None]] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         """Take up an entry, whose endpoint the draft gets."""
@@ -105,13 +106,18 @@ class Routes:
                 elif group is None or group.is_pattern or not group.entries:
                     each.apart(section.comments).lose(name, "names no model of model_list: not taken")
                 else:
-                    known = [other for other in wanted if self._is_known(other)]
-                    for other in dict.fromkeys(wanted):
-                        if not self._is_known(other):
-                            each.apart(group.comments).lose(name, "names a model that model_list does not have")
-                            break
+                    known = self._known_names(each.apart(group.comments), name, wanted)
                     kind = KINDS.get(key)
                     group.by_kind.setdefault(kind, []).extend(known) if kind else group.then.extend(known)
+
+    def _known_names(self, section: Section, key: str, wanted: Sequence[str]) -> list[str]:
+        """Return the names of a list that lead somewhere, as many as a route takes."""
+        known = [name for name in dict.fromkeys(wanted) if self._is_known(name)]
+        if len(known) < len(set(wanted)):
+            section.lose(key, "names a model that model_list does not have")
+        if len(known) > MOST_TARGETS:
+            section.lose(key, f"is longer than a route: only the first {MOST_TARGETS} are taken")
+        return known[:MOST_TARGETS]
 
     def _is_known(self, name: str) -> bool:
         group = self.groups.get(self.aliases.get(name, name))
@@ -120,7 +126,7 @@ class Routes:
     def write(self) -> None:
         """Write every route."""
         named = [group for group in self.groups.values() if group.entries and not group.is_pattern]
-        self.defaults = [name for name in dict.fromkeys(self.defaults) if self._is_known(name)]
+        self.defaults = [name for name in dict.fromkeys(self.defaults) if self._is_known(name)][:MOST_TARGETS]
         for group in named:
             group.then = [*group.then, *self.defaults]
         self._names = {route_name(group.name) for group in named} - {
@@ -143,24 +149,36 @@ class Routes:
 
     def _is_plain(self, group: Group) -> bool:
         """Return whether the group's name is that of its one model in the table, which needs no route."""
+        if group.name != self._only(group) or group.then or group.by_kind:
+            return False
         shares = [Share(entry.endpoint) for entry in group.entries]
-        only = self.endpoints.whole_model(group.name, shares)
-        return only == group.name and not group.then and not group.by_kind
+        return self.endpoints.whole_model(group.name, shares) == group.name
 
-    def _targets(self, group: Group) -> tuple[list[tuple[str, float]], str]:
+    def _targets(self, group: Group) -> tuple[list[tuple[str, float]], str, str | None]:
+        """Return the targets of a group, their policy, and the model that the group is, if it is one. Found once for
+        each group, when the names of all routes are known: many fallbacks may lead to one large group."""
+        if group.name not in self._found:
+            self._found[group.name] = self._find_targets(group)
+        return self._found[group.name]
+
+    def _find_targets(self, group: Group) -> tuple[list[tuple[str, float]], str, str | None]:
         entries = sorted(group.entries, key=lambda entry: entry.order if entry.order is not None else float("inf"))
         ordered = any(entry.order is not None for entry in entries)
         weighed = all(entry.weight is not None for entry in entries)
         shares = [Share(entry.endpoint, (entry.weight or 0.0) if weighed else 1.0) for entry in entries]
-        targets = self.endpoints.targets(group.name, shares, self._names.__contains__)[:MOST_TARGETS]
-        return targets, "priority" if ordered else self.policy
+        targets = self.endpoints.targets(group.name, shares, self._names.__contains__)
+        only = self.endpoints.whole_model(group.name, shares)
+        if only is None and len(targets) > MOST_TARGETS:
+            reason = f"is beyond the {MOST_TARGETS} targets of a route, as are those after it: not taken"
+            entries[MOST_TARGETS].section.apart(group.comments).tell(reason)
+        policy = "priority" if ordered else self.policy
+        return targets[:MOST_TARGETS], policy, None if only in self._names else only
 
     def _write_group(self, group: Group) -> None:
-        targets, policy = self._targets(group)
+        targets, policy, only = self._targets(group)
         routes, name = self.draft.section("routes"), route_name(group.name)
-        shares = [Share(entry.endpoint, entry.weight or 1.0) for entry in group.entries]
-        only = self.endpoints.whole_model(group.name, shares)
-        if only is not None and only not in self._names and policy != "priority":
+        if only is not None and policy != "priority":
+            shares = [Share(entry.endpoint, entry.weight or 1.0) for entry in group.entries]
             self.endpoints.balance(shares, policy)
             targets = [(only, 1.0)]
         if name != group.name:
@@ -198,10 +216,8 @@ class Routes:
         group = self.groups.get(self.aliases.get(name, name))
         if group is None or not group.entries:
             return [self.endpoints.pinned(self._by_id[name].endpoint)]
-        targets, _ = self._targets(group)
-        shares = [Share(entry.endpoint) for entry in group.entries]
-        only = self.endpoints.whole_model(group.name, shares)
-        if only is not None and only not in self._names:
+        targets, policy, only = self._targets(group)
+        if only is not None and policy != "priority":
             return [only]
         if len(targets) == 1:
             return [targets[0][0]]

@@ -48,12 +48,11 @@ def litellm_table(root: Section, name: str) -> TableDraft:
     draft = TableDraft()
     root.comments = draft.root.comments
     accounts = Accounts(draft, variable_of)
-    credentials = {
-        text: each.section("credential_values")
-        for each in root.sections("credential_list")
-        if (text := each.text("credential_name"))
-    }
-    reader = ModelList(accounts, credentials)
+    named = [each.apart(root.comments) for each in root.sections("credential_list")]
+    values = [each.section("credential_values") for each in named]
+    reader = ModelList(
+        accounts, {each.text("credential_name") or "": own for each, own in zip(named, values, strict=True)}
+    )
     routes = Routes(draft, Endpoints(draft))
     for item in root.sections("model_list"):
         entry = reader.entry(item)
@@ -76,7 +75,7 @@ def litellm_table(root: Section, name: str) -> TableDraft:
     _defaults(draft, router, settings)
     _server(draft, accounts, router, settings, general)
     _whole_file(root)
-    for section in (router, settings, general, root):
+    for section in (*named, *values, router, settings, general, root):
         section.lose_rest(REASONS)
     return draft
 

@@ -147,6 +147,8 @@ class _Config:
         for index, each in enumerate(targets):
             each = _snake(each)
             inner = unused(route_name(f"{name}.{each.text('name') or index + 1}"), self._names, 180)
+            if index == MOST_TARGETS:
+                section.lose("targets", f"is longer than a route: only the first {MOST_TARGETS} are taken")
             weight = each.number("weight")
             part = self.node(each, inner, own)
             if part is None:
@@ -221,8 +223,6 @@ class _Config:
             settings["url_params"] = Block({"project": project, "location": region})
             settings.update(accounts.google_file(section, "vertex_service_account_json"))
             key = None
-        elif profile == "cloudflare":
-            settings["url_params"] = Block({"account_id": draft.refer("CLOUDFLARE_ACCOUNT_ID", "sample")})
         organization = accounts.header(section, "openai_organization")
         if organization is not None:
             settings["headers"] = Block({"OpenAI-Organization": organization})

@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -141,14 +141,19 @@ def tokens(section: Section, key: str) -> int | None:
 
 def weights(values: Sequence[float]) -> list[int]:
     """Return whole weights in the same proportions; a weight above 0 stays above 0."""
-    top = max(values, default=0.0)
+    known = [max(value, 0.0) for value in values]
+    top = max(known, default=0.0)
     if top <= 0:
         return [1 for _ in values]
     for scale in (1, 10, 100, 1000):
-        whole = [round(max(value, 0.0) * scale) for value in values]
-        if max(whole) <= MOST_WEIGHT and all(abs(n - v * scale) < 1e-6 for n, v in zip(whole, values, strict=True)):
+        whole = [round(value * scale) for value in known]
+        if max(whole) <= MOST_WEIGHT and all(map(partial(_is_near, scale), whole, known)):
             return _reduced(whole, scale)
-    return [max(round(value / top * 1000), 1) if value > 0 else 0 for value in values]
+    return [max(round(value / top * 1000), 1) if value > 0 else 0 for value in known]
+
+
+def _is_near(scale: int, whole: int, value: float) -> bool:
+    return abs(whole - value * scale) < 1e-6 and (whole > 0) == (value > 0)
 
 
 def _reduced(whole: list[int], scale: int) -> list[int]:

@@ -39,7 +39,7 @@ def _block_lines(block: Block, depth: int) -> Iterator[str]:
 
 
 def _entry_lines(key: str, value: DraftValue, depth: int) -> Iterator[str]:
-    head = f"{'  ' * depth}{scalar_text(key)}:"
+    head = f"{'  ' * depth}{_key_text(key)}:"
     if isinstance(value, Block) and (value.comments or (value.entries and not _is_short(value, len(head)))):
         if value.entries:
             yield head
@@ -75,7 +75,7 @@ def _is_short(value: Block | list[DraftValue], before: int) -> bool:
 
 def _flow_text(value: DraftValue) -> str:
     if isinstance(value, Block):
-        return f"{{{', '.join(f'{scalar_text(key)}: {_flow_text(each)}' for key, each in value.entries.items())}}}"
+        return f"{{{', '.join(f'{_key_text(key)}: {_flow_text(each)}' for key, each in value.entries.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_flow_text, value))}]"
     return scalar_text(value)
@@ -89,9 +89,17 @@ def scalar_text(value: Scalar) -> str:
         return str(value)
     if isinstance(value, float):
         return _decimal(value)
-    text = value.text if isinstance(value, Reference) else value.replace("${", "$${")
-    if isinstance(value, str) and _PLAIN.fullmatch(text) and plain_kind(text) == "text":
-        return text
+    if isinstance(value, Reference):
+        return _quoted(value.text)
+    return _key_text(value.replace("${", "$${"))
+
+
+def _key_text(text: str) -> str:
+    """Return a key, in which there are no references."""
+    return text if _PLAIN.fullmatch(text) and plain_kind(text) == "text" else _quoted(text)
+
+
+def _quoted(text: str) -> str:
     return f'"{"".join(map(_escaped, text))}"'
 
 
