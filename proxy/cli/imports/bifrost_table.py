@@ -7,9 +7,10 @@ Reference" and its examples/configs; the migration guide of v1.5.0 for empty lis
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from config.reading.yaml_tree import Entry, ListNode, MapNode, Node, ScalarNode
 from proxy.cli.imports.accounts import SAMPLE_URL, Accounts, aws_region
 from proxy.cli.imports.bifrost_teams import Offer, Teams
 from proxy.cli.imports.endpoints import ANY_MODEL, Endpoint, Endpoints, Share
@@ -58,6 +59,26 @@ REASONS: Final[Mapping[str, str]] = {
 }
 
 
+def without_wrappers(node: Node) -> Node:
+    """Return a tree in which each `{value, env_var, from_env}`, as Bifrost writes values itself, is the text that it
+    stands for. The tree's depth limit bounds the recursion."""
+    if isinstance(node, ListNode):
+        return replace(node, items=tuple(map(without_wrappers, node.items)))
+    if not isinstance(node, MapNode):
+        return node
+    if node.entries and node.entries.keys() <= {"value", "env_var", "from_env"} and "env_var" in node.entries:
+        name, value = (node.entries.get(key) for key in ("env_var", "value"))
+        variable, literal = map(_scalar_text, (name, value))
+        text = f"env.{variable.removeprefix('env.')}" if variable else literal
+        return ScalarNode(node.at, text, "text", plain=False)
+    entries = {key: replace(entry, node=without_wrappers(entry.node)) for key, entry in node.entries.items()}
+    return replace(node, entries=entries)
+
+
+def _scalar_text(entry: Entry | None) -> str:
+    return entry.node.text if entry is not None and isinstance(entry.node, ScalarNode) else ""
+
+
 def variable_of(text: str) -> str | None:
     """Return the environment variable that a text of Bifrost's stands for."""
     return text.removeprefix("env.") if text.startswith("env.") else None
@@ -66,7 +87,8 @@ def variable_of(text: str) -> str | None:
 def bifrost_table(root: Section, name: str) -> TableDraft:
     """Return the table that a configuration of Bifrost means."""
     draft = TableDraft()
-    root.comments = draft.root.comments
+    plain = without_wrappers(root.node)
+    root = replace(root, node=plain if isinstance(plain, MapNode) else root.node, comments=draft.root.comments)
     root.taken.add("$schema")
     reader = _Providers(Endpoints(draft), Accounts(draft, variable_of), all_when_empty=root.number("version") == 1)
     providers = root.section("providers")

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from providers.profiles.load_profiles import load_profiles
-from proxy.cli.imports.bifrost_table import KEYLESS, OWN_PATHS, PROFILES, variable_of
-from tests.proxy.cli.imports.kit import FIXTURES, Imported, fixture, imported
+from proxy.cli.imports.bifrost_table import KEYLESS, OWN_PATHS, PROFILES, variable_of, without_wrappers
+from proxy.cli.imports.foreign_section import Section
+from tests.proxy.cli.imports.kit import FIXTURES, Imported, fixture, imported, section
 
 EVERY = sorted(path.name for path in (FIXTURES / "bifrost").iterdir())
 
@@ -141,6 +142,18 @@ def test_the_clients_settings(tmp_path: Path) -> None:
     assert made.table.loaded.config.defaults.on_unsupported == "drop"
     assert made.table.loaded.config.server.max_body == 5_000_000
     assert set(made.lost) == {"client.compat.other", "client.allowed_origins"}
+
+
+def test_values_that_bifrost_wrapped_are_what_they_stand_for(tmp_path: Path) -> None:
+    key = {"value": {"value": "", "env_var": "env.MY_KEY", "from_env": True}, "models": ["*"]}
+    url = {"value": "https://llm.example.com", "env_var": "", "from_env": False}
+    made = table(tmp_path, {"providers": {"openai": {"keys": [key], "network_config": {"base_url": url}}}})
+    assert made.draft.samples.keys() == {"MY_KEY"}
+    assert made.table.snapshot.wildcards["openai"].targets[0].base_url == "https://llm.example.com/v1"
+    assert made.losses == []
+    root = section("a: {env_var: X}\nb: [{value: v, env_var: ''}, {value: v}]\n").node
+    plain = Section(without_wrappers(root), (), [], [])  # type: ignore[arg-type]
+    assert (plain.text("a"), plain.texts("b")) == ("env.X", ["v"])
 
 
 def test_a_variable_is_the_whole_value() -> None:

@@ -9,7 +9,7 @@ from config.reading.yaml_tree import parse
 from proxy.cli.imports.table_draft import Block, Reference, TableDraft
 from proxy.cli.imports.write_yaml import scalar_text, table_text
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 
 
 def test_a_table_is_readable() -> None:
