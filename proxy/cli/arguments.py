@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from config.problem import ConfigError
+from proxy.cli.command_parser import CommandParser
 from proxy.cli.terminal import at_terminal, require_output
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ GATEWAYS = {
 Runner = Callable[[argparse.Namespace], int]
 """Runs one command and returns its exit status."""
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
+
+SHELLS = ("bash", "zsh", "fish")
 
 
 def _demo(args: argparse.Namespace) -> int:
@@ -131,15 +134,21 @@ def _import(args: argparse.Namespace) -> int:
     return import_to_file(args.gateway, args.file, name, args.output, write_over if args.force else write_new)
 
 
+def _completion(args: argparse.Namespace) -> int:
+    from proxy.cli.completion_command import completion
+
+    return completion(argument_parser().tree(), args.shell)
+
+
 def _version(args: argparse.Namespace) -> int:
     from proxy.cli.version_command import version_json, version_text
 
     return version_json() if args.json else version_text()
 
 
-def argument_parser() -> argparse.ArgumentParser:
+def argument_parser() -> CommandParser:
     """Return the parser of all commands; the parsed `run` is the Runner of the command."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="dragoman",
         description="One endpoint, one request language and one completion shape for any model vendor.",
         epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 the answer is no (with the reason), "
@@ -163,9 +172,7 @@ class _Version(argparse.Action):
         parser.exit(_version(argparse.Namespace(json=False)))
 
 
-def _command(
-    commands: Commands, name: str, run: Runner | None, summary: str, examples: Sequence[str]
-) -> argparse.ArgumentParser:
+def _command(commands: Commands, name: str, run: Runner | None, summary: str, examples: Sequence[str]) -> CommandParser:
     """Add a command whose help ends in examples; one without `run` has subcommands."""
     parser = commands.add_parser(
         name,
@@ -178,12 +185,12 @@ def _command(
     return parser
 
 
-def _table_option(parser: argparse.ArgumentParser) -> None:
+def _table_option(parser: CommandParser) -> None:
     otherwise = "that of DRAGOMAN_CONFIG, else table.yaml in this folder, else the embedded one"
     parser.add_argument("-c", "--config", type=Path, metavar="FILE", help=f"the routing table; without it {otherwise}")
 
 
-def _table_arguments(parser: argparse.ArgumentParser) -> None:
+def _table_arguments(parser: CommandParser) -> None:
     _table_option(parser)
     parser.add_argument("table", nargs="?", type=Path, metavar="FILE", help="the same without -c")
 
@@ -304,9 +311,16 @@ def _add_import(commands: Commands) -> None:
         _output_options(each)
 
 
-def _output_options(parser: argparse.ArgumentParser) -> None:
+def _output_options(parser: CommandParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file; without it standard output")
     parser.add_argument("--force", action="store_true", help="write over a file that is there already")
+
+
+def _add_completion(commands: Commands) -> None:
+    examples = ["completion bash", "completion zsh", "completion fish"]
+    summary = "print a script by which a shell completes commands and options: source <(dragoman completion bash)"
+    parser = _command(commands, "completion", _completion, summary, examples)
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def _add_version(commands: Commands) -> None:
@@ -325,6 +339,7 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_vendors,
     _add_prices,
     _add_import,
+    _add_completion,
     _add_version,
 )
 """In the order of the help."""
