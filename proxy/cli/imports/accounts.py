@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from config.addresses import reach, url_fault
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
 from proxy.cli.imports.table_values import fits, header_value, is_variable, variable, word
 
@@ -38,13 +38,13 @@ class Accounts:
     _literals: dict[tuple[str, str], Reference] = field(default_factory=dict, repr=False)
     _counts: dict[str, int] = field(default_factory=dict)
 
-    def secret(self, section: Section, key: str, vendor: str, suffix: str = "API_KEY") -> Reference | None:
+    def secret(self, section: ForeignSection, key: str, vendor: str, suffix: str = "API_KEY") -> Reference | None:
         """Return a reference for a credential; one that is written out becomes a variable to be set."""
         text = section.text(key)
         return None if text is None else self.secret_of(section, key, text, vendor, suffix)
 
     def secret_of(
-        self, section: Section, key: str, text: str, vendor: str, suffix: str = "API_KEY"
+        self, section: ForeignSection, key: str, text: str, vendor: str, suffix: str = "API_KEY"
     ) -> Reference | None:
         """Return a reference for a credential's text; None for a text that stands for no credential."""
         name = self.variable_of(text)
@@ -62,14 +62,14 @@ class Accounts:
         section.lose(key, f"a credential is not copied: put it into the environment as {known.text[2:-1]}")
         return known
 
-    def named(self, section: Section, key: str, name: str, sample: str) -> Reference | None:
+    def named(self, section: ForeignSection, key: str, name: str, sample: str) -> Reference | None:
         """Return a reference to a variable of the old configuration, which must have a name that a table can write."""
         if not is_variable(name):
             section.lose(key, "refers to something else than an environment variable: not taken")
             return None
         return self.draft.refer(name, sample)
 
-    def text(self, section: Section, key: str, sample: str) -> str | Reference | None:
+    def text(self, section: ForeignSection, key: str, sample: str) -> str | Reference | None:
         """Return a text that is no secret, or a reference."""
         text = section.text(key)
         name = None if text is None else self.variable_of(text)
@@ -77,7 +77,7 @@ class Accounts:
             return self.named(section, key, name, sample)
         return text or None
 
-    def url_param(self, section: Section, key: str, sample: str = "sample") -> str | Reference | None:
+    def url_param(self, section: ForeignSection, key: str, sample: str = "sample") -> str | Reference | None:
         """Return a part of an address, or a reference."""
         value = self.text(section, key, sample)
         if isinstance(value, str) and not fits("url_param", value):
@@ -85,7 +85,7 @@ class Accounts:
             return None
         return value
 
-    def address(self, section: Section, key: str, vendor: str, path: str = "") -> dict[str, DraftValue]:
+    def address(self, section: ForeignSection, key: str, vendor: str, path: str = "") -> dict[str, DraftValue]:
         """Return `base_url`, and `allow_private` where the address is in the own network; `path` is added to it."""
         value = self.text(section, key, SAMPLE_URL)
         if value is None:
@@ -108,7 +108,7 @@ class Accounts:
             settings["allow_private"] = True
         return settings
 
-    def headers(self, section: Section, vendor: str) -> dict[str, DraftValue]:
+    def headers(self, section: ForeignSection, vendor: str) -> dict[str, DraftValue]:
         """Return the headers of a section; a value that may be a credential becomes a reference."""
         found: dict[str, DraftValue] = {}
         for name in section.written():
@@ -124,7 +124,7 @@ class Accounts:
                 found[name] = value
         return found
 
-    def header(self, section: Section, key: str) -> str | Reference | None:
+    def header(self, section: ForeignSection, key: str) -> str | Reference | None:
         """Return the value of a header that a key of the section has."""
         value = self.text(section, key, "sample")
         if isinstance(value, str) and not fits("header value", value):
@@ -132,7 +132,7 @@ class Accounts:
             return None
         return value
 
-    def role(self, section: Section, key: str) -> str | Reference | None:
+    def role(self, section: ForeignSection, key: str) -> str | Reference | None:
         """Return the name of a role of AWS, or a reference."""
         value = self.text(section, key, "arn:aws:iam::123456789012:role/sample")
         if isinstance(value, str) and not _ARN.fullmatch(value):
@@ -149,7 +149,7 @@ class Accounts:
             settings["credentials"] = Block({"aws": Block(given)})
         return settings
 
-    def aws_keys(self, section: Section, *keys: str) -> bool:
+    def aws_keys(self, section: ForeignSection, *keys: str) -> bool:
         """Tell that the keys of an AWS account stay in the environment; returns whether there are some."""
         written = [key for key in keys if key in section]
         for key in written:
@@ -159,7 +159,7 @@ class Accounts:
             self.draft.samples.setdefault("AWS_SECRET_ACCESS_KEY", "sample")
         return bool(written)
 
-    def google_file(self, section: Section, key: str) -> dict[str, DraftValue]:
+    def google_file(self, section: ForeignSection, key: str) -> dict[str, DraftValue]:
         """Return the credentials of an account at Google: a path is kept, anything else is told."""
         value = section.text(key) if section.holds_text(key) else None
         if value is not None and self.variable_of(value) is None and value.endswith(".json") and value.isprintable():

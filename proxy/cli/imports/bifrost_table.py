@@ -13,8 +13,8 @@ from typing import Final
 from config.reading.yaml_tree import Entry, ListNode, MapNode, Node, ScalarNode
 from proxy.cli.imports.accounts import SAMPLE_URL, Accounts, aws_region
 from proxy.cli.imports.bifrost_teams import Offer, Teams
-from proxy.cli.imports.endpoints import ANY_MODEL, Endpoint, Endpoints, Share
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint, Endpoints, Share
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft, mapping
 from proxy.cli.imports.table_values import attempts, duration, fits, unused, word
 
@@ -84,7 +84,7 @@ def variable_of(text: str) -> str | None:
     return text.removeprefix("env.") if text.startswith("env.") else None
 
 
-def bifrost_table(root: Section, name: str) -> TableDraft:
+def bifrost_table(root: ForeignSection, name: str) -> TableDraft:
     """Return the table that a configuration of Bifrost means."""
     draft = TableDraft()
     plain = without_wrappers(root.node)
@@ -110,7 +110,7 @@ def bifrost_table(root: Section, name: str) -> TableDraft:
 class _Key:
     """One key of a provider: its models (ANY_MODEL for all), and other names for them upstream."""
 
-    section: Section
+    section: ForeignSection
     name: str
     id: str
     models: Mapping[str, None]
@@ -129,7 +129,7 @@ class _Providers:
     groups: dict[str, list[Share]] = field(default_factory=dict)
     offers: dict[str, Offer] = field(default_factory=dict)
 
-    def provider(self, provider: str, section: Section) -> None:
+    def provider(self, provider: str, section: ForeignSection) -> None:
         """Read one provider with its keys."""
         vendors = self.accounts.draft.section("vendors")
         own = section.section("custom_provider_config")
@@ -153,7 +153,7 @@ class _Providers:
         for each in (own, network, *(key.section for key in keys), section):
             each.apart(block.comments).lose_rest(REASONS)
 
-    def _network(self, vendor: str, profile: str, network: Section) -> dict[str, DraftValue]:
+    def _network(self, vendor: str, profile: str, network: ForeignSection) -> dict[str, DraftValue]:
         values = {
             **self.accounts.address(network, "base_url", vendor, "" if profile in OWN_PATHS else "/v1"),
             "headers": mapping(self.accounts.headers(network.section("extra_headers"), vendor)),
@@ -167,7 +167,7 @@ class _Providers:
         }
         return {key: value for key, value in values.items() if value is not None}
 
-    def _keys(self, vendor: str, profile: str, section: Section) -> list[_Key]:
+    def _keys(self, vendor: str, profile: str, section: ForeignSection) -> list[_Key]:
         found: list[_Key] = []
         names: set[str] = set()
         for index, item in enumerate(section.sections("keys")):
@@ -188,7 +188,7 @@ class _Providers:
             found.append(_Key(each, name, each.text("id") or "", models, upstream, share, account))
         return found
 
-    def _upstream(self, key: Section) -> dict[str, str]:
+    def _upstream(self, key: ForeignSection) -> dict[str, str]:
         """Return other names of models upstream, from `aliases` or from the `deployments` of older files."""
         found = {}
         configs = [key.section(each) for each in key.written() if each.endswith("_key_config")]
@@ -208,7 +208,7 @@ class _Providers:
     ) -> None:
         name = key.upstream.get(model, model)
         claude = profile == "vertex" and "claude" in name
-        endpoint = Endpoint(
+        endpoint = DraftEndpoint(
             f"{vendor}-anthropic" if claude else vendor, "vertex_anthropic" if claude else profile, model, key.name
         )
         endpoint.settings = {**common, **key.account}
@@ -221,7 +221,7 @@ class _Providers:
         names = {key.name, key.id, key.section.text("name") or ""}
         self.offers[provider].add(model, names, endpoint, key.weight)
 
-    def _account(self, vendor: str, profile: str, key: Section) -> dict[str, DraftValue]:
+    def _account(self, vendor: str, profile: str, key: ForeignSection) -> dict[str, DraftValue]:
         """Return the settings of one key's account."""
         accounts, settings = self.accounts, dict[str, DraftValue]()
         azure, bedrock, vertex = (key.section(f"{each}_key_config") for each in ("azure", "bedrock", "vertex"))
@@ -258,7 +258,7 @@ class _Providers:
         return settings
 
 
-def _client(draft: TableDraft, client: Section) -> None:
+def _client(draft: TableDraft, client: ForeignSection) -> None:
     server = draft.section("server")
     origins = client.texts("allowed_origins")
     if ANY_MODEL in origins and not draft.section("teams").entries:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from config.problem import ConfigError, Problem
-from proxy.cli.imports.endpoints import ANY_MODEL, Endpoint, Endpoints, put_route
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint, Endpoints, put_route
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
 from proxy.cli.imports.table_values import is_variable, route_name, team_name, unused, variable
 
@@ -31,9 +31,9 @@ class Offer:
     """What a provider serves: the deployments of each model, each with its weight and the names of its key."""
 
     vendor: str
-    models: dict[str, list[tuple[Endpoint, float, Set[str]]]] = field(default_factory=dict)
+    models: dict[str, list[tuple[DraftEndpoint, float, Set[str]]]] = field(default_factory=dict)
 
-    def add(self, model: str, names: Set[str], endpoint: Endpoint, weight: float) -> None:
+    def add(self, model: str, names: Set[str], endpoint: DraftEndpoint, weight: float) -> None:
         """Add a deployment."""
         self.models.setdefault(model, []).append((endpoint, weight, names - {""}))
 
@@ -58,12 +58,12 @@ class Teams:
     variable_of: Callable[[str], str | None]
     _grants: int = 0
 
-    def read(self, governance: Section) -> None:
+    def read(self, governance: ForeignSection) -> None:
         """Write a team for each virtual key."""
         for key in governance.sections("virtual_keys"):
             self._team(key)
 
-    def _team(self, key: Section) -> None:
+    def _team(self, key: ForeignSection) -> None:
         teams = self.draft.section("teams")
         wanted = team_name(key.text("name") or key.text("id") or "")
         key.text("id")
@@ -88,7 +88,7 @@ class Teams:
         key.lose_rest(REASONS)
         teams.put(unused(wanted, teams.entries), block)
 
-    def _digest(self, key: Section, team: str) -> str | Reference | None:
+    def _digest(self, key: ForeignSection, team: str) -> str | Reference | None:
         text = key.text("value")
         if not text:
             key.tell("has no value, and so no key: make one with `dragoman key new`; not taken")
@@ -100,7 +100,7 @@ class Teams:
         key.lose("value", f"the table has digests of keys: put `sha256:` and that of the key into {wanted}")
         return self.draft.refer(wanted, f"sha256:{hashlib.sha256(wanted.encode()).hexdigest()}")
 
-    def _provider(self, each: Section, grant: "_Grant") -> None:
+    def _provider(self, each: ForeignSection, grant: "_Grant") -> None:
         provider = each.text("provider") or ""
         offer = self.offers.get(provider)
         weight = each.number("weight")
@@ -130,7 +130,7 @@ class Teams:
                     grant.bare.setdefault(name, []).append((target, 1.0 if weight is None else weight))
         each.lose_rest(REASONS)
 
-    def _check_keys(self, each: Section, offer: Offer, keys: set[str], open_ended: bool) -> None:
+    def _check_keys(self, each: ForeignSection, offer: Offer, keys: set[str], open_ended: bool) -> None:
         every = [names for deployments in offer.models.values() for _, _, names in deployments]
         if not keys <= {ANY_MODEL}.union(*every):
             each.lose("key_ids", "names a key that the provider does not have")
@@ -140,7 +140,7 @@ class Teams:
 
     def _model(
         self,
-        each: Section,
+        each: ForeignSection,
         offer: Offer,
         model: str,
         keys: set[str],
@@ -161,12 +161,12 @@ class Teams:
         elif mine:
             put_route(grant.routes, key, mine, "weighted")
 
-    def _reached(self, found: list[tuple[Endpoint, float, Set[str]]], keys: set[str]) -> list[str]:
+    def _reached(self, found: list[tuple[DraftEndpoint, float, Set[str]]], keys: set[str]) -> list[str]:
         if ANY_MODEL in keys or all(names & keys for _, _, names in found):
             return [self.endpoints.key(found[0][0])]
         return [self.endpoints.key(found[0][0]) for _, _, names in found if names & keys]
 
-    def _count(self, section: Section) -> None:
+    def _count(self, section: ForeignSection) -> None:
         self._grants += 1
         if self._grants > MOST_GRANTS:
             raise ConfigError([Problem.at(section.node.at, section.path, f"more than {MOST_GRANTS} models of teams")])

@@ -11,7 +11,7 @@ from typing import Final
 
 from config.problem import ConfigError, Problem
 from providers.profiles.load_profiles import load_profiles
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
 from proxy.cli.imports.table_values import fits, slashed_name, unused, variable, weights, word
 
@@ -31,7 +31,7 @@ _OF_VENDORS: Final = (
 
 
 @dataclass(slots=True)
-class Endpoint:
+class DraftEndpoint:
     """One place where a model runs. `vendor`, `model` and `name` are what it is to be called; `settings` are the
     table's keys. `model` is ANY_MODEL for every model of the vendor."""
 
@@ -47,7 +47,7 @@ class Endpoint:
 class Share:
     """An endpoint within a group, and its weight there."""
 
-    endpoint: Endpoint
+    endpoint: DraftEndpoint
     weight: float = 1.0
 
 
@@ -56,7 +56,7 @@ class _Model:
     """The deployments of one model by name, and the groups that use them."""
 
     key: str
-    deployments: dict[str, Endpoint] = field(default_factory=dict)
+    deployments: dict[str, DraftEndpoint] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
 
 
@@ -68,10 +68,10 @@ class Endpoints:
     _vendors: dict[str, str] = field(default_factory=dict)
     _models: dict[str, _Model] = field(default_factory=dict)
     _places: dict[int, tuple[_Model, str]] = field(default_factory=dict)
-    _known: dict[tuple[str, str], Endpoint] = field(default_factory=dict)
-    _kept: list[Endpoint] = field(default_factory=list)
+    _known: dict[tuple[str, str], DraftEndpoint] = field(default_factory=dict)
+    _kept: list[DraftEndpoint] = field(default_factory=list)
 
-    def add(self, endpoint: Endpoint, group: str, section: Section) -> None:
+    def add(self, endpoint: DraftEndpoint, group: str, section: ForeignSection) -> None:
         """Take up an endpoint that a group uses and a section describes. Raises ConfigError for too many."""
         if len(self._kept) >= MOST_ENDPOINTS:
             reason = f"more than {MOST_ENDPOINTS} deployments: import them in parts"
@@ -94,7 +94,7 @@ class Endpoints:
         model.deployments[name] = endpoint
         self._places[id(endpoint)] = (model, name)
 
-    def _name_upstream(self, endpoint: Endpoint, plain: str, section: Section) -> None:
+    def _name_upstream(self, endpoint: DraftEndpoint, plain: str, section: ForeignSection) -> None:
         if plain != endpoint.model:
             endpoint.settings.setdefault("upstream_model", endpoint.model)
         upstream = endpoint.settings.get("upstream_model")
@@ -102,7 +102,7 @@ class Endpoints:
             del endpoint.settings["upstream_model"]
             section.tell("its name at the vendor has no place in a table: not taken")
 
-    def _complete_address(self, endpoint: Endpoint, section: Section) -> None:
+    def _complete_address(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
         """Say what a table wants said of an address that nobody wrote: the profile's own, or none."""
         own = load_profiles()[endpoint.profile].base_url
         if "base_url" in endpoint.settings:
@@ -132,11 +132,11 @@ class Endpoints:
         self._vendors[clean] = profile
         return clean
 
-    def key(self, endpoint: Endpoint) -> str:
+    def key(self, endpoint: DraftEndpoint) -> str:
         """Return the name of the endpoint's model in the table."""
         return self._places[id(endpoint)][0].key
 
-    def pinned(self, endpoint: Endpoint) -> str:
+    def pinned(self, endpoint: DraftEndpoint) -> str:
         """Return the name of the endpoint's deployment in the table."""
         model, name = self._places[id(endpoint)]
         return f"{model.key}/{name if len(model.deployments) > 1 else 'default'}"
@@ -209,7 +209,7 @@ class Endpoints:
             inner.comments += each.comments
 
 
-def _hoist(endpoints: Sequence[Endpoint], block: Block, only: Sequence[str] | None) -> None:
+def _hoist(endpoints: Sequence[DraftEndpoint], block: Block, only: Sequence[str] | None) -> None:
     """Move the settings on which all endpoints agree into a block above them."""
     if not endpoints:
         return

@@ -23,7 +23,7 @@ _TRUTH: Final = {"true": True, "false": False}
 
 
 @dataclass(slots=True)
-class Section:
+class ForeignSection:
     """A mapping of the file that is imported.
 
     `comments` is where in the new table the comments on what is lost of it stand, `losses` the list of all that is
@@ -101,15 +101,15 @@ class Section:
             self.lose(key, "is not a list of texts: not taken")
         return [item.text for item in items if isinstance(item, ScalarNode)]
 
-    def section(self, key: str) -> "Section":
+    def section(self, key: str) -> "ForeignSection":
         """Return the mapping under a key, an empty one where there is none; its comments are this one's."""
         node = self._take(key)
         if node is not None and not isinstance(node, MapNode):
             self.lose(key, "is not a mapping: not taken")
         known = node if isinstance(node, MapNode) else MapNode(self.node.at, {}, 1, 1)
-        return Section(known, (*self.path, key), self.losses, self.comments)
+        return ForeignSection(known, (*self.path, key), self.losses, self.comments)
 
-    def sections(self, key: str) -> Iterator["Section"]:
+    def sections(self, key: str) -> Iterator["ForeignSection"]:
         """Yield the mappings of a list, each with comments of its own."""
         node = self._take(key)
         if node is not None and not isinstance(node, ListNode):
@@ -117,7 +117,7 @@ class Section:
         for index, item in enumerate(node.items if isinstance(node, ListNode) else ()):
             place = (*self.path, key, index)
             if isinstance(item, MapNode):
-                yield Section(item, place, self.losses, [])
+                yield ForeignSection(item, place, self.losses, [])
             else:
                 self._tell(place, Problem.at(item.at, place, "is not a mapping: not taken"))
 
@@ -125,9 +125,9 @@ class Section:
         """Return the keys that are written, without those that hold nothing."""
         return tuple(key for key in self.node.entries if key in self)
 
-    def apart(self, comments: list[str]) -> "Section":
+    def apart(self, comments: list[str]) -> "ForeignSection":
         """Return the section with another place for its comments; what was taken is common."""
-        return Section(self.node, self.path, self.losses, comments, self.taken)
+        return ForeignSection(self.node, self.path, self.losses, comments, self.taken)
 
     def _take(self, key: str) -> Node | None:
         self.taken.add(key)

@@ -15,7 +15,7 @@ from config.reading.table_files import DISK, Copies, SourceFiles, UnreadableErro
 from config.reading.yaml_tree import MapNode, parse
 from proxy.cli.check_command import examine, text_lines
 from proxy.cli.imports.bifrost_table import bifrost_table
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.litellm_settings import litellm_table
 from proxy.cli.imports.portkey_table import portkey_table
 from proxy.cli.imports.table_draft import TableDraft
@@ -31,7 +31,7 @@ MOST_LINES: Final = 200
 _OUTPUT: Final = Path("standard-output.yaml")
 """What messages call a table that is printed."""
 
-Reader = Callable[[Section, str], TableDraft]
+Reader = Callable[[ForeignSection, str], TableDraft]
 
 READERS: Final[Mapping[str, Reader]] = {
     "litellm": litellm_table,
@@ -70,7 +70,7 @@ def read(gateway: str, path: Path, name: str) -> tuple[TableDraft, list[Problem]
         at = Position(str(path), 1, 1) if parsed.root is None else parsed.root.at
         raise ConfigError(parsed.problems or [Problem.at(at, (), f"is no configuration of {gateway}: not a mapping")])
     losses = list(parsed.problems)
-    root = Section(parsed.root, (), losses, [])
+    root = ForeignSection(parsed.root, (), losses, [])
     draft = READERS[gateway](root, name)
     head = f"From {path.name}, a configuration of {gateway}, by `dragoman import`. Read it through."
     draft.root.comments.insert(0, head)

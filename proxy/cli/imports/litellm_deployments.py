@@ -11,8 +11,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from proxy.cli.imports.accounts import Accounts, aws_region, name_of_address, vendor_of_address
-from proxy.cli.imports.endpoints import ANY_MODEL, Endpoint
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, mapping
 from proxy.cli.imports.table_values import attempts, duration, tokens
 
@@ -73,12 +73,12 @@ _STEPS: Final = ("converse/", "converse_like/", "invoke/", "responses/", "o_seri
 
 
 @dataclass(slots=True)
-class Entry:
+class ModelEntry:
     """One entry of `model_list`: the name that clients use, and the deployment."""
 
     group: str
-    endpoint: Endpoint
-    section: Section
+    endpoint: DraftEndpoint
+    section: ForeignSection
     weight: float | None = None
     order: float | None = None
     id: str | None = None
@@ -89,9 +89,9 @@ class ModelList:
     """Reads the entries. `credentials` are the sections of `credential_list` by name."""
 
     accounts: Accounts
-    credentials: Mapping[str, Section] = field(default_factory=dict)
+    credentials: Mapping[str, ForeignSection] = field(default_factory=dict)
 
-    def entry(self, item: Section) -> Entry | None:
+    def entry(self, item: ForeignSection) -> ModelEntry | None:
         """Return an entry; None, with the reason told, for one that cannot be taken."""
         params, info = item.section("litellm_params"), item.section("model_info")
         group, model = item.text("model_name"), params.text("model")
@@ -111,16 +111,16 @@ class ModelList:
             return None
         profile = self._profile(provider, plain, params)
         vendor = self._vendor(provider, profile, params)
-        endpoint = Endpoint(vendor, profile, plain, comments=item.comments)
+        endpoint = DraftEndpoint(vendor, profile, plain, comments=item.comments)
         self._account(endpoint, provider, params)
         self._common(endpoint, params, info)
-        entry = Entry(group, endpoint, item, _weight(params, info, item), params.number("order"), info.text("id"))
+        entry = ModelEntry(group, endpoint, item, _weight(params, info, item), params.number("order"), info.text("id"))
         endpoint.name = _name(params, entry.id)
         for section in (params, info, item):
             section.lose_rest(REASONS)
         return entry
 
-    def _provider(self, params: Section, model: str) -> tuple[str, str] | None:
+    def _provider(self, params: ForeignSection, model: str) -> tuple[str, str] | None:
         named = params.text("custom_llm_provider")
         prefix, slash, rest = model.partition("/")
         if named is not None:
@@ -135,10 +135,10 @@ class ModelList:
         params.comments.append(f"The model names no provider: taken for one of {bare}.")
         return bare, model
 
-    def _is_known(self, provider: str, params: Section) -> bool:
+    def _is_known(self, provider: str, params: ForeignSection) -> bool:
         return provider in PROFILES or "api_base" in params
 
-    def _profile(self, provider: str, model: str, params: Section) -> str:
+    def _profile(self, provider: str, model: str, params: ForeignSection) -> str:
         profile = PROFILES.get(provider, "openai_compatible")
         if profile == "vertex" and "claude" in model:
             return "vertex_anthropic"
@@ -149,13 +149,13 @@ class ModelList:
             return "openai" if urlsplit(base).hostname == "api.openai.com" else "openai_compatible"
         return profile
 
-    def _vendor(self, provider: str, profile: str, params: Section) -> str:
+    def _vendor(self, provider: str, profile: str, params: ForeignSection) -> str:
         base = params.text("api_base")
         if profile == "openai_compatible" and provider in PROFILES and base is not None:
             return vendor_of_address(base, self.accounts.variable_of(base), provider)
         return NAMES.get(profile, profile) if provider in PROFILES else provider
 
-    def _account(self, endpoint: Endpoint, provider: str, params: Section) -> None:
+    def _account(self, endpoint: DraftEndpoint, provider: str, params: ForeignSection) -> None:
         """Read the key, the address and the cloud's settings, at the entry or at the credential that it names."""
         name = params.text("litellm_credential_name")
         given = self.credentials.get(name or "")
@@ -176,7 +176,7 @@ class ModelList:
             settings["base_url"] = base.removesuffix("/messages").removesuffix("/v1")
         self._missing(endpoint, provider)
 
-    def _missing(self, endpoint: Endpoint, provider: str) -> None:
+    def _missing(self, endpoint: DraftEndpoint, provider: str) -> None:
         """Add what LiteLLM reads from variables where nothing is written."""
         settings, draft = endpoint.settings, self.accounts.draft
         if endpoint.profile == "azure" and "base_url" not in settings:
@@ -185,7 +185,7 @@ class ModelList:
             variable = VARIABLES.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
             settings["api_key"] = draft.refer(variable, f"sample-{variable}")
 
-    def _cloud(self, endpoint: Endpoint, section: Section) -> None:
+    def _cloud(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
         accounts, settings = self.accounts, endpoint.settings
         if endpoint.profile in ("bedrock", "sagemaker"):
             region = aws_region(accounts.url_param(section, "aws_region_name", "us-east-1"))
@@ -208,7 +208,7 @@ class ModelList:
         elif endpoint.profile == "azure":
             self._entra(endpoint, section)
 
-    def _entra(self, endpoint: Endpoint, section: Section) -> None:
+    def _entra(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
         tenant = self.accounts.url_param(section, "tenant_id")
         client = self.accounts.text(section, "client_id", "sample")
         secret = self.accounts.secret(section, "client_secret", endpoint.vendor, "CLIENT_SECRET")
@@ -221,7 +221,7 @@ class ModelList:
         elif tenant or client or secret or "azure_ad_token" in section:
             endpoint.settings.setdefault("credentials", "entra")
 
-    def _common(self, endpoint: Endpoint, params: Section, info: Section) -> None:
+    def _common(self, endpoint: DraftEndpoint, params: ForeignSection, info: ForeignSection) -> None:
         """Read what does not depend on the provider: headers, timeouts, retries, windows, prices."""
         settings = endpoint.settings
         headers = self._headers(endpoint, params)
@@ -238,7 +238,7 @@ class ModelList:
         }
         settings.update({key: value for key, value in values.items() if value is not None})
 
-    def _headers(self, endpoint: Endpoint, params: Section) -> Block | None:
+    def _headers(self, endpoint: DraftEndpoint, params: ForeignSection) -> Block | None:
         found: dict[str, DraftValue | None] = {}
         if params.holds_text("organization"):
             found["OpenAI-Organization"] = self.accounts.header(params, "organization")
@@ -247,7 +247,7 @@ class ModelList:
         return mapping(found)
 
 
-def _price(section: Section) -> Block | None:
+def _price(section: ForeignSection) -> Block | None:
     names = {
         "input": "input_cost_per_token",
         "output": "output_cost_per_token",
@@ -267,7 +267,7 @@ def _price(section: Section) -> Block | None:
     return Block(prices)
 
 
-def _weight(params: Section, info: Section, item: Section) -> float | None:
+def _weight(params: ForeignSection, info: ForeignSection, item: ForeignSection) -> float | None:
     """Return the weight, or what LiteLLM takes for one: `rpm`, else `tpm`."""
     found = None
     for key in ("weight", "rpm", "tpm"):
@@ -279,7 +279,7 @@ def _weight(params: Section, info: Section, item: Section) -> float | None:
     return found
 
 
-def _name(params: Section, id: str | None) -> str:
+def _name(params: ForeignSection, id: str | None) -> str:
     base = params.text("api_base") or ""
     region = params.text("aws_region_name") or params.text("vertex_location") or ""
     return id or (name_of_address(base).partition(".")[0] if base else region) or "default"

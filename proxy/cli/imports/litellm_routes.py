@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, Endpoints, Share, put_route
-from proxy.cli.imports.foreign_section import Section
-from proxy.cli.imports.litellm_deployments import Entry
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.litellm_deployments import ModelEntry
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
 from proxy.cli.imports.table_values import route_name
 
@@ -31,11 +31,11 @@ KINDS: Final[Mapping[str, str]] = {
 
 
 @dataclass(slots=True)
-class Group:
+class NameGroup:
     """The entries of one `model_name`: its route's name, and where a request goes that it cannot answer."""
 
     name: str
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ModelEntry] = field(default_factory=list)
     then: list[str] = field(default_factory=list)
     by_kind: dict[str, list[str]] = field(default_factory=dict)
     comments: list[str] = field(default_factory=list)
@@ -52,16 +52,16 @@ class Routes:
     draft: TableDraft
     endpoints: Endpoints
     policy: str = "weighted"
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, NameGroup] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
-    _by_id: dict[str, Entry] = field(default_factory=dict)
+    _by_id: dict[str, ModelEntry] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _found: dict[str, tuple[list[tuple[str, float]], str, str | None]] = field(default_factory=dict)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ModelEntry) -> None:
         """Take up an entry, whose endpoint the draft gets."""
-        group = self.groups.setdefault(entry.group, Group(entry.group))
+        group = self.groups.setdefault(entry.group, NameGroup(entry.group))
         if not self._add_pattern(group, entry):
             return
         group.entries.append(entry)
@@ -69,7 +69,7 @@ class Routes:
         if entry.id:
             self._by_id.setdefault(entry.id, entry)
 
-    def _add_pattern(self, group: Group, entry: Entry) -> bool:
+    def _add_pattern(self, group: NameGroup, entry: ModelEntry) -> bool:
         """Return whether an entry of a pattern can be taken; `x/*` becomes the vendor x."""
         endpoint = entry.endpoint
         if not group.is_pattern:
@@ -86,7 +86,7 @@ class Routes:
             endpoint.vendor = vendor
         return True
 
-    def _add_default(self, entry: Entry) -> None:
+    def _add_default(self, entry: ModelEntry) -> None:
         surfaces = self.draft.section("server").block("surfaces")
         vendor = self.endpoints.vendor(entry.endpoint.vendor, entry.endpoint.profile)
         openai = surfaces.block("openai")
@@ -95,7 +95,7 @@ class Routes:
         else:
             entry.section.tell('only one vendor can be the one of "*": clients write the vendor before the model')
 
-    def add_fallbacks(self, section: Section, key: str) -> None:
+    def add_fallbacks(self, section: ForeignSection, key: str) -> None:
         """Take up one of the lists of fallbacks: mappings of a group to groups."""
         for each in section.sections(key):
             for name in each.written():
@@ -110,7 +110,7 @@ class Routes:
                     kind = KINDS.get(key)
                     group.by_kind.setdefault(kind, []).extend(known) if kind else group.then.extend(known)
 
-    def _known_names(self, section: Section, key: str, wanted: Sequence[str]) -> list[str]:
+    def _known_names(self, section: ForeignSection, key: str, wanted: Sequence[str]) -> list[str]:
         """Return the names of a list that lead somewhere, as many as a route takes."""
         known = [name for name in dict.fromkeys(wanted) if self._is_known(name)]
         if len(known) < len(set(wanted)):
@@ -144,24 +144,24 @@ class Routes:
             if aliased is not None and aliased.entries and not aliased.is_pattern:
                 routes.put(route_name(alias), self._route_of(aliased))
 
-    def _only(self, group: Group) -> str:
+    def _only(self, group: NameGroup) -> str:
         return self.endpoints.key(group.entries[0].endpoint)
 
-    def _is_plain(self, group: Group) -> bool:
+    def _is_plain(self, group: NameGroup) -> bool:
         """Return whether the group's name is that of its one model in the table, which needs no route."""
         if group.name != self._only(group) or group.then or group.by_kind:
             return False
         shares = [Share(entry.endpoint) for entry in group.entries]
         return self.endpoints.whole_model(group.name, shares) == group.name
 
-    def _targets(self, group: Group) -> tuple[list[tuple[str, float]], str, str | None]:
+    def _targets(self, group: NameGroup) -> tuple[list[tuple[str, float]], str, str | None]:
         """Return the targets of a group, their policy, and the model that the group is, if it is one. Found once for
         each group, when the names of all routes are known: many fallbacks may lead to one large group."""
         if group.name not in self._found:
             self._found[group.name] = self._find_targets(group)
         return self._found[group.name]
 
-    def _find_targets(self, group: Group) -> tuple[list[tuple[str, float]], str, str | None]:
+    def _find_targets(self, group: NameGroup) -> tuple[list[tuple[str, float]], str, str | None]:
         entries = sorted(group.entries, key=lambda entry: entry.order if entry.order is not None else float("inf"))
         ordered = any(entry.order is not None for entry in entries)
         weighed = all(entry.weight is not None for entry in entries)
@@ -174,7 +174,7 @@ class Routes:
         policy = "priority" if ordered else self.policy
         return targets[:MOST_TARGETS], policy, None if only in self._names else only
 
-    def _write_group(self, group: Group) -> None:
+    def _write_group(self, group: NameGroup) -> None:
         targets, policy, only = self._targets(group)
         routes, name = self.draft.section("routes"), route_name(group.name)
         if only is not None and policy != "priority":
@@ -196,7 +196,7 @@ class Routes:
             put_route(routes, name, list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS], "priority", group.comments)
         self._write_kinds(group, name, targets)
 
-    def _write_kinds(self, group: Group, name: str, targets: Sequence[tuple[str, float]]) -> None:
+    def _write_kinds(self, group: NameGroup, name: str, targets: Sequence[tuple[str, float]]) -> None:
         for kind, others in group.by_kind.items():
             block = self.draft.section("routes").entries[name]
             if not isinstance(block, Block):
@@ -205,10 +205,10 @@ class Routes:
             models: list[DraftValue] = [*dict.fromkeys(each for other in others for each in self._models_of(other))]
             block.block("fallbacks").put(kind, models[:MOST_TARGETS])
 
-    def _group_route(self, group: Group) -> str:
+    def _group_route(self, group: NameGroup) -> str:
         return f"{route_name(group.name)}.group"
 
-    def _route_of(self, group: Group) -> str:
+    def _route_of(self, group: NameGroup) -> str:
         return self._only(group) if self._is_plain(group) else route_name(group.name)
 
     def _names_of(self, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 from config.addresses import reach, redis_fault
 from proxy.cli.imports.accounts import Accounts
 from proxy.cli.imports.endpoints import Endpoints
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.litellm_deployments import ModelList
 from proxy.cli.imports.litellm_routes import KINDS, POLICIES, Routes
 from proxy.cli.imports.table_draft import Block, Reference, TableDraft
@@ -43,7 +43,7 @@ def variable_of(text: str) -> str | None:
     return text.removeprefix(ENVIRONMENT) if text.startswith(ENVIRONMENT) else None
 
 
-def litellm_table(root: Section, name: str) -> TableDraft:
+def litellm_table(root: ForeignSection, name: str) -> TableDraft:
     """Return the table that a configuration of LiteLLM's proxy means."""
     draft = TableDraft()
     root.comments = draft.root.comments
@@ -80,7 +80,7 @@ def litellm_table(root: Section, name: str) -> TableDraft:
     return draft
 
 
-def _routing(routes: Routes, router: Section, settings: Section) -> None:
+def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -> None:
     strategy = router.text("routing_strategy")
     if strategy is not None and strategy not in POLICIES:
         router.lose("routing_strategy", "has no counterpart: least_busy is the nearest")
@@ -102,7 +102,7 @@ def _routing(routes: Routes, router: Section, settings: Section) -> None:
     routes.write()
 
 
-def _defaults(draft: TableDraft, router: Section, settings: Section) -> None:
+def _defaults(draft: TableDraft, router: ForeignSection, settings: ForeignSection) -> None:
     defaults = draft.section("defaults")
     if settings.flag("drop_params"):
         defaults.put("on_unsupported", "drop")
@@ -116,8 +116,8 @@ def _defaults(draft: TableDraft, router: Section, settings: Section) -> None:
 
 def _first(
     defaults: Block,
-    read: Callable[[Section, str], str | int | None],
-    keys: tuple[tuple[str, Section], ...],
+    read: Callable[[ForeignSection, str], str | int | None],
+    keys: tuple[tuple[str, ForeignSection], ...],
     block: str,
     name: str,
 ) -> None:
@@ -132,7 +132,9 @@ def _first(
         defaults.block(block).put(name, found)
 
 
-def _server(draft: TableDraft, accounts: Accounts, router: Section, settings: Section, general: Section) -> None:
+def _server(
+    draft: TableDraft, accounts: Accounts, router: ForeignSection, settings: ForeignSection, general: ForeignSection
+) -> None:
     server = draft.section("server")
     if settings.flag("json_logs"):
         server.put("log", "json")
@@ -153,7 +155,7 @@ def _server(draft: TableDraft, accounts: Accounts, router: Section, settings: Se
     _master_key(draft, general)
 
 
-def _limits(server: Block, general: Section) -> None:
+def _limits(server: Block, general: ForeignSection) -> None:
     if (most := general.number("max_request_size_mb")) is not None:
         if 1 <= most <= 1024:
             server.put("max_body", f"{int(most)}MB")
@@ -166,7 +168,7 @@ def _limits(server: Block, general: Section) -> None:
             general.lose("global_max_parallel_requests", "is no number of requests: not taken")
 
 
-def _shared(draft: TableDraft, accounts: Accounts, router: Section) -> None:
+def _shared(draft: TableDraft, accounts: Accounts, router: ForeignSection) -> None:
     if "redis_host" not in router:
         return
     host = accounts.url_param(router, "redis_host") or draft.refer("REDIS_HOST", "sample")
@@ -182,7 +184,7 @@ def _shared(draft: TableDraft, accounts: Accounts, router: Section) -> None:
         draft.section("server").put("shared", Block({"redis": Reference(f"redis://{login}{place}:{number}")}))
 
 
-def _master_key(draft: TableDraft, general: Section) -> None:
+def _master_key(draft: TableDraft, general: ForeignSection) -> None:
     if general.text("master_key") is None:
         return
     general.lose("master_key", "a key is not copied: the table has digests of keys")
@@ -197,7 +199,7 @@ def _master_key(draft: TableDraft, general: Section) -> None:
     team.put("models", ["*"])
 
 
-def _whole_file(root: Section) -> None:
+def _whole_file(root: ForeignSection) -> None:
     names = root.section("environment_variables").written()
     if names:
         root.lose("environment_variables", f"are not set by a table: put them into the environment ({joined(names)})")

@@ -14,8 +14,8 @@ from typing import Final
 
 from config.problem import Problem
 from proxy.cli.imports.accounts import Accounts, aws_region
-from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, Endpoint, Endpoints, Share, put_route
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, DraftEndpoint, Endpoints, Share, put_route
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft, mapping
 from proxy.cli.imports.table_values import attempts, duration, route_name, unused, variable, word
 
@@ -54,7 +54,7 @@ REASONS: Final[Mapping[str, str]] = {
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-def portkey_table(root: Section, name: str) -> TableDraft:
+def portkey_table(root: ForeignSection, name: str) -> TableDraft:
     """Return the table that a config object of Portkey means; `name` is the route's."""
     draft = TableDraft()
     reader = _Config(draft, Accounts(draft, lambda text: None), Endpoints(draft), route_name(name))
@@ -67,7 +67,7 @@ def portkey_table(root: Section, name: str) -> TableDraft:
     return draft
 
 
-def _snake(section: Section) -> Section:
+def _snake(section: ForeignSection) -> ForeignSection:
     """Return the section with its keys in Portkey's older spelling; they are told as they are written there."""
     entries = {}
     for key, entry in section.node.entries.items():
@@ -103,8 +103,8 @@ class _Choice:
 class _Leaf:
     """A config that calls a provider; without a model where the client names it."""
 
-    endpoint: Endpoint
-    section: Section
+    endpoint: DraftEndpoint
+    section: ForeignSection
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ class _Config:
     name: str
     _names: set[str] = field(default_factory=set)
 
-    def node(self, section: Section, name: str, above: _Inherited) -> _Choice | _Leaf | None:
+    def node(self, section: ForeignSection, name: str, above: _Inherited) -> _Choice | _Leaf | None:
         """Return what one config is; None for one that cannot be taken."""
         retry = _snake(section.section("retry"))
         own = _Inherited(
@@ -131,7 +131,7 @@ class _Config:
         section.lose_rest(REASONS)
         return found
 
-    def _choice(self, section: Section, strategy: Section, name: str, own: _Inherited) -> _Choice:
+    def _choice(self, section: ForeignSection, strategy: ForeignSection, name: str, own: _Inherited) -> _Choice:
         mode = strategy.text("mode") or "single"
         policy = "weighted" if mode in ("loadbalance", "ab_test") else "priority"
         wanted = strategy.text("default")
@@ -157,7 +157,7 @@ class _Config:
                 parts.append((part, 1.0 if weight is None else weight))
         return _Choice(name, policy, parts, section.comments)
 
-    def _leaf(self, section: Section, own: _Inherited) -> _Leaf | None:
+    def _leaf(self, section: ForeignSection, own: _Inherited) -> _Leaf | None:
         params = _snake(section.section("override_params"))
         model = params.text("model")
         params.lose_rest(dict.fromkeys(params.written(), REASONS["override_params"]))
@@ -173,7 +173,7 @@ class _Config:
             section.tell("names no provider and no virtual key: not taken")
             return None
         vendor, profile = self._vendor(section, provider, slug, model or "")
-        endpoint = Endpoint(vendor, profile, model or ANY_MODEL, comments=section.comments)
+        endpoint = DraftEndpoint(vendor, profile, model or ANY_MODEL, comments=section.comments)
         endpoint.settings = self._account(section, vendor, profile, slug)
         deployment = section.text("azure_deployment_id") or section.text("deployment_id")
         if deployment is not None and profile == "azure":
@@ -187,7 +187,7 @@ class _Config:
         endpoint.name = slug or vendor
         return _Leaf(endpoint, section)
 
-    def _vendor(self, section: Section, provider: str, slug: str | None, model: str) -> tuple[str, str]:
+    def _vendor(self, section: ForeignSection, provider: str, slug: str | None, model: str) -> tuple[str, str]:
         """Return the vendor's name and profile; an account is known by its name only."""
         words = [provider] if provider else [slug or "", *re.split(r"[-_.]", slug or "")]
         profile = next((PROFILES[each.lower()] for each in words if each.lower() in PROFILES), None)
@@ -203,7 +203,7 @@ class _Config:
             known = "openai_compatible"
         return word(slug or (provider if profile is None or known == "openai_compatible" else profile), known), known
 
-    def _account(self, section: Section, vendor: str, profile: str, slug: str | None) -> dict[str, DraftValue]:
+    def _account(self, section: ForeignSection, vendor: str, profile: str, slug: str | None) -> dict[str, DraftValue]:
         accounts, draft = self.accounts, self.draft
         settings = dict[str, DraftValue](accounts.address(section, "custom_host", vendor))
         key = accounts.secret(section, "api_key", vendor)
@@ -228,7 +228,7 @@ class _Config:
             settings["headers"] = Block({"OpenAI-Organization": organization})
         return settings if key is None else {"api_key": key, **settings}
 
-    def _azure(self, section: Section, vendor: str, known: Mapping[str, DraftValue]) -> dict[str, DraftValue]:
+    def _azure(self, section: ForeignSection, vendor: str, known: Mapping[str, DraftValue]) -> dict[str, DraftValue]:
         accounts = self.accounts
         settings: dict[str, DraftValue] = {}
         resource = accounts.url_param(section, "azure_resource_name") or accounts.url_param(section, "resource_name")

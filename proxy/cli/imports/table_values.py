@@ -13,7 +13,7 @@ from config.problem import shown
 from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
 from config.sections.server_section import AllowedOrigin
 from config.sections.value_types import HeaderName, HeaderValue, Text, Tokens, UrlParam
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Reference, TableDraft
 
 MOST_ATTEMPTS: Final = 10
@@ -106,7 +106,7 @@ def seconds(value: float) -> str | None:
     return f"{value:.3f}".rstrip("0").rstrip(".") + "s"
 
 
-def attempts(section: Section, retries: str) -> int | None:
+def attempts(section: ForeignSection, retries: str) -> int | None:
     """Return the attempts of a number of retries, which a key of the section has."""
     number = section.number(retries)
     if number is None:
@@ -117,7 +117,7 @@ def attempts(section: Section, retries: str) -> int | None:
     return min(most, MOST_ATTEMPTS)
 
 
-def duration(section: Section, key: str, unit: float = 1.0) -> str | None:
+def duration(section: ForeignSection, key: str, unit: float = 1.0) -> str | None:
     """Return a duration that a key of the section has, in units of so many seconds."""
     number = section.number(key)
     if number is None:
@@ -128,7 +128,7 @@ def duration(section: Section, key: str, unit: float = 1.0) -> str | None:
     return written
 
 
-def tokens(section: Section, key: str) -> int | None:
+def tokens(section: ForeignSection, key: str) -> int | None:
     """Return a number of tokens that a key of the section has."""
     number = section.number(key)
     if number is None:

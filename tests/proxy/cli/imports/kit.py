@@ -6,7 +6,7 @@ from pathlib import Path
 from config.problem import Problem
 from config.reading.table_files import Copies
 from config.reading.yaml_tree import MapNode, parse
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.import_command import read
 from proxy.cli.imports.table_draft import TableDraft
 from proxy.cli.imports.write_yaml import table_text
@@ -52,8 +52,8 @@ def fixture(name: str) -> Imported:
     return imported(name.partition("/")[0], FIXTURES / name)
 
 
-def section(text: str) -> Section:
+def section(text: str) -> ForeignSection:
     """A section of YAML text."""
     root = parse(text, "f.yaml").root
     assert isinstance(root, MapNode)
-    return Section(root, (), [], [])
+    return ForeignSection(root, (), [], [])

@@ -7,7 +7,7 @@ import pytest
 
 from providers.profiles.load_profiles import load_profiles
 from proxy.cli.imports.bifrost_table import KEYLESS, OWN_PATHS, PROFILES, variable_of, without_wrappers
-from proxy.cli.imports.foreign_section import Section
+from proxy.cli.imports.foreign_section import ForeignSection
 from tests.proxy.cli.imports.kit import FIXTURES, Imported, fixture, imported, section
 
 EVERY = sorted(path.name for path in (FIXTURES / "bifrost").iterdir())
@@ -152,7 +152,7 @@ def test_values_that_bifrost_wrapped_are_what_they_stand_for(tmp_path: Path) -> 
     assert made.table.snapshot.wildcards["openai"].targets[0].base_url == "https://llm.example.com/v1"
     assert made.losses == []
     root = section("a: {env_var: X}\nb: [{value: v, env_var: ''}, {value: v}]\n").node
-    plain = Section(without_wrappers(root), (), [], [])  # type: ignore[arg-type]
+    plain = ForeignSection(without_wrappers(root), (), [], [])  # type: ignore[arg-type]
     assert (plain.text("a"), plain.texts("b")) == ("env.X", ["v"])
 
 

@@ -4,13 +4,13 @@ import pytest
 
 from config.problem import ConfigError
 from proxy.cli.imports import endpoints as module
-from proxy.cli.imports.endpoints import ANY_MODEL, Endpoint, Endpoints, Share, in_weight, put_route
+from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint, Endpoints, Share, in_weight, put_route
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
 from proxy.cli.imports.write_yaml import table_text
 from tests.proxy.cli.imports.kit import section
 
 
-def written(*every: Endpoint) -> tuple[Endpoints, str]:
+def written(*every: DraftEndpoint) -> tuple[Endpoints, str]:
     made = Endpoints(TableDraft())
     for each in every:
         made.add(each, "group", section("a: 1"))
@@ -18,8 +18,8 @@ def written(*every: Endpoint) -> tuple[Endpoints, str]:
     return made, table_text(made.draft).removeprefix("version: 1\n")
 
 
-def endpoint(model: str, name: str = "default", vendor: str = "openai", **settings: DraftValue) -> Endpoint:
-    return Endpoint(vendor, "openai", model, name, dict(settings))
+def endpoint(model: str, name: str = "default", vendor: str = "openai", **settings: DraftValue) -> DraftEndpoint:
+    return DraftEndpoint(vendor, "openai", model, name, dict(settings))
 
 
 def test_what_a_vendors_deployments_agree_on_stands_at_the_vendor() -> None:
@@ -84,9 +84,9 @@ def test_names_that_a_table_does_not_take_are_kept_for_the_vendor() -> None:
 
 def test_what_an_address_needs_is_asked_for() -> None:
     made = Endpoints(TableDraft())
-    made.add(Endpoint("x", "databricks", "m"), "g", section("a: 1"))
-    made.add(Endpoint("y", "openai_compatible", "m"), "g", section("a: 1"))
-    made.add(Endpoint("z", "vllm", "m"), "g", section("a: 1"))
+    made.add(DraftEndpoint("x", "databricks", "m"), "g", section("a: 1"))
+    made.add(DraftEndpoint("y", "openai_compatible", "m"), "g", section("a: 1"))
+    made.add(DraftEndpoint("z", "vllm", "m"), "g", section("a: 1"))
     made.write()
     vendors = made.draft.section("vendors")
     assert vendors.block("x").entries["url_params"] == Block({"host": Reference("${X_HOST}")})
