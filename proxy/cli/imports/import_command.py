@@ -5,6 +5,7 @@ Whatever is not in the new table stands in it as a comment and on standard error
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -30,6 +31,9 @@ MOST_LINES: Final = 200
 
 _OUTPUT: Final = Path("standard-output.yaml")
 """What messages call a table that is printed."""
+
+_SURROGATES: Final = re.compile(r"\\\\|\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})")
+"""Two escapes that are one character, or an escaped backslash, after which no escape begins."""
 
 Reader = Callable[[ForeignSection, str], TableDraft]
 
@@ -64,8 +68,7 @@ def read(gateway: str, path: Path, name: str) -> tuple[TableDraft, list[Problem]
         text = SourceFiles().read_table(path)
     except UnreadableError as error:
         raise ConfigError([Problem.at(Position(str(path), 1, 1), (), f"cannot read the file: {error}")]) from None
-    # JSON may be indented by tabs, YAML may not; within JSON's strings a bare one is not allowed.
-    parsed = parse(text.replace("\t", " ") if text.lstrip().startswith("{") else text, str(path))
+    parsed = parse(json_as_yaml(text) if text.lstrip("\ufeff \t\r\n").startswith("{") else text, str(path))
     if not isinstance(parsed.root, MapNode):
         at = Position(str(path), 1, 1) if parsed.root is None else parsed.root.at
         raise ConfigError(parsed.problems or [Problem.at(at, (), f"is no configuration of {gateway}: not a mapping")])
@@ -75,6 +78,19 @@ def read(gateway: str, path: Path, name: str) -> tuple[TableDraft, list[Problem]
     head = f"From {path.name}, a configuration of {gateway}, by `dragoman import`. Read it through."
     draft.root.comments.insert(0, head)
     return draft, list(dict.fromkeys(losses))
+
+
+def json_as_yaml(text: str) -> str:
+    """Return JSON as YAML, of which it is a part but for two things: it may be indented by tabs (within its strings a
+    bare one is not allowed), and a character beyond U+FFFF may be escaped as two surrogates."""
+    return _SURROGATES.sub(_one_escape, text.replace("\t", " "))
+
+
+def _one_escape(found: re.Match[str]) -> str:
+    if found["high"] is None:
+        return found[0]
+    number = 0x10000 + (int(found["high"], 16) - 0xD800) * 0x400 + int(found["low"], 16) - 0xDC00
+    return f"\\U{number:08x}"
 
 
 def _environment(draft: TableDraft) -> dict[str, str]:
@@ -90,6 +106,9 @@ def _report(draft: TableDraft, losses: list[Problem], source: Source, copies: Co
     findings, summary = examine(source, "warning", copies or DISK)
     for line in text_lines(findings, summary):
         print(line, file=sys.stderr)
+    if not draft.section("models").entries:
+        print("there is no model in the table: is the file what it was taken for?", file=sys.stderr)
+        return FAILED
     return FAILED if summary is None else 0
 
 

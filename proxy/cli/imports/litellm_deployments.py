@@ -172,8 +172,11 @@ class ModelList:
             if version is not None:
                 settings["api_version"] = version
             self._cloud(endpoint, section)
-        if profile == "anthropic" and isinstance(base := settings.get("base_url"), str):
+        base = settings.get("base_url")
+        if profile == "anthropic" and isinstance(base, str):
             settings["base_url"] = base.removesuffix("/messages").removesuffix("/v1")
+        if profile == "azure" and isinstance(base, str):
+            settings["base_url"] = base.partition("/openai/")[0]
         self._missing(endpoint, provider)
 
     def _missing(self, endpoint: DraftEndpoint, provider: str) -> None:

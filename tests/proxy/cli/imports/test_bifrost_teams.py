@@ -4,6 +4,10 @@ import hashlib
 import json
 from pathlib import Path
 
+import pytest
+
+from config.problem import ConfigError
+from proxy.cli.imports import bifrost_teams
 from tests.proxy.cli.imports.kit import Imported, fixture, imported
 
 US, EU = "prod-assistant-us-key-01-configurations", "prod-assistant-eu-key-01-configurations"
@@ -72,6 +76,13 @@ def test_keys_of_a_provider_are_held_by_deployment(tmp_path: Path) -> None:
     assert made.lost["governance.virtual_keys.0.provider_configs.1.key_ids"].startswith(
         "cannot be held for models of groq/*"
     )
+
+
+def test_there_is_a_most_of_models_of_teams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bifrost_teams, "MOST_GRANTS", 2)
+    keys = [virtual_key(grant("openai", ["gpt-4o"])) for _ in range(3)]
+    with pytest.raises(ConfigError, match="more than 2 models of teams"):
+        table(tmp_path, *keys)
 
 
 def test_what_grants_nothing_is_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from config.problem import ConfigError
 from config.reading.yaml_tree import parse
 from proxy.cli.imports import import_command as command
-from proxy.cli.imports.import_command import READERS, import_to_file, import_to_output, read
+from proxy.cli.imports.import_command import READERS, import_to_file, import_to_output, json_as_yaml, read
 from proxy.cli.imports.write_yaml import table_text
 from proxy.cli.imports.written_file import write_new
 from proxy.cli.main import main
@@ -81,6 +81,20 @@ def test_a_table_that_cannot_be_served_is_status_1(tmp_path: Path, capsys: Outpu
     assert "standard-output.yaml:" in output.err
     assert "https required" in output.err
     assert output.out.startswith("# From config.yaml")
+
+
+@pytest.mark.parametrize("text", ["a: 1", "model_list: 7", "model_list: [1, {model_name: x}]"])
+def test_a_file_without_a_model_is_status_1(text: str, tmp_path: Path, capsys: Output) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert main(["import", "litellm", str(path)]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith("there is no model in the table")
+
+
+@pytest.mark.parametrize("text", ["\U0001f600", 'a"\\b/\U0001f600', "\\ud83d", "\t\u2028\x7f"])
+def test_json_is_read_whatever_is_escaped(text: str) -> None:
+    for written in (json.dumps({"a": text}, indent="\t"), json.dumps({"a": text}).replace("/", "\\/")):
+        assert yaml.safe_load(json_as_yaml(written)) == {"a": text}
 
 
 def test_variables_that_are_set_are_checked_as_they_are(

@@ -51,6 +51,20 @@ def test_an_entry_becomes_a_model(params: str, name: str, upstream: str | None, 
     assert made.reached("m") == [f"{name}/default"]
 
 
+@pytest.mark.parametrize(
+    ("model", "base", "written"),
+    [
+        ("anthropic/m", "https://llm.example.com/v1/messages", "https://llm.example.com"),
+        ("azure/d", "https://x.openai.azure.com/openai/deployments/d/", "https://x.openai.azure.com"),
+        ("huggingface/org/m", "https://tgi.example.com", "https://tgi.example.com/v1"),
+    ],
+)
+def test_an_address_ends_where_the_profiles_ends(model: str, base: str, written: str, tmp_path: Path) -> None:
+    made = entry(tmp_path, f"model: {model}, api_base: '{base}'")
+    (found,) = made.table.snapshot.models.values()
+    assert found.targets[0].base_url == written
+
+
 def test_all_settings_of_an_entry(tmp_path: Path) -> None:
     made = entry(
         tmp_path,
