@@ -172,6 +172,9 @@ class _Providers:
         names: set[str] = set()
         for index, item in enumerate(section.sections("keys")):
             each = item.apart(section.comments)
+            if each.flag("enabled") is False:
+                each.tell("is not enabled: not taken")
+                continue
             upstream = self._upstream(each)
             written = each.texts("models")
             models = dict.fromkeys(written or ([ANY_MODEL] if self.all_when_empty else []))

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from config.problem import shown
 from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, Endpoints, Share, put_route
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.litellm_deployments import ModelEntry
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
-from proxy.cli.imports.table_values import route_name
+from proxy.cli.imports.table_values import route_name, unused
 
 POLICIES: Final[Mapping[str, str]] = {
     "simple-shuffle": "weighted",
@@ -45,9 +46,24 @@ class NameGroup:
         return ANY_MODEL in self.name
 
 
+@dataclass(frozen=True, slots=True)
+class _Resolved:
+    """What a group leads to without its fallbacks: the deployments with their weights, the names in the table, in which
+    order they are tried, and the model that the group is, if it is a whole one."""
+
+    shares: list[Share]
+    targets: list[tuple[str, float]]
+    policy: str
+    model: str | None
+
+
 @dataclass(slots=True)
 class Routes:
-    """Collects groups and fallbacks, and writes the routes. `policy` is for groups whose entries have no order."""
+    """Collects groups and fallbacks, and writes the routes. `policy` is for groups whose entries have no order.
+
+    `_names` has the route's name of each group, `_inner` that of the route of its own deployments, `_plain` the groups
+    that need none.
+    """
 
     draft: TableDraft
     endpoints: Endpoints
@@ -56,8 +72,11 @@ class Routes:
     aliases: dict[str, str] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
     _by_id: dict[str, ModelEntry] = field(default_factory=dict)
-    _names: set[str] = field(default_factory=set)
-    _found: dict[str, tuple[list[tuple[str, float]], str, str | None]] = field(default_factory=dict)
+    _plain: set[str] = field(default_factory=set)
+    _names: dict[str, str] = field(default_factory=dict)
+    _inner: dict[str, str] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
+    _found: "dict[str, _Resolved]" = field(default_factory=dict)
 
     def add(self, entry: ModelEntry) -> None:
         """Take up an entry, whose endpoint the draft gets."""
@@ -102,7 +121,7 @@ class Routes:
                 wanted = each.texts(name)
                 group = self.groups.get(self.aliases.get(name, name))
                 if name == ANY_MODEL:
-                    self.defaults += wanted
+                    self.defaults += self._known_names(each.apart(section.comments), name, wanted)
                 elif group is None or group.is_pattern or not group.entries:
                     each.apart(section.comments).lose(name, "names no model of model_list: not taken")
                 else:
@@ -123,76 +142,86 @@ class Routes:
         group = self.groups.get(self.aliases.get(name, name))
         return name in self._by_id or (group is not None and bool(group.entries) and not group.is_pattern)
 
+    def add_defaults(self, section: ForeignSection) -> None:
+        """Take up where requests go that no other fallback answers."""
+        self.defaults += self._known_names(section, "default_fallbacks", section.texts("default_fallbacks"))
+
     def write(self) -> None:
         """Write every route."""
         named = [group for group in self.groups.values() if group.entries and not group.is_pattern]
-        self.defaults = [name for name in dict.fromkeys(self.defaults) if self._is_known(name)][:MOST_TARGETS]
+        self.defaults = list(dict.fromkeys(self.defaults))[:MOST_TARGETS]
         for group in named:
-            group.then = [*group.then, *self.defaults]
-        self._names = {route_name(group.name) for group in named} - {
-            self._only(group) for group in named if self._is_plain(group)
-        }
+            group.then = [each for each in dict.fromkeys([*group.then, *self.defaults]) if each != group.name]
+        self._plain = {group.name for group in named if self._is_plain(group)}
+        self._give_names([group for group in named if group.name not in self._plain])
         for group in named:
             self._write_group(group)
         for group in self.groups.values():
-            shares = [Share(entry.endpoint, entry.weight or 1.0) for entry in group.entries]
-            if group.is_pattern and shares and self.endpoints.whole_model(group.name, shares):
-                self.endpoints.balance(shares, self.policy)
+            found = self._resolve(group) if group.is_pattern and group.entries else None
+            if found is not None and found.model is not None and found.policy != "priority":
+                self.endpoints.balance(found.shares, found.policy)
         routes = self.draft.section("routes")
         for alias, name in self.aliases.items():
-            aliased = self.groups.get(name)
-            if aliased is not None and aliased.entries and not aliased.is_pattern:
-                routes.put(route_name(alias), self._route_of(aliased))
+            if self._is_known(name):
+                routes.put(route_name(alias), self._route_of(self.groups[name]))
 
-    def _only(self, group: NameGroup) -> str:
-        return self.endpoints.key(group.entries[0].endpoint)
+    def _give_names(self, groups: Sequence[NameGroup]) -> None:
+        """Give each group its route's name: its own, where a table takes that and no other has it."""
+        for group in sorted(groups, key=lambda each: route_name(each.name) != each.name):
+            name = unused(route_name(group.name), self._taken, 200)
+            self._names[group.name] = name
+            self._taken.add(name)
+            if name != group.name:
+                group.comments.append(f"A table takes no name like {shown(group.name)}: clients must use this one.")
+        for group in groups:
+            self._inner[group.name] = unused(f"{self._names[group.name]}.group", self._taken, 200)
+            self._taken.add(self._inner[group.name])
 
     def _is_plain(self, group: NameGroup) -> bool:
         """Return whether the group's name is that of its one model in the table, which needs no route."""
-        if group.name != self._only(group) or group.then or group.by_kind:
+        if group.name != self.endpoints.key(group.entries[0].endpoint) or group.then or group.by_kind:
             return False
         shares = [Share(entry.endpoint) for entry in group.entries]
-        return self.endpoints.whole_model(group.name, shares) == group.name
+        ordered = any(entry.order is not None for entry in group.entries)
+        return not ordered and self.endpoints.whole_model(group.name, shares) == group.name
 
-    def _targets(self, group: NameGroup) -> tuple[list[tuple[str, float]], str, str | None]:
-        """Return the targets of a group, their policy, and the model that the group is, if it is one. Found once for
-        each group, when the names of all routes are known: many fallbacks may lead to one large group."""
+    def _resolve(self, group: NameGroup) -> "_Resolved":
+        """Return what a group leads to by itself. Found once for each group, when the names of all routes are known:
+        many fallbacks may lead to one large group."""
         if group.name not in self._found:
-            self._found[group.name] = self._find_targets(group)
+            self._found[group.name] = self._find(group)
         return self._found[group.name]
 
-    def _find_targets(self, group: NameGroup) -> tuple[list[tuple[str, float]], str, str | None]:
+    def _find(self, group: NameGroup) -> "_Resolved":
         entries = sorted(group.entries, key=lambda entry: entry.order if entry.order is not None else float("inf"))
         ordered = any(entry.order is not None for entry in entries)
-        weighed = all(entry.weight is not None for entry in entries)
+        # As LiteLLM does: the first entry tells whether there are weights, and who has none then gets nothing.
+        weighed = group.entries[0].weight is not None
         shares = [Share(entry.endpoint, (entry.weight or 0.0) if weighed else 1.0) for entry in entries]
-        targets = self.endpoints.targets(group.name, shares, self._names.__contains__)
-        only = self.endpoints.whole_model(group.name, shares)
-        if only is None and len(targets) > MOST_TARGETS:
+        targets = self.endpoints.targets(group.name, shares, self._taken.__contains__)
+        model = self.endpoints.whole_model(group.name, shares)
+        if model is None and len(targets) > MOST_TARGETS:
             reason = f"is beyond the {MOST_TARGETS} targets of a route, as are those after it: not taken"
             entries[MOST_TARGETS].section.apart(group.comments).tell(reason)
         policy = "priority" if ordered else self.policy
-        return targets[:MOST_TARGETS], policy, None if only in self._names else only
+        return _Resolved(shares, targets[:MOST_TARGETS], policy, None if model in self._taken else model)
 
     def _write_group(self, group: NameGroup) -> None:
-        targets, policy, only = self._targets(group)
-        routes, name = self.draft.section("routes"), route_name(group.name)
-        if only is not None and policy != "priority":
-            shares = [Share(entry.endpoint, entry.weight or 1.0) for entry in group.entries]
-            self.endpoints.balance(shares, policy)
-            targets = [(only, 1.0)]
-        if name != group.name:
-            group.comments.append("Its name has characters that a table does not take: clients must use this one.")
-        if self._is_plain(group):
+        found = self._resolve(group)
+        targets = found.targets
+        if found.model is not None and found.policy != "priority":
+            self.endpoints.balance(found.shares, found.policy)
+            targets = [(found.model, 1.0)]
+        if group.name in self._plain:
             return
-        then = [other for other in dict.fromkeys(group.then) if other != group.name]
-        if not then:
-            put_route(routes, name, targets, policy, group.comments)
+        routes, name = self.draft.section("routes"), self._names[group.name]
+        if not group.then:
+            put_route(routes, name, targets, found.policy, group.comments)
         else:
             if len(targets) > 1:
-                put_route(routes, self._group_route(group), targets, policy)
-                targets = [(self._group_route(group), 1.0)]
-            after = [(each, 1.0) for other in then for each in self._names_of(other)]
+                put_route(routes, self._inner[group.name], targets, found.policy)
+                targets = [(self._inner[group.name], 1.0)]
+            after = [(each, 1.0) for other in group.then for each in self._names_of(other)]
             put_route(routes, name, list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS], "priority", group.comments)
         self._write_kinds(group, name, targets)
 
@@ -205,27 +234,28 @@ class Routes:
             models: list[DraftValue] = [*dict.fromkeys(each for other in others for each in self._models_of(other))]
             block.block("fallbacks").put(kind, models[:MOST_TARGETS])
 
-    def _group_route(self, group: NameGroup) -> str:
-        return f"{route_name(group.name)}.group"
-
     def _route_of(self, group: NameGroup) -> str:
-        return self._only(group) if self._is_plain(group) else route_name(group.name)
+        return self._names.get(group.name, group.name)
+
+    def _named(self, name: str) -> NameGroup | None:
+        group = self.groups.get(self.aliases.get(name, name))
+        return group if group is not None and group.entries else None
 
     def _names_of(self, name: str) -> list[str]:
         """Return what a fallback leads to: a deployment, or a group without what that falls back to itself."""
-        group = self.groups.get(self.aliases.get(name, name))
-        if group is None or not group.entries:
+        group = self._named(name)
+        if group is None:
             return [self.endpoints.pinned(self._by_id[name].endpoint)]
-        targets, policy, only = self._targets(group)
-        if only is not None and policy != "priority":
-            return [only]
-        if len(targets) == 1:
-            return [targets[0][0]]
-        return [self._group_route(group) if group.then else route_name(group.name)]
+        found = self._resolve(group)
+        if found.model is not None and found.policy != "priority":
+            return [found.model]
+        if len(found.targets) == 1:
+            return [found.targets[0][0]]
+        return [self._inner[group.name] if group.then else self._route_of(group)]
 
     def _models_of(self, name: str) -> list[str]:
         """Return the models and deployments of a fallback: those for single reasons may not be routes."""
-        group = self.groups.get(self.aliases.get(name, name))
-        if group is None or not group.entries:
+        group = self._named(name)
+        if group is None:
             return [self.endpoints.pinned(self._by_id[name].endpoint)]
-        return [target for target, _ in self._targets(group)[0]]
+        return [target for target, _ in self._resolve(group).targets]

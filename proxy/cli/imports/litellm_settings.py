@@ -98,7 +98,7 @@ def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -
     for section in (router, settings):
         for key in ("fallbacks", *KINDS):
             routes.add_fallbacks(section, key)
-        routes.defaults += section.texts("default_fallbacks")
+        routes.add_defaults(section)
     routes.write()
 
 

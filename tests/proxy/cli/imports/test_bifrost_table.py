@@ -98,6 +98,13 @@ def test_an_empty_list_of_models_means_what_it_does_in_its_version(
     assert ("providers.openai.keys.0" in made.lost) != served
 
 
+def test_a_key_that_is_not_enabled_is_not_used(tmp_path: Path) -> None:
+    keys = [{"name": str(on), "value": f"env.{on}", "models": ["*"], "enabled": on} for on in (True, False)]
+    made = table(tmp_path, {"providers": {"openai": {"keys": keys}}})
+    assert made.draft.samples.keys() == {"True"}
+    assert made.lost == {"providers.openai.keys.1": "is not enabled: not taken"}
+
+
 def test_an_account_of_vertex_calls_claude_by_its_own_api(tmp_path: Path) -> None:
     key = {
         "value": "",

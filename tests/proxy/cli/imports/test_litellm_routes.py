@@ -135,6 +135,35 @@ def test_a_name_that_a_table_does_not_take_is_changed_and_told(tmp_path: Path) -
     assert "clients must use this one" in made.text
 
 
+def test_names_that_become_alike_stay_apart(tmp_path: Path) -> None:
+    known = {"my model": "openai/x", "my-model": "groq/y", "my+model": "mistral/z", "my-model.group": "cohere/w"}
+    entries = "".join(entry(name, model) for name, model in known.items())
+    made = table(tmp_path, entries, "router_settings: {fallbacks: [{my-model: [my model]}]}\n")
+    assert made.reached("my-model") == ["groq/y/default", "openai/x/default"]
+    assert made.reached("my-model-2") == ["openai/x/default"]
+    assert made.reached("my-model-3") == ["mistral/z/default"]
+    assert made.reached("my-model.group") == ["cohere/w/default"]
+
+
+def test_the_first_entry_tells_whether_there_are_weights(tmp_path: Path) -> None:
+    made = table(tmp_path, entry("a", "openai/x", ", weight: 3") + entry("a", "groq/y"))
+    assert [(member.name, member.weight) for member in made.table.snapshot.routes["a"].members] == [
+        ("openai/x", 3),
+        ("groq/y", 0),
+    ]
+    one_model = "".join(
+        entry("b", "openai/x", f", weight: {weight}, api_key: os.environ/K{weight}") for weight in (0, 5)
+    )
+    made = table(tmp_path, one_model)
+    assert [target.weight for target in made.table.snapshot.models["openai/x"].targets] == [0, 5]
+
+
+def test_defaults_that_lead_nowhere_are_told(tmp_path: Path) -> None:
+    made = table(tmp_path, TWO, "litellm_settings: {default_fallbacks: [gone], fallbacks: [{'*': [c, lost]}]}\n")
+    assert set(made.lost) == {"litellm_settings.default_fallbacks", "litellm_settings.fallbacks.0.*"}
+    assert made.reached("b") == ["openai/z/default", "mistral/w/default"]
+
+
 def test_lists_do_not_multiply(tmp_path: Path) -> None:
     many = "".join(entry(f"m{i}", f"openai/x{i}") for i in range(100))
     names = ", ".join(f"m{i}" for i in range(100))
