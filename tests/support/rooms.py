@@ -71,7 +71,11 @@ PROXY: Final[Rooms] = {
         *("shared_state", "overload", "routing", "teams", "discovery", "dispatch", "gateway"),
     ),
     "workers": ("off_loop", "telemetry", "listener", "routing", "process"),
-    "cli": ("deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process", "workers"),
+    "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),
+    "cli": (
+        *("cli/imports", "deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process"),
+        "workers",
+    ),
 }
 
 ROOMS: Final[Mapping[str, Rooms]] = {"config": CONFIG, "providers": PROVIDERS, "proxy": PROXY}
