@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from aiohttp import web
 
@@ -12,10 +13,12 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_request import attempt_headers, record_cancelled
+from proxy.gateway.answer_task import TaskAnswers
 from proxy.gateway.client_call import ClientCall, ClientCalls
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.restore_thinking import TurnMemory
+from proxy.gateway.task_apis import TASK_APIS
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
@@ -69,8 +72,10 @@ class Gateway:
         self.turns = TurnMemory(self._now)
         self._calls = ClientCalls(metrics, self._now)
         self._generation = TextGeneration(dispatcher, admission, self.turns)
+        tasks = TaskAnswers(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
-            ReadAction.MODELS: self._list_models
+            ReadAction.MODELS: self._list_models,
+            **{task: partial(tasks.answer, api) for task, api in TASK_APIS.items()},
         }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None

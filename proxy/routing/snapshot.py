@@ -54,8 +54,8 @@ class RouteMember:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """A name over models. `fallbacks` are the names to use after a failure of a kind; `same_space` says that the vectors
-    of all of them may be compared."""
+    """A name over models. `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of
+    all of them may be compared."""
 
     name: str
     policy: str

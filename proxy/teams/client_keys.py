@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from multidict import MultiMapping
 
-from providers.unified_request import UnifiedRequest
+from providers.tasks.task_draft import TaskRequest
 from proxy.errors import FieldProblem, GatewayError, conflicting_keys, expired_key, invalid_key, invalid_request
 from proxy.routing.snapshot import NO_KEY, Key, Snapshot, Team
 
@@ -91,7 +91,7 @@ def _known(snapshot: Snapshot, key: str) -> Key | None:
     return found if hmac.compare_digest(digest if found is not None else NO_DIGEST, digest) else None
 
 
-def permit_extras(team: Team, request: UnifiedRequest) -> None:
+def permit_extras(team: Team, request: TaskRequest) -> None:
     """Raise GatewayError (400 or the surface's 422) with every field or header that the team may not pass through.
 
     Unknown fields count as `inference_extra_params`, since the upstream gets both unchanged. An empty object passes

@@ -28,7 +28,9 @@ PROVIDERS: Final[Rooms] = {
     "dialects/shared": ("framing", "constraints", "profiles", "emulation"),
     "dialects/platforms": ("framing", "dialects/shared"),
     "dialects/*": ("framing", "constraints", "profiles", "emulation", "dialects/shared", "dialects/platforms"),
-    "dialects": ("profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
+    "tasks": ("client_extras", "dialects/shared", "dialects/platforms"),
+    "tasks/forms": ("dialects/shared", "dialects/platforms", "tasks"),
+    "dialects": ("tasks", "profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
 }
 
 DIALECTS: Final[Rooms] = {
@@ -42,6 +44,7 @@ PROXY: Final[Rooms] = {
     ".": (),
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
+    "surfaces/tasks": ("surfaces/request", "surfaces/response", "surfaces/surface"),
     "surfaces": ("surfaces/request", "surfaces/response"),
     "off_loop": (),
     "shared_state": (),
@@ -55,8 +58,8 @@ PROXY: Final[Rooms] = {
     "teams": ("routing",),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
     "gateway": (
-        *("surfaces", "surfaces/request", "deployment_health", "telemetry", "listener", "upstream", "overload"),
-        *("routing", "teams", "dispatch"),
+        *("surfaces", "surfaces/request", "surfaces/tasks", "off_loop", "deployment_health", "telemetry", "listener"),
+        *("upstream", "overload", "routing", "teams", "dispatch"),
     ),
     "process": (
         *("surfaces", "off_loop", "deployment_health", "telemetry", "listener", "upstream", "vendor_credentials"),
