@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from config.problem import did_you_mean
 from providers.capabilities import FEATURES, Cell
 from providers.dialects.capability_matrix import MatrixEntry, count_cells, matrix_entries, summarize
+from providers.dialects.task_matrix import task_entries
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import class_label
-from providers.unified_request import Operation
+from providers.tasks.task_fields import TASK_FIELDS
+from providers.unified_request import Operation, Task
 from proxy.cli.routes_command import NONE, Row, print_columns
 from proxy.cli.terminal import USAGE, CommandError, Ink, paint
 
 COLUMNS: Row = ("PROFILE", "DIALECT", "PROMPTS", "NATIVE", "EMULATED", "LEFT OUT", "REFUSED", "ADDRESS")
 FEATURE_COLUMNS: Row = ("FEATURE", "CLASS", "COMPLETIONS", "CHAT", "HOW, OR WHY NOT")
+TASK_COLUMNS: Row = ("FIELD", "CLASS", "SUPPORT", "HOW, OR WHY NOT")
 
 _PROMPTS: Mapping[object, str] = {
     "native": "as they are",
@@ -60,6 +63,8 @@ def _profile_row(profile: Profile) -> Row:
 
 
 def _prompts(profile: Profile) -> str:
+    if not profile.wires:
+        return NONE
     return _PROMPTS.get(profile.raw_prompts, _BY_MODEL)
 
 
@@ -70,13 +75,28 @@ def _print_profile(profile: Profile) -> None:
     if others:
         print(paint(f"{first[0].model}:", Ink.BOLD))
     known = list(_feature_rows(first))
-    print_columns(FEATURE_COLUMNS, known)
+    if known:
+        print_columns(FEATURE_COLUMNS, known)
     for other in others:
         print(paint(f"\n{other[0].model}, where it differs from {first[0].model}:", Ink.BOLD))
         for row in other:
             if row.closed:
                 print(f"{row.operation} is refused: {row.closed}")
         print_columns(FEATURE_COLUMNS, [row for row in _feature_rows(other) if row not in known])
+    _print_tasks(profile)
+
+
+def _print_tasks(profile: Profile) -> None:
+    """Print what happens to the fields of embeddings and rankings, where the vendor has them."""
+    known: dict[Task, list[Row]] = {}
+    for entry in task_entries([profile]):
+        rows: list[Row] = [
+            (name, TASK_FIELDS[entry.task][name], str(cell.support), cell.how) for name, cell in entry.cells.items()
+        ]
+        first = known.setdefault(entry.task, rows)
+        differing = rows if first is rows else [row for row in rows if row not in first]
+        print(paint(f"\n{entry.task} with {entry.model}, wire form {entry.wire.form}:", Ink.BOLD))
+        print_columns(TASK_COLUMNS, differing)
 
 
 def _by_model(profile: Profile) -> list[list[MatrixEntry]]:
@@ -109,6 +129,18 @@ def _facts(profile: Profile) -> dict[str, object]:
         "sizes": count_cells(matrix_entries([profile])),
         "models": [
             {"model": each[0].model, **{row.operation: _cells(row) for row in each}} for each in _by_model(profile)
+        ],
+        "tasks": [
+            {
+                "task": entry.task,
+                "model": entry.model,
+                "form": entry.wire.form,
+                "fields": {
+                    name: {"class": TASK_FIELDS[entry.task][name], "support": cell.support, "how": cell.how}
+                    for name, cell in entry.cells.items()
+                },
+            }
+            for entry in task_entries([profile])
         ],
     }
 

@@ -39,10 +39,16 @@ def _wanted_embeddings(request: EmbeddingsRequest, target: Target) -> dict[str, 
         wanted[TOKENS] = True
     if request.base64:
         wanted[_ENCODING] = "base64"
-    input_type = request.input_type or target.input_type
+    input_type = request.input_type or _usual_type(target)
     fields = (("dimensions", request.dimensions), ("input_type", input_type), ("user", request.user))
     wanted.update((name, value) for name, value in fields if value is not None)
     return {**wanted, **_truncation(request.truncate, target, Task.EMBEDDINGS)}
+
+
+def _usual_type(target: Target) -> str | None:
+    """Return what the operator says that inputs are for, where the model takes that at all."""
+    wire = profile_of(target).tasks.get(Task.EMBEDDINGS)
+    return target.input_type if wire is not None and "input_type" in wire.accepts else None
 
 
 def rerank_calls(request: RerankRequest, target: Target, on_unsupported: OnUnsupported = "error") -> TaskCalls[Ranking]:
@@ -61,7 +67,8 @@ def rerank_calls(request: RerankRequest, target: Target, on_unsupported: OnUnsup
 def _wanted_rerank(request: RerankRequest, target: Target) -> dict[str, JsonValue]:
     wanted: dict[str, JsonValue] = {"return_documents": True} if request.return_documents else {}
     fields = (
-        ("top_n", request.top_n),
+        # Some vendors refuse more than there are.
+        ("top_n", None if request.top_n is None else min(request.top_n, len(request.documents))),
         ("max_tokens_per_doc", request.max_tokens_per_doc),
         ("user", request.user),
     )
