@@ -60,8 +60,11 @@ def _task_section(task: Task, matrix: Sequence[TaskMatrixEntry]) -> str:
     lines = [_line(["field", "class", *Support]), _line(["---"] * (len(Support) + 2))]
     lines += [_line([f"`{name}`", each, *_places(name, matrix)]) for name, each in TASK_FIELDS[task].items()]
     vendors = ", ".join(dict.fromkeys(entry.profile for entry in matrix))
-    limited = [entry for entry in matrix if entry.wire.most is not None]
-    limits = [f"{_listed([entry], matrix)[0]} {_limit(entry.wire)}" for entry in limited]
+    same: dict[tuple[str, str], list[TaskMatrixEntry]] = {}
+    for entry in matrix:
+        if entry.wire.most is not None:
+            same.setdefault((entry.profile, _limit(entry.wire)), []).append(entry)
+    limits = [f"{_listed(entries, matrix)[0]} {limit}" for (_, limit), entries in same.items()]
     notes = [f"With {vendors}.\n", f"Most in one call: {', '.join(limits)}; the others take any number.\n"]
     return "\n".join([f"\n### {_TASK_HEADINGS[task]}\n", *notes, *lines])
 
