@@ -44,8 +44,8 @@ def is_heavy(body: bytes) -> bool:
     return len(body) > INLINE_PARSE_BYTES or (len(body) > _FEWEST_BYTES and _exceeds(body, b"{", MANY_OBJECTS))
 
 
-def load(body: bytes, acted_on: Container[str], most: int = MAX_ELEMENTS) -> JsonObject:
-    """Return the object of a request body, of at most `most` elements. Raises GatewayError.
+def load(body: bytes, acted_on: Container[str], most: int | None = None) -> JsonObject:
+    """Return the object of a request body, of at most `most` elements (None = MAX_ELEMENTS). Raises GatewayError.
 
     Tolerates a UTF-8 byte order mark. Refuses a repeated key in `acted_on`, because a filter in front of the gateway
     may have judged the other value, and an integer beyond 64 bits, which would reach a vendor rounded.
@@ -65,8 +65,9 @@ def load(body: bytes, acted_on: Container[str], most: int = MAX_ELEMENTS) -> Jso
     return data
 
 
-def decode(text: bytes, most: int = MAX_ELEMENTS) -> JsonObject:
+def decode(text: bytes, most: int | None = None) -> JsonObject:
     """Return the JSON object of a text. Raises InvalidJson for another value, and beyond the limits."""
+    most = MAX_ELEMENTS if most is None else most
     if has_too_many_elements(text, most):
         raise InvalidJson(f"has more than {most} JSON elements")
     try:

@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import Chunk
-from providers.unified_request import Operation, UnifiedRequest
+from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import ReadAction
@@ -95,6 +95,11 @@ def test_paths_exist_with_and_without_the_version() -> None:
         ("POST", "/chat/completions", Operation.CHAT),
         ("GET", "/v1/models", ReadAction.MODELS),
         ("GET", "/models", ReadAction.MODELS),
+        ("POST", "/v1/embeddings", Task.EMBEDDINGS),
+        ("POST", "/embeddings", Task.EMBEDDINGS),
+        ("POST", "/v1/rerank", Task.RERANK),
+        ("POST", "/v2/rerank", Task.RERANK),
+        ("POST", "/rerank", Task.RERANK),
     }
     assert OPENAI.key_headers[0] == "authorization"
     assert OPENAI.default_vendor is None
