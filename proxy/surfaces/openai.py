@@ -6,7 +6,7 @@ put it into the base URL or forget it.
 
 from providers.unified_request import Operation, Task
 from proxy.errors import ErrorFacts
-from proxy.surfaces.completion_surface import CompletionSurface, generation_endpoints, models_endpoints
+from proxy.surfaces.completion_surface import CompletionSurface, generation_endpoints, models_endpoints, task_endpoints
 from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_state import SurfaceRules
 from proxy.surfaces.response.error_body import error_object, openai_body
@@ -24,16 +24,16 @@ def broken(writer: SseWriter, facts: ErrorFacts) -> bytes:
 
 OPENAI_STYLE = AnswerStyle(DONE, SseWriter, UsageSseWriter, broken, tool_finish="stop")
 
-TASKS = (
+VECTORS = (
     *(Endpoint("POST", f"{base}/embeddings", Task.EMBEDDINGS) for base in ("/v1", "")),
     # Cohere's client adds /v2 by itself.
     *(Endpoint("POST", f"{base}/rerank", Task.RERANK) for base in ("/v1", "/v2", "")),
 )
-"""What the API has besides text; rerank is Cohere's and Jina's."""
+"""The endpoints of embeddings and rankings; rerank is Cohere's and Jina's."""
 
 OPENAI = CompletionSurface(
     name="openai",
-    endpoints=(*generation_endpoints("/v1", ""), *models_endpoints("/v1", ""), *TASKS),
+    endpoints=(*generation_endpoints("/v1", ""), *VECTORS, *task_endpoints("/v1", ""), *models_endpoints("/v1", "")),
     prefixes=("/v1",),
     key_headers=("authorization", "x-api-key", "api-key"),
     default_vendor=None,
