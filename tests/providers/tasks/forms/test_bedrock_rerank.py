@@ -1,6 +1,8 @@
 """Bedrock's Rerank."""
 
+import botocore.session
 import pytest
+from botocore.validate import ParamValidator
 
 from providers.failure import UpstreamError
 from tests.providers.tasks.kit import at, body_of, places, rank, ranked, refusal_of, url_of
@@ -42,3 +44,12 @@ def test_the_answer_is_read_and_a_page_of_it_is_none() -> None:
     assert places(ranked(rank("x", "y"), EU, ANSWER)) == [(1, 0.8), (0, 0.2)]
     with pytest.raises(UpstreamError):
         ranked(rank("x", "y"), EU, ANSWER.replace(b"]}", b'],"nextToken":"t"}'))
+
+
+def test_the_service_s_own_model_takes_what_goes_out() -> None:
+    model = botocore.session.get_session().get_service_model("bedrock-agent-runtime")
+    assert model.signing_name == "bedrock"
+    operation = model.operation_model("Rerank")
+    report = ParamValidator().validate(body_of(rank("x", "y", top_n=1), EU), operation.input_shape)
+    assert not report.has_errors(), report.generate_report()
+    assert operation.http == {"method": "POST", "requestUri": "/rerank", "responseCode": 200}
