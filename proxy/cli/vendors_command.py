@@ -71,19 +71,24 @@ def _prompts(profile: Profile) -> str:
 def _print_profile(profile: Profile) -> None:
     print(paint(f"{profile.name}: {profile.base_url or _OWN}", Ink.BOLD))
     print(f"dialect {profile.dialect}, prompts {_prompts(profile)}; {summarize(matrix_entries([profile]))}\n")
-    first, *others = _by_model(profile)
+    models = _by_model(profile)
+    if models:
+        _print_text(*models)
+    _print_tasks(profile)
+
+
+def _print_text(first: list[MatrixEntry], *others: list[MatrixEntry]) -> None:
+    """Print what happens to the fields of text, with one model and where others differ from it."""
     if others:
         print(paint(f"{first[0].model}:", Ink.BOLD))
     known = list(_feature_rows(first))
-    if known:
-        print_columns(FEATURE_COLUMNS, known)
+    print_columns(FEATURE_COLUMNS, known)
     for other in others:
         print(paint(f"\n{other[0].model}, where it differs from {first[0].model}:", Ink.BOLD))
         for row in other:
             if row.closed:
                 print(f"{row.operation} is refused: {row.closed}")
         print_columns(FEATURE_COLUMNS, [row for row in _feature_rows(other) if row not in known])
-    _print_tasks(profile)
 
 
 def _print_tasks(profile: Profile) -> None:
@@ -101,7 +106,7 @@ def _print_tasks(profile: Profile) -> None:
 
 def _by_model(profile: Profile) -> list[list[MatrixEntry]]:
     every = list(matrix_entries([profile]))
-    return [[row for row in every if row.model == model] for model in profile.examples]
+    return [[row for row in every if row.model == model] for model in dict.fromkeys(row.model for row in every)]
 
 
 def _feature_rows(of_model: Sequence[MatrixEntry]) -> Iterator[Row]:
