@@ -29,4 +29,5 @@ def test_an_answer_counts_its_numbers() -> None:
 
 def test_inputs_are_not_copied_for_a_body() -> None:
     inputs = ("a", "b")
-    assert as_json(inputs) is inputs
+    shown: object = as_json(inputs)
+    assert shown is inputs

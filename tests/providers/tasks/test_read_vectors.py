@@ -75,10 +75,10 @@ def test_an_answer_with_too_many_numbers_is_not_read_to_its_end(monkeypatch: pyt
 
 def test_a_list_is_a_list() -> None:
     assert listed({"a": [1]}, "a") == [1]
-    for holder in ({}, {"a": {}}, {"a": None}):
-        found: JsonObject = {**holder}
+    holders: list[JsonObject] = [{}, {"a": {}}, {"a": None}]
+    for holder in holders:
         with pytest.raises(UpstreamError):
-            listed(found, "a")
+            listed(holder, "a")
 
 
 @pytest.mark.parametrize(

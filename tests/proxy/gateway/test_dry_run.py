@@ -108,7 +108,7 @@ def test_a_target_that_cannot_is_passed_over_as_the_gateway_passes_it(snapshot: 
     assert found.chosen is not None
     request = OPENAI.parse(Operation.CHAT, orjson.dumps(body), None)
     chosen = chosen_by_the_gateway(snapshot, "any", request)
-    assert [call.sent for call in found.chosen.calls] == [call.sent for call in chosen.calls]
+    assert [*sent_calls(found.chosen)] == [call.sent for call in chosen.calls]
 
 
 def test_when_no_target_can_the_error_is_the_gateways(snapshot: Snapshot) -> None:
@@ -173,7 +173,7 @@ def test_bytes_that_are_no_json_are_an_error_not_a_crash(snapshot: Snapshot) -> 
 def test_one_constraint_takes_each_vendors_own_form(snapshot: Snapshot, model: str, members: tuple[str, ...]) -> None:
     chosen = ask(snapshot, chatting(model, guided_json=SCHEMA)).chosen
     assert chosen is not None
-    body = found = orjson.loads(chosen.calls[0].sent.body)
+    body = found = orjson.loads(sent_calls(chosen)[0].body)
     for member in members:
         found = found[member]
     assert found == SCHEMA
@@ -215,8 +215,7 @@ models: {{openai/gpt-4o-mini: {{}}}}
         (received,) = vendor.requests
         target = vendor.base_url + received.target
     assert chosen is not None
-    (call,) = chosen.calls
-    shown = call.sent
+    (shown,) = sent_calls(chosen)
     assert (shown.method, shown.url, shown.body) == (received.method, target, received.body)
     expected = {name.lower(): value for name, value in upstream_headers(shown).items()}
     arrived = {name.lower(): value for name, value in received.headers}
