@@ -36,6 +36,7 @@ PROVIDERS: Final[Rooms] = {
 
 DIALECTS: Final[Rooms] = {
     "dialects/bedrock": ("dialects/anthropic",),
+    "dialects/openai": ("dialects/responses",),
     "dialects/sagemaker": ("dialects/openai", "dialects/tgi"),
     "dialects/watsonx": ("dialects/openai",),
 }
@@ -46,7 +47,10 @@ PROXY: Final[Rooms] = {
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
     "surfaces/tasks": ("surfaces/request", "surfaces/response", "surfaces/surface"),
-    "surfaces": ("surfaces/request", "surfaces/response"),
+    "surfaces/anthropic": (
+        *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+    ),
+    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic"),
     "off_loop": (),
     "shared_state": (),
     "deployment_health": ("shared_state",),
@@ -60,8 +64,9 @@ PROXY: Final[Rooms] = {
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
     "gateway": (
-        *("surfaces", "surfaces/request", "surfaces/tasks", "off_loop", "deployment_health", "telemetry", "listener"),
-        *("upstream", "overload", "routing", "teams", "discovery", "dispatch"),
+        *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
+        *("telemetry", "listener", "upstream", "overload"),
+        *("routing", "teams", "discovery", "dispatch"),
     ),
     "process": (
         *("surfaces", "off_loop", "deployment_health", "telemetry", "listener", "upstream", "vendor_credentials"),
