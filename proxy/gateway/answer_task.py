@@ -1,6 +1,7 @@
 """Answers the calls of tasks that are translated: parsed, planned, dispatched and rendered as its `TaskApi` says."""
 
 import time
+from dataclasses import replace
 from functools import partial
 
 from aiohttp import web
@@ -75,7 +76,10 @@ class TaskAnswers:
             with job.deadlines:
                 return await self._dispatcher.answer(job, prepare, read)
         except (UpstreamError, DeadlinePassed) as error:
-            raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
+            failed = upstream_failed(record_failure(record, error), len(record.attempts))
+            if failed.facts.code == "context_length_exceeded":
+                failed.facts = replace(failed.facts, param=api.inputs)
+            raise failed from None
 
     async def _rendered(
         self, api: TaskApi[Q, A], request: Q, answer: A, facts: AnswerFacts, record: RequestRecord

@@ -59,9 +59,10 @@ def in_one_space(planned: Plan) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskApi(Generic[Q, A]):
-    """One task. `calls` may raise Refusal, `parse` and `check` GatewayError; `size` is how many numbers an answer has,
-    which rendering it takes time for."""
+    """One task. `inputs` is the field whose size a vendor may refuse. `calls` may raise Refusal, `parse` and `check`
+    GatewayError; `size` is how many numbers an answer has, which rendering it takes time for."""
 
+    inputs: str
     parse: Callable[[bytes], Q]
     check: Callable[[Plan], None]
     calls: Callable[[Q, Target, OnUnsupported], TaskCalls[A]]
@@ -78,9 +79,11 @@ def _places(answer: Ranking) -> int:
 
 
 EMBEDDINGS: TaskApi[EmbeddingsRequest, Embeddings] = TaskApi(
-    parse_embeddings, in_one_space, embeddings_calls, render_embeddings, _numbers
+    "input", parse_embeddings, in_one_space, embeddings_calls, render_embeddings, _numbers
 )
-RERANK: TaskApi[RerankRequest, Ranking] = TaskApi(parse_rerank, anywhere, rerank_calls, render_rerank, _places)
+RERANK: TaskApi[RerankRequest, Ranking] = TaskApi(
+    "documents", parse_rerank, anywhere, rerank_calls, render_rerank, _places
+)
 
 # Any: each task has types of its own, which whoever takes one out of the table does not tell apart.
 TASK_APIS: Mapping[Task, TaskApi[Any, Any]] = {Task.EMBEDDINGS: EMBEDDINGS, Task.RERANK: RERANK}

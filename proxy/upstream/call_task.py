@@ -16,8 +16,7 @@ from proxy.upstream.transport import read_whole
 A = TypeVar("A")
 
 MOST_BYTES = 64 * 2**20
-"""Bytes of one call's answer: 2,048 vectors of 3,072 single floats take 34 MB in base64, a quarter of them as numbers
-20 MB."""
+"""Bytes of one call's answer: 2,048 vectors of 3,072 single floats take 34 MB in base64."""
 
 
 class TaskCaller:

@@ -114,20 +114,19 @@ def _check_forms(fields: TaskFields, members: JsonObject) -> None:
 
 def render_embeddings(request: EmbeddingsRequest, answer: Embeddings, facts: AnswerFacts) -> bytes:
     """Return the body of the answer. Vectors are written one by one, since their lists of numbers take much memory."""
-    write = _in_base64 if request.base64 else _as_numbers
-    entries = b",".join(
-        [
-            b'{"object":"embedding","index":%d,"embedding":%b}' % (index, write(vector))
-            for index, vector in enumerate(answer.vectors)
-        ]
-    )
     rest: dict[str, object] = {"model": facts.model}
     if answer.usage is not None:
         tokens = answer.usage.prompt_tokens
         rest["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens}
         if answer.usage.estimated:
             rest["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens, "estimated": True}
-    return b'{"object":"list","data":[%b],%b' % (entries, orjson.dumps(rest)[1:])
+    write = _in_base64 if request.base64 else _as_numbers
+    pieces = [b'{"object":"list","data":[']
+    for index, vector in enumerate(answer.vectors):
+        comma = b"," if index else b""
+        pieces.append(b'%b{"object":"embedding","index":%d,"embedding":%b}' % (comma, index, write(vector)))
+    pieces.append(b"],%b" % orjson.dumps(rest)[1:])
+    return b"".join(pieces)
 
 
 def _as_numbers(vector: Vector) -> bytes:

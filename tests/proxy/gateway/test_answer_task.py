@@ -181,6 +181,14 @@ async def test_one_failed_part_fails_the_whole(served: Rig) -> None:
     assert "too odd" in answer.message
 
 
+async def test_an_input_that_is_too_long_is_named_as_the_client_calls_it(served: Rig) -> None:
+    said = "This model's maximum context length is 8192 tokens, however you requested 9000 tokens"
+    served.vendor.default = json_answer(400, {"error": {"message": said, "type": "invalid_request_error"}})
+    answer = await embed(served)
+    assert (answer.status, answer.code) == (400, "context_length_exceeded")
+    assert answer.error()["param"] == "input"
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -205,7 +213,7 @@ async def test_an_answer_beyond_all_bounds_is_cut_off(served: Rig, monkeypatch: 
 
 async def test_the_deadline_is_one_for_all_parts(served: Rig) -> None:
     served.vendor.default = (Hang(),)
-    answer = await embed(served, "v/hasty", input=["a"] * 600)
+    answer = await embed(served, "v/hasty", input=["a"] * 200)
     assert (answer.status, answer.code) == (504, "upstream_timeout")
     assert len(served.vendor.requests) == 2
 
