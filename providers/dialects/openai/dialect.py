@@ -35,7 +35,6 @@ from providers.request_fields import PROTECTED_PARAMS, is_neutral
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
-
 _NEWEST = "9999-12-31"
 """A version of a vendor's API that is after all of them."""
 
