@@ -1,7 +1,7 @@
 """Clients' own requests of the Responses API and fixtures for the tests of its dialect.
 
-`fixtures/recorded` are answers and streams of OpenAI's as vercel/ai ed857f5
-`packages/openai/src/responses/__fixtures__` has them.
+`fixtures/recorded` are answers and streams of OpenAI as vercel/ai ed857f5 `packages/openai/src/responses/__fixtures__`
+has them, some of them shortened there; the others follow the vendor's types.
 """
 
 from collections.abc import Iterable, Mapping

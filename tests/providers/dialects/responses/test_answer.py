@@ -1,5 +1,7 @@
 """Whole answers of the Responses API: what they say, and the vendor's own body beside it."""
 
+from pathlib import Path
+
 import orjson
 import pytest
 
@@ -9,16 +11,16 @@ from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import decode_failure, decoded, only
 from tests.providers.dialects.responses.kit import FIXTURES, WHOLE, message, response
 
-RECORDED = sorted((FIXTURES / "recorded").glob("*.json"))
+WHOLE_ANSWERS = sorted([*FIXTURES.glob("answers/*.json"), *FIXTURES.glob("recorded/*.json")])
 
 
 def read(status: str = "completed", *output: JsonValue, **members: JsonValue) -> bytes:
     return orjson.dumps(response(status, output, **members))
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_a_recorded_answer_is_read_and_kept_as_it_came(path: object) -> None:
-    body = (FIXTURES / "recorded" / str(path)).read_bytes()
+@pytest.mark.parametrize("path", WHOLE_ANSWERS, ids=lambda path: path.stem)
+def test_an_answer_is_read_and_kept_as_it_came(path: Path) -> None:
+    body = path.read_bytes()
     completion = decoded(WHOLE, body)
     assert completion.native == body
     assert completion.usage is not None
@@ -100,7 +102,7 @@ def test_a_failed_response_is_a_failure_by_its_code(code: JsonValue, kind: Failu
 
 
 def test_an_error_in_the_answer_s_place_is_a_failure() -> None:
-    assert decode_failure(WHOLE, (FIXTURES / "quota.json").read_bytes()) is FailureKind.QUOTA
+    assert decode_failure(WHOLE, (FIXTURES / "errors" / "quota.json").read_bytes()) is FailureKind.QUOTA
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 vendor's own events beside their meaning."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import orjson
 import pytest
@@ -25,7 +26,7 @@ from tests.providers.dialects.kit import (
 )
 from tests.providers.dialects.responses.kit import FIXTURES, STREAMED, WHOLE, ended, message, sse
 
-PATHS = [path for path in sorted((FIXTURES / "recorded").glob("*.sse")) if path.stem != "error"]
+PATHS = [path for path in sorted(FIXTURES.glob("*/*.sse")) if path.stem not in ("error", "failed")]
 COMPLETE = [path for path in PATHS if path.stem != "phases"]
 """Without the one that was published with most of its deltas left out."""
 
@@ -85,14 +86,20 @@ def test_a_stream_cut_at_any_byte_is_never_a_success(data: bytes) -> None:
 
 @pytest.mark.parametrize("path", COMPLETE, ids=lambda path: path.stem)
 def test_a_recorded_stream_says_what_its_last_event_holds_whole(path: object) -> None:
-    data = (FIXTURES / "recorded" / str(path)).read_bytes()
+    data = (Path(str(path))).read_bytes()
     events = streamed(STREAMED, data)
     *_, (name, payload) = SSEParser().feed(data)
-    assert name == "response.completed"
+    assert name in ("response.completed", "response.incomplete")
     whole, told = decoded(WHOLE, orjson.dumps(orjson.loads(payload)["response"])), gathered(events)
     assert replace(only(told), extras=None) == only(whole)
     assert told.usage == whole.usage
     assert told.service_tier == whole.service_tier
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_failure_of_the_server_s_is_one_that_another_may_answer(size: int) -> None:
+    data = (FIXTURES / "streams" / "failed.sse").read_bytes()
+    assert stream_failure(STREAMED, data, size)[1].failure.kind is FailureKind.SERVER
 
 
 @pytest.mark.parametrize("size", SIZES)
