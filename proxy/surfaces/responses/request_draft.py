@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.request.parse_state import ParsedFields
-from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.responses.tool_names import NamespacedName, NamespaceNames
 
 
@@ -57,7 +56,3 @@ class ResponsesDraft:
         """Set a unified field that the client's field `own` says; another value of it conflicts."""
         if self.parsed.values.setdefault(name, value) != value:
             self.parsed.conflict(own, f"differs from '{name}', which says the same")
-
-    def refuse(self, name: str, message: str) -> None:
-        """Add a problem of a field."""
-        self.parsed.refuse(name, Invalid(message))
