@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Literal, TypeVar
 
-from providers.dialect import UpstreamRequest
+from providers.dialect import UpstreamRequest, encode_again
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import UpstreamError, blame_model
 from proxy.request_record import RequestRecord
@@ -63,6 +63,20 @@ class CallSender:
             call = _in_one_piece(call)
         return (error.cause, call) if may_repeat_call(error.cause, repeats, call.sent.target.retries.safety) else None
 
+    async def send(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
+        """Send a call that is not planned, repeated as long as there is a cause, and return its response, the body not
+        yet read. Raises UpstreamError for any status but 2xx."""
+        repeats: Repeats = ()
+        while True:
+            try:
+                return await self.open(sent, record, repeats)
+            except RepeatableError as error:
+                if not may_repeat_call(error.cause, repeats, sent.target.retries.safety):
+                    raise
+                cause = error.cause
+            repeats = (*repeats, cause)
+            record.repeated(cause)
+
     async def _question(self, call: PlannedCall, record: RequestRecord) -> UpstreamResponse:
         """Send a call that generates nothing, and return the response whatever its status."""
 
@@ -93,5 +107,5 @@ class CallSender:
 
 
 def _in_one_piece(call: PlannedCall) -> PlannedCall:
-    request, target = replace(call.request, stream=False), call.sent.target
-    return replace(call, request=request, sent=target.dialect.encode(request, target))
+    request = replace(call.request, stream=False)
+    return replace(call, request=request, sent=encode_again(call.sent, request))
