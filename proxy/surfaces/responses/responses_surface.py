@@ -30,6 +30,7 @@ from proxy.surfaces.surface import (
 _PARAMS: Mapping[str, str] = MappingProxyType(
     {
         "messages": "input",
+        "prompt": "input",
         "max_tokens": "max_output_tokens",
         "response_format": "text.format",
         "verbosity": "text.verbosity",
