@@ -230,7 +230,8 @@ class UnifiedRequest:
     union. `timeout` is `inference_timeout` in seconds. `extra_params` and `extra_headers` are the client's
     `inference_extra_params` and `inference_extra_headers`, checked for protected names. `legacy_calls` says that the
     client sent its tools as `functions`, and reads `function_call`. `native` is the client's own body, where it is in
-    an API that some vendors speak; everything else here says the same for the others.
+    an API that some vendors speak; everything else here says the same for the others, except for what `left_out` names
+    for `x-dragoman-dropped`.
     """
 
     operation: Operation
@@ -246,6 +247,7 @@ class UnifiedRequest:
     extra_headers: Mapping[str, str] | None = None
     legacy_calls: bool = False
     native: NativeRequest | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def passes_members(self) -> bool:

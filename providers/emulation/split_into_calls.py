@@ -57,7 +57,6 @@ _UNMIXED: Final = (
 )
 
 _BAD: Final = "invalid_value"
-
 _PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 _NOT_BY_CELL = NEVER_DROPPED | {"guided", WINDOW}
@@ -123,7 +122,7 @@ def plan_calls(
     plan = _plan(request, target) if on_unsupported == "error" else _plan_dropping(request, target, dropped)
     if overruled:
         dropped.append("inference_extra_headers")
-    if plan.calls and (left_out := plan.calls[0].sent.dropped):
+    if plan.calls and (left_out := plan.request.left_out + plan.calls[0].sent.dropped):
         dropped += _displayed(left_out, MAX_NAMED - len(dropped))
     return replace(plan, dropped=tuple(dropped)) if dropped else plan
 
@@ -179,7 +178,8 @@ def _drop(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
 
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
     if request.native is not None and (native := encode_native(request, target)) is not None:
-        return CallPlan(target, request, (PlannedCall(request, native, CallShare(0, 0, 1)),), native.emulated)
+        whole = replace(request, left_out=())
+        return CallPlan(target, whole, (PlannedCall(whole, native, CallShare(0, 0, 1)),), native.emulated)
     if target.is_engine:
         check_members(request, target)
     table = target.dialect.capabilities(request, target)
