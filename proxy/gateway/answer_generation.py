@@ -1,5 +1,6 @@
 """Answers the calls that generate text: parsed by their surface, planned, dispatched, and rendered."""
 
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from aiohttp import web
@@ -9,22 +10,28 @@ from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.answer_request import Exchange, make_job
 from proxy.gateway.client_call import ClientCall
+from proxy.gateway.response_entries import NOTHING_STORED, StoredData, read_chain, read_items
 from proxy.gateway.restore_thinking import TurnMemory
+from proxy.gateway.stored_responses import STORING, AnswerStore, StoredResponses
 from proxy.overload.admission_limits import Admission
 from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import plan
 from proxy.surfaces.request.parse_json import is_heavy
-from proxy.surfaces.surface import NO_CONTEXT, RequestContext
+from proxy.surfaces.surface import RequestContext
 from proxy.teams.client_keys import permit_extras
 
 
 class TextGeneration:
-    """Answers calls that generate text. `turns` is the memory of what models thought."""
+    """Answers calls that generate text. `turns` is the memory of what models thought, `responses` that of stored
+    responses."""
 
-    def __init__(self, dispatcher: Dispatcher, admission: Admission, turns: TurnMemory) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, admission: Admission, turns: TurnMemory, responses: StoredResponses
+    ) -> None:
         self._dispatcher = dispatcher
         self._admission = admission
         self._turns = turns
+        self._responses = responses
 
     async def answer(self, call: ClientCall, operation: Operation) -> web.StreamResponse:
         """Answer a call, whole or as a stream. Raises GatewayError while nothing has been written."""
@@ -32,8 +39,13 @@ class TextGeneration:
         body = await call.read_body()
         heavy = is_heavy(body)
         default_model = snapshot.default_models.get(surface.name)
-        context = RequestContext(http.headers) if surface.reads_context else NO_CONTEXT
-        parse = partial(surface.parse, operation, body, default_model, context)
+        parse = partial(surface.parse, operation, body, default_model)
+        store = None
+        if surface.reads_context:
+            continued = await self._continued(call, body, heavy=heavy)
+            heavy = heavy or continued.heavy
+            parse = partial(_parse_in_context, parse, http.headers, continued)
+            store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         request = await self._dispatcher.off_loop.threads.run(record.owner, parse) if heavy else parse()
         self._admit(call, request, record)
         planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
@@ -44,7 +56,7 @@ class TextGeneration:
         permit_extras(team, request)
         planned = honouring_first(planned, request, team)
         job = make_job(planned, team, request, http.headers, record, heavy=heavy)
-        exchange = Exchange(self._dispatcher, call.shared.metrics, job, surface, http, call.begin_stream, keeper)
+        exchange = Exchange(self._dispatcher, call.shared.metrics, job, surface, http, call.begin_stream, keeper, store)
         deadlines = call.shared.deadlines
         deadlines.add(job.deadlines)
         try:
@@ -55,9 +67,24 @@ class TextGeneration:
             deadlines.discard(job.deadlines)
         return await call.respond(answer, headers)
 
+    async def _continued(self, call: ClientCall, body: bytes, *, heavy: bool) -> StoredData:
+        """Return the stored responses that a body continues. Raises GatewayError where they are not there."""
+        surface = STORING.get(call.surface.name)
+        if surface is None:
+            return NOTHING_STORED
+        find = partial(surface.referred_ids, body)
+        referred = await self._dispatcher.off_loop.threads.run(call.record.owner, find) if heavy else find()
+        return await self._responses.recall(call.stored_for, referred)
+
     def _admit(self, call: ClientCall, request: UnifiedRequest, record: RequestRecord) -> None:
         """Admit a team's parsed request, once, before it is planned; limits and budgets of teams belong here. Raises
         GatewayError where it is refused: today only a stream above the limit of streams."""
         record.asked, record.stream = request.model, request.stream
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
+
+
+def _parse_in_context(
+    parse: Callable[[RequestContext], UnifiedRequest], headers: Mapping[str, str], continued: StoredData
+) -> UnifiedRequest:
+    return parse(RequestContext(headers, read_chain(continued), read_items(continued)))

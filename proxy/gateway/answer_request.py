@@ -18,6 +18,7 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
 from proxy.gateway.relay_to_client import Relay
 from proxy.gateway.restore_thinking import TurnKeeper
+from proxy.gateway.stored_responses import AnswerStore
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
@@ -39,7 +40,7 @@ BeginStream = Callable[[Mapping[str, str]], Awaitable[web.StreamResponse]]
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One planned request of one client. `begin` sends the head of a streamed answer; `keeper` keeps what the model
-    thought before it called tools, where a vendor wants it back."""
+    thought before it called tools, where a vendor wants it back; `store` stores answers that later requests name."""
 
     dispatcher: Dispatcher
     metrics: Metrics
@@ -48,6 +49,7 @@ class Exchange:
     http: web.BaseRequest
     begin: BeginStream
     keeper: TurnKeeper | None = None
+    store: AnswerStore | None = None
     _renderer: Renderer | None = None
 
     async def whole(self) -> tuple[bytes, Mapping[str, str]]:
@@ -63,7 +65,11 @@ class Exchange:
         record.usage = completion.usage
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
-        return self._make_renderer(prepared).completion(completion), answer_headers(record)
+        renderer = self._make_renderer(prepared)
+        body = renderer.completion(completion)
+        if self.store is not None:
+            await self.store.keep(renderer, record)
+        return body, answer_headers(record)
 
     async def streamed(self) -> web.StreamResponse:
         """Write the stream to its end, failures included. Raises GatewayError while nothing has been written."""
@@ -82,7 +88,10 @@ class Exchange:
                     response = await self.begin(answer_headers(record))
                     await Relay(stream, renderer, response.write, deadlines, record, prepared.request).run()
                     deadlines.pause()
-                    await response.write_eof(renderer.end())
+                    end = renderer.end()
+                    if self.store is not None:
+                        await self.store.keep(renderer, record)
+                    await response.write_eof(end)
                     record.finished = self.dispatcher.now()
                     deadlines.stop()
                     await stream.finish()

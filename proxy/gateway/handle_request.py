@@ -15,7 +15,9 @@ from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.client_call import ClientCall, ClientCalls
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
-from proxy.gateway.restore_thinking import TurnMemory
+from proxy.gateway.response_endpoints import ResponseEndpoints
+from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
+from proxy.gateway.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
@@ -28,6 +30,8 @@ from proxy.routing.snapshot import CurrentSnapshot, Snapshot, Team
 from proxy.surfaces.registry import PathMatch
 from proxy.surfaces.surface import Action, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
+from proxy.teams.kept_entries import KeptEntries
+from proxy.teams.owner_memory import OwnerMemory
 from proxy.teams.wrong_keys import WrongKeyLimiter
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.loop_detection import arrive
@@ -41,7 +45,7 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
-    memory of what models thought.
+    memory of what models thought, `responses` that of stored responses.
 
     `on_begin` receives each record once its team is known; `idle` is set while nothing is in flight.
     """
@@ -66,11 +70,13 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
         self._catalogue = Catalogue(current.since)
-        self.turns = TurnMemory(self._now)
+        self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
+        self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self._calls = ClientCalls(metrics, self._now)
-        self._generation = TextGeneration(dispatcher, admission, self.turns)
+        self._generation = TextGeneration(dispatcher, admission, self.turns, self.responses)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
-            ReadAction.MODELS: self._list_models
+            ReadAction.MODELS: self._list_models,
+            **ResponseEndpoints(self.responses, dispatcher).actions(),
         }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None

@@ -2,12 +2,9 @@
 
 import re
 
-from proxy.surfaces.registry import PATHS, PathMatch, surface_for_path
-from proxy.surfaces.surface import ReadAction
+from proxy.surfaces.registry import NAMING, PATHS, PathMatch, surface_for_path
 
 _SLASHES = re.compile(r"/{2,}")
-
-_LISTS = tuple((f"{path}/", match) for path, match in PATHS.items() if ReadAction.MODELS in match.methods.values())
 
 
 def resolve_path(path: str) -> PathMatch:
@@ -15,7 +12,7 @@ def resolve_path(path: str) -> PathMatch:
     methods.
 
     Repeated slashes collapse, since clients join base URLs carelessly. An escaped slash separates no segments: it is
-    part of a model's name, or the path is unknown.
+    part of a name, or the path is unknown.
     """
     match = PATHS.get(path)
     if match is not None:
@@ -24,8 +21,9 @@ def resolve_path(path: str) -> PathMatch:
     match = PATHS.get(clean) or PATHS.get(clean.rstrip("/"))
     if match is not None:
         return match
-    for prefix, listing in _LISTS:
-        if clean.startswith(prefix):
-            tail = clean[len(prefix) :].replace("%2F", "/").replace("%25", "%")
-            return PathMatch(listing.surface, clean, listing.methods, tail)
+    for naming in NAMING:
+        name = naming.name_in(clean)
+        if name is not None:
+            tail = name.replace("%2F", "/").replace("%25", "%")
+            return PathMatch(naming.match.surface, clean, naming.match.methods, tail)
     return PathMatch(surface_for_path(clean), clean)

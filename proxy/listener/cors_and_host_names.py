@@ -140,7 +140,7 @@ class BrowserGuard:
     def _preflight(self, origin: str, headers: Mapping[str, str]) -> dict[str, str]:
         answer = self._readable(origin)
         del answer["access-control-expose-headers"]
-        answer["access-control-allow-methods"] = "GET, POST"
+        answer["access-control-allow-methods"] = "GET, POST, DELETE"
         answer["access-control-max-age"] = str(PREFLIGHT_KEPT)
         # SDKs add headers with every version, and `*` would not cover Authorization.
         wanted = headers.get(WANTED_HEADERS, "").strip()

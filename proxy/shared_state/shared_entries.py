@@ -21,6 +21,9 @@ QUIET: Final = 2.0
 AT_ONCE: Final = 8
 """Lookups of one kind that run at a time."""
 
+PLACE_WAIT: Final = 0.05
+"""Seconds for which a lookup waits for its place among them."""
+
 TOGETHER: Final = 1024 * 1024
 """Bytes up to which writes of one owner that wait are sent as one command."""
 
@@ -76,8 +79,8 @@ end
 for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 return found
 """
-"""Returns entries in the order asked for, until they are too much, and keeps them on from now. Of the first so many only
-whether they were deleted. A false ends no list: it stands for one not there."""
+"""Returns entries in the order asked for, until they are too much, and keeps them on from now. Of the first so many
+only whether they were deleted. A false ends no list: it stands for one not there."""
 
 Command = Callable[[Sequence[str | bytes | int]], Awaitable[object]]
 """Sends a command. Raises ConnectionError, whatever is wrong."""
@@ -138,17 +141,23 @@ class SharedEntries:
     async def take(self, owner: str, wanted: Sequence[str], held: Sequence[str] = ()) -> dict[str, bytes] | None:
         """Return what is there of the wanted keys, those asked for first where it is too much, and which of those held
         here were deleted, without data. None where Redis does not answer in time."""
-        if not self._reachable() or self._slots.locked():
+        if not self._reachable():
             return None
         names, rules = self._names(owner), self._rules
         limits = (self._milliseconds, rules.reply_bytes, len(held))
-        async with self._slots:
-            try:
-                async with asyncio.timeout(rules.patience):
-                    reply = await self._command(("EVAL", GET, 3, *names, *limits, *held, *wanted))
-            except (ConnectionError, TimeoutError):
-                self._quiet_until = self._clock() + QUIET
-                return None
+        try:
+            async with asyncio.timeout(PLACE_WAIT):
+                await self._slots.acquire()
+        except TimeoutError:
+            return None
+        try:
+            async with asyncio.timeout(rules.patience):
+                reply = await self._command(("EVAL", GET, 3, *names, *limits, *held, *wanted))
+        except (ConnectionError, TimeoutError):
+            self._quiet_until = self._clock() + QUIET
+            return None
+        finally:
+            self._slots.release()
         found = reply if isinstance(reply, list) else []
         return {key: data for key, data in zip((*held, *wanted), found, strict=False) if isinstance(data, bytes)}
 
@@ -179,7 +188,7 @@ class SharedEntries:
         """Remove and return the writes that come next, all of one owner."""
         writes: list[_Write] = []
         size = 0
-        while self._waiting and (not writes or self._waiting[0].owner == writes[0].owner and size < TOGETHER):
+        while self._waiting and (not writes or (self._waiting[0].owner == writes[0].owner and size < TOGETHER)):
             writes.append(self._waiting.popleft())
             size += writes[-1].size
         self._waiting_bytes -= size
@@ -195,7 +204,7 @@ class SharedEntries:
         return f"{base}:turns", f"{base}:times", f"{base}:size"
 
 
-def _tell(writes: Sequence[_Write], written: bool) -> None:  # noqa: FBT001 - a result, no choice of what to do
+def _tell(writes: Sequence[_Write], written: bool) -> None:
     for write in writes:
         if not write.done.done():
             write.done.set_result(written)

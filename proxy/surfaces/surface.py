@@ -17,7 +17,18 @@ class ReadAction(Enum):
     MODELS = "models"
 
 
-Action = Operation | Task | ReadAction
+class StoredAction(Enum):
+    """Actions on stored responses. Below the path of the first four stands the id of one."""
+
+    RETRIEVE = "retrieve"
+    DELETE = "delete"
+    INPUT_ITEMS = "input_items"
+    CANCEL = "cancel"
+    COMPACT = "compact"
+    INPUT_TOKENS = "input_tokens"
+
+
+Action = Operation | Task | ReadAction | StoredAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ NO_CONTEXT = RequestContext()
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path of a surface, and what it does."""
+    """One method of one path of a surface, and what it does. In a path, `{id}` stands for any one segment."""
 
     method: str
     path: str

@@ -1,10 +1,10 @@
-"""Entries that outlive their requests, such as what models thought and stored responses: bounded in bytes and time, with
-a fair share for each owner. They outlive the table too.
+"""Entries that outlive their requests, such as what models thought and stored responses: bounded in bytes and time,
+with a fair share for each owner. They outlive the table too.
 
 Pure: time is an argument, in seconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Final
@@ -38,8 +38,9 @@ class OwnedKeys:
 
 
 class KeptEntries:
-    """The entries of all owners: at most `most` bytes, each for `seconds` after it was put or last used. Where there are
-    too many, the owner with the most bytes loses its oldest: nobody loses any while it has less than an equal share."""
+    """The entries of all owners: at most `most` bytes, each for `seconds` after it was put or last used. Where there
+    are too many, the owner with the most bytes loses its oldest: nobody loses any while it has less than an equal
+    share."""
 
     __slots__ = ("_entries", "_largest", "_owners", "_seconds", "most", "size")
 
@@ -53,6 +54,10 @@ class KeptEntries:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def has_room_for(self, entries: Mapping[str, bytes]) -> bool:
+        """Return whether these entries can be kept at the same time, if need be in place of all others."""
+        return sum([OVERHEAD + len(data) for data in entries.values()]) <= self.most
 
     def put(self, owner: str, key: str, data: bytes, now: float) -> None:
         """Keep an entry, in place of one of the same key."""

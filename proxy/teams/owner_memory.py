@@ -28,7 +28,7 @@ class OtherProcesses(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundEntries:
     """The entries found by their keys. `certain` says that those which are absent are nowhere."""
 
     entries: Mapping[str, bytes]
@@ -63,21 +63,21 @@ class OwnerMemory:
             found |= self._adopt(owner, await self.others.take(owner, unknown) or {})
         return found
 
-    async def find_undeleted(self, owner: str, keys: Iterable[str]) -> Found:
+    async def find_undeleted(self, owner: str, keys: Iterable[str]) -> FoundEntries:
         """Return what is known of these keys. What another process deleted is gone here too, as long as that can be
         found out in a short time."""
         keys = list(keys)
         found = self.kept.take(owner, keys, self.now())
         if self.others is None or not keys:
-            return Found(found)
+            return FoundEntries(found)
         unknown = [key for key in keys if key not in found]
         elsewhere = await self.others.take(owner, unknown, list(found))
         if elsewhere is None:
-            return Found(found, certain=not unknown)
+            return FoundEntries(found, certain=not unknown)
         for key in found.keys() & elsewhere.keys():
             self.kept.drop(owner, key)
         found |= self._adopt(owner, elsewhere)
-        return Found({key: data for key, data in found.items() if data})
+        return FoundEntries({key: data for key, data in found.items() if data})
 
     async def delete(self, owner: str, key: str) -> bool:
         """Forget an entry everywhere. Return whether that is certain."""

@@ -205,7 +205,7 @@ def test_a_preflight_of_a_listed_origin_is_answered_with_what_it_asks_for() -> N
     assert verdict.headers == {
         "access-control-allow-origin": APP,
         "vary": "Origin",
-        "access-control-allow-methods": "GET, POST",
+        "access-control-allow-methods": "GET, POST, DELETE",
         "access-control-allow-headers": SDK,
         "access-control-max-age": "7200",
     }

@@ -1,21 +1,22 @@
-"""Turns that processes share at one Redis, and what becomes of requests when it is lost, slow or lies."""
+"""Entries that processes share at one Redis, and what becomes of requests when it is lost, slow or lies."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
 from config.sections.server_section import SharedSection
 from proxy.shared_state.redis_sync import SharedState
-from proxy.shared_state.shared_thinking import LIMIT, OVERHEAD, OWNER_BYTES, SharedThinking
+from proxy.shared_state.shared_entries import OVERHEAD, EntryRules, SharedEntries
 from tests.support.redis import RealRedis, fake_redis, frozen, real_redis
 from tests.support.waiting import until
 
 OWNER = "team canary-of-a-team"
+RULES = EntryRules("thinking", 3600.0, 16 << 20, 4 << 20, 8 << 20, 0.05)
 
 
 @pytest.fixture
@@ -25,10 +26,10 @@ def redis(tmp_path: Path) -> Iterator[RealRedis]:
 
 
 @asynccontextmanager
-async def process(url: str, prefix: str = "dragoman", seconds: float = 3600.0) -> AsyncIterator[SharedThinking]:
-    """One process's turns, for as long as the block."""
+async def process(url: str, prefix: str = "dragoman", rules: EntryRules = RULES) -> AsyncIterator[SharedEntries]:
+    """One process's entries, for as long as the block."""
     state = SharedState(SharedSection.model_validate({"redis": url, "prefix": prefix}), lambda cooldowns, now: None)
-    turns = SharedThinking(state.command, lambda: True, state.prefix, seconds)
+    turns = SharedEntries(state.command, lambda: True, state.prefix, rules)
     tasks = [asyncio.create_task(state.run()), asyncio.create_task(turns.run())]
     try:
         yield turns
@@ -38,9 +39,15 @@ async def process(url: str, prefix: str = "dragoman", seconds: float = 3600.0) -
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def written(turns: SharedThinking, owner: str, key: str) -> None:
+async def taken(entries: SharedEntries, keys: Sequence[str]) -> dict[str, bytes]:
+    found = await entries.take(OWNER, keys)
+    assert found is not None
+    return found
+
+
+async def written(turns: SharedEntries, owner: str, key: str) -> None:
     async def there() -> bool:
-        return key in await turns.take(owner, [key])
+        return key in (await turns.take(owner, [key]) or {})
 
     while not await there():  # noqa: ASYNC110 - Redis tells no one
         await asyncio.sleep(0.005)
@@ -48,8 +55,8 @@ async def written(turns: SharedThinking, owner: str, key: str) -> None:
 
 async def test_a_turn_that_one_process_keeps_another_finds(redis: RealRedis) -> None:
     async with process(redis.url) as one, process(redis.url) as two, process(redis.url, "staging") as other:
-        one.put(OWNER, "k1", b"first")
-        one.put(OWNER, "k2", b"\xff\x00")
+        one.put(OWNER, {"k1": b"first"})
+        one.put(OWNER, {"k2": b"\xff\x00"})
         await written(two, OWNER, "k2")
         assert await two.take(OWNER, ["k2", "absent", "k1"]) == {"k1": b"first", "k2": b"\xff\x00"}
         assert await two.take("team b", ["k1"]) == {}
@@ -58,7 +65,7 @@ async def test_a_turn_that_one_process_keeps_another_finds(redis: RealRedis) -> 
 
 async def test_keys_name_no_team_and_end_by_themselves(redis: RealRedis) -> None:
     async with process(redis.url) as one:
-        one.put(OWNER, "k1", b"first")
+        one.put(OWNER, {"k1": b"first"})
         await written(one, OWNER, "k1")
         keys = [line for line in redis.command("KEYS", "*thinking*") if line.startswith("dragoman")]
         assert len(keys) == 3
@@ -68,58 +75,55 @@ async def test_keys_name_no_team_and_end_by_themselves(redis: RealRedis) -> None
 
 
 async def test_an_owner_s_oldest_go_where_it_has_too_much_and_others_stay(redis: RealRedis) -> None:
-    with patch("proxy.shared_state.shared_thinking.OWNER_BYTES", 3000):
-        async with process(redis.url) as one:
-            one.put("team light", "k", b"mine")
-            for number in range(9):
-                one.put(OWNER, str(number), b"x" * (1000 - OVERHEAD))
-            await written(one, OWNER, "8")
-            assert list(await one.take(OWNER, [str(number) for number in range(9)])) == ["6", "7", "8"]
-            assert await one.take("team light", ["k"]) == {"k": b"mine"}
-            one.put(OWNER, "8", b"y")
-            one.put(OWNER, "9", b"z")
-            await written(one, OWNER, "9")
-            (size,) = [key for key in redis.command("KEYS", "*:size") if key.startswith("dragoman")][:1]
-            assert int(redis.command("GET", size)[1]) <= 3000
-    assert OWNER_BYTES > 1 << 20
+    async with process(redis.url, rules=replace(RULES, owner_bytes=3000)) as one:
+        one.put("team light", {"k": b"mine"})
+        for number in range(9):
+            one.put(OWNER, {str(number): b"x" * (1000 - OVERHEAD)})
+        await written(one, OWNER, "8")
+        assert list(await taken(one, [str(number) for number in range(9)])) == ["6", "7", "8"]
+        assert await one.take("team light", ["k"]) == {"k": b"mine"}
+        one.put(OWNER, {"8": b"y"})
+        one.put(OWNER, {"9": b"z"})
+        await written(one, OWNER, "9")
+        (size,) = [key for key in redis.command("KEYS", "*:size") if key.startswith("dragoman")][:1]
+        assert int(redis.command("GET", size)[1]) <= 3000
 
 
 async def test_what_is_too_old_goes(redis: RealRedis) -> None:
-    async with process(redis.url, seconds=0.2) as one:
-        one.put(OWNER, "old", b"x")
+    async with process(redis.url, rules=replace(RULES, seconds=0.2)) as one:
+        one.put(OWNER, {"old": b"x"})
         await written(one, OWNER, "old")
         await asyncio.sleep(0.25)
-        one.put(OWNER, "new", b"x")
+        one.put(OWNER, {"new": b"x"})
         await written(one, OWNER, "new")
-        assert list(await one.take(OWNER, ["old", "new"])) == ["new"]
+        assert list(await taken(one, ["old", "new"])) == ["new"]
 
 
 async def test_a_lookup_returns_no_more_than_so_much(redis: RealRedis) -> None:
-    with patch("proxy.shared_state.shared_thinking.REPLY_BYTES", 2500):
-        async with process(redis.url) as one:
-            for number in range(5):
-                one.put(OWNER, str(number), b"x" * 1000)
-            await written(one, OWNER, "4")
-            assert list(await one.take(OWNER, ["4", "3", "2", "1"])) == ["4", "3"]
+    async with process(redis.url, rules=replace(RULES, reply_bytes=2500)) as one:
+        for number in range(5):
+            one.put(OWNER, {str(number): b"x" * 1000})
+        await written(one, OWNER, "4")
+        assert list(await taken(one, ["4", "3", "2", "1"])) == ["4", "3"]
 
 
 async def test_a_request_waits_for_a_frozen_redis_once_and_briefly() -> None:
     async with fake_redis(frozen) as lost, process(lost.url) as one:
         began = time.monotonic()
-        assert await one.take(OWNER, ["k"]) == {}
-        assert time.monotonic() - began < LIMIT + 0.5
+        assert await one.take(OWNER, ["k"]) is None
+        assert time.monotonic() - began < RULES.patience + 0.5
         began = time.monotonic()
         for _ in range(100):
-            assert await one.take(OWNER, ["k"]) == {}
-            one.put(OWNER, "k", b"x")
-        assert time.monotonic() - began < LIMIT
+            assert await one.take(OWNER, ["k"]) is None
+            one.put(OWNER, {"k": b"x"})
+        assert time.monotonic() - began < RULES.patience
         assert not one._waiting
 
 
 async def test_without_redis_nothing_is_there_and_nothing_waits() -> None:
     async with process("redis://127.0.0.1:1") as one:
-        assert await one.take(OWNER, ["k"]) == {}
-        one.put(OWNER, "k", b"x")
+        assert await one.take(OWNER, ["k"]) is None
+        assert one.put(OWNER, {"k": b"x"}) is None
         assert not one._waiting
 
 
@@ -128,7 +132,7 @@ async def test_what_is_no_turn_is_not_taken_for_one(reply: object) -> None:
     async def command(parts: Sequence[str | bytes | int]) -> object:
         return reply
 
-    assert await SharedThinking(command, lambda: True, "d", 1.0).take(OWNER, ["a", "b", "c"]) == {}
+    assert await SharedEntries(command, lambda: True, "d", RULES).take(OWNER, ["a", "b", "c"]) == {}
 
 
 async def test_no_more_lookups_run_at_a_time_than_a_few() -> None:
@@ -140,20 +144,59 @@ async def test_no_more_lookups_run_at_a_time_than_a_few() -> None:
         await release.wait()
         return [b"x"]
 
-    with patch("proxy.shared_state.shared_thinking.LIMIT", 5.0):
-        turns = SharedThinking(command, lambda: True, "d", 1.0)
-        waiting = [asyncio.create_task(turns.take(OWNER, ["a"])) for _ in range(8)]
-        await until(lambda: running == 8)
-        assert await turns.take(OWNER, ["a"]) == {}
-        release.set()
-        assert await asyncio.gather(*waiting) == [{"a": b"x"}] * 8
+    turns = SharedEntries(command, lambda: True, "d", replace(RULES, patience=5.0))
+    waiting = [asyncio.create_task(turns.take(OWNER, ["a"])) for _ in range(8)]
+    await until(lambda: running == 8)
+    assert await turns.take(OWNER, ["a"]) is None
+    release.set()
+    assert await asyncio.gather(*waiting) == [{"a": b"x"}] * 8
 
 
 async def test_what_waits_to_be_written_is_bounded() -> None:
     async def command(parts: Sequence[str | bytes | int]) -> object:
         return 1
 
-    turns = SharedThinking(command, lambda: True, "d", 1.0)
+    turns = SharedEntries(command, lambda: True, "d", RULES)
     for number in range(100):
-        turns.put(OWNER, str(number), b"x" * 500_000)
+        turns.put(OWNER, {str(number): b"x" * 500_000})
     assert 0 < turns._waiting_bytes <= 8 * 1024 * 1024
+
+
+async def test_the_writes_of_one_owner_go_together_and_each_is_told_of_its_end() -> None:
+    sent: list[Sequence[str | bytes | int]] = []
+
+    async def command(parts: Sequence[str | bytes | int]) -> object:
+        sent.append(parts[9:])
+        if len(sent) > 1:
+            raise ConnectionError
+        return 1
+
+    entries = SharedEntries(command, lambda: True, "d", RULES)
+    done = [entries.put(owner, {key: b"x"}) for owner, key in ((OWNER, "a"), (OWNER, "b"), ("c", "d"), (OWNER, "e"))]
+    running = asyncio.create_task(entries.run())
+    assert [await each for each in done if each is not None] == [True, True, False, False]
+    assert sent == [("a", b"x", "b", b"x"), ("d", b"x")]
+    assert entries.put(OWNER, {"a": b"x"}) is None
+    assert entries._waiting_bytes == 0
+    running.cancel()
+
+
+async def test_what_one_process_deleted_another_that_holds_it_learns(redis: RealRedis) -> None:
+    async with process(redis.url) as one, process(redis.url) as two:
+        one.put(OWNER, {"k1": b"first", "k2": b"second", "k3": b"third"})
+        await written(two, OWNER, "k3")
+        assert await two.take(OWNER, ["k2", "absent"], ["k1", "k3"]) == {"k2": b"second"}
+        assert await (one.put(OWNER, {"k1": b""}) or asyncio.sleep(0))
+        assert await two.take(OWNER, ["k2", "k1"]) == {"k2": b"second", "k1": b""}
+        assert await two.take(OWNER, ["k2"], ["k1", "k3"]) == {"k1": b"", "k2": b"second"}
+
+
+async def test_what_is_used_is_kept_on(redis: RealRedis) -> None:
+    async with process(redis.url, rules=replace(RULES, seconds=1.0)) as one:
+        one.put(OWNER, {"used": b"x", "held": b"x", "left": b"x"})
+        await written(one, OWNER, "used")
+        for _ in range(4):
+            await asyncio.sleep(0.4)
+            assert list(await taken(one, ["used"])) == ["used"]
+            await one.take(OWNER, [], ["held"])
+        assert sorted(await taken(one, ["used", "held", "left"])) == ["held", "used"]
