@@ -61,6 +61,8 @@ class ResponseEndpoints:
 
     async def _input_items(self, call: ClientCall) -> web.StreamResponse:
         query, owner, name = call.http.query, call.stored_for, call.match.tail or ""
+        if "before" in query:
+            raise _unsupported("before", "A list has no 'before'; use 'after' and 'order'.")
         await self._responses.get(owner, name)
         chain = await self._responses.recall(owner, ReferredIds(previous=name))
         listed = partial(_page, chain, query.get("after"), _limit(query.get("limit")), _descends(query.get("order")))
