@@ -44,7 +44,7 @@ class TextGeneration:
         if surface.reads_context:
             continued = await self._continued(call, body, heavy=heavy)
             heavy = heavy or continued.heavy
-            parse = partial(_parse_in_context, parse, http.headers, continued)
+            parse = partial(_parse_in_context, parse, http.headers, continued, not self._responses.off)
             store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         request = await self._dispatcher.off_loop.threads.run(record.owner, parse) if heavy else parse()
         self._admit(call, request, record)
@@ -85,6 +85,6 @@ class TextGeneration:
 
 
 def _parse_in_context(
-    parse: Callable[[RequestContext], UnifiedRequest], headers: Mapping[str, str], continued: StoredData
+    parse: Callable[[RequestContext], UnifiedRequest], headers: Mapping[str, str], continued: StoredData, stores: bool
 ) -> UnifiedRequest:
-    return parse(RequestContext(headers, read_chain(continued), read_items(continued)))
+    return parse(RequestContext(headers, read_chain(continued), read_items(continued), stores))

@@ -58,12 +58,14 @@ class RequestContext:
     """What belongs to a request besides its body.
 
     `headers` are the client's, by case-insensitive name. `chain` are the stored responses that it continues, oldest
-    first, and `items` the stored items that it names, by id: what is not found is absent.
+    first, and `items` the stored items that it names, by id: what is not found is absent. Where `stores` is not set,
+    the operator lets no answer be stored, whatever the client asks for.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
     chain: tuple[StoredResponse, ...] = ()
     items: Mapping[str, JsonObject] = field(default_factory=dict)
+    stores: bool = True
 
 
 NO_CONTEXT = RequestContext()
