@@ -37,6 +37,7 @@ from proxy.teams.team_states import TeamStates
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.call_vendor import UpstreamCaller
 from proxy.upstream.mock_transport import SCHEME
+from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import Transport
 from proxy.upstream.vendor_stream import Stream
 
@@ -69,7 +70,8 @@ class Dispatcher:
         self.last_failures = LastFailures(time.time)
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
-        self._caller = UpstreamCaller(http, off_loop)
+        self.calls = CallSender(http)
+        self._caller = UpstreamCaller(self.calls, off_loop)
         self._secrets = secrets
         self._context = RetryContext(
             *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)

@@ -111,7 +111,8 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         Sabotage(
             "proxy/gateway/client_call.py",
             "        await response.prepare(self.http)\n        return response\n",
-            '        await response.prepare(self.http)\n        response["x"] = b"x" * 2**16\n        return response\n',
+            "        await response.prepare(self.http)\n"
+            '        response["x"] = b"x" * 2**16\n        return response\n',
         ),
         0.6,
     ),
