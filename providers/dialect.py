@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent
-from providers.failure import Failure
+from providers.failure import Failure, Refusal
 from providers.target import Target
 from providers.unified_request import AnyOperation, UnifiedRequest
 
@@ -119,6 +119,11 @@ class NativeDialect(Protocol):
 
 
 def encode_native(request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-    """Return the call in the client's own API; None where the target does not speak it. Raises Refusal."""
+    """Return the call in the client's own API; None where the target does not speak it. Raises Refusal, also for what
+    no other API can honour."""
     dialect = target.dialect
-    return dialect.encode_native(request, target) if isinstance(dialect, NativeDialect) else None
+    sent = dialect.encode_native(request, target) if isinstance(dialect, NativeDialect) else None
+    if sent is None and request.native is not None:
+        for name, why in request.native.only:
+            raise Refusal(name, f"'{name}' is not supported by {target.name}: {why}.")
+    return sent

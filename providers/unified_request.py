@@ -73,12 +73,15 @@ class NativeRequest:
     """A client's own body, for targets that speak the same API: members that the gateway does not know go along.
 
     `body` is read-only; it holds no fields of the gateway's own. `headers` are the client's headers that belong to the
-    request in this API, such as `anthropic-beta`, under lower-case names.
+    request in this API, such as `anthropic-beta`, under lower-case names. `only` are fields that no other API can
+    honour, each with the reason as a clause; `left_out` names what `body` goes without, for `x-dragoman-dropped`.
     """
 
     api: NativeApi
     body: JsonObject
     headers: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 GuidedKind = Literal["json", "regex", "choice", "grammar"]

@@ -178,7 +178,7 @@ def _drop(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
 
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
     if request.native is not None and (native := encode_native(request, target)) is not None:
-        whole = replace(request, left_out=())
+        whole = replace(request, left_out=request.native.left_out)
         return CallPlan(target, whole, (PlannedCall(whole, native, CallShare(0, 0, 1)),), native.emulated)
     if target.is_engine:
         check_members(request, target)

@@ -8,11 +8,12 @@ from proxy.errors import ErrorFacts, method_not_allowed, not_found
 from proxy.surfaces.fireworks import FIREWORKS
 from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.openai import OPENAI
+from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
 from proxy.surfaces.surface import Action, ReadAction, Surface
 from proxy.surfaces.vmware_pais import PAIS
 
-SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS)
+SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS, RESPONSES)
 
 
 @dataclass(frozen=True, slots=True)

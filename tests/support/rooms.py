@@ -42,7 +42,9 @@ PROXY: Final[Rooms] = {
     ".": (),
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
-    "surfaces/responses": ("surfaces/surface", "surfaces/request", "surfaces/response"),
+    "surfaces/responses": (
+        *("surfaces/surface", "surfaces/thinking_envelope", "surfaces/request", "surfaces/response"),
+    ),
     "surfaces": ("surfaces/request", "surfaces/response", "surfaces/responses"),
     "off_loop": (),
     "shared_state": (),
