@@ -14,7 +14,7 @@ from providers.json_types import JsonValue
 from tests.e2e.kit import CLIENTS
 from tests.proxy.kit.tables import digest_of
 from tests.support.clients import Client, Options, Outcome
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import SERVER, RunningGateway, running_gateway
 from tests.support.redis import real_redis
 
 Clients = Callable[[str], Client]
@@ -115,8 +115,7 @@ async def test_workers_that_share_a_redis_go_on_with_each_other_s_answers(tmp_pa
     server = tmp_path / "redis"
     server.mkdir()
     with real_redis(server) as redis:
-        shared = f"workers: 2, shared: {{redis: '{redis.url}'}}, admin: {{port: $" + "{ADMIN_PORT}}"
-        table = f"{TABLE}server: {{port: $" + "{PORT}, " + f"{shared}}}\n"
+        table = f"{TABLE}{SERVER}  workers: 2\n  shared: {{redis: '{redis.url}'}}\n"
         async with running_gateway(table, tmp_path) as gateway:
             await gateway.serving(2)
             await linked(gateway)

@@ -135,6 +135,7 @@ def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestConte
     echoes: dict[str, JsonValue] = {
         name: absent if (given := data.get(name)) is None else given for name, absent in _ECHOED.items()
     }
+    store = echoes["store"] = context.stores and data.get("store") is not False
     asked = data.get("reasoning")
     members: JsonObject = asked if isinstance(asked, dict) else {}
     shown = members.get("summary") or members.get("generate_summary")
@@ -144,5 +145,5 @@ def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestConte
         origins=draft.names.origins(),
         input=resolved.own,
         ancestors=tuple([each.id for each in context.chain]) if data.get("previous_response_id") is not None else (),
-        store=data.get("store") is not False,
+        store=store,
     )

@@ -17,6 +17,7 @@ from proxy.surfaces.responses.read_request import read_request
 from proxy.surfaces.responses.referred_ids import referred_ids
 from proxy.surfaces.responses.renderer import ResponsesRenderer
 from proxy.surfaces.responses.request_draft import ResponsesRequest
+from proxy.surfaces.responses.stored_endpoints import stored_endpoints
 from proxy.surfaces.surface import (
     NO_CONTEXT,
     AnswerFacts,
@@ -48,6 +49,7 @@ class ResponsesSurface:
     endpoints: Sequence[Endpoint] = (
         Endpoint("POST", "/v1/responses", Operation.CHAT),
         Endpoint("POST", "/responses", Operation.CHAT),
+        *stored_endpoints("/v1/responses", "/responses"),
     )
     prefixes: Sequence[str] = ("/v1/responses", "/responses")
     key_headers: Sequence[str] = ("authorization", "x-api-key", "api-key")

@@ -1,17 +1,12 @@
 """The endpoints of stored responses: what each answers, whom, and what it refuses by name."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import orjson
 import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject
-from proxy.gateway import match_path
-from proxy.surfaces.openai import OPENAI
-from proxy.surfaces.registry import match_endpoints, naming_paths
-from proxy.surfaces.responses.stored_endpoints import stored_endpoints
 from tests.proxy.gateway.test_response_entries import item, response
 from tests.proxy.gateway.test_stored_responses import conversation
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
@@ -22,11 +17,8 @@ OTHER_TEAM = {"Authorization": "Bearer ads"}
 
 
 @pytest_asyncio.fixture
-async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+async def served() -> AsyncIterator[Rig]:
     """A gateway with a conversation of three turns that the team of AUTH has stored."""
-    endpoints = match_endpoints([replace(OPENAI, endpoints=stored_endpoints("/v1/responses"))])
-    monkeypatch.setattr(match_path, "NAMING", (*match_path.NAMING, *naming_paths(endpoints)))
-    monkeypatch.setattr(match_path, "PATHS", {**match_path.PATHS, **endpoints})
     async with rig() as made:
         await conversation(made.gateway.responses, OWNER, 3)
         yield made
