@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject
 from tests.e2e.kit import CLIENTS
 from tests.proxy.kit.tables import digest_of
 from tests.support.clients import Client, Options, Outcome
@@ -29,6 +29,8 @@ teams:
   b: {{keys: ["{digest_of("dk-b")}"], models: ["mock/*"]}}
 """
 
+ONE: JsonObject = {"model": "mock/echo", "input": "one"}
+
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
@@ -37,7 +39,7 @@ async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
 
 
 async def drive(
-    clients: Clients, gateway: RunningGateway, sdk: str, scenario: str, team: str = "a", **fields: JsonValue
+    clients: Clients, gateway: RunningGateway, sdk: str, scenario: str, fields: JsonObject, team: str = "a"
 ) -> Outcome:
     return await clients(sdk).run(scenario, gateway.url, fields, Options(api_key=f"dk-{team}"))
 
@@ -58,13 +60,13 @@ class TestOpenai:
     async def test_it_goes_on_with_an_answer_by_its_id(
         self, clients: Clients, gateway: RunningGateway, sdk: str
     ) -> None:
-        first = good(await drive(clients, gateway, sdk, "response", model="mock/echo", input="one"))
-        fields: dict[str, JsonValue] = {"model": "mock/echo", "input": "two", "previous_response_id": first["id"]}
-        streamed = await drive(clients, gateway, sdk, "response_stream", **fields)
+        first = good(await drive(clients, gateway, sdk, "response", ONE))
+        fields: JsonObject = {"model": "mock/echo", "input": "two", "previous_response_id": first["id"]}
+        streamed = await drive(clients, gateway, sdk, "response_stream", fields)
         assert streamed["error"] is None
         final = streamed["chunks"][-1]["response"]
         assert final["previous_response_id"] == first["id"]
-        assert good(await drive(clients, gateway, sdk, "response_retrieve", response_id=final["id"])) == final
+        assert good(await drive(clients, gateway, sdk, "response_retrieve", {"response_id": final["id"]})) == final
 
     @BOTH
     async def test_it_lists_what_was_said_page_by_page(
@@ -72,43 +74,46 @@ class TestOpenai:
     ) -> None:
         last = None
         for number in range(4):
-            fields: dict[str, JsonValue] = {"model": "mock/echo", "input": f"turn {number}"}
+            fields: JsonObject = {"model": "mock/echo", "input": f"turn {number}"}
             if last is not None:
                 fields["previous_response_id"] = last
-            last = good(await drive(clients, gateway, sdk, "response", **fields))["id"]
-        listed = await drive(clients, gateway, sdk, "response_items", response_id=last, limit=2, order="asc")
+            last = good(await drive(clients, gateway, sdk, "response", fields))["id"]
+        listed = await drive(clients, gateway, sdk, "response_items", {"response_id": last, "limit": 2, "order": "asc"})
         assert listed["error"] is None
         assert [each["role"] for each in listed["chunks"]] == ["user", "assistant"] * 3 + ["user"]
         assert len({each["id"] for each in listed["chunks"]}) == 7
 
     @BOTH
     async def test_what_it_deletes_is_gone(self, clients: Clients, gateway: RunningGateway, sdk: str) -> None:
-        first = good(await drive(clients, gateway, sdk, "response", model="mock/echo", input="one"))
-        assert (await drive(clients, gateway, sdk, "response_delete", response_id=first["id"]))["error"] is None
-        gone = (await drive(clients, gateway, sdk, "response_retrieve", response_id=first["id"]))["error"]
+        first = good(await drive(clients, gateway, sdk, "response", ONE))
+        assert (await drive(clients, gateway, sdk, "response_delete", {"response_id": first["id"]}))["error"] is None
+        gone = (await drive(clients, gateway, sdk, "response_retrieve", {"response_id": first["id"]}))["error"]
         assert gone is not None
         assert (gone["kind"], gone["status_code"]) == ("NotFoundError", 404)
 
     @BOTH
     async def test_another_team_finds_nothing(self, clients: Clients, gateway: RunningGateway, sdk: str) -> None:
-        first = good(await drive(clients, gateway, sdk, "response", model="mock/echo", input="one"))
+        first = good(await drive(clients, gateway, sdk, "response", ONE))
         for scenario in ("response_retrieve", "response_delete", "response_items"):
-            error = (await drive(clients, gateway, sdk, scenario, "b", response_id=first["id"]))["error"]
+            error = (await drive(clients, gateway, sdk, scenario, {"response_id": first["id"]}, "b"))["error"]
             assert error is not None
             assert error["kind"] == "NotFoundError"
-        fields: dict[str, JsonValue] = {"model": "mock/echo", "input": "two", "previous_response_id": first["id"]}
-        error = (await drive(clients, gateway, sdk, "response", "b", **fields))["error"]
+        fields: JsonObject = {"model": "mock/echo", "input": "two", "previous_response_id": first["id"]}
+        error = (await drive(clients, gateway, sdk, "response", fields, "b"))["error"]
         assert error is not None
         assert (error["status_code"], error["code"]) == (400, "previous_response_not_found")
 
     @BOTH
     async def test_an_item_that_it_names_is_found(self, clients: Clients, gateway: RunningGateway, sdk: str) -> None:
-        first = good(await drive(clients, gateway, sdk, "response", model="mock/echo", input="one"))
-        named: list[JsonValue] = [
-            {"type": "item_reference", "id": first["output"][0]["id"]},
-            {"role": "user", "content": "two"},
-        ]
-        good(await drive(clients, gateway, sdk, "response", model="mock/echo", input=named))
+        first = good(await drive(clients, gateway, sdk, "response", ONE))
+        named: JsonObject = {
+            "model": "mock/echo",
+            "input": [
+                {"type": "item_reference", "id": first["output"][0]["id"]},
+                {"role": "user", "content": "two"},
+            ],
+        }
+        good(await drive(clients, gateway, sdk, "response", named))
 
 
 async def test_workers_that_share_a_redis_go_on_with_each_other_s_answers(tmp_path: Path) -> None:

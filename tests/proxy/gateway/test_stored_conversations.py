@@ -29,9 +29,9 @@ async def served() -> AsyncIterator[Rig]:
         yield made
 
 
-def asked(text: JsonValue, previous: object = None, model: str = "v/m", **fields: JsonValue) -> JsonObject:
+def asked(text: JsonValue, previous: object = None, model: str = "v/m") -> JsonObject:
     more: JsonObject = {"previous_response_id": previous} if isinstance(previous, str) else {}
-    return {"model": model, "input": text, **more, **fields}
+    return {"model": model, "input": text, **more}
 
 
 def read(answer: Answer, status: int = 200) -> JsonObject:
@@ -68,7 +68,7 @@ def said_to(vendor: FakeVendor) -> list[tuple[object, object]]:
 
 
 async def ask(made: Rig, text: JsonValue, previous: object = None, **fields: JsonValue) -> Answer:
-    return await made.post("/v1/responses", asked(text, previous, **fields))
+    return await made.post("/v1/responses", {**asked(text, previous), **fields})
 
 
 async def test_a_conversation_goes_on_by_the_id_of_the_last_answer(served: Rig) -> None:

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from providers.completion import Chunk, Completion, Usage
+from providers.completion import Chunk, Completion, NativeEvent, Usage
 from providers.json_types import JsonObject
+from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.gateway import stored_responses
 from proxy.gateway.response_entries import MOST_TURNS, read_chain, read_items
 from proxy.gateway.stored_responses import AnswerStore, StoredResponses
 from proxy.request_record import RequestRecord
-from proxy.surfaces.surface import ReferredIds, StoredResponse
+from proxy.surfaces.responses.renderer import ResponsesRenderer
+from proxy.surfaces.surface import AnswerFacts, ReferredIds, StoredResponse
 from proxy.teams.kept_entries import KeptEntries
 from proxy.teams.owner_memory import OwnerMemory
 from tests.proxy.gateway.test_response_entries import item, response
@@ -238,7 +240,7 @@ async def test_an_answer_that_was_to_be_stored_and_is_not_is_named() -> None:
     stored, told = store(most=100), record()
     told.dropped = ("user",)
     await AnswerStore(stored, "a").keep(Rendered(response("resp_1")), told)
-    assert told.dropped == ("user", "store")
+    assert list(told.dropped) == ["user", "store"]
     unwanted = record()
     await AnswerStore(stored, "a").keep(Rendered(None), unwanted)
     assert unwanted.dropped == ()
@@ -254,3 +256,20 @@ async def test_parallel_requests_of_one_conversation_do_not_disturb_each_other()
     for number in range(20):
         chain = read_chain(await stored.recall("a", ReferredIds(f"b{number}")))
         assert [each.id for each in chain] == [*names, f"b{number}"]
+
+
+def test_the_last_event_of_a_vendor_s_own_stream_is_shown_once_it_can_be_stored() -> None:
+    request = UnifiedRequest(Operation.CHAT, "v/m", TextPrompt(("x",)), {}, stream=True)
+    renderer = ResponsesRenderer(request, AnswerFacts("u", 1, "v/m"))
+    events = {
+        "response.created": b'{"type":"response.created","sequence_number":0,"response":{"id":"resp_1"}}',
+        "response.completed": b'{"type":"response.completed","sequence_number":1,"response":'
+        b'{"id":"resp_1","status":"completed","output":[]}}',
+    }
+    shown = [renderer.chunk(Chunk(native=NativeEvent(name, data))) for name, data in events.items()]
+    assert b"response.created" in shown[0]
+    assert (shown[1], renderer.stored()) == (b"", None)
+    assert b"response.completed" in renderer.end()
+    stored = renderer.stored()
+    assert stored is not None
+    assert stored.id == "resp_1"
