@@ -74,7 +74,9 @@ class TextGeneration:
             return NOTHING_STORED
         find = partial(surface.referred_ids, body)
         referred = await self._dispatcher.off_loop.threads.run(call.record.owner, find) if heavy else find()
-        return await self._responses.recall(call.stored_for, referred)
+        continued = await self._responses.recall(call.stored_for, referred)
+        call.hold_more(continued.size)
+        return continued
 
     def _admit(self, call: ClientCall, request: UnifiedRequest, record: RequestRecord) -> None:
         """Admit a team's parsed request, once, before it is planned; limits and budgets of teams belong here. Raises

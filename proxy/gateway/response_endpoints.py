@@ -7,17 +7,18 @@ Alibaba documents it for the same API (Model Studio, "List input items", Novembe
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import orjson
 from aiohttp import web
 
 from providers.json_types import JsonObject
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.errors import FieldProblem, GatewayError, invalid_request, operation_not_served
+from proxy.errors import FieldProblem, GatewayError, invalid_request, operation_not_served, response_not_found
 from proxy.gateway.client_call import ClientCall
-from proxy.gateway.response_entries import StoredData, items_of, read_chain
+from proxy.gateway.response_entries import StoredData, answer_in, items_of, read_chain
 from proxy.gateway.stored_responses import StoredResponses
+from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import Action, ReferredIds, StoredAction
 
 MOST_LISTED: Final = 100
@@ -25,6 +26,8 @@ LISTED: Final = 20
 """The largest and the default `limit` of a list."""
 
 _TRUE: Final = ("true", "1")
+
+T = TypeVar("T")
 
 Answer = Callable[[ClientCall], Awaitable[web.StreamResponse]]
 
@@ -51,8 +54,13 @@ class ResponseEndpoints:
         query = call.http.query
         if query.get("stream", "").lower() in _TRUE:
             raise _unsupported("stream", "A stored response is not streamed again; retrieve it without 'stream'.")
-        stored = await self._responses.get(call.stored_for, call.match.tail or "")
-        return await call.respond(orjson.dumps(stored.response), _leaving_include_out(call))
+        name = call.match.tail or ""
+        data = await self._responses.get(call.stored_for, name)
+        call.hold_more(len(data))
+        body = await self._run(call, partial(answer_in, name, data), heavy=is_heavy(data))
+        if body is None:
+            raise response_not_found(name)
+        return await call.respond(body, _leaving_include_out(call))
 
     async def _delete(self, call: ClientCall) -> web.StreamResponse:
         name = call.match.tail or ""
@@ -65,9 +73,12 @@ class ResponseEndpoints:
             raise _unsupported("before", "A list has no 'before'; use 'after' and 'order'.")
         await self._responses.get(owner, name)
         chain = await self._responses.recall(owner, ReferredIds(previous=name))
+        call.hold_more(chain.size)
         listed = partial(_page, chain, query.get("after"), _limit(query.get("limit")), _descends(query.get("order")))
-        body = await self._threads.run(call.record.owner, listed) if chain.heavy else listed()
-        return await call.respond(body, _leaving_include_out(call))
+        return await call.respond(await self._run(call, listed, heavy=chain.heavy), _leaving_include_out(call))
+
+    async def _run(self, call: ClientCall, work: Callable[[], T], *, heavy: bool) -> T:
+        return await self._threads.run(call.record.owner, work) if heavy else work()
 
 
 async def _refuse(name: str, call: ClientCall) -> web.StreamResponse:

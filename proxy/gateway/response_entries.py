@@ -1,8 +1,8 @@
 """Stored responses as entries of an owner's memory, and back. Pure.
 
 Keys: `r:` and a response's id; `i:` and an item's id, whose data is the id of the latest response that holds the item.
-The first line of a response's data lists its ancestors, so that they are found before anything else is read. Others may
-write to a shared memory: what no gateway wrote counts as not there.
+The lines of a response's data are its ancestors, which are needed before anything else is read, the object that the
+client got, and its input. Others may write to a shared memory: what no gateway wrote counts as not there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,9 +64,8 @@ def item_key(item_id: str) -> str:
 
 def entries_of(stored: StoredResponse) -> dict[str, bytes]:
     """Return the entries that a response is kept as; none for one that is too long, or is no valid JSON."""
-    rest = {"input": stored.input, "response": stored.response}
     try:
-        data = orjson.dumps(stored.ancestors) + b"\n" + orjson.dumps(rest)
+        data = b"\n".join(map(orjson.dumps, (stored.ancestors, stored.response, {"input": stored.input})))
     except orjson.JSONEncodeError:
         return {}
     if len(data) > MOST_BYTES:
@@ -92,17 +91,22 @@ def ancestors_in(data: bytes) -> tuple[str, ...] | None:
 
 def read_response(response_id: str, data: bytes) -> StoredResponse | None:
     """Return a kept response; None for what is none."""
-    ancestors = ancestors_in(data)
-    if ancestors is None:
+    ancestors, (_, *lines) = ancestors_in(data), data.split(b"\n", 2)
+    if ancestors is None or len(lines) != 2:
         return None
     try:
-        body = decode(data[data.find(b"\n") + 1 :])
+        response, said = map(decode, lines)
     except InvalidJson:
         return None
-    response, listed = body.get("response"), body.get("input")
-    if not isinstance(response, dict) or not isinstance(listed, list) or response.get("id") != response_id:
+    listed = said.get("input")
+    if not isinstance(listed, list) or response.get("id") != response_id:
         return None
     return StoredResponse(response_id, ancestors, tuple(_items(listed)), response)
+
+
+def answer_in(response_id: str, data: bytes) -> bytes | None:
+    """Return the JSON of the object that the client got; None for what is no response."""
+    return None if read_response(response_id, data) is None else data.split(b"\n", 2)[1]
 
 
 def read_chain(stored: StoredData) -> tuple[StoredResponse, ...]:

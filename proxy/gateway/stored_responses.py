@@ -19,7 +19,6 @@ from proxy.gateway.response_entries import (
     ancestors_in,
     entries_of,
     item_key,
-    read_response,
     response_key,
 )
 from proxy.request_record import RequestRecord
@@ -62,13 +61,12 @@ class StoredResponses:
             raise conversation_too_long(f"takes more than {MOST_CONTINUED >> 20} MiB")
         return found
 
-    async def get(self, owner: str, response_id: str) -> StoredResponse:
-        """Return a stored response. Raises GatewayError where there is none."""
+    async def get(self, owner: str, response_id: str) -> bytes:
+        """Return a stored response as it is kept. Raises GatewayError where there is none."""
         data = (await self._find(owner, [response_id])).get(response_id)
-        response = None if data is None else read_response(response_id, data)
-        if response is None:
+        if data is None:
             raise response_not_found(response_id)
-        return response
+        return data
 
     async def keep(self, owner: str, stored: StoredResponse) -> bool:
         """Store a response, and return whether it is. Waits briefly until other processes know it."""

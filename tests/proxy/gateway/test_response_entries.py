@@ -13,6 +13,7 @@ from proxy.gateway.response_entries import (
     MOST_TURNS,
     StoredData,
     ancestors_in,
+    answer_in,
     entries_of,
     item_key,
     items_of,
@@ -41,6 +42,7 @@ def test_a_response_comes_back_as_it_was() -> None:
     data = entries_of(STORED)[response_key("resp_2")]
     assert ancestors_in(data) == ("resp_0", "resp_1")
     assert read_response("resp_2", data) == STORED
+    assert orjson.loads(answer_in("resp_2", data) or b"") == STORED.response
     assert items_of(STORED) == [item("msg_1"), item("rs_2"), item("msg_2")]
 
 
@@ -93,19 +95,22 @@ GOOD = entries_of(STORED)[response_key("resp_2")]
         b"[]\n{}",
         b"[1]\n{}",
         b'[""]\n{}',
-        b'{}\n{"input":[],"response":{"id":"resp_2"}}',
-        b'[]\n{"input":[],"response":{"id":"other"}}',
-        b'[]\n{"input":{},"response":{"id":"resp_2"}}',
-        b'[]\n{"input":[],"response":[]}',
+        b'{}\n{"id":"resp_2"}\n{"input":[]}',
+        b'[]\n{"id":"other"}\n{"input":[]}',
+        b'[]\n{"id":"resp_2"}\n{"input":{}}',
+        b'[]\n{"id":"resp_2"}\n[]',
+        b'[]\n{"id":"resp_2"}',
+        b'[]\n[]\n{"input":[]}',
         b"\xff\n\xff",
         GOOD[:-1],
         b"resp_2",
-        orjson.dumps(["r"] * (MOST_TURNS + 1)) + b'\n{"input":[],"response":{"id":"resp_2"}}',
-        b'[]\n{"input":' + b"[" * 100_000 + b"]" * 100_000 + b',"response":{"id":"resp_2"}}',
+        orjson.dumps(["r"] * (MOST_TURNS + 1)) + b'\n{"id":"resp_2"}\n{"input":[]}',
+        b'[]\n{"id":"resp_2"}\n{"input":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
 )
 def test_what_no_gateway_wrote_is_not_there(data: bytes) -> None:
     assert read_response("resp_2", data) is None
+    assert answer_in("resp_2", data) is None
     with pytest.raises(GatewayError) as caught:
         read_chain(StoredData({"resp_2": data}))
     assert caught.value.facts.code == "previous_response_not_found"
@@ -121,7 +126,7 @@ def test_named_items_are_taken_from_the_response_that_they_lead_to() -> None:
 
 
 def test_a_dense_response_of_the_largest_size_is_refused_quickly() -> None:
-    data = b'[]\n{"input":[' + b"{}," * 2_700_000 + b'{}],"response":{"id":"resp_2"}}'
+    data = b'[]\n{"id":"resp_2"}\n{"input":[' + b"{}," * 2_700_000 + b"{}]}"
     began = time.process_time()
     assert read_response("resp_2", data) is None
     assert time.process_time() - began < 2
