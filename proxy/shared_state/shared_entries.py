@@ -1,16 +1,19 @@
 """Entries that the processes at one Redis share by their owners, so that the next request may come to any: what models
 thought, and stored responses.
 
-A request waits for them briefly, and after a failure none waits for a while. What comes from there is read as something
-that anybody may have written. Keys hold hashes, no names.
+A request waits for them briefly. After a failure of the link none waits for a while, and after a slow command none of
+the same owner: one whose entries are large holds nobody else up. What comes from there is read as something that
+anybody may have written. Keys hold hashes, no names.
 """
 
 import asyncio
 import hashlib
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+from proxy.bounded_dict import BoundedDict
 
 WRITE_LIMIT: Final = 1.0
 """Seconds for a write, for which nobody has to wait."""
@@ -19,10 +22,13 @@ QUIET: Final = 2.0
 """Seconds without a command after one failed."""
 
 AT_ONCE: Final = 8
-"""Lookups of one kind that run at a time."""
+"""Lookups of one kind that run at a time for one owner."""
 
 PLACE_WAIT: Final = 0.05
 """Seconds for which a lookup waits for its place among them."""
+
+OWNERS_REMEMBERED: Final = 1024
+"""Owners of slow commands that are remembered."""
 
 TOGETHER: Final = 1024 * 1024
 """Bytes up to which writes of one owner that wait are sent as one command."""
@@ -89,8 +95,8 @@ Command = Callable[[Sequence[str | bytes | int]], Awaitable[object]]
 @dataclass(frozen=True, slots=True)
 class EntryRules:
     """One kind of entries. `name` is part of their keys; each ends `seconds` after it was put or last used. Bytes: what
-    those of one owner may take there (the oldest go first), what one lookup returns, and what may wait to be written.
-    `patience` is how many seconds a request may wait for a lookup."""
+    those of one owner may take there (the oldest go first), what one lookup returns, and what may wait to be written,
+    of one owner half of it. `patience` is how many seconds a request may wait for a lookup."""
 
     name: str
     seconds: float
@@ -120,44 +126,43 @@ class SharedEntries:
         self._base = f"{prefix}:{rules.name}:1:"
         self._rules = rules
         self._milliseconds = round(1000 * rules.seconds)
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._places: dict[str, asyncio.Semaphore] = {}
+        self._asking: Counter[str] = Counter()
         self._clock = asyncio.get_running_loop().time
         self._quiet_until = 0.0
+        self._slow_until: BoundedDict[str, float] = BoundedDict(OWNERS_REMEMBERED)
         self._waiting: deque[_Write] = deque()
         self._waiting_bytes = 0
+        self._waiting_of: Counter[str] = Counter()
         self._wanted = asyncio.Event()
 
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
         """Write entries soon, and return what becomes whether they were; None where they are not written, because too
         much waits to be. One without data stands for one that was deleted."""
-        write = _Write(owner, dict(entries))
-        if not self._reachable() or self._waiting_bytes + write.size > self._rules.waiting_bytes:
+        write, most = _Write(owner, dict(entries)), self._rules.waiting_bytes
+        size = write.size
+        full = self._waiting_bytes + size > most or self._waiting_of[owner] + size > most // 2
+        if full or not self._reachable(owner):
             return None
         self._waiting.append(write)
-        self._waiting_bytes += write.size
+        self._waiting_bytes += size
+        self._waiting_of[owner] += size
         self._wanted.set()
         return write.done
 
     async def take(self, owner: str, wanted: Sequence[str], held: Sequence[str] = ()) -> dict[str, bytes] | None:
         """Return what is there of the wanted keys, those asked for first where it is too much, and which of those held
         here were deleted, without data. None where Redis does not answer in time."""
-        if not self._reachable():
+        if not self._reachable(owner) or not await self._take_place(owner):
             return None
-        names, rules = self._names(owner), self._rules
-        limits = (self._milliseconds, rules.reply_bytes, len(held))
+        limits = (self._milliseconds, self._rules.reply_bytes, len(held))
         try:
-            async with asyncio.timeout(PLACE_WAIT):
-                await self._slots.acquire()
-        except TimeoutError:
-            return None
-        try:
-            async with asyncio.timeout(rules.patience):
-                reply = await self._command(("EVAL", GET, 3, *names, *limits, *held, *wanted))
-        except (ConnectionError, TimeoutError):
-            self._quiet_until = self._clock() + QUIET
+            parts = ("EVAL", GET, 3, *self._names(owner), *limits, *held, *wanted)
+            reply = await self._send(owner, parts, self._rules.patience)
+        except ConnectionError:
             return None
         finally:
-            self._slots.release()
+            self._leave_place(owner)
         found = reply if isinstance(reply, list) else []
         return {key: data for key, data in zip((*held, *wanted), found, strict=False) if isinstance(data, bytes)}
 
@@ -169,33 +174,80 @@ class SharedEntries:
                 self._wanted.clear()
                 continue
             writes = self._next_writes()
-            parts = [part for write in writes for entry in write.entries.items() for part in entry]
-            limits = (self._milliseconds, self._rules.owner_bytes, OVERHEAD)
-            written = True
+            written = False
             try:
-                async with asyncio.timeout(WRITE_LIMIT):
-                    await self._command(("EVAL", PUT, 3, *self._names(writes[0].owner), *limits, *parts))
-            except (ConnectionError, TimeoutError):
-                written = False
-                self._quiet_until = self._clock() + QUIET
-                writes += self._waiting
-                self._waiting.clear()
-                self._waiting_bytes = 0
+                written = await self._write(writes)
             finally:
                 _tell(writes, written)
 
+    async def _write(self, writes: Sequence[_Write]) -> bool:
+        """Send writes of one owner, and return whether they arrived. Where the link failed, give up those behind."""
+        owner = writes[0].owner
+        parts = [part for write in writes for entry in write.entries.items() for part in entry]
+        limits = (self._milliseconds, self._rules.owner_bytes, OVERHEAD)
+        try:
+            if self._reachable(owner):
+                await self._send(owner, ("EVAL", PUT, 3, *self._names(owner), *limits, *parts), WRITE_LIMIT)
+                return True
+        except ConnectionError:
+            pass
+        if not self._reachable(""):
+            _tell(self._waiting, False)
+            self._waiting.clear()
+            self._waiting_of.clear()
+            self._waiting_bytes = 0
+        return False
+
+    async def _send(self, owner: str, parts: Sequence[str | bytes | int], seconds: float) -> object:
+        """Send a command and return its reply. Raises ConnectionError where there is none in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._command(parts)
+        except TimeoutError:
+            self._slow_until[owner] = self._clock() + QUIET
+            raise ConnectionError("no answer in time") from None
+        except ConnectionError:
+            self._quiet_until = self._clock() + QUIET
+            raise
+
     def _next_writes(self) -> list[_Write]:
         """Remove and return the writes that come next, all of one owner."""
+        owner = self._waiting[0].owner
         writes: list[_Write] = []
         size = 0
-        while self._waiting and (not writes or (self._waiting[0].owner == writes[0].owner and size < TOGETHER)):
+        while self._waiting and self._waiting[0].owner == owner and (not writes or size < TOGETHER):
             writes.append(self._waiting.popleft())
             size += writes[-1].size
         self._waiting_bytes -= size
+        _subtract(self._waiting_of, owner, size)
         return writes
 
-    def _reachable(self) -> bool:
-        return self._up() and self._clock() >= self._quiet_until
+    async def _take_place(self, owner: str) -> bool:
+        """Wait briefly for a place among the owner's lookups, and return whether there is one."""
+        places = self._places.setdefault(owner, asyncio.Semaphore(AT_ONCE))
+        self._asking[owner] += 1
+        taken = False
+        try:
+            async with asyncio.timeout(PLACE_WAIT):
+                taken = await places.acquire()
+        except TimeoutError:
+            return False
+        finally:
+            if not taken:
+                self._ask_no_more(owner)
+        return True
+
+    def _leave_place(self, owner: str) -> None:
+        self._places[owner].release()
+        self._ask_no_more(owner)
+
+    def _ask_no_more(self, owner: str) -> None:
+        if not _subtract(self._asking, owner, 1):
+            del self._places[owner]
+
+    def _reachable(self, owner: str) -> bool:
+        now = self._clock()
+        return self._up() and now >= self._quiet_until and now >= self._slow_until.get(owner, 0.0)
 
     def _names(self, owner: str) -> tuple[str, str, str]:
         """Return the owner's three keys; the braces keep them on one node of a cluster."""
@@ -204,7 +256,13 @@ class SharedEntries:
         return f"{base}:turns", f"{base}:times", f"{base}:size"
 
 
-def _tell(writes: Sequence[_Write], written: bool) -> None:
+def _tell(writes: Iterable[_Write], written: bool) -> None:
     for write in writes:
         if not write.done.done():
             write.done.set_result(written)
+
+
+def _subtract(counts: Counter[str], owner: str, amount: int) -> int:
+    """Subtract from what is counted for an owner, and return what is left; nothing left is not kept."""
+    counts[owner] -= amount
+    return counts[owner] or counts.pop(owner)

@@ -135,7 +135,7 @@ async def test_what_is_no_turn_is_not_taken_for_one(reply: object) -> None:
     assert await SharedEntries(command, lambda: True, "d", RULES).take(OWNER, ["a", "b", "c"]) == {}
 
 
-async def test_no_more_lookups_run_at_a_time_than_a_few() -> None:
+async def test_of_one_owner_no_more_lookups_run_at_a_time_than_a_few() -> None:
     running, release = 0, asyncio.Event()
 
     async def command(parts: Sequence[str | bytes | int]) -> object:
@@ -148,8 +148,69 @@ async def test_no_more_lookups_run_at_a_time_than_a_few() -> None:
     waiting = [asyncio.create_task(turns.take(OWNER, ["a"])) for _ in range(8)]
     await until(lambda: running == 8)
     assert await turns.take(OWNER, ["a"]) is None
+    another = asyncio.create_task(turns.take("team light", ["a"]))
+    left = asyncio.create_task(turns.take(OWNER, ["a"]))
+    await until(lambda: running == 9)
+    left.cancel()
     release.set()
-    assert await asyncio.gather(*waiting) == [{"a": b"x"}] * 8
+    assert await asyncio.gather(*waiting, another) == [{"a": b"x"}] * 9
+    await asyncio.gather(left, return_exceptions=True)
+    assert (turns._places, turns._asking) == ({}, {})
+
+
+async def test_one_whose_commands_are_slow_holds_nobody_else_up() -> None:
+    async def command(parts: Sequence[str | bytes | int]) -> object:
+        if parts[-1] == "slow":
+            await asyncio.sleep(3600)
+        return [b"x"]
+
+    entries = SharedEntries(command, lambda: True, "d", RULES)
+    assert await entries.take("heavy", ["slow"]) is None
+    assert await entries.take("heavy", ["a"]) is None
+    assert entries.put("heavy", {"a": b"x"}) is None
+    assert await entries.take("light", ["a"]) == {"a": b"x"}
+    assert entries.put("light", {"a": b"x"}) is not None
+
+
+async def test_after_a_failed_link_nobody_asks_for_a_while() -> None:
+    asked = 0
+
+    async def command(parts: Sequence[str | bytes | int]) -> object:
+        nonlocal asked
+        asked += 1
+        raise ConnectionError
+
+    entries = SharedEntries(command, lambda: True, "d", RULES)
+    assert await entries.take("a", ["k"]) is None
+    assert await entries.take("b", ["k"]) is None
+    assert asked == 1
+
+
+async def test_one_owner_s_writes_leave_room_for_others() -> None:
+    async def command(parts: Sequence[str | bytes | int]) -> object:
+        return 1
+
+    entries = SharedEntries(command, lambda: True, "d", RULES)
+    for number in range(100):
+        entries.put("flood", {str(number): b"x" * 500_000})
+    assert entries._waiting_bytes <= RULES.waiting_bytes // 2
+    assert entries.put("light", {"k": b"x" * 500_000}) is not None
+
+
+async def test_a_write_that_was_cut_off_is_not_taken_for_done() -> None:
+    async def command(parts: Sequence[str | bytes | int]) -> object:
+        await asyncio.sleep(3600)
+        return 1
+
+    entries = SharedEntries(command, lambda: True, "d", RULES)
+    written = entries.put(OWNER, {"k": b"x"})
+    assert written is not None
+    running = asyncio.create_task(entries.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert written.result() is False
 
 
 async def test_what_waits_to_be_written_is_bounded() -> None:
