@@ -157,7 +157,7 @@ class SharedEntries:
             return None
         limits = (self._milliseconds, self._rules.reply_bytes, len(held))
         try:
-            parts = ("EVAL", GET, 3, *self._names(owner), *limits, *held, *wanted)
+            parts: tuple[str | int, ...] = ("EVAL", GET, 3, *self._names(owner), *limits, *held, *wanted)
             reply = await self._send(owner, parts, self._rules.patience)
         except ConnectionError:
             return None

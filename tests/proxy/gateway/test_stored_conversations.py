@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
+from proxy.overload.admission_limits import AdmissionLimits
 from proxy.process.assemble_app import WholeGateway
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
@@ -17,7 +18,7 @@ from tests.support.http_scripts import json_answer, sse_answer, sse_unterminated
 from tests.support.openai_wire import chat, chat_frames
 from tests.support.redis import fake_redis, frozen, real_redis
 from tests.support.vendor import FakeVendor
-from tests.support.vendor_script import Fin
+from tests.support.vendor_script import Fin, Until
 
 OTHER_TEAM = {"Authorization": "Bearer ads"}
 
@@ -191,6 +192,25 @@ async def test_a_long_conversation_goes_on_without_holding_others_up(served: Rig
     for number in range(6):
         last = read(await ask(served, [{"role": "user", "content": str(number) * 80_000}], last["id"]))
     assert len(said_to(served.vendor)) == 13
+
+
+async def test_small_requests_that_continue_much_count_what_they_continue() -> None:
+    async with rig(limits=AdmissionLimits(body_bytes=400_000)) as made:
+        made.vendor.default = json_answer(200, chat("Hi."))
+        last: object = None
+        for _ in range(3):
+            last = read(await ask(made, "x" * 90_000, last))["id"]
+        release = asyncio.Event()
+        made.vendor.default = (Until(release), *json_answer(200, chat("Hi.")))
+        flood = [asyncio.create_task(ask(made, "on", last)) for _ in range(12)]
+        done, _ = await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+        assert {error(each.result(), 503)["code"] for each in done} == {"overloaded"}
+        light = asyncio.create_task(made.post("/v1/responses", asked("hi", model="v/two"), OTHER_TEAM))
+        release.set()
+        read(await light)
+        statuses = [(await each).status for each in flood]
+        assert set(statuses) == {200, 503}
+        assert made.gateway._admission.bodies.total == 0
 
 
 # Several gateways ----------------------------------------------------------------------------------------------------
