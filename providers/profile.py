@@ -28,6 +28,7 @@ TokenizerStyle = Literal[
     "tgi",
     "vertex",
 ]
+ModelListStyle = Literal["openai", "anthropic", "gemini", "cohere", "ollama"]
 HookName = Literal[
     "alternating_roles",
     "answered_results",
@@ -126,7 +127,8 @@ class Profile:
     names a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone`
     is without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
     says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
-    prompt, None where it does not.
+    prompt, None where it does not. `model_list` is the kind of list in which the vendor names its models, None
+    where it has none, or one of other things than what can be asked for.
     `developer_role` and `content_parts` say whether messages may have that role, and content in parts; `named_roles`
     are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
     tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.
@@ -174,6 +176,7 @@ class Profile:
     format_beside_tools: bool
     verifies: bool
     tokenizer: TokenizerStyle | None
+    model_list: ModelListStyle | None
     examples: tuple[str, ...]
     asks_usage: bool
     prompt_forms: frozenset[PromptForm]

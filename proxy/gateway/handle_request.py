@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from aiohttp import web
 
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Task
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
@@ -15,6 +16,7 @@ from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.client_call import ClientCall, ClientCalls
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
+from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
 from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
 from proxy.gateway.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
@@ -45,7 +47,7 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
-    memory of what models thought, `responses` that of stored responses.
+    memory of what models thought, `responses` that of stored responses, `catalogue` makes the models lists.
 
     `on_begin` receives each record once its team is known; `idle` is set while nothing is in flight.
     """
@@ -69,14 +71,19 @@ class Gateway:
         self._unix_now = current.now
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
-        self._catalogue = Catalogue(current.since)
+        self.catalogue = Catalogue(current.since)
         self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
         self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self._calls = ClientCalls(metrics, self._now)
         self._generation = TextGeneration(dispatcher, admission, self.turns, self.responses)
+        passed = PassThrough(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
             **ResponseEndpoints(self.responses, dispatcher).actions(),
+            Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
+            Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
+            Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
+            Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
         }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
@@ -193,9 +200,9 @@ class Gateway:
     async def _list_models(self, call: ClientCall) -> BufferedResponse:
         snapshot, team, match = call.snapshot, call.team, call.match
         if match.tail is None:
-            body = await self._catalogue.models(snapshot, team, match.surface)
+            body = await self.catalogue.models(snapshot, team, match.surface)
         else:
-            body = self._catalogue.model(snapshot, team, match.surface, match.tail)
+            body = await self.catalogue.model(snapshot, team, match.surface, match.tail)
         return self._calls.response(200, body, call.record, {})
 
     def _refuse_overloaded(
