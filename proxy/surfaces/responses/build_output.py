@@ -46,7 +46,7 @@ class _HeldCall:
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldBack:
     """What waits for the end of the answer."""
 
     reasoning: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class OutputBuilder:
         self._writer = writer
         self._unique = unique
         self._open: OpenItem | None = None
-        self._held = _Held()
+        self._held = _HeldBack()
         self._base = 0  # code points of text in closed messages
         self.room = MAX_TEXT
         """Characters that the answer may still have."""
@@ -112,7 +112,7 @@ class OutputBuilder:
 
     def finish(self, status: str) -> bytes:
         """Return the events that end all items; `status` is that of the last one."""
-        held, self._held = self._held, _Held()
+        held, self._held = self._held, _HeldBack()
         flushed = bool(held.reasoning or held.details or held.text or held.refusal or held.annotations or held.calls)
         events = [self._close("completed" if flushed else status)]
         if held.reasoning or held.details:
@@ -129,7 +129,7 @@ class OutputBuilder:
             events.append(self._close(status if place == len(held.calls) else "completed"))
         return b"".join(events)
 
-    def _flush_message(self, held: _Held) -> bytes:
+    def _flush_message(self, held: _HeldBack) -> bytes:
         item = MessageItem(self._writer, self._name("msg"), len(self.items))
         self._open = item
         events = [item.open()]

@@ -15,7 +15,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, one_of, string, text
 from proxy.surfaces.request.tools import CHOICES, MAX_TOOLS
 from proxy.surfaces.responses.request_draft import ResponsesDraft
-from proxy.surfaces.responses.tool_names import ToolNames
+from proxy.surfaces.responses.tool_names import NamespaceNames
 
 _SEARCHES: Final = "web_search"
 """How the types of OpenAI's web searches begin: `web_search`, `web_search_2025_08_26`, `web_search_preview` ..."""
@@ -30,7 +30,7 @@ def read_tools(draft: ResponsesDraft) -> None:
     tools: list[JsonObject] = []
     try:
         offered = _listed(given)
-        draft.names = ToolNames(frozenset(_own_names(offered)))
+        draft.names = NamespaceNames(frozenset(_own_names(offered)))
         reader = _Reader(draft)
         tools = [tool for index, item in enumerate(offered) for tool in reader.at(item, index)]
         if len(tools) > MAX_TOOLS:

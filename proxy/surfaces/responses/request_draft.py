@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.request.parse_state import ParsedFields
-from proxy.surfaces.request.rule_kinds import Invalid
-from proxy.surfaces.responses.tool_names import NamespacedName, ToolNames
+from proxy.surfaces.responses.tool_names import NamespacedName, NamespaceNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class ResponsesDraft:
 
     data: JsonObject
     parsed: ParsedFields
-    names: ToolNames = field(default_factory=ToolNames)
+    names: NamespaceNames = field(default_factory=NamespaceNames)
     left_out: dict[str, None] = field(default_factory=dict)
     native_left_out: dict[str, None] = field(default_factory=dict)
     only: dict[str, str] = field(default_factory=dict)
@@ -57,7 +56,3 @@ class ResponsesDraft:
         """Set a unified field that the client's field `own` says; another value of it conflicts."""
         if self.parsed.values.setdefault(name, value) != value:
             self.parsed.conflict(own, f"differs from '{name}', which says the same")
-
-    def refuse(self, name: str, message: str) -> None:
-        """Add a problem of a field."""
-        self.parsed.refuse(name, Invalid(message))

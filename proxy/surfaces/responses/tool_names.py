@@ -28,7 +28,7 @@ class NamespacedName:
 
 
 @dataclass(slots=True)
-class ToolNames:
+class NamespaceNames:
     """The tools of one request. `plain` are the names of those without a namespace, which keep them."""
 
     plain: frozenset[str] = frozenset()
