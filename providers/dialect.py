@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent
-from providers.failure import Failure, Refusal
+from providers.failure import Failure
 from providers.target import Target
 from providers.unified_request import AnyOperation, UnifiedRequest
 
@@ -131,11 +131,13 @@ class NativeDialect(Protocol):
 
 
 def encode_native(request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-    """Return the call in the client's own API; None where the target does not speak it. Raises Refusal, also for what
-    no other API can honour."""
+    """Return the call in the client's own API; None where the target does not speak it. Raises Refusal."""
     dialect = target.dialect
-    sent = dialect.encode_native(request, target) if isinstance(dialect, NativeDialect) else None
-    if sent is None and request.native is not None:
-        for name, why in request.native.only:
-            raise Refusal(name, f"'{name}' is not supported by {target.name}: {why}.")
-    return sent
+    return dialect.encode_native(request, target) if isinstance(dialect, NativeDialect) else None
+
+
+def encode_again(sent: UpstreamRequest, request: UnifiedRequest) -> UpstreamRequest:
+    """Return a changed request as a call to the same target, in the API of the call before. Raises Refusal."""
+    target = sent.target
+    native = encode_native(request, target) if sent.native else None
+    return target.dialect.encode(request, target) if native is None else native

@@ -33,7 +33,7 @@ _SHORTEST_STALL: Final = 1.0
 
 KeptWhere = Literal["shared", "process", "off"]
 
-SurfaceName = Literal["openai", "scale", "fireworks", "pais", "responses"]
+SurfaceName = Literal["openai", "scale", "fireworks", "pais", "anthropic", "responses"]
 
 
 def _credential_or_none(value: object) -> object:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
+from providers.emulation.plan_translated import plan_translated
 from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
 from providers.failure import Refusal
 from providers.target import Target
@@ -21,6 +22,8 @@ def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> CallPla
     """Return the calls of one target for a team, whose settings precede the deployment's. Raises Refusal."""
     on_unsupported = team.on_unsupported or target.on_unsupported
     behavior = team.context_behavior or target.context_behavior
+    if request.losses is not None:
+        return plan_translated(request.losses, request, target, on_unsupported, behavior, team.media)
     return plan_calls(request, target, on_unsupported, behavior, team.media)
 
 

@@ -14,6 +14,7 @@ from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_err
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.client_call import ClientCall, ClientCalls
+from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
@@ -29,8 +30,10 @@ from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
 from proxy.request_record import Outcome, RequestRecord, request_id
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot, Team
+from proxy.surfaces.anthropic.models import models_page
+from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch
-from proxy.surfaces.surface import Action, ReadAction, Surface
+from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
 from proxy.teams.kept_entries import KeptEntries
 from proxy.teams.owner_memory import OwnerMemory
@@ -84,6 +87,7 @@ class Gateway:
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
             Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
             Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
+            CountAction.TOKENS: TokenCounting(dispatcher).answer,
         }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
@@ -113,7 +117,7 @@ class Gateway:
         path = path_of(http)
         if path in HEALTH_PATHS:
             return self._answer_health(path)
-        match = resolve_path(path)
+        match = resolve_path(path, http.headers)
         record = RequestRecord(request_id(http.headers), started, match.surface.name, path, http.remote or "")
         admitted = claim_admission(http)
         if admitted is None:
@@ -169,6 +173,9 @@ class Gateway:
         try:
             action = match.action(http.method)
         except GatewayError:
+            if match.path == "/" and http.method == "HEAD":
+                # Claude Code's probe, which has no key.
+                return self._calls.response(200, b"", record, {})
             known = recognize(snapshot, http.headers, surface.key_headers, self._unix_now())
             if known is not None:
                 record.team, record.key = known.team.name, known.name
@@ -201,6 +208,8 @@ class Gateway:
         snapshot, team, match = call.snapshot, call.team, call.match
         if match.tail is None:
             body = await self.catalogue.models(snapshot, team, match.surface)
+            if match.surface is ANTHROPIC:
+                body = models_page(body, call.http.query)
         else:
             body = await self.catalogue.model(snapshot, team, match.surface, match.tail)
         return self._calls.response(200, body, call.record, {})

@@ -29,7 +29,13 @@ class StoredAction(Enum):
     INPUT_TOKENS = "input_tokens"
 
 
-Action = Operation | Task | ReadAction | StoredAction
+class CountAction(Enum):
+    """Actions that measure a request and generate nothing."""
+
+    TOKENS = "count_tokens"
+
+
+Action = Operation | Task | ReadAction | StoredAction | CountAction
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,13 @@ PROXY: Final[Rooms] = {
     ".": (),
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
-    "surfaces/responses": (
-        *("surfaces/surface", "surfaces/thinking_envelope", "surfaces/request", "surfaces/response"),
+    "surfaces/anthropic": (
+        *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
     ),
-    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/responses"),
+    "surfaces/responses": (
+        *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+    ),
+    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic", "surfaces/responses"),
     "off_loop": (),
     "shared_state": (),
     "deployment_health": ("shared_state",),
@@ -61,7 +64,8 @@ PROXY: Final[Rooms] = {
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
     "gateway": (
-        *("surfaces", "surfaces/request", "deployment_health", "telemetry", "listener", "upstream", "overload"),
+        *("surfaces", "surfaces/request", "surfaces/anthropic", "deployment_health", "telemetry", "listener"),
+        *("upstream", "overload"),
         *("routing", "teams", "discovery", "dispatch"),
     ),
     "process": (

@@ -48,8 +48,7 @@ def native_request(
         body["stream_options"] = {"include_obfuscation": wanted}
     else:
         body.pop("stream_options", None)
-    only, left_out = tuple(draft.only.items()), tuple(draft.native_left_out)
-    return NativeRequest(NativeApi.RESPONSES, body, only=only, left_out=left_out)
+    return NativeRequest(NativeApi.RESPONSES, body)
 
 
 def _items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterable[JsonValue]:

@@ -83,14 +83,14 @@ def _only_native(draft: ResponsesDraft, name: str, why: str) -> None:
 def _native(name: str) -> "Reader":
     def read(draft: ResponsesDraft, value: JsonValue) -> None:
         if value not in ([], {}):
-            _only_native(draft, name, "only OpenAI's own Responses API has it")
+            _only_native(draft, name, f"'{name}'")
 
     return read
 
 
 def _truncation(draft: ResponsesDraft, value: JsonValue) -> None:
     if one_of("auto", "disabled")(value) == "auto":
-        _only_native(draft, "truncation", "it does not choose the items of a conversation to leave out")
+        _only_native(draft, "truncation", "'truncation' of 'auto'")
 
 
 def _limit(draft: ResponsesDraft, value: JsonValue) -> None:

@@ -73,7 +73,7 @@ class ConversationReader:
             elif kind in _LEFT_OUT:
                 self._draft.left_out[f"input.{kind}"] = None
             else:
-                self._draft.only["input"] = f"it takes no items of type '{kind[:64]}'"
+                self._draft.only["input"] = f"an item of type '{kind[:64]}'"
         self._end_turn()
         return self.messages
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import SHORTEST_PROMPTS, Operation
+from providers.unified_request import SHORTEST_PROMPTS, Operation, TranslationLosses
 from proxy.surfaces.request import pass_through_fields as extras
 from proxy.surfaces.request.chat_messages import messages
 from proxy.surfaces.request.field_conflicts import STEPS
@@ -68,7 +68,7 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
     native = None if parsed.problems else native_request(draft, resolved.whole, OWN, UNIFIED)
     if native is None:
         for name, why in draft.only.items():
-            parsed.refuse(name, Invalid(f"cannot be translated: {why}", code="unsupported_parameter"))
+            parsed.refuse(name, Invalid(f"cannot be translated: {why} has no other form", code="unsupported_parameter"))
     request = make_request(parsed, default_model)
     return ResponsesRequest(
         request.operation,
@@ -83,7 +83,7 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
         request.extra_params,
         request.extra_headers,
         native=native,
-        left_out=tuple(draft.left_out),
+        losses=_losses(draft),
         terms=_terms(draft, resolved, context),
     )
 
@@ -128,6 +128,14 @@ def _read_input(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput
         parsed.values["messages"] = SHORTEST_PROMPTS[Operation.CHAT]
         return _NOTHING
     return resolved
+
+
+def _losses(draft: ResponsesDraft) -> TranslationLosses:
+    """Return what only OpenAI's own API can say. Codex always says how much to think and to write, whatever the model,
+    so that gives way."""
+    return TranslationLosses(
+        dict(draft.only), tuple(draft.left_out), {"reasoning_effort": {}, "verbosity": {}}, tuple(draft.native_left_out)
+    )
 
 
 def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestContext) -> ResponseTerms:

@@ -181,7 +181,7 @@ def _put_mode(draft: ResponsesDraft, tools: list[JsonObject], mode: str) -> None
     if mode == "required" and not tools:
         if not draft.data.get("tools"):
             raise Invalid("needs 'tools' to choose from")
-        draft.only["tool_choice"] = "none of the tools that it would have to choose from can be translated"
+        draft.only["tool_choice"] = "a call of one of these tools"
     elif tools:
         draft.parsed.values["tool_choice"] = mode
 

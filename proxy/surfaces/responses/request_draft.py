@@ -41,8 +41,8 @@ class ResponsesDraft:
     """One body while it is read.
 
     `parsed` has the unified fields so far and every problem. `left_out` names what the translation goes without,
-    `native_left_out` what OpenAI's own API goes without; `only` are fields that OpenAI's own API alone can honour, each
-    with the reason why no other can, as a clause.
+    `native_left_out` what OpenAI's own API goes without; `only` says by field what that API alone can honour, as the
+    subject of a sentence.
     """
 
     data: JsonObject

@@ -17,7 +17,7 @@ Foreign: TypeAlias = Any  # an object of the SDK, which is not installed where t
 
 def client_of(body: str, kind: str) -> Foreign:
     """A client that gets one answer."""
-    import httpx2  # type: ignore[import-not-found]
+    import httpx2
     from openai import OpenAI  # type: ignore[import-not-found]
 
     def answer(request: Foreign) -> Foreign:

@@ -362,13 +362,3 @@ def test_a_request_goes_on_as_it_came_to_a_target_that_speaks_its_api(model: str
 def test_a_dialect_that_clients_do_not_speak_gets_the_translated_request() -> None:
     asked = UnifiedRequest(Operation.CHAT, "v/m", TALK, {}, native=NativeRequest(NativeApi.MESSAGES, OWN_BODY))
     assert [call.sent.native for call in plan_calls(asked, target("vllm")).calls] == [False]
-
-
-@pytest.mark.parametrize(("model", "dropped"), [("m", ()), ("other", ("web_search",))])
-def test_what_the_translation_of_a_request_goes_without_is_named_where_it_is_sent(
-    model: str, dropped: tuple[str, ...]
-) -> None:
-    to = replace(target("vllm"), dialect=NativeVendor(), upstream_model=model)
-    body = NativeRequest(NativeApi.MESSAGES, OWN_BODY)
-    asked = UnifiedRequest(Operation.CHAT, "v/m", TALK, {}, native=body, left_out=("web_search",))
-    assert plan_calls(asked, to).dropped == dropped

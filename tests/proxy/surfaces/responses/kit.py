@@ -8,7 +8,7 @@ import pytest
 
 from providers.completion import Chunk, Completion, Usage
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import ChatPrompt, Operation
+from providers.unified_request import ChatPrompt, Operation, TranslationLosses
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.surfaces.responses.request_draft import ResponsesRequest
 from proxy.surfaces.responses.responses_surface import RESPONSES
@@ -45,6 +45,12 @@ def native_body(request: ResponsesRequest) -> JsonObject:
     """The body that goes on to OpenAI's own API."""
     assert request.native is not None
     return request.native.body
+
+
+def losses(request: ResponsesRequest) -> TranslationLosses:
+    """What only OpenAI's own API can say."""
+    assert request.losses is not None
+    return request.losses
 
 
 def rendering(**fields: JsonValue) -> StoringRenderer:

@@ -16,12 +16,18 @@ CALLS = Chunk(finish_reason="tool_calls")
 
 
 def call(index: int, arguments: str = "", name: str | None = None) -> Chunk:
-    opening = (f"c{index}", name) if name else (None, None)
-    return Chunk(tool_calls=(ToolCallDelta(index, *opening, arguments),))
+    return Chunk(tool_calls=(ToolCallDelta(index, f"c{index}" if name else None, name, arguments),))
 
 
 def kinds(items: list[JsonObject]) -> list[object]:
     return [item["type"] for item in items]
+
+
+def only_part(message: JsonObject) -> JsonObject:
+    assert isinstance(message["content"], list)
+    (part,) = message["content"]
+    assert isinstance(part, dict)
+    return part
 
 
 def check_no_overlap(found: list[JsonObject]) -> None:
@@ -105,9 +111,9 @@ def test_citations_have_offsets_in_their_own_message() -> None:
     found = streamed(
         Chunk(text="ab"), Chunk(reasoning="h"), Chunk(text="cd"), Chunk(extras=Extras(annotations=(cited,))), END
     )
-    (part,) = output(final(found))[2]["content"]  # type: ignore[misc]
-    assert isinstance(part, dict)
-    assert part["annotations"] == [typed("url_citation", url="https://x", title="t", start_index=1, end_index=2)]
+    assert only_part(output(final(found))[2])["annotations"] == [
+        typed("url_citation", url="https://x", title="t", start_index=1, end_index=2)
+    ]
 
 
 def test_citations_without_a_message_open_one() -> None:
@@ -149,9 +155,7 @@ def test_log_probabilities_come_with_their_text() -> None:
     shown = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}
     deltas = [event["logprobs"] for event in found if event["type"] == "response.output_text.delta"]
     assert deltas == [[shown], [shown]]
-    (part,) = output(final(found))[0]["content"]  # type: ignore[misc]
-    assert isinstance(part, dict)
-    assert part["logprobs"] == [shown, shown]
+    assert only_part(output(final(found))[0])["logprobs"] == [shown, shown]
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])

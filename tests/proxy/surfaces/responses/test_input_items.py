@@ -8,7 +8,7 @@ from proxy.errors import GatewayError
 from proxy.surfaces.responses.input_items import MAX_ITEMS, is_own_id, with_ids
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.surface import RequestContext, StoredResponse
-from tests.proxy.surfaces.responses.kit import ask, messages_of, native_body, refused, stored, typed
+from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, native_body, refused, stored, typed
 
 USER: JsonObject = {"type": "message", "role": "user", "content": "first"}
 SAID: JsonObject = typed("message", id="msg_a_0", role="assistant", content=[typed("output_text", text="yes")])
@@ -66,9 +66,7 @@ def test_references_stand_for_stored_items() -> None:
 
 def test_thinking_that_is_gone_is_left_out_and_named() -> None:
     request = ask(input=[USER, typed("item_reference", id="rs_gone")])
-    assert request.left_out == ("reasoning",)
-    assert request.native is not None
-    assert request.native.left_out == ("reasoning",)
+    assert losses(request).left_out == losses(request).native_left_out == ("reasoning",)
 
 
 def test_any_other_item_that_is_gone_is_an_error() -> None:

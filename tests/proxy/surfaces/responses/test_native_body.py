@@ -4,7 +4,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.thinking_envelope import seal
-from tests.proxy.surfaces.responses.kit import ask, native_body, typed
+from tests.proxy.surfaces.responses.kit import ask, losses, native_body, typed
 
 HI: JsonObject = {"type": "message", "role": "user", "content": "hi"}
 
@@ -63,8 +63,7 @@ def test_what_another_vendor_thought_is_left_out_and_named() -> None:
     plain = typed("reasoning", id="rs_u1_1", summary=[typed("summary_text", text="x")], encrypted_content=None)
     request = ask(input=[HI, sealed, plain])
     assert native_body(request)["input"] == [HI]
-    assert request.native is not None
-    assert request.native.left_out == ("reasoning",)
+    assert losses(request).native_left_out == ("reasoning",)
 
 
 def test_openai_s_own_thinking_passes_as_it_is() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import LogprobsWanted, StreamOptions
-from tests.proxy.surfaces.responses.kit import ask, native_body, refused
+from tests.proxy.surfaces.responses.kit import ask, losses, native_body, refused
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
 
@@ -72,8 +72,8 @@ def test_what_asks_for_nothing_of_a_target_is_taken(field: dict[str, JsonValue])
     request = ask(**field)
     assert set(request.params) == set(request.injected)
     assert request.native is not None
-    assert not request.native.only
-    assert not request.left_out
+    assert not losses(request).binding
+    assert not losses(request).left_out
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,7 @@ def test_what_openai_s_own_api_alone_has_goes_there_and_nowhere_else(field: dict
     (name,) = field
     request = ask(**field)
     assert native_body(request)[name] == field[name]
-    assert request.native is not None
-    assert [only for only, _ in request.native.only] == [name]
+    assert [*losses(request).binding] == [name]
     facts = refused(**field, seed=1)
     assert (facts.param, facts.code) == (name, "unsupported_parameter")
 
@@ -144,5 +143,5 @@ def test_options_of_a_stream_are_those_of_padding() -> None:
 
 def test_notes_of_codex_are_left_out_and_named() -> None:
     request = ask(client_metadata={"turn": "1"})
-    assert request.left_out == ("client_metadata",)
+    assert losses(request).left_out == ("client_metadata",)
     assert not request.unknown

@@ -12,7 +12,7 @@ from proxy.surfaces.responses.request_draft import ResponsesRequest
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.responses.tool_names import NamespacedName
 from proxy.surfaces.surface import NO_CONTEXT, RequestContext
-from tests.proxy.surfaces.responses.kit import ask, messages_of, native_body, refused, typed
+from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, native_body, refused, typed
 
 BODIES = Path(__file__).resolve().parents[3] / "fixtures" / "responses"
 
@@ -35,11 +35,10 @@ def test_codex_with_a_model_it_does_not_know_is_read_whole() -> None:
     names = [str(tool["function"]["name"]) for tool in request.params["tools"]]  # type: ignore[index,call-overload]
     assert "multi_agent_v1__spawn_agent" in names
     assert request.terms.origins["multi_agent_v1__spawn_agent"] == NamespacedName("multi_agent_v1", "spawn_agent")
-    assert request.left_out == ("client_metadata", "tools.web_search")
+    assert losses(request).left_out == ("client_metadata", "tools.web_search")
     assert not request.terms.store
     assert request.terms.summary
-    assert request.native is not None
-    assert not request.native.only
+    assert not losses(request).binding
 
 
 def test_codex_with_a_model_it_knows_edits_by_a_custom_tool() -> None:
@@ -49,7 +48,7 @@ def test_codex_with_a_model_it_knows_edits_by_a_custom_tool() -> None:
     assert [call["type"] for call in calls if isinstance(call, dict)] == ["custom"]
     kinds = [tool["type"] for tool in request.params["tools"]]
     assert kinds.count("custom") == 1
-    assert "tools.tool_search" in request.left_out
+    assert "tools.tool_search" in losses(request).left_out
     assert request.params["verbosity"] == "low"
     kept = [tool["type"] for tool in orjson.loads((BODIES / "codex_apply_patch.json").read_bytes())["tools"]]
     assert [tool["type"] for tool in native_body(request)["tools"]] == kept  # type: ignore[index,union-attr,call-overload]

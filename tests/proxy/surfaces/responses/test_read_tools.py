@@ -5,7 +5,7 @@ import pytest
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.tools import MAX_TOOLS
 from proxy.surfaces.responses.tool_names import NamespacedName
-from tests.proxy.surfaces.responses.kit import ask, native_body, refused, typed
+from tests.proxy.surfaces.responses.kit import ask, losses, native_body, refused, typed
 
 PLAIN: JsonObject = {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}}
 SPACE: JsonObject = {
@@ -42,14 +42,14 @@ def test_the_grammar_of_a_custom_tool_is_told_and_named() -> None:
     (tool,) = request.params["tools"]
     about = "Edits.\n\nThe input must match this Lark grammar:\nstart: X"
     assert tool == {"type": "custom", "custom": {"name": "patch", "description": about}}
-    assert request.left_out == ("tools.format",)
+    assert losses(request).left_out == ("tools.format",)
     assert native_body(request)["tools"] == [typed("custom", name="patch", description="Edits.", format=LARK)]
 
 
 def test_a_custom_tool_of_free_text_loses_nothing() -> None:
     request = ask(tools=[typed("custom", name="sql", format={"type": "text"})])
     assert request.params["tools"] == [{"type": "custom", "custom": {"name": "sql"}}]
-    assert not request.left_out
+    assert not losses(request).left_out
 
 
 def test_a_namespace_becomes_its_tools() -> None:
@@ -74,7 +74,7 @@ def test_a_namespaced_tool_never_takes_the_name_of_a_plain_one() -> None:
 def test_what_codex_always_offers_is_left_out_and_named_off_openai(search: JsonObject) -> None:
     request = ask(tools=[PLAIN, search])
     assert len(request.params["tools"]) == 1
-    assert request.left_out == (f"tools.{search['type']}",)
+    assert losses(request).left_out == (f"tools.{search['type']}",)
     assert native_body(request)["tools"] == [PLAIN, search]
 
 
@@ -86,10 +86,8 @@ def test_without_any_tool_left_there_is_no_choice_either() -> None:
 def test_a_search_that_the_client_demands_is_left_for_the_target_to_refuse() -> None:
     request = ask(tools=[typed("web_search")], tool_choice={"type": "web_search"})
     assert request.params["tools"] == [typed("web_search")]
-    assert not request.left_out
-    native = ask(tools=[typed("web_search")], tool_choice="required").native
-    assert native is not None
-    assert [name for name, _ in native.only] == ["tool_choice"]
+    assert not losses(request).left_out
+    assert [*losses(ask(tools=[typed("web_search")], tool_choice="required")).binding] == ["tool_choice"]
 
 
 def test_tools_that_openai_runs_stay_as_they_are() -> None:
