@@ -12,7 +12,7 @@ import orjson
 
 from providers.context_overflow import read_overflow
 from providers.json_types import JsonObject
-from providers.unified_request import ChatPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, TranslationLosses, UnifiedRequest
 
 MOST_TRIES: Final = 4
 """Times that a conversation is shortened for one request; at half each, a sixteenth is left."""
@@ -24,18 +24,24 @@ _ROOM: Final = 0.9
 """The share of the window that is filled where the refusal says how long it is: lengths are compared in bytes."""
 
 _LEAST: Final = 0.02
+NO_LOSSES: Final = TranslationLosses({}, ())
+
 _INSTRUCTING: Final = ("system", "developer")
 
 
 def shortened(request: UnifiedRequest, refusal: str) -> UnifiedRequest | None:
-    """Return the request without its oldest turns, after a refusal in these words; None where none can be left out."""
+    """Return the request without its oldest turns, after a refusal in these words; None where none can be left out.
+
+    Its native form stays as it is: who takes that leaves turns out by itself.
+    """
     if not isinstance(request.prompt, ChatPrompt):
         return None
     messages = latest_turns(request.prompt.messages, kept_share(refusal))
     if messages is None:
         return None
-    left_out = request.left_out if "input" in request.left_out else (*request.left_out, "input")
-    return replace(request, prompt=ChatPrompt(messages), left_out=left_out, native=None)
+    losses = request.losses or NO_LOSSES
+    left_out = tuple(dict.fromkeys((*losses.left_out, "input")))
+    return replace(request, prompt=ChatPrompt(messages), losses=replace(losses, left_out=left_out))
 
 
 def kept_share(refusal: str) -> float:

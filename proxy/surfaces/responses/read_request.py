@@ -84,6 +84,7 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
         request.extra_headers,
         native=native,
         losses=_losses(draft),
+        shortens=draft.shortens,
         terms=_terms(draft, resolved, context),
     )
 

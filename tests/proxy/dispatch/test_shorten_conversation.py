@@ -5,7 +5,7 @@ import time
 import pytest
 
 from providers.json_types import JsonObject
-from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, Operation, TextPrompt, TranslationLosses, UnifiedRequest
 from proxy.dispatch.shorten_conversation import UNKNOWN_SHARE, kept_share, latest_turns, shortened
 
 SYSTEM: JsonObject = {"role": "system", "content": "Be brief."}
@@ -70,13 +70,16 @@ def test_how_much_fits_is_what_the_refusal_says(refusal: str, share: float) -> N
 
 
 def test_a_shortened_request_says_what_it_goes_without() -> None:
-    request = UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt(tuple(turns(8))), {}, left_out=("user",))
+    request = UnifiedRequest(
+        Operation.CHAT, "v/m", ChatPrompt(tuple(turns(8))), {}, losses=TranslationLosses({}, ("user",))
+    )
     shorter = shortened(request, "Too long.")
     assert shorter is not None
-    assert shorter.left_out == ("user", "input")
+    assert shorter.losses is not None
+    assert shorter.losses.left_out == ("user", "input")
     again = shortened(shorter, "Too long.")
     assert again is not None
-    assert again.left_out == ("user", "input")
+    assert again.losses == shorter.losses
     assert shortened(UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("x",)), {}), "Too long.") is None
 
 

@@ -298,3 +298,63 @@ async def test_a_redis_that_never_answers_makes_no_request_fail_and_none_wait_fo
                 for number in range(10):
                     last = read(await post(one, asked(str(number), last)))["id"]
             assert len(said_to(vendor)) == 19
+
+
+# Conversations that do not fit ---------------------------------------------------------------------------------------
+
+TOO_LONG: JsonObject = {
+    "error": {
+        "message": "This model's maximum context length is 1000 tokens. However, your messages resulted in 2500 "
+        "tokens.",
+        "code": "context_length_exceeded",
+    }
+}
+
+
+def turns(count: int) -> JsonValue:
+    before: list[JsonValue] = [
+        {"role": role, "content": f"{role} {number} {'x' * 200}"}
+        for number in range(count)
+        for role in ("user", "assistant")
+    ]
+    return [*before, {"role": "user", "content": "now"}]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_oldest_turns_are_left_out_where_the_client_wants_that_and_it_is_said(
+    served: Rig, stream: bool
+) -> None:
+    good = sse_answer(chat_frames(["Hi."])) if stream else json_answer(200, chat("Hi."))
+    served.vendor.answer(json_answer(400, TOO_LONG), json_answer(400, TOO_LONG), good)
+    answer = await ask(served, turns(10), truncation="auto", stream=stream, instructions="Be brief.")
+    assert answer.status == 200
+    assert answer.headers["x-dragoman-dropped"] == "input"
+    assert answer.headers["x-dragoman-attempts"] == "3"
+    sizes = [len(orjson.loads(each.body)["messages"]) for each in served.vendor.requests]
+    assert sizes[0] == 22
+    assert sizes[0] > sizes[1] > sizes[2] > 1
+    roles = said_to(served.vendor)
+    assert (roles[0], roles[-1]) == (("system", "Be brief."), ("user", "now"))
+    assert served.records[-1].outcome == "ok"
+
+
+async def test_a_conversation_is_shortened_a_few_times_and_no_more(served: Rig) -> None:
+    served.vendor.default = json_answer(400, TOO_LONG)
+    found = error(await ask(served, turns(170), truncation="auto"), 400)
+    assert found["code"] == "context_length_exceeded"
+    assert len(served.vendor.requests) == 5
+
+
+@pytest.mark.parametrize("fields", [{}, {"truncation": "disabled"}, {"truncation": None}])
+async def test_otherwise_a_conversation_that_does_not_fit_is_refused(served: Rig, fields: JsonObject) -> None:
+    served.vendor.default = json_answer(400, TOO_LONG)
+    found = error(await ask(served, turns(10), **fields), 400)
+    assert found["code"] == "context_length_exceeded"
+    assert len(served.vendor.requests) == 1
+
+
+async def test_one_turn_that_does_not_fit_is_refused_whatever_the_client_wants(served: Rig) -> None:
+    served.vendor.default = json_answer(400, TOO_LONG)
+    found = error(await ask(served, "x" * 5000, truncation="auto"), 400)
+    assert found["code"] == "context_length_exceeded"
+    assert len(served.vendor.requests) == 1
