@@ -1,6 +1,6 @@
 """Stores responses for later turns, and finds what a request continues: its chain of responses, and items by id."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,10 +42,12 @@ STORING: Final[Mapping[str, StoringSurface]] = {
 
 @dataclass(slots=True, eq=False)
 class StoredResponses:
-    """The stored responses of this process, and of others where it shares them. While it is `off` none are stored."""
+    """The stored responses of this process, and of others where it shares them. While it is `off` none are stored.
+    `warn` is called at the first response that others who get its client's next request cannot know."""
 
     entries: OwnerMemory
     off: bool = False
+    warn: Callable[[], None] | None = None
 
     async def recall(self, owner: str, referred: ReferredIds) -> StoredData:
         """Return what a request continues. Raises GatewayError where the response that it names, or one of those before
@@ -73,6 +75,9 @@ class StoredResponses:
         entries = {} if self.off else entries_of(stored)
         if not entries or not self.entries.kept.has_room_for(entries):
             return False
+        if self.warn is not None:
+            self.warn()
+            self.warn = None
         await self.entries.put_and_wait(owner, entries)
         return True
 

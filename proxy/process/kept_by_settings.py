@@ -1,6 +1,8 @@
 """Where what outlives requests is kept, by the operator's settings: in this process, and at Redis where shared."""
 
+import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from config.sections.server_section import ServerSection
@@ -25,6 +27,11 @@ RESPONSE_WAITING_BYTES: Final = 32 * _MIB
 RESPONSE_PATIENCE: Final = 0.25
 """Seconds: a request that continues a response cannot do without it."""
 
+ALONE: Final = (
+    "a client has a response stored, which only this worker finds: requests that continue it and come to another one "
+    "are refused; write server.shared, or server.workers: 1"
+)
+
 
 def keep_by_settings(
     gateway: Gateway, shared: SharedState | None, server: ServerSection, metrics: Metrics
@@ -35,6 +42,8 @@ def keep_by_settings(
     gateway.turns.off = server.keep_thinking == "off"
     gateway.responses.off = responses.where == "off"
     gateway.responses.entries.kept = KeptEntries(responses.memory, responses.lifetime)
+    if server.workers > 1 and (shared is None or responses.where == "process"):
+        gateway.responses.warn = partial(logging.getLogger("dragoman").warning, ALONE)
     metrics.watch_kept_turns(gateway.turns.entries.kept)
     metrics.watch_kept_responses(gateway.responses.entries.kept)
     if shared is None:

@@ -61,6 +61,8 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
     parsed = ParsedFields(RULES, Operation.CHAT)
     draft = ResponsesDraft(data, parsed)
     _read_fields(draft)
+    if data.get("store") is True and not context.stores:
+        draft.left_out["store"] = draft.native_left_out["store"] = None
     read_tools(draft)
     resolved = _read_input(draft, context)
     for step in STEPS:

@@ -179,6 +179,9 @@ async def test_where_nothing_is_stored_the_answer_says_so_and_nobody_can_go_on(s
     served.gateway.responses.off = True
     answer = await ask(served, "one")
     assert read(answer)["store"] is False
+    assert "x-dragoman-dropped" not in answer.headers
+    wanted = await ask(served, "one", store=True)
+    assert (read(wanted)["store"], wanted.headers["x-dragoman-dropped"]) == (False, "store")
     served.vendor.default = sse_answer(chat_frames(["Hi."]))
     assert final(await ask(served, "one", stream=True))["store"] is False
     found = error(await ask(served, "two", first["id"]), 400)

@@ -12,6 +12,7 @@ from proxy.gateway.handle_request import Gateway
 from proxy.process.kept_by_settings import keep_by_settings
 from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.metrics import Metrics
+from tests.proxy.gateway.test_response_entries import response
 from tests.proxy.kit.gateway_rig import rig
 
 REDIS = {"redis": "redis://127.0.0.1:1"}
@@ -70,6 +71,24 @@ async def test_the_lifetime_is_the_operator_s(gateway: Gateway) -> None:
     entries.kept.put("a", "k", b"x", 100.0)
     assert entries.kept.take("a", ["k"], 104.0) == {"k": b"x"}
     assert entries.kept.take("a", ["k"], 109.0) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "warns"),
+    [
+        ({}, False),
+        ({"workers": 2}, True),
+        ({"workers": 2, "shared": REDIS}, False),
+        ({"workers": 2, "shared": REDIS, "keep_responses": {"where": "process"}}, True),
+    ],
+)
+async def test_workers_that_do_not_find_each_other_s_responses_say_so_once(
+    gateway: Gateway, settings: dict[str, object], warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    await kept(gateway, **settings)
+    for number in range(2):
+        assert await gateway.responses.keep("a", response(f"resp_{number}"))
+    assert caplog.text.count("only this worker finds") == warns
 
 
 @pytest.mark.parametrize("lifetime", ["0s", "31d"])
