@@ -114,6 +114,14 @@ class TaskWire:
     rename: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ResponsesWire:
+    """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there."""
+
+    path: str
+    reasoning: re.Pattern[str]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """What is known of one vendor.
@@ -145,7 +153,8 @@ class Profile:
 
     The `error_*` members map the vendor's codes, statuses and messages to failure kinds where the common reading would
     be wrong; `silent_statuses` do so for answers without a message, and a text that `error_text` matches is an error.
-    `tasks` are the tasks besides generation that the vendor takes.
+    `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
+    requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
     API, oldest first.
     """
@@ -200,6 +209,7 @@ class Profile:
     silent_statuses: Mapping[int, FailureKind]
     error_text: re.Pattern[str] | None
     tasks: Mapping[Task, TaskWire]
+    responses: ResponsesWire | None
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
 

@@ -1,4 +1,4 @@
-"""Checks the members of a client's own body, which the gateway does not know one by one, before it goes on as it came.
+"""Admits calls in the client's own API: checks the members of its body, which the gateway does not know one by one.
 
 The names below are the members that the vendors' APIs have for texts, settings and the model's own turns: those an
 engine only reads. Sources: `anthropic` 2.12.0 type `MessageCreateParams`, `openai` 3.54.0 type `ResponseCreateParams`,
@@ -12,9 +12,9 @@ from providers.client_extras.engine_members import path_text
 from providers.client_extras.hosts_paths_and_code import Search, is_reserved
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.request_fields import PROTECTED_PARAMS
+from providers.request_fields import PROTECTED_PARAMS, WINDOW
 from providers.target import Target
-from providers.unified_request import NativeRequest
+from providers.unified_request import NativeRequest, UnifiedRequest
 
 _READ: Final = frozenset(
     {"system", "instructions", "metadata", "stop_sequences", "thinking", "output_config", "output_format", "text"}
@@ -25,6 +25,20 @@ _TURNS: Final = ("messages", "input")
 _OF_TURN: Final = frozenset({"type", "role", "content", "id", "status", "call_id", "name", "arguments", "output"})
 _TEXTS: Final = frozenset({"encrypted_content", "summary", "phase", "namespace"})
 _FUNCTIONS: Final = frozenset({None, "function", "custom"})
+
+
+def admit_native(request: UnifiedRequest, target: Target) -> bool:
+    """Return whether the prompt of a call in the client's own API must be counted and compared with the window before
+    it is sent. Raises Refusal for what the target may not be sent.
+
+    At the window's end such a call ends as the vendor ends it, unless the client says how it is to.
+    """
+    if request.native is not None:
+        check_native(request.native, target)
+    if WINDOW in request.injected:
+        return False
+    counts = target.dialect.capabilities(request, target).counts
+    return bool(counts) and request.params.get(WINDOW) in counts
 
 
 def check_native(native: NativeRequest, target: Target) -> None:

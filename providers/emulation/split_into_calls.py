@@ -10,10 +10,10 @@ from providers.capabilities import SCANNED, Capabilities, feature_of
 from providers.client_extras.engine_members import check_members
 from providers.client_extras.extra_headers import check_headers
 from providers.client_extras.media_addresses import check_media
+from providers.client_extras.native_members import admit_native
 from providers.constraints.constraint_styles import Unenforceable
 from providers.context_overflow import fits, most_prompt_tokens
 from providers.dialect import UpstreamRequest, encode_native
-from providers.emulation.admit_native import admit_native
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.check_tool_calls import has_strict_tools
 from providers.emulation.merge_choices import CallShare

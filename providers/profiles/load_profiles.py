@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
-from providers.profile import Auth, Logprobs, ModelListStyle, Profile, TaskWire, Wire
-from providers.profiles.profile_schema import ProfileEntry, TaskEntry, scoped_fields, scoped_names
+from providers.profile import Auth, Logprobs, ModelListStyle, Profile, ResponsesWire, TaskWire, Wire
+from providers.profiles.profile_schema import ProfileEntry, ResponsesEntry, TaskEntry, scoped_fields, scoped_names
 from providers.unified_request import Operation, Params
 
 
@@ -168,6 +168,10 @@ def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[
         yield compiled, kind
 
 
+def _optional_pattern(place: str, text: str | None) -> re.Pattern[str] | None:
+    return None if text is None else _pattern(place, text)
+
+
 def _pattern(place: str, text: JsonValue, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     if not isinstance(text, str):
         raise ProfileError(f"{place}: must be a pattern")
@@ -240,8 +244,9 @@ def _built(
         error_statuses=MappingProxyType(dict(entry.errors.statuses)),
         error_patterns=tuple(_error_patterns(name, entry.errors.patterns)),
         silent_statuses=MappingProxyType(dict(entry.errors.silent)),
-        error_text=None if entry.errors.text is None else _pattern(f"{name}.errors.text", entry.errors.text),
+        error_text=_optional_pattern(f"{name}.errors.text", entry.errors.text),
         tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
+        responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         overrides=overrides,
         versions=versions,
     )
@@ -272,3 +277,7 @@ def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:
 def _task_wire(entry: TaskEntry) -> TaskWire:
     accepts, rename = frozenset(entry.accepts), MappingProxyType(dict(entry.rename))
     return TaskWire(entry.path, entry.form, entry.most, entry.most_tokens, accepts, rename)
+
+
+def _responses_wire(name: str, entry: ResponsesEntry) -> ResponsesWire:
+    return ResponsesWire(entry.path, _pattern(f"{name}.responses.reasoning", entry.reasoning))

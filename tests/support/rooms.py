@@ -35,6 +35,7 @@ PROVIDERS: Final[Rooms] = {
 
 DIALECTS: Final[Rooms] = {
     "dialects/bedrock": ("dialects/anthropic",),
+    "dialects/openai": ("dialects/responses",),
     "dialects/sagemaker": ("dialects/openai", "dialects/tgi"),
     "dialects/watsonx": ("dialects/openai",),
 }

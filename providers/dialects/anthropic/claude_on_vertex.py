@@ -37,9 +37,8 @@ from providers.dialects.platforms.google_errors import classify_answer as classi
 from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
-from providers.dialects.shared.native_events import with_events
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.stream_reader import NativeStream
+from providers.dialects.shared.stream_reader import NativeStream, with_events
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target

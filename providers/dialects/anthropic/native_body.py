@@ -45,7 +45,7 @@ def mend_body(given: Mapping[str, JsonValue]) -> MendedBody:
     mended = MendedBody({name: value for name, value in given.items() if value is not None})
     body = mended.body
     if isinstance(messages := body.get("messages"), list):
-        body["messages"] = [turn for each in messages if (turn := _turn(each, mended)) is not None]
+        body["messages"] = [turn for each in messages for turn in _turn(each, mended)]
     if isinstance(system := body.get("system"), list):
         body["system"] = _without_blanks(system, mended)
         if not body["system"]:
@@ -91,8 +91,8 @@ def _change_turns(mended: MendedBody, change: Callable[[JsonObject], JsonObject 
     """Change every turn that has the form of one; a turn that `change` returns None for is taken out."""
     messages = mended.body.get("messages")
     if isinstance(messages, list):
-        changed = [change(each) if _is_turn(each) else each for each in messages]
-        mended.body["messages"] = [turn for turn in changed if turn is not None]
+        changed = [(each, change(each) if _is_turn(each) else each) for each in messages]
+        mended.body["messages"] = [turn for each, turn in changed if turn is not None or each is None]
 
 
 def _is_turn(turn: JsonValue) -> TypeGuard[JsonObject]:
@@ -130,35 +130,35 @@ def _all_unscoped(held: JsonValue) -> JsonValue:
     return [_unscoped(block) if isinstance(block, dict) else block for block in held]
 
 
-def _turn(turn: JsonValue, mended: MendedBody) -> JsonValue:
-    """Return a turn as the vendor takes it; None where nothing is left of it."""
+def _turn(turn: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
+    """Return a turn as the vendor takes it; nothing where nothing is left of it."""
     if not isinstance(turn, dict):
-        return turn
+        return (turn,)
     content = turn.get("content")
     if isinstance(content, str):
-        return turn if content and not content.isspace() else None
+        return (turn,) if content and not content.isspace() else ()
     if not isinstance(content, list):
-        return turn
-    kept: list[JsonValue] = [block for each in content if (block := _block(each, mended)) is not None]
+        return (turn,)
+    kept = [block for each in content for block in _block(each, mended)]
     # A list of its own in any case: markers are taken out of it.
-    return {**turn, "content": kept} if kept else None
+    return ({**turn, "content": kept},) if kept else ()
 
 
-def _block(block: JsonValue, mended: MendedBody) -> JsonValue:
-    """Return a block as the vendor takes it; None for one that it refuses."""
+def _block(block: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
+    """Return a block as the vendor takes it; nothing for one that it refuses."""
     if not isinstance(block, dict):
-        return block
+        return (block,)
     kind, identity = block.get("type"), block.get("id")
     if kind == "tool_use" and isinstance(identity, str) and not CALL_ID.fullmatch(identity):
-        return {**block, "id": fit_call_id(identity, CALL_ID)}
+        return ({**block, "id": fit_call_id(identity, CALL_ID)},)
     if kind == "tool_result":
-        return _result(block, mended)
+        return (_result(block, mended),)
     if (kind == "thinking" and not _is_signed(block.get("signature"))) or (
         kind == "redacted_thinking" and not _is_signed(block.get("data"))
     ):
         mended.dropped.append(THINKING)
-        return None
-    return None if _is_blank(block, mended) else block
+        return ()
+    return () if _is_blank(block, mended) else (block,)
 
 
 def _result(block: JsonObject, mended: MendedBody) -> JsonObject:

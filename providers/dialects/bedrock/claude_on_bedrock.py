@@ -36,9 +36,8 @@ from providers.dialects.bedrock.invoke import invoke_action, invoke_headers
 from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_payload
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.native_events import with_body, with_events
 from providers.dialects.shared.request_body import RequestBody
-from providers.dialects.shared.stream_reader import cut, event_object
+from providers.dialects.shared.stream_reader import cut, event_object, with_body, with_events
 from providers.failure import Failure
 from providers.json_types import JsonObject
 from providers.target import Target

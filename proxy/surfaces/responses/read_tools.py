@@ -8,6 +8,7 @@ Sources: OpenAI OpenAPI 2.3.0 `Tool`, `ToolChoiceParam`; openai 3.54.0 `types/re
 November 2026.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -17,8 +18,8 @@ from proxy.surfaces.request.tools import CHOICES, MAX_TOOLS
 from proxy.surfaces.responses.request_draft import ResponsesDraft
 from proxy.surfaces.responses.tool_names import NamespaceNames
 
-_SEARCHES: Final = "web_search"
-"""How the types of OpenAI's web searches begin: `web_search`, `web_search_2025_08_26`, `web_search_preview` ..."""
+_WEB_SEARCH: Final = re.compile(r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", re.ASCII)
+"""The types of OpenAI's web searches."""
 
 _CALLED: Final = ("function", "custom")
 """Types of tools that clients run."""
@@ -81,11 +82,13 @@ class _Reader:
             return [self._called(tool, None)]
         if kind == "namespace":
             return self._namespace(tool)
-        spare = kind.startswith(_SEARCHES) or (kind == "tool_search" and tool.get("execution") == "client")
-        if spare and not _demands(self._draft.data.get("tool_choice"), kind):
-            self._draft.left_out[f"tools.{kind}"] = None
-            return []
-        return [tool]
+        searches_tools = kind == "tool_search" and tool.get("execution") == "client"
+        if not searches_tools and not _WEB_SEARCH.fullmatch(kind):
+            return [tool]
+        if _demands(self._draft.data.get("tool_choice"), kind):
+            return [tool]
+        self._draft.left_out["tools.tool_search" if searches_tools else "tools.web_search"] = None
+        return []
 
     def _namespace(self, tool: JsonObject) -> list[JsonObject]:
         namespace = check_at(text, tool.get("name"), "name")

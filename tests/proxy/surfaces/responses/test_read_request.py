@@ -14,7 +14,7 @@ from proxy.surfaces.responses.tool_names import NamespacedName
 from proxy.surfaces.surface import NO_CONTEXT, RequestContext
 from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, native_body, refused, typed
 
-BODIES = Path(__file__).resolve().parents[3] / "fixtures" / "responses"
+BODIES = Path(__file__).resolve().parents[3] / "fixtures" / "clients"
 
 
 def parsed(name: str, context: RequestContext = NO_CONTEXT) -> ResponsesRequest:
@@ -27,7 +27,7 @@ def roles(request: ResponsesRequest) -> list[object]:
 
 def test_codex_with_a_model_it_does_not_know_is_read_whole() -> None:
     """Functions, a namespace, a search, and all former items again."""
-    request = parsed("codex")
+    request = parsed("codex_responses")
     assert roles(request) == ["developer", "developer", "user", "user", "assistant", "tool", "tool"]
     turn = messages_of(request)[4]
     assert turn["content"] == "Editing"
@@ -42,7 +42,7 @@ def test_codex_with_a_model_it_does_not_know_is_read_whole() -> None:
 
 
 def test_codex_with_a_model_it_knows_edits_by_a_custom_tool() -> None:
-    request = parsed("codex_apply_patch")
+    request = parsed("codex_responses_apply_patch")
     calls = messages_of(request)[4]["tool_calls"]
     assert isinstance(calls, list)
     assert [call["type"] for call in calls if isinstance(call, dict)] == ["custom"]
@@ -50,7 +50,7 @@ def test_codex_with_a_model_it_knows_edits_by_a_custom_tool() -> None:
     assert kinds.count("custom") == 1
     assert "tools.tool_search" in losses(request).left_out
     assert request.params["verbosity"] == "low"
-    kept = [tool["type"] for tool in orjson.loads((BODIES / "codex_apply_patch.json").read_bytes())["tools"]]
+    kept = [tool["type"] for tool in orjson.loads((BODIES / "codex_responses_apply_patch.json").read_bytes())["tools"]]
     assert [tool["type"] for tool in native_body(request)["tools"]] == kept  # type: ignore[index,union-attr,call-overload]
 
 
@@ -61,7 +61,7 @@ def test_the_second_step_of_the_ai_sdk_refers_to_items_of_the_first() -> None:
         "message", id=f"msg_{unique}_1", role="assistant", content=[typed("output_text", text="x")]
     )
     context = RequestContext(items={str(item["id"]): item for item in (thought, said)})
-    request = parsed("vercel_ai_sdk_loop", context)
+    request = parsed("vercel_ai_sdk_responses", context)
     assert roles(request) == ["user", "assistant", "tool"]
     turn = messages_of(request)[1]
     assert (turn["content"], turn["reasoning_content"]) == ("x", "hm")

@@ -69,12 +69,17 @@ def test_a_namespaced_tool_never_takes_the_name_of_a_plain_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "search", [typed("web_search", external_web_access=True), typed("tool_search", execution="client")]
+    ("search", "named"),
+    [
+        (typed("web_search", external_web_access=True), "tools.web_search"),
+        (typed("web_search_preview_2025_03_11"), "tools.web_search"),
+        (typed("tool_search", execution="client"), "tools.tool_search"),
+    ],
 )
-def test_what_codex_always_offers_is_left_out_and_named_off_openai(search: JsonObject) -> None:
+def test_what_codex_always_offers_is_left_out_and_named_off_openai(search: JsonObject, named: str) -> None:
     request = ask(tools=[PLAIN, search])
     assert len(request.params["tools"]) == 1
-    assert losses(request).left_out == (f"tools.{search['type']}",)
+    assert losses(request).left_out == (named,)
     assert native_body(request)["tools"] == [PLAIN, search]
 
 
@@ -91,8 +96,9 @@ def test_a_search_that_the_client_demands_is_left_for_the_target_to_refuse() -> 
 
 
 def test_tools_that_openai_runs_stay_as_they_are() -> None:
-    hosted = typed("mcp", server_label="s", server_url="https://x")
-    assert tools(hosted, PLAIN)[0] == hosted
+    for kind in ("mcp", "tool_search", "web_search\r\nx: y", "web_searching"):
+        hosted = typed(kind, server_label="s")
+        assert tools(hosted, PLAIN)[0] == hosted
 
 
 @pytest.mark.parametrize(
