@@ -1,8 +1,9 @@
 """Stored responses as entries of an owner's memory, and back. Pure.
 
 Keys: `r:` and a response's id; `i:` and an item's id, whose data is the id of the latest response that holds the item.
-The lines of a response's data are its ancestors, which are needed before anything else is read, the object that the
-client got, and its input. Others may write to a shared memory: what no gateway wrote counts as not there.
+The lines of a response's data are its ancestors, which are needed before anything else is read; its input and output,
+which are what a conversation goes on with; and the object that the client got, without its output. Others may write to
+a shared memory: what no gateway wrote counts as not there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,9 +64,13 @@ def item_key(item_id: str) -> str:
 
 
 def entries_of(stored: StoredResponse) -> dict[str, bytes]:
-    """Return the entries that a response is kept as; none for one that is too long, or is no valid JSON."""
+    """Return the entries that a response is kept as; none for one that is too long, or is no valid JSON, and for one
+    with an id that a vendor made which nobody could ask for."""
+    if not _is_id(stored.id):
+        return {}
+    items = {"input": stored.input, "output": stored.response.get("output")}
     try:
-        data = b"\n".join(map(orjson.dumps, (stored.ancestors, stored.response, {"input": stored.input})))
+        data = b"\n".join(map(orjson.dumps, (stored.ancestors, items, {**stored.response, "output": None})))
     except orjson.JSONEncodeError:
         return {}
     if len(data) > MOST_BYTES:
@@ -73,8 +78,8 @@ def entries_of(stored: StoredResponse) -> dict[str, bytes]:
     leads_to = stored.id.encode()
     newest_first = chain(_items(stored.response.get("output")), reversed(stored.input))
     names = [name for item in newest_first if (name := _id_of(item)) is not None]
-    items = {item_key(name): leads_to for name in islice(dict.fromkeys(names), MOST_ITEMS)}
-    return {**items, response_key(stored.id): data}
+    leads = {item_key(name): leads_to for name in islice(dict.fromkeys(names), MOST_ITEMS)}
+    return {**leads, response_key(stored.id): data}
 
 
 def ancestors_in(data: bytes) -> tuple[str, ...] | None:
@@ -85,35 +90,47 @@ def ancestors_in(data: bytes) -> tuple[str, ...] | None:
         return None
     if not isinstance(listed, list) or len(listed) > MOST_TURNS:
         return None
-    names = tuple([name for name in listed if isinstance(name, str) and 0 < len(name) <= LONGEST_ID])
+    names = tuple([name for name in listed if isinstance(name, str) and _is_id(name)])
     return names if len(names) == len(listed) else None
 
 
-def read_response(response_id: str, data: bytes) -> StoredResponse | None:
-    """Return a kept response; None for what is none."""
-    ancestors, (_, *lines) = ancestors_in(data), data.split(b"\n", 2)
-    if ancestors is None or len(lines) != 2:
-        return None
+def read_turn(response_id: str, data: bytes) -> StoredResponse | None:
+    """Return what a conversation goes on with: of a kept response's object only the id and the output. None for what is
+    no response."""
+    ancestors = ancestors_in(data)
+    return None if ancestors is None else _turn(response_id, ancestors, data)
+
+
+def _turn(response_id: str, ancestors: tuple[str, ...], data: bytes) -> StoredResponse | None:
+    lines = data.split(b"\n", 2)
     try:
-        response, said = map(decode, lines)
+        items = decode(lines[1]) if len(lines) == 3 else {}
     except InvalidJson:
         return None
-    listed = said.get("input")
-    if not isinstance(listed, list) or response.get("id") != response_id:
+    said, output = items.get("input"), items.get("output")
+    if not isinstance(said, list) or not isinstance(output, list):
         return None
-    return StoredResponse(response_id, ancestors, tuple(_items(listed)), response)
+    return StoredResponse(response_id, ancestors, tuple(_items(said)), {"id": response_id, "output": output})
 
 
 def answer_in(response_id: str, data: bytes) -> bytes | None:
     """Return the JSON of the object that the client got; None for what is no response."""
-    return None if read_response(response_id, data) is None else data.split(b"\n", 2)[1]
+    turn = read_turn(response_id, data)
+    try:
+        rest = None if turn is None else decode(data.split(b"\n", 2)[2])
+    except InvalidJson:
+        return None
+    if turn is None or rest is None or rest.get("id") != response_id:
+        return None
+    return orjson.dumps({**rest, "output": turn.response["output"]})
 
 
 def read_chain(stored: StoredData) -> tuple[StoredResponse, ...]:
     """Return the responses of a chain. Raises GatewayError where one of them makes no sense."""
-    found = []
+    found: list[StoredResponse] = []
+    names = tuple(stored.chain)
     for response_id, data in stored.chain.items():
-        response = read_response(response_id, data)
+        response = _turn(response_id, names[: len(found)], data)
         if response is None:
             raise previous_response_not_found(response_id)
         found.append(response)
@@ -124,7 +141,7 @@ def read_items(stored: StoredData) -> Mapping[str, JsonObject]:
     """Return the items that a request names, by id; what is not found is absent."""
     items: dict[str, JsonObject] = {}
     for response_id, data in stored.held.items():
-        response = read_response(response_id, data)
+        response = read_turn(response_id, data)
         if response is None:
             continue
         for item in items_of(response):
@@ -146,4 +163,8 @@ def _items(listed: JsonValue) -> Iterator[JsonObject]:
 
 def _id_of(item: JsonObject) -> str | None:
     name = item.get("id")
-    return name if isinstance(name, str) and 0 < len(name) <= LONGEST_ID else None
+    return name if isinstance(name, str) and _is_id(name) else None
+
+
+def _is_id(name: str) -> bool:
+    return 0 < len(name) <= LONGEST_ID

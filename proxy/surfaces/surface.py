@@ -43,7 +43,8 @@ class StoredResponse:
     """A response that was stored for later turns, as the Responses API has it.
 
     `ancestors` are the ids of the responses before it, oldest first; `input` the items of its own request alone, each
-    with an id; `response` the object that the client got, whose `output` holds its items. All of it is read-only.
+    with an id; `response` the object that the client got, whose `output` holds its items. For a later turn it is read
+    with `id` and `output` alone. All of it is read-only.
     """
 
     id: str

@@ -1,6 +1,7 @@
 """Stored responses as entries and back: what is kept of them, and what others may have written in their place."""
 
 import time
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -19,7 +20,7 @@ from proxy.gateway.response_entries import (
     items_of,
     read_chain,
     read_items,
-    read_response,
+    read_turn,
     response_key,
 )
 from proxy.surfaces.surface import StoredResponse
@@ -41,7 +42,10 @@ STORED = response("resp_2", "resp_0", "resp_1", said=(item("msg_1"),), out=(item
 def test_a_response_comes_back_as_it_was() -> None:
     data = entries_of(STORED)[response_key("resp_2")]
     assert ancestors_in(data) == ("resp_0", "resp_1")
-    assert read_response("resp_2", data) == STORED
+    turn = read_turn("resp_2", data)
+    assert turn is not None
+    assert turn.response == {"id": "resp_2", "output": STORED.response["output"]}
+    assert replace(turn, response=STORED.response) == STORED
     assert orjson.loads(answer_in("resp_2", data) or b"") == STORED.response
     assert items_of(STORED) == [item("msg_1"), item("rs_2"), item("msg_2")]
 
@@ -62,7 +66,7 @@ def test_items_without_a_usable_id_are_kept_and_not_found_by_it() -> None:
     odd: tuple[JsonObject, ...] = ({"type": "message"}, {"id": 7}, {"id": ""}, {"id": "x" * 129})
     entries = entries_of(response("resp_1", said=odd))
     assert list(entries) == ["r:resp_1"]
-    again = read_response("resp_1", entries["r:resp_1"])
+    again = read_turn("resp_1", entries["r:resp_1"])
     assert again is not None
     assert again.input == odd
 
@@ -81,6 +85,11 @@ def test_what_is_too_long_or_no_json_is_not_kept() -> None:
     assert entries_of(response("resp_1", said=(item("m", text="\ud800"),))) == {}
 
 
+@pytest.mark.parametrize("name", ["", "x" * 129, "x" * 1_000_000])
+def test_an_id_that_nobody_could_ask_for_is_not_kept(name: str) -> None:
+    assert entries_of(response(name)) == {}
+
+
 GOOD = entries_of(STORED)[response_key("resp_2")]
 
 
@@ -91,30 +100,38 @@ GOOD = entries_of(STORED)[response_key("resp_2")]
         b"\n",
         b"[]",
         b"[]\n",
-        b"[]\n[]",
-        b"[]\n{}",
-        b"[1]\n{}",
-        b'[""]\n{}',
-        b'{}\n{"id":"resp_2"}\n{"input":[]}',
-        b'[]\n{"id":"other"}\n{"input":[]}',
-        b'[]\n{"id":"resp_2"}\n{"input":{}}',
-        b'[]\n{"id":"resp_2"}\n[]',
-        b'[]\n{"id":"resp_2"}',
-        b'[]\n[]\n{"input":[]}',
+        b"[]\n[]\n{}",
+        b"[]\n{}\n{}",
+        b'[1]\n{"input":[],"output":[]}\n{"id":"resp_2"}',
+        b'[""]\n{"input":[],"output":[]}\n{"id":"resp_2"}',
+        b'{}\n{"input":[],"output":[]}\n{"id":"resp_2"}',
+        b'[]\n{"input":{},"output":[]}\n{"id":"resp_2"}',
+        b'[]\n{"input":[],"output":null}\n{"id":"resp_2"}',
+        b'[]\n{"input":[],"output":[]}',
         b"\xff\n\xff",
-        GOOD[:-1],
         b"resp_2",
-        orjson.dumps(["r"] * (MOST_TURNS + 1)) + b'\n{"id":"resp_2"}\n{"input":[]}',
-        b'[]\n{"id":"resp_2"}\n{"input":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        orjson.dumps(["r"] * (MOST_TURNS + 1)) + b'\n{"input":[],"output":[]}\n{}',
+        b'[]\n{"output":[],"input":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n{}",
     ],
 )
 def test_what_no_gateway_wrote_is_not_there(data: bytes) -> None:
-    assert read_response("resp_2", data) is None
+    assert read_turn("resp_2", data) is None
     assert answer_in("resp_2", data) is None
-    with pytest.raises(GatewayError) as caught:
-        read_chain(StoredData({"resp_2": data}))
-    assert caught.value.facts.code == "previous_response_not_found"
     assert read_items(StoredData({}, {"msg_1": "resp_2"}, {"resp_2": data})) == {}
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"[]\n{}\n{}", b"resp_2", b'[]\n{"input":{},"output":[]}\n{}'])
+def test_a_conversation_with_what_no_gateway_wrote_does_not_go_on(data: bytes) -> None:
+    good = entries_of(response("resp_1"))[response_key("resp_1")]
+    with pytest.raises(GatewayError) as caught:
+        read_chain(StoredData({"resp_1": good, "resp_2": data}))
+    assert caught.value.facts.code == "previous_response_not_found"
+    assert "'resp_2'" in caught.value.facts.message
+
+
+@pytest.mark.parametrize("rest", [b"", b"{}", b"[]", b'{"id":"other"}', b'{"id":"resp_2"', b"\xff"])
+def test_an_answer_that_no_gateway_wrote_is_not_given_out(rest: bytes) -> None:
+    assert answer_in("resp_2", b'[]\n{"input":[],"output":[]}\n' + rest) is None
 
 
 def test_named_items_are_taken_from_the_response_that_they_lead_to() -> None:
@@ -126,7 +143,7 @@ def test_named_items_are_taken_from_the_response_that_they_lead_to() -> None:
 
 
 def test_a_dense_response_of_the_largest_size_is_refused_quickly() -> None:
-    data = b'[]\n{"id":"resp_2"}\n{"input":[' + b"{}," * 2_700_000 + b"{}]}"
+    data = b'[]\n{"output":[],"input":[' + b"{}," * 2_700_000 + b"{}]}\n{}"
     began = time.process_time()
-    assert read_response("resp_2", data) is None
+    assert read_turn("resp_2", data) is None
     assert time.process_time() - began < 2
