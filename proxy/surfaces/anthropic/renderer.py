@@ -25,7 +25,7 @@ from proxy.surfaces.anthropic.answer_members import (
     stop_members,
     usage_members,
 )
-from proxy.surfaces.anthropic.calls import StreamedCalls, whole_calls
+from proxy.surfaces.anthropic.calls import MessageCalls, whole_calls
 from proxy.surfaces.anthropic.error_body import error_body
 from proxy.surfaces.anthropic.events import (
     END,
@@ -71,7 +71,7 @@ class MessagesRenderer:
         self._text: bytes | None = None
         self._thought: JsonValue = None
         self._details = GrowingExtras()
-        self._calls = StreamedCalls()
+        self._calls = MessageCalls()
         self._late: list[Chunk] = []
         self._extras = GrowingExtras()
         self._end: Chunk | None = None

@@ -159,6 +159,8 @@ def test_blocks_never_overlap_and_their_indexes_are_dense(events: list[Chunk | U
             case "content_block_stop":
                 assert each["index"] == open_at
                 open_at = None
+            case _:
+                pass
     assert open_at is None
 
 

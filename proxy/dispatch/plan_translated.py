@@ -40,7 +40,7 @@ def plan_translated(
         plan = plan_calls(request, target, on_unsupported, behavior, media)
         break
     if plan.calls and plan.calls[0].sent.native:
-        return replace(plan, dropped=(*plan.dropped, *losses.native_left_out))
+        return replace(plan, dropped=(*plan.dropped, *losses.native_left_out)) if losses.native_left_out else plan
     for param, subject in losses.binding.items():
         why = "it means nothing outside the API that this request came by, which does not reach there"
         raise Refusal(param.partition(".")[0], f"{subject} is not supported by {target.name}: {why}.")

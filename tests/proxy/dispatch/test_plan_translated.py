@@ -6,12 +6,12 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.emulation.plan_translated import plan_translated
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Params, TranslationLosses, UnifiedRequest
+from proxy.dispatch.plan_translated import plan_translated
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.gemini import kit as gemini_kit
 from tests.providers.dialects.openai.kit import chat, target
