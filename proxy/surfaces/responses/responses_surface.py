@@ -45,6 +45,7 @@ _STORED: Mapping[tuple[str, str], StoredAction] = MappingProxyType(
 _PARAMS: Mapping[str, str] = MappingProxyType(
     {
         "messages": "input",
+        "prompt": "input",
         "max_tokens": "max_output_tokens",
         "response_format": "text.format",
         "verbosity": "text.verbosity",
