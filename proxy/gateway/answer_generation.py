@@ -8,6 +8,8 @@ from typing import Final
 from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
+from proxy.conversations.response_entries import NOTHING_STORED, StoredData, read_chain, read_items
+from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
 from proxy.deadlines import Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.prefer_honouring import honouring_first
@@ -16,9 +18,7 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.gateway.answer_request import Exchange, make_job
 from proxy.gateway.client_call import ClientCall
-from proxy.gateway.response_entries import NOTHING_STORED, StoredData, read_chain, read_items
 from proxy.gateway.restore_thinking import TurnMemory
-from proxy.gateway.stored_responses import STORING, AnswerStore, StoredResponses
 from proxy.overload.admission_limits import Admission
 from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import plan

@@ -8,6 +8,9 @@ from functools import partial
 from aiohttp import web
 
 from providers.unified_request import Operation, Task
+from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
@@ -20,7 +23,6 @@ from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
 from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
-from proxy.gateway.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
@@ -35,8 +37,6 @@ from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch
 from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
-from proxy.teams.kept_entries import KeptEntries
-from proxy.teams.owner_memory import OwnerMemory
 from proxy.teams.wrong_keys import WrongKeyLimiter
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.loop_detection import arrive

@@ -13,11 +13,11 @@ import orjson
 from aiohttp import web
 
 from providers.json_types import JsonObject
+from proxy.conversations.response_entries import StoredData, answer_in, items_of, read_chain
+from proxy.conversations.stored_responses import StoredResponses
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import FieldProblem, GatewayError, invalid_request, operation_not_served, response_not_found
 from proxy.gateway.client_call import ClientCall
-from proxy.gateway.response_entries import StoredData, answer_in, items_of, read_chain
-from proxy.gateway.stored_responses import StoredResponses
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import Action, ReferredIds, StoredAction
 

@@ -11,6 +11,7 @@ from providers.completion import Choice, StreamEvent
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+from proxy.conversations.owner_memory import OwnerMemory
 from proxy.gateway.kept_turns import (
     GatheredTurns,
     MissingTurn,
@@ -24,7 +25,6 @@ from proxy.gateway.kept_turns import (
     with_thinking,
 )
 from proxy.routing.resolve_model import Plan
-from proxy.teams.owner_memory import OwnerMemory
 from proxy.upstream.vendor_stream import Stream
 
 TURN_BYTES: Final = 64 * 1024 * 1024

@@ -7,14 +7,14 @@ from typing import Final
 
 from config.sections.server_section import ServerSection
 from proxy.background_tasks import Work
+from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.response_entries import MOST_BYTES
+from proxy.conversations.stored_responses import MOST_CONTINUED
 from proxy.gateway.handle_request import Gateway
-from proxy.gateway.response_entries import MOST_BYTES
 from proxy.gateway.restore_thinking import TURN_SECONDS
-from proxy.gateway.stored_responses import MOST_CONTINUED
 from proxy.shared_state.redis_sync import SharedState
 from proxy.shared_state.shared_entries import EntryRules, SharedEntries
-from proxy.teams.kept_entries import KeptEntries
-from proxy.teams.owner_memory import OwnerMemory
 from proxy.telemetry.metrics import Metrics
 
 _MIB: Final = 1024 * 1024

@@ -7,8 +7,8 @@ import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject
-from tests.proxy.gateway.test_response_entries import item, response
-from tests.proxy.gateway.test_stored_responses import conversation
+from tests.proxy.conversations.test_response_entries import item, response
+from tests.proxy.conversations.test_stored_responses import conversation
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
 

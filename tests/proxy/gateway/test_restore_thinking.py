@@ -12,6 +12,8 @@ from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCall, T
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
+from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.owner_memory import OtherProcesses, OwnerMemory
 from proxy.gateway.kept_turns import TurnThinking, missing_turns, pack_turn
 from proxy.gateway.restore_thinking import (
     MOST_RESTORED,
@@ -22,8 +24,6 @@ from proxy.gateway.restore_thinking import (
     WatchedStream,
 )
 from proxy.routing.resolve_model import Plan
-from proxy.teams.kept_entries import KeptEntries
-from proxy.teams.owner_memory import OtherProcesses, OwnerMemory
 from proxy.upstream.vendor_stream import LocalStream
 from tests.conformance.vendor_rules import DeepSeek, listed, thought
 from tests.providers.dialects.openai.kit import target

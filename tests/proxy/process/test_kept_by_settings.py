@@ -12,7 +12,7 @@ from proxy.gateway.handle_request import Gateway
 from proxy.process.kept_by_settings import keep_by_settings
 from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.metrics import Metrics
-from tests.proxy.gateway.test_response_entries import response
+from tests.proxy.conversations.test_response_entries import response
 from tests.proxy.kit.gateway_rig import rig
 
 REDIS = {"redis": "redis://127.0.0.1:1"}

@@ -11,10 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
 from providers.target import Price
+from proxy.conversations.kept_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.request_record import Attempt, Outcome, RequestRecord
-from proxy.teams.kept_entries import KeptEntries
 from proxy.telemetry.merged_metrics import of_worker
 from proxy.telemetry.metrics import DURATION_BUCKETS, Metrics
 from proxy.version import VERSION

@@ -4,14 +4,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from proxy.errors import (
-    conversation_too_long,
-    previous_response_not_found,
-    response_not_found,
-    responses_not_stored,
-    stored_responses_unreachable,
-)
-from proxy.gateway.response_entries import (
+from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.response_entries import (
     MOST_BYTES,
     MOST_TURNS,
     NOTHING_STORED,
@@ -21,10 +15,16 @@ from proxy.gateway.response_entries import (
     item_key,
     response_key,
 )
+from proxy.errors import (
+    conversation_too_long,
+    previous_response_not_found,
+    response_not_found,
+    responses_not_stored,
+    stored_responses_unreachable,
+)
 from proxy.request_record import RequestRecord
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ReferredIds, Renderer, StoredResponse, StoringRenderer, StoringSurface
-from proxy.teams.owner_memory import OwnerMemory
 
 RESPONSE_BYTES: Final = 64 * 1024 * 1024
 RESPONSE_SECONDS: Final = 86400.0

@@ -7,8 +7,7 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject
-from proxy.errors import GatewayError
-from proxy.gateway.response_entries import (
+from proxy.conversations.response_entries import (
     MOST_BYTES,
     MOST_ITEMS,
     MOST_TURNS,
@@ -23,6 +22,7 @@ from proxy.gateway.response_entries import (
     read_turn,
     response_key,
 )
+from proxy.errors import GatewayError
 from proxy.surfaces.surface import StoredResponse
 
 

@@ -9,17 +9,17 @@ import pytest
 from providers.completion import Chunk, Completion, NativeEvent, Usage
 from providers.json_types import JsonObject
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
+from proxy.conversations import stored_responses
+from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.response_entries import MOST_TURNS, answer_in, read_chain, read_items
+from proxy.conversations.stored_responses import AnswerStore, StoredResponses
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.gateway import stored_responses
-from proxy.gateway.response_entries import MOST_TURNS, answer_in, read_chain, read_items
-from proxy.gateway.stored_responses import AnswerStore, StoredResponses
 from proxy.request_record import RequestRecord
 from proxy.surfaces.responses.renderer import ResponsesRenderer
 from proxy.surfaces.surface import AnswerFacts, ReferredIds, StoredResponse
-from proxy.teams.kept_entries import KeptEntries
-from proxy.teams.owner_memory import OwnerMemory
-from tests.proxy.gateway.test_response_entries import item, response
-from tests.proxy.teams.test_owner_memory import Others
+from tests.proxy.conversations.test_owner_memory import Others
+from tests.proxy.conversations.test_response_entries import item, response
 
 
 @dataclass

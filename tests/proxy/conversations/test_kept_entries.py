@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.teams.kept_entries import OVERHEAD, KeptEntries
+from proxy.conversations.kept_entries import OVERHEAD, KeptEntries
 
 BYTES = 64 * 1024 * 1024
 

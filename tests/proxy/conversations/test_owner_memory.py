@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.teams import owner_memory
-from proxy.teams.kept_entries import KeptEntries
-from proxy.teams.owner_memory import FoundEntries, OwnerMemory
+from proxy.conversations import owner_memory
+from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.owner_memory import FoundEntries, OwnerMemory
 
 
 @dataclass
