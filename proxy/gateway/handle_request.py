@@ -16,6 +16,7 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_request import attempt_headers, record_cancelled
+from proxy.gateway.answer_task import TaskAnswers
 from proxy.gateway.client_call import ClientCall, ClientCalls
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import resolve_path
@@ -23,6 +24,7 @@ from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
 from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
+from proxy.gateway.task_apis import TASK_APIS
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
@@ -79,10 +81,12 @@ class Gateway:
         self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self._calls = ClientCalls(metrics, self._now)
         self._generation = TextGeneration(dispatcher, admission, self.turns, self.responses)
+        tasks = TaskAnswers(dispatcher)
         passed, counting = PassThrough(dispatcher), TokenCounting(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
             **ResponseEndpoints(self.responses, self._generation, counting, dispatcher).actions(),
+            **{task: partial(tasks.answer, api) for task, api in TASK_APIS.items()},
             Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
             Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
