@@ -2,7 +2,7 @@
 
 The gateway checks a key, resolves a model, reads and writes JSON both ways, counts and logs; nginx forwards the same
 bytes and logs nothing. Each round loads one and then the other; the cheapest round of each counts. At the end, without
-a socket, comes the cost of a chunk in each dialect.
+a socket, come the costs of a chunk in each dialect, and of requests and chunks on each surface.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.bench import dialects, traffic
+from tests.bench import dialects, surfaces, traffic
 from tests.bench.cpu import cpu_seconds, pin, resident_bytes
 from tests.bench.load import Caller, Load, StreamCaller, WholeCaller, run_load
 from tests.bench.nginx import HINT, nginx_path, running_nginx
@@ -178,3 +178,5 @@ def main() -> None:
         uvloop.run(bench(plan_from(sys.argv[1:]), Path(folder)))
     print()
     dialects.main()
+    print()
+    surfaces.main()
