@@ -54,7 +54,7 @@ class MessagesRenderer:
 
     __slots__ = (
         *("_body", "_calls", "_details", "_end", "_extras", "_index", "_late", "_members", "_model", "_native"),
-        *("_open", "_started", "_text", "_thought", "_usage"),
+        *("_open", "_refusal", "_started", "_text", "_thought", "_usage"),
     )
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts) -> None:
@@ -74,6 +74,7 @@ class MessagesRenderer:
         self._calls = MessageCalls()
         self._late: list[Chunk] = []
         self._extras = GrowingExtras()
+        self._refusal: list[str] = []
         self._end: Chunk | None = None
         self._members: JsonObject = {}
         self._usage: Usage | None = None
@@ -140,7 +141,7 @@ class MessagesRenderer:
             ended.native_finish_reason,
             ended.matched_stop,
             self._calls.begun,
-            ended.refusal,
+            "".join(self._refusal) or None,
         )
         others = {**other_members(self._extras.whole()), **self._members}
         delta = _merged(stop, others)
@@ -210,12 +211,13 @@ class MessagesRenderer:
         for detail in own:
             if isinstance(signature := detail.get("signature"), str) and signature:
                 frames.append(self._sign(signature))
-        text = chunk.text or chunk.refusal
-        if text:
+        if chunk.refusal:
+            self._refusal.append(chunk.refusal)
+        if chunk.text:
             if self._text is None:
                 frames.append(self._begin("text", {"type": "text", "text": ""}))
                 self._text = TEXT % (self._index - 1)
-            frames.append((self._text or b"") + ascii_json(text) + END)
+            frames.append((self._text or b"") + ascii_json(chunk.text) + END)
         if extras is not None and _holds_more(extras):
             frames += self._rest(extras)
         return b"".join(frames)
@@ -305,7 +307,7 @@ def _only_text(chunk: Chunk) -> bool:
 
 def _needs_block(chunk: Chunk) -> bool:
     """Return whether a chunk holds anything that has to be in a block besides those of calls."""
-    if chunk.text or chunk.reasoning or chunk.refusal:
+    if chunk.text or chunk.reasoning:
         return True
     extras = chunk.extras
     return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))
@@ -330,9 +332,8 @@ def _blocks(choice: Choice) -> list[JsonObject]:
     extras = choice.extras
     blocks = whole_blocks(choice.reasoning, extras.reasoning_details if extras is not None else ())
     blocks += own_blocks(extras)
-    text = choice.text or choice.refusal
-    if text:
-        block: JsonObject = {"type": "text", "text": text}
+    if choice.text:
+        block: JsonObject = {"type": "text", "text": choice.text}
         if cited := citations_of(extras):
             block["citations"] = [*cited]
         blocks.append(block)

@@ -115,8 +115,12 @@ PAIRS: dict[str, tuple[list[Chunk | Usage], Completion]] = {
         Completion((Choice(0, "Hi", "stop", extras=Extras(message={"content_blocks": [SEARCH]})),), USAGE),
     ),
     "refusal": (
-        [Chunk(text="I can't.", refusal="I can't."), ENDS, USAGE],
-        Completion((Choice(0, "I can't.", "stop"),), USAGE),
+        [Chunk(text="I can", refusal="I can"), Chunk(text="'t.", refusal="'t."), ENDS, USAGE],
+        Completion((Choice(0, "I can't.", "stop", refusal="I can't."),), USAGE),
+    ),
+    "explained refusal": (
+        [SAYS, Chunk(finish_reason="content_filter", native_finish_reason="refusal", refusal="because"), USAGE],
+        Completion((Choice(0, "Hi", "content_filter", "refusal", refusal="because"),), USAGE),
     ),
     "refusal with details": (
         [
