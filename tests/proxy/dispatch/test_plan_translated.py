@@ -101,6 +101,12 @@ def test_a_target_of_the_same_api_loses_nothing() -> None:
     assert plan.dropped == ()
 
 
+def test_what_the_client_s_own_body_goes_without_is_named_where_it_goes_on() -> None:
+    losses = TranslationLosses({}, ("context_management",), INSTEAD, ("reasoning",))
+    assert plan_translated(losses, own(), anthropic_kit.TARGET).dropped == ("reasoning",)
+    assert planned(GPT, losses).dropped == ("context_management",)
+
+
 def test_a_field_below_the_top_is_refused_by_the_name_of_its_holder() -> None:
     with pytest.raises(Refusal) as caught:
         plan_translated(TranslationLosses({"output_config.x": "'output_config.x'"}), chat(), GPT)
