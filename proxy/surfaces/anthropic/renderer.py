@@ -14,9 +14,10 @@ import orjson
 
 from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, Usage
 from providers.emulation.join_extras import GrowingExtras
+from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
-from proxy.errors import ErrorFacts
+from proxy.errors import ErrorFacts, upstream_failed
 from proxy.surfaces.anthropic.answer_members import (
     IN_DELTA,
     citations_of,
@@ -82,7 +83,7 @@ class MessagesRenderer:
     # Whole answers ----------------------------------------------------------------------------------------------------
 
     def completion(self, completion: Completion) -> bytes:
-        """See Renderer. Raises UpstreamError for a call whose arguments make no sense."""
+        """See Renderer. Raises GatewayError for a call whose arguments make no sense."""
         if completion.native is not None:
             return self._renamed(completion.native)
         choice = completion.choices[0]
@@ -96,7 +97,10 @@ class MessagesRenderer:
         others = other_members(choice.extras, completion.extra)
         if completion.system_fingerprint is not None:
             others["system_fingerprint"] = completion.system_fingerprint
-        content: list[JsonValue] = [*_blocks(choice)]
+        try:
+            content: list[JsonValue] = [*_blocks(choice)]
+        except UpstreamError as error:
+            raise upstream_failed(error.failure) from None
         usage = usage_members(completion.usage, completion.service_tier)
         return utf8_json({**others, **self._body, "content": content, **_merged(stop, others), "usage": usage})
 
