@@ -14,9 +14,10 @@ import orjson
 
 from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, Usage
 from providers.emulation.join_extras import GrowingExtras
+from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
-from proxy.errors import ErrorFacts
+from proxy.errors import ErrorFacts, upstream_failed
 from proxy.surfaces.anthropic.answer_members import (
     IN_DELTA,
     citations_of,
@@ -54,7 +55,7 @@ class MessagesRenderer:
 
     __slots__ = (
         *("_body", "_calls", "_details", "_end", "_extras", "_index", "_late", "_members", "_model", "_native"),
-        *("_open", "_started", "_text", "_thought", "_usage"),
+        *("_open", "_refusal", "_started", "_text", "_thought", "_usage"),
     )
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts) -> None:
@@ -74,6 +75,7 @@ class MessagesRenderer:
         self._calls = MessageCalls()
         self._late: list[Chunk] = []
         self._extras = GrowingExtras()
+        self._refusal: list[str] = []
         self._end: Chunk | None = None
         self._members: JsonObject = {}
         self._usage: Usage | None = None
@@ -81,7 +83,7 @@ class MessagesRenderer:
     # Whole answers ----------------------------------------------------------------------------------------------------
 
     def completion(self, completion: Completion) -> bytes:
-        """See Renderer. Raises UpstreamError for a call whose arguments make no sense."""
+        """See Renderer. Raises GatewayError for a call whose arguments make no sense."""
         if completion.native is not None:
             return self._renamed(completion.native)
         choice = completion.choices[0]
@@ -95,7 +97,10 @@ class MessagesRenderer:
         others = other_members(choice.extras, completion.extra)
         if completion.system_fingerprint is not None:
             others["system_fingerprint"] = completion.system_fingerprint
-        content: list[JsonValue] = [*_blocks(choice)]
+        try:
+            content: list[JsonValue] = [*_blocks(choice)]
+        except UpstreamError as error:
+            raise upstream_failed(error.failure) from None
         usage = usage_members(completion.usage, completion.service_tier)
         return utf8_json({**others, **self._body, "content": content, **_merged(stop, others), "usage": usage})
 
@@ -140,7 +145,7 @@ class MessagesRenderer:
             ended.native_finish_reason,
             ended.matched_stop,
             self._calls.begun,
-            ended.refusal,
+            "".join(self._refusal) or None,
         )
         others = {**other_members(self._extras.whole()), **self._members}
         delta = _merged(stop, others)
@@ -210,12 +215,13 @@ class MessagesRenderer:
         for detail in own:
             if isinstance(signature := detail.get("signature"), str) and signature:
                 frames.append(self._sign(signature))
-        text = chunk.text or chunk.refusal
-        if text:
+        if chunk.refusal:
+            self._refusal.append(chunk.refusal)
+        if chunk.text:
             if self._text is None:
                 frames.append(self._begin("text", {"type": "text", "text": ""}))
                 self._text = TEXT % (self._index - 1)
-            frames.append((self._text or b"") + ascii_json(text) + END)
+            frames.append((self._text or b"") + ascii_json(chunk.text) + END)
         if extras is not None and _holds_more(extras):
             frames += self._rest(extras)
         return b"".join(frames)
@@ -305,7 +311,7 @@ def _only_text(chunk: Chunk) -> bool:
 
 def _needs_block(chunk: Chunk) -> bool:
     """Return whether a chunk holds anything that has to be in a block besides those of calls."""
-    if chunk.text or chunk.reasoning or chunk.refusal:
+    if chunk.text or chunk.reasoning:
         return True
     extras = chunk.extras
     return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))
@@ -330,9 +336,8 @@ def _blocks(choice: Choice) -> list[JsonObject]:
     extras = choice.extras
     blocks = whole_blocks(choice.reasoning, extras.reasoning_details if extras is not None else ())
     blocks += own_blocks(extras)
-    text = choice.text or choice.refusal
-    if text:
-        block: JsonObject = {"type": "text", "text": text}
+    if choice.text:
+        block: JsonObject = {"type": "text", "text": choice.text}
         if cited := citations_of(extras):
             block["citations"] = [*cited]
         blocks.append(block)

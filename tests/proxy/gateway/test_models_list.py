@@ -12,10 +12,13 @@ from proxy.gateway.models_list import Catalogue
 from proxy.routing.snapshot import ANYONE, Snapshot, Team
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import ReadAction
 from tests.proxy.discovery import kit as discovery
 from tests.proxy.kit.tables import snapshot
 
 OPENAI, SCALE = SURFACES[0], SURFACES[1]
+LISTING = [each for each in SURFACES if ReadAction.MODELS in {endpoint.action for endpoint in each.endpoints}]
+"""The surfaces that have a models list at a path of their own."""
 
 
 def many(count: int, more: str = "") -> Snapshot:
@@ -103,11 +106,10 @@ async def test_a_name_tells_what_holds_for_all_of_its_targets(
     name: str, window: int | None, most: int | None, price: Mapping[str, str] | None
 ) -> None:
     made, table = Catalogue(5), snapshot(PRICED)
-    for surface in SURFACES:
+    card = orjson.loads(await made.model(table, ANYONE, ANTHROPIC, name))
+    assert (card.get("max_input_tokens"), card.get("max_tokens")) == (window, most)
+    for surface in LISTING:
         card = orjson.loads(await made.model(table, ANYONE, surface, name))
-        if surface is ANTHROPIC:
-            assert (card.get("max_input_tokens"), card.get("max_tokens")) == (window, most)
-            continue
         assert (card.get("context_length"), card.get("max_model_len"), card.get("pricing")) == (window, window, price)
         top = None if window is most is None else {"context_length": window, "max_completion_tokens": most}
         assert card.get("top_provider") == top

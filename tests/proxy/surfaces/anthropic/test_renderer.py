@@ -19,7 +19,7 @@ from providers.completion import (
 )
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject
-from proxy.errors import ErrorFacts, internal_error
+from proxy.errors import ErrorFacts, GatewayError, internal_error
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import Renderer
 from proxy.surfaces.thinking_envelope import open_sealed
@@ -115,8 +115,12 @@ PAIRS: dict[str, tuple[list[Chunk | Usage], Completion]] = {
         Completion((Choice(0, "Hi", "stop", extras=Extras(message={"content_blocks": [SEARCH]})),), USAGE),
     ),
     "refusal": (
-        [Chunk(text="I can't.", refusal="I can't."), ENDS, USAGE],
-        Completion((Choice(0, "I can't.", "stop"),), USAGE),
+        [Chunk(text="I can", refusal="I can"), Chunk(text="'t.", refusal="'t."), ENDS, USAGE],
+        Completion((Choice(0, "I can't.", "stop", refusal="I can't."),), USAGE),
+    ),
+    "explained refusal": (
+        [SAYS, Chunk(finish_reason="content_filter", native_finish_reason="refusal", refusal="because"), USAGE],
+        Completion((Choice(0, "Hi", "content_filter", "refusal", refusal="because"),), USAGE),
     ),
     "refusal with details": (
         [
@@ -267,8 +271,9 @@ def test_a_broken_stream_ends_with_an_error_and_nothing_that_means_success() -> 
 def test_calls_that_make_no_sense_break_an_answer() -> None:
     with pytest.raises(UpstreamError):
         play(call(0, "[1]", "f"), Chunk(finish_reason="tool_calls"))
-    with pytest.raises(UpstreamError):
+    with pytest.raises(GatewayError) as caught:
         renderer().completion(Completion((Choice(0, "", "tool_calls", tool_calls=(ToolCall("a", "f", "x"),)),), None))
+    assert caught.value.facts.code == "malformed_upstream"
 
 
 # The vendor's own -----------------------------------------------------------------------------------------------------
