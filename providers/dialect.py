@@ -1,6 +1,6 @@
 """The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -17,6 +17,17 @@ COPIED = 2**20
 """
 
 
+class Upload(Protocol):
+    """The body of a call that is not held in memory."""
+
+    @property
+    def length(self) -> int:
+        """Its length in bytes."""
+
+    def pieces(self) -> AsyncIterator[bytes]:
+        """Yield its bytes, from the beginning each time."""
+
+
 @dataclass(frozen=True, slots=True)
 class UpstreamRequest:
     """One call as it is sent, without the credential, and what decoding its answer requires.
@@ -28,7 +39,7 @@ class UpstreamRequest:
     has to be told in the prompt. `tool_names` maps a tool's name on the wire to the client's where it had to change;
     `custom_tools` are the client's names of tools that take a text, which were sent as functions with that text as
     their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
-    `native` says that the answer is in the client's own API and is shown as it is.
+    `native` says that the answer is in the client's own API and is shown as it is. `upload` is sent in place of `body`.
     """
 
     target: Target
@@ -47,6 +58,7 @@ class UpstreamRequest:
     custom_tools: frozenset[str] = frozenset()
     content_type: str = "application/json"
     native: bool = False
+    upload: Upload | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         # orjson 3.13 returns its result in the whole buffer that it wrote into: 4 KB at least, eight times the length

@@ -28,6 +28,7 @@ TokenizerStyle = Literal[
     "tgi",
     "vertex",
 ]
+ModelListStyle = Literal["openai", "anthropic", "gemini", "cohere", "ollama"]
 HookName = Literal[
     "alternating_roles",
     "answered_results",
@@ -121,6 +122,20 @@ class ResponsesWire:
     reasoning: re.Pattern[str]
 
 
+@dataclass(frozen=True, slots=True)
+class ErrorMeanings:
+    """Failure kinds by a vendor's error code, status and message, where the common reading would be wrong.
+
+    `silent` has them by the status of an answer without a message; a text that `text` matches is an error.
+    """
+
+    codes: Mapping[str, FailureKind]
+    statuses: Mapping[int, FailureKind]
+    patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
+    silent: Mapping[int, FailureKind]
+    text: re.Pattern[str] | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """What is known of one vendor.
@@ -134,7 +149,8 @@ class Profile:
     names a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone`
     is without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
     says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
-    prompt, None where it does not.
+    prompt, None where it does not. `model_list` is the kind of list in which the vendor names its models, None
+    where it has none, or one of other things than what can be asked for.
     `developer_role` and `content_parts` say whether messages may have that role, and content in parts; `named_roles`
     are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
     tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.
@@ -149,8 +165,7 @@ class Profile:
     where it must be left out. `own_member` is a member of answers in which the vendor puts `usage` and `error`;
     `usage_in_choices` says that the first choice of an answer may hold its usage.
 
-    The `error_*` members map the vendor's codes, statuses and messages to failure kinds where the common reading would
-    be wrong; `silent_statuses` do so for answers without a message, and a text that `error_text` matches is an error.
+    `errors` say what the vendor's errors mean.
     `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
     requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
@@ -183,6 +198,7 @@ class Profile:
     format_beside_tools: bool
     verifies: bool
     tokenizer: TokenizerStyle | None
+    model_list: ModelListStyle | None
     examples: tuple[str, ...]
     asks_usage: bool
     prompt_forms: frozenset[PromptForm]
@@ -200,11 +216,7 @@ class Profile:
     line_frames: bool
     drops_neutral: bool
     body: Mapping[str, JsonValue]
-    error_codes: Mapping[str, FailureKind]
-    error_statuses: Mapping[int, FailureKind]
-    error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
-    silent_statuses: Mapping[int, FailureKind]
-    error_text: re.Pattern[str] | None
+    errors: ErrorMeanings
     tasks: Mapping[Task, TaskWire]
     responses: ResponsesWire | None
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()

@@ -19,7 +19,7 @@ from providers.unified_request import NativeRequest, UnifiedRequest
 _READ: Final = frozenset(
     {"system", "instructions", "metadata", "stop_sequences", "thinking", "output_config", "output_format", "text"}
     | {"reasoning", "user", "safety_identifier", "prompt_cache_key", "tool_choice", "cache_control", "include"}
-    | {"context_management", "input", "tools"}
+    | {"context_management", "client_metadata", "input", "tools"}
 )
 _TURNS: Final = ("messages", "input")
 _OF_TURN: Final = frozenset({"type", "role", "content", "id", "status", "call_id", "name", "arguments", "output"})
@@ -69,10 +69,20 @@ def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
             for name, value in turn.items():
                 if name not in _OF_TURN | _TEXTS:
                     yield param, f"{param}[{index}].", name, value
-    for index, tool in _objects(body.get("tools")):
+    for where, tool in _tools(body):
         if tool.get("type") not in _FUNCTIONS:
             for name, value in tool.items():
-                yield "tools", f"tools[{index}].", name, value
+                yield "tools", f"{where}.", name, value
+
+
+def _tools(body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the tools, those of a namespace too, each with its path."""
+    for index, tool in _objects(body.get("tools")):
+        if tool.get("type") == "namespace":
+            for number, inner in _objects(tool.get("tools")):
+                yield f"tools[{index}].tools[{number}]", inner
+        else:
+            yield f"tools[{index}]", tool
 
 
 def _objects(held: JsonValue) -> Iterator[tuple[int, JsonObject]]:

@@ -16,10 +16,12 @@ import orjson
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic import claude_on_vertex
 from providers.dialects.anthropic.dialect import PATH, model_of, native_headers
+from providers.dialects.anthropic.native_body import MendedBody
 from providers.dialects.anthropic.native_call import (
     CLAUDE_API,
     CLAUDE_ON_BEDROCK,
     CLAUDE_ON_VERTEX,
+    ClaudePlatform,
     betas_of,
     mended_for,
 )
@@ -50,8 +52,20 @@ def read_count(body: bytes) -> int:
     return count
 
 
+def _mended(platform: ClaudePlatform, target: Target, body: JsonObject) -> MendedBody:
+    """Return the body as the call would have it. Settings that the model has not are left out: they are no part of the
+    prompt, and the vendor would refuse to count."""
+    mended, model = mended_for(platform, body), model_of(target)
+    thinking, config = mended.body.get("thinking"), mended.body.get("output_config")
+    if isinstance(thinking, dict) and thinking.get("type") not in [*model.thinking]:
+        del mended.body["thinking"]
+    if isinstance(config, dict) and not model.efforts:
+        mended.body["output_config"] = {name: value for name, value in config.items() if name != "effort"}
+    return mended
+
+
 def _direct(target: Target, body: JsonObject, headers: _Headers) -> UpstreamRequest:
-    mended = mended_for(CLAUDE_API, body)
+    mended = _mended(CLAUDE_API, target, body)
     own = native_headers(target, betas_of(CLAUDE_API, mended, headers), headers)
     counted = {**mended.body, "model": target.upstream_model}
     return _call(target, target.base_url.removesuffix("/v1") + PATH + "/count_tokens", counted, own)
@@ -59,7 +73,7 @@ def _direct(target: Target, body: JsonObject, headers: _Headers) -> UpstreamRequ
 
 def _on_vertex(target: Target, body: JsonObject, headers: _Headers) -> UpstreamRequest:
     """One endpoint for all models of a location, so that the model is in the body. Not every location counts."""
-    mended = mended_for(CLAUDE_ON_VERTEX, body)
+    mended = _mended(CLAUDE_ON_VERTEX, target, body)
     own = claude_on_vertex.native_headers(betas_of(CLAUDE_ON_VERTEX, mended, headers))
     url = resolve_host(target.base_url) + "/publishers/anthropic/models/count-tokens:rawPredict"
     version = claude_on_vertex.native_version(target)
@@ -68,7 +82,7 @@ def _on_vertex(target: Target, body: JsonObject, headers: _Headers) -> UpstreamR
 
 def _on_bedrock(target: Target, body: JsonObject, headers: _Headers) -> UpstreamRequest:
     """A whole body of InvokeModel, as bytes; Bedrock counts for models, and mostly not for the profiles before them."""
-    mended = mended_for(CLAUDE_ON_BEDROCK, body)
+    mended = _mended(CLAUDE_ON_BEDROCK, target, body)
     rest = {name: value for name, value in mended.body.items() if name not in ("model", "stream")}
     counted = {**rest, **native_opening(target, betas_of(CLAUDE_ON_BEDROCK, mended, headers))}
     counted.setdefault("max_tokens", model_of(target).usual_output)

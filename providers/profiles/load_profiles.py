@@ -14,8 +14,15 @@ from pydantic import ValidationError
 from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
-from providers.profile import Auth, Logprobs, Profile, ResponsesWire, TaskWire, Wire
-from providers.profiles.profile_schema import ProfileEntry, ResponsesEntry, TaskEntry, scoped_fields, scoped_names
+from providers.profile import Auth, ErrorMeanings, Logprobs, ModelListStyle, Profile, ResponsesWire, TaskWire, Wire
+from providers.profiles.profile_schema import (
+    ErrorsEntry,
+    ProfileEntry,
+    ResponsesEntry,
+    TaskEntry,
+    scoped_fields,
+    scoped_names,
+)
 from providers.unified_request import Operation, Params
 
 
@@ -47,6 +54,15 @@ _FIELDS = frozenset(Params.__annotations__)
 _UNKNOWN_BY_DIALECT = {"openai": "forward"}
 """What is done with fields outside the unified request unless a profile says otherwise: servers of OpenAI's family
 answer for those fields themselves. `providers.client_extras` keeps from engines what names hosts, paths or code."""
+
+_LISTS_BY_DIALECT: Mapping[str, ModelListStyle] = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+    "cohere": "cohere",
+    "ollama": "ollama",
+}
+"""The list of models that a dialect's vendors have unless a profile says otherwise."""
 
 _CASES = ("models", "before")
 """Knobs that hold changes to the profile for some models or API versions."""
@@ -149,6 +165,16 @@ def _validated(place: str, written: JsonObject) -> ProfileEntry:
     return entry
 
 
+def _errors(name: str, entry: ErrorsEntry) -> ErrorMeanings:
+    return ErrorMeanings(
+        codes=MappingProxyType(dict(entry.codes)),
+        statuses=MappingProxyType(dict(entry.statuses)),
+        patterns=tuple(_error_patterns(name, entry.patterns)),
+        silent=MappingProxyType(dict(entry.silent)),
+        text=None if entry.text is None else _pattern(f"{name}.errors.text", entry.text),
+    )
+
+
 def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[tuple[re.Pattern[str], FailureKind]]:
     """Compile the patterns of messages. One whose kind opens the circuit breaker must match the whole message, since
     vendors quote what clients sent."""
@@ -157,10 +183,6 @@ def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[
         if kind in AGAINST_ALL and not (text.startswith("^") and text.endswith("$")):
             raise ProfileError(f"{name}.errors.patterns: {text} must match the whole message to mean {kind.value}")
         yield compiled, kind
-
-
-def _optional_pattern(place: str, text: str | None) -> re.Pattern[str] | None:
-    return None if text is None else _pattern(place, text)
 
 
 def _pattern(place: str, text: JsonValue, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
@@ -213,6 +235,7 @@ def _built(
         format_beside_tools=entry.format_beside_tools,
         verifies=entry.verify,
         tokenizer=entry.tokenizer,
+        model_list=_model_list(entry),
         examples=tuple(entry.examples),
         asks_usage=entry.usage == "ask",
         prompt_forms=frozenset(entry.prompt_forms),
@@ -230,16 +253,17 @@ def _built(
         line_frames=entry.frames == "lines",
         drops_neutral=entry.neutral == "drop",
         body=MappingProxyType(dict(entry.body)),
-        error_codes=MappingProxyType(dict(entry.errors.codes)),
-        error_statuses=MappingProxyType(dict(entry.errors.statuses)),
-        error_patterns=tuple(_error_patterns(name, entry.errors.patterns)),
-        silent_statuses=MappingProxyType(dict(entry.errors.silent)),
-        error_text=_optional_pattern(f"{name}.errors.text", entry.errors.text),
+        errors=_errors(name, entry.errors),
         tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
         responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         overrides=overrides,
         versions=versions,
     )
+
+
+def _model_list(entry: ProfileEntry) -> ModelListStyle | None:
+    listed = entry.model_list or _LISTS_BY_DIALECT.get(entry.dialect)
+    return None if listed == "none" else listed
 
 
 def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:

@@ -13,6 +13,7 @@ from providers.profile import (
     CredentialKind,
     HookName,
     LogprobsMode,
+    ModelListStyle,
     PromptForm,
     StrictFormats,
     TokenizerStyle,
@@ -126,6 +127,7 @@ class ProfileEntry(StrictModel):
     format_beside_tools: bool = True
     verify: bool = False
     tokenizer: TokenizerStyle | None = None
+    model_list: ModelListStyle | Literal["none"] | None = None
     examples: list[str] = ["model"]
     usage: Literal["ask", "always"] = "ask"
     prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]

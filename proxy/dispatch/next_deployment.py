@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
-from providers.emulation.plan_translated import plan_translated
 from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
 from providers.failure import Refusal
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from proxy.deployment_health.breaker_registry import Breakers
+from proxy.dispatch.plan_translated import plan_translated
 from proxy.errors import cooling_down, field_refused, no_healthy_deployment
 from proxy.off_loop.request_threads import OffLoop
 from proxy.routing.resolve_model import Plan

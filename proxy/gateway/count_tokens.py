@@ -14,7 +14,6 @@ import orjson
 from aiohttp import web
 
 from providers.dialects.native_token_counts import count_question, read_count
-from providers.emulation.estimate_prompt import estimate_prompt
 from providers.failure import Refusal, UpstreamError
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
@@ -22,6 +21,7 @@ from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.gateway.client_call import ClientCall
+from proxy.gateway.estimate_prompt import estimate_prompt
 from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Team

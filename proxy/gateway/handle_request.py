@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from aiohttp import web
 
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Task
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
@@ -16,6 +17,7 @@ from proxy.gateway.client_call import ClientCall, ClientCalls
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
+from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.restore_thinking import TurnMemory
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
@@ -44,7 +46,7 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
-    memory of what models thought.
+    memory of what models thought, `catalogue` makes the models lists.
 
     `on_begin` receives each record once its team is known; `idle` is set while nothing is in flight.
     """
@@ -68,12 +70,17 @@ class Gateway:
         self._unix_now = current.now
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
-        self._catalogue = Catalogue(current.since)
+        self.catalogue = Catalogue(current.since)
         self.turns = TurnMemory(self._now)
         self._calls = ClientCalls(metrics, self._now)
         self._generation = TextGeneration(dispatcher, admission, self.turns)
+        passed = PassThrough(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
+            Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
+            Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
+            Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
+            Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
             CountAction.TOKENS: TokenCounting(dispatcher).answer,
         }
         self._last_traceback = float("-inf")
@@ -194,11 +201,11 @@ class Gateway:
     async def _list_models(self, call: ClientCall) -> BufferedResponse:
         snapshot, team, match = call.snapshot, call.team, call.match
         if match.tail is None:
-            body = await self._catalogue.models(snapshot, team, match.surface)
+            body = await self.catalogue.models(snapshot, team, match.surface)
             if match.surface is ANTHROPIC:
                 body = models_page(body, call.http.query)
         else:
-            body = self._catalogue.model(snapshot, team, match.surface, match.tail)
+            body = await self.catalogue.model(snapshot, team, match.surface, match.tail)
         return self._calls.response(200, body, call.record, {})
 
     def _refuse_overloaded(

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from providers.completion import Chunk, Completion, Usage
 from providers.json_types import JsonObject
+from providers.target import Price
 from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
 
@@ -84,12 +85,18 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """One entry of the models list; `window` is the context window in tokens, None when unknown."""
+    """One entry of the models list.
+
+    `window` is the context window and `max_output` the most of an answer, in tokens. Both, and the price, hold for
+    every target of the name; None where that is not known.
+    """
 
     id: str
     created: int
     owned_by: str
-    window: int | None
+    window: int | None = None
+    max_output: int | None = None
+    price: Price | None = None
 
 
 class Renderer(Protocol):

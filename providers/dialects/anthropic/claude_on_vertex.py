@@ -38,7 +38,7 @@ from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.stream_reader import NativeStream, with_events
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -87,7 +87,8 @@ class AnthropicVertexDialect(AnthropicDialect):
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
-        return NativeStream(EventsOrJSON(), with_events(sent, _VertexReader(sent)))
+        reader = _VertexReader(sent)
+        return NativeStream(EventsOrJSON(), NativeReader(reader) if sent.native else reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect."""

@@ -30,7 +30,7 @@ from providers.dialects.anthropic.thinking import needed_betas, put_limit, put_t
 from providers.dialects.anthropic.tools import ToolNames, put_tools, tool_names
 from providers.dialects.shared.prompt import wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import NativeStream, with_body, with_events
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
@@ -87,11 +87,13 @@ class AnthropicDialect:
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
-        return with_body(sent, decode_message(sent, body), body)
+        completion = decode_message(sent, body)
+        return replace(completion, native=body) if sent.native else completion
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
-        return NativeStream(SSEParser(), with_events(sent, AnthropicReader(sent)))
+        reader = AnthropicReader(sent)
+        return NativeStream(SSEParser(), NativeReader(reader) if sent.native else reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect."""

@@ -107,10 +107,12 @@ def suit_thinking(draft: RequestBody, model: ClaudeModel, turns: Sequence[JsonOb
 
     The client knows what its own model takes, but not to which one a route leads.
     """
-    given = draft.body.pop("thinking", None)
-    if not isinstance(given, dict):
+    given = draft.body.get("thinking")
+    if not isinstance(given, dict) or not isinstance(given.get("type"), str):
+        # The vendor refuses it itself.
         _suit_effort(draft, model, _Wish())
         return False
+    del draft.body["thinking"]
     wish = _Wish({**given})
     _suit(draft, model, wish)
     if wish.budget is not None and "max_tokens" in draft.emulated:

@@ -37,7 +37,7 @@ from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.request_body import RequestBody
-from providers.dialects.shared.stream_reader import cut, event_object, with_body, with_events
+from providers.dialects.shared.stream_reader import NativeReader, cut, event_object
 from providers.failure import Failure
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -98,7 +98,9 @@ class BedrockAnthropicDialect:
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
-        completion = with_body(sent, decode_message(sent, body), body)
+        completion = decode_message(sent, body)
+        if sent.native:
+            completion = replace(completion, native=body)
         if not _guarded(body):
             return completion
         choices = (
@@ -123,7 +125,8 @@ class BedrockAnthropicStream:
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._frames = EventFrames(BEDROCK)
-        self._inner = with_events(sent, AnthropicReader(sent))
+        reader = AnthropicReader(sent)
+        self._inner = NativeReader(reader) if sent.native else reader
         self._guarded = False
 
     @property

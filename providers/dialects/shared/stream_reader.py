@@ -7,13 +7,11 @@ That is read as for any other call; only calls whose `native` is true cost more 
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Protocol
 
 import orjson
 
 from providers.completion import Chunk, Completion, NativeEvent, StreamEvent
-from providers.dialect import UpstreamRequest
 from providers.dialects.shared.read_json import is_json, malformed, parse_json
 from providers.emulation.collect_stream import to_chunks
 from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
@@ -90,6 +88,7 @@ class NativeStream:
 # In the client's own API ---------------------------------------------------------------------------------------------
 
 _NAME = re.compile(r"[\w.-]{1,128}", re.ASCII)
+_MOST_NAMES = 128
 _LINE_ENDS = bytes.maketrans(b"\r\n", b"  ")
 
 
@@ -106,15 +105,12 @@ class NativeReader:
     What the inner reader raises, an event that is an error among it, ends the stream as ever. See Reader.
     """
 
-    __slots__ = ("_inner",)
+    __slots__ = ("_inner", "_names", "complete")
 
     def __init__(self, inner: NamingReader) -> None:
         self._inner = inner
-
-    @property
-    def complete(self) -> bool:
-        """See Reader."""
-        return self._inner.complete
+        self._names: set[str] = set()
+        self.complete = False
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
         """See Reader."""
@@ -122,40 +118,41 @@ class NativeReader:
         inner.kind = ""
         events = inner.read(name, payload)
         kind = inner.kind
-        # A name of the vendor's becomes a line of the client's stream.
-        if not _NAME.fullmatch(kind):
+        self.complete = inner.complete
+        if kind not in self._names and not self._fits(kind):
             return events
-        return _attached(NativeEvent(kind, one_line(payload)), events)
+        event = NativeEvent(kind, one_line(payload) if b"\n" in payload or b"\r" in payload else payload)
+        if type(events) is tuple and len(events) == 1 and type(chunk := events[0]) is Chunk:
+            _attach(chunk, event)
+            return events
+        return _with_event(event, events)
+
+    def _fits(self, kind: str) -> bool:
+        """Return whether a name of the vendor's may become a line of the client's stream, and remember it."""
+        fits = _NAME.fullmatch(kind) is not None
+        if fits and len(self._names) < _MOST_NAMES:
+            self._names.add(kind)
+        return fits
 
 
-def with_events(sent: UpstreamRequest, reader: NamingReader) -> Reader:
-    """Return the reader of a call's stream: for a native call, one that gives the vendor's events too."""
-    return NativeReader(reader) if sent.native else reader
+def _attach(chunk: Chunk, event: NativeEvent) -> None:
+    # The chunk was made for this event and nothing else holds it: a copy would cost more than the parsing.
+    object.__setattr__(chunk, "native", event)
 
 
-def with_body(sent: UpstreamRequest, completion: Completion, body: bytes) -> Completion:
-    """Return the answer of a call: for a native call, with the vendor's own body."""
-    return replace(completion, native=body) if sent.native else completion
+def _with_event(event: NativeEvent, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return events with the vendor's own in the first chunk, which is one that holds nothing else if it must."""
+    made = [*events]
+    first = made[0] if made else None
+    if isinstance(first, Chunk):
+        _attach(first, event)
+        return made
+    return [Chunk(native=event), *made]
 
 
 def one_line(payload: bytes) -> bytes:
     """Return JSON on one line, as a frame of a stream has it: in JSON, line ends are white space."""
-    return payload.translate(_LINE_ENDS) if b"\n" in payload or b"\r" in payload else payload
-
-
-def _attached(event: NativeEvent, events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:
-    pending = True
-    for each in events:
-        if pending and isinstance(each, Chunk):
-            # The chunk was made for this event and nothing else holds it: a copy would cost more than the parsing.
-            object.__setattr__(each, "native", event)
-            pending = False
-        elif pending:
-            yield Chunk(native=event)
-            pending = False
-        yield each
-    if pending:
-        yield Chunk(native=event)
+    return payload.translate(_LINE_ENDS)
 
 
 # Ends -----------------------------------------------------------------------------------------------------------------

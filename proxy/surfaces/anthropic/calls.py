@@ -77,7 +77,7 @@ class _Call:
         return _arguments(self.kind, "".join(self.pieces))
 
 
-class StreamedCalls:
+class MessageCalls:
     """The calls of one stream; `begun` says that there was any."""
 
     __slots__ = ("_block", "_done", "_held", "_open", "_tested", "begun")

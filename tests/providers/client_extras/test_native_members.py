@@ -17,14 +17,22 @@ from tests.providers.dialects.kit import target_of
 
 HOSTED = target_of("anthropic")
 ENGINE = target_of("anthropic", allow_private=True)
+SCHEMA: JsonObject = {"type": "object", "properties": {"path": {"type": "string", "default": "/etc"}}}
+NAMESPACE: JsonObject = {
+    "type": "namespace",
+    "name": "fs",
+    "description": "Reads /etc.",
+    "tools": [{"type": "function", "name": "read", "parameters": SCHEMA}],
+}
 ORDINARY: JsonObject = {
     "model": "m",
     "stream": True,
     "max_tokens": 5,
     "system": "Read https://h/x and /etc/passwd.",
     "messages": [{"role": "user", "content": [{"type": "text", "text": "http://h/"}], "cache_control": {}}],
-    "tools": [{"name": "f", "input_schema": {"url": "http://h/"}}, {"type": "custom", "name": "g"}],
+    "tools": [{"name": "f", "input_schema": {"url": "http://h/"}}, {"type": "custom", "name": "g"}, NAMESPACE],
     "metadata": {"user_id": "http://h/"},
+    "client_metadata": {"x-codex-turn-metadata": '{"workspaces": {"/root/work": {}}}'},
     "thinking": {"type": "adaptive"},
     "speed": "fast",
     "input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"path":"/etc/passwd"}'}],
@@ -63,6 +71,11 @@ def test_texts_settings_and_turns_are_read_by_an_engine() -> None:
         ({"messages": [{"role": "user", "content": "x", "mm": {"path": "x"}}]}, "messages", "'messages[0].mm.path'"),
         ({"input": [{"role": "user", "content": "x", "lora_path": "x"}]}, "input", "'input[0].lora_path'"),
         ({"tools": [{"type": "mcp", "server_url": "x"}]}, "tools", "'tools[0].server_url'"),
+        (
+            {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "mcp", "server_url": "x"}]}]},
+            "tools",
+            "'tools[0].tools[0].server_url'",
+        ),
     ],
 )
 def test_an_engine_is_sent_no_locator_that_the_table_does_not_allow(member: JsonObject, param: str, named: str) -> None:

@@ -20,6 +20,7 @@ BODY: JsonObject = {
     "speed": "fast",
     "unheard_of": {"a": [1]},
 }
+ADAPTIVE: JsonObject = {"type": "adaptive"}
 BETAS = {"anthropic-version": "2026-10-21", "anthropic-beta": "claude-code-20250219,context-management-2025-06-27"}
 
 
@@ -50,6 +51,20 @@ def test_what_claude_would_refuse_is_mended_before_it_is_counted() -> None:
     turns: list[JsonObject] = [*cast(list[JsonObject], BODY["messages"]), {"role": "assistant", "content": [*blocks]}]
     _, body = asked("anthropic", "claude-haiku-4-5", {**BODY, "messages": [*turns]})
     assert body["messages"] == [turns[0], {"role": "assistant", "content": [blocks[1]]}]
+
+
+@pytest.mark.parametrize(
+    ("model", "kept"),
+    [
+        ("claude-haiku-4-5", {"output_config": {"format": {"type": "x"}}}),
+        ("claude-opus-4-8", {"output_config": {"format": {"type": "x"}, "effort": "max"}, "thinking": ADAPTIVE}),
+        ("operators-own", {"output_config": {"format": {"type": "x"}, "effort": "max"}, "thinking": ADAPTIVE}),
+    ],
+)
+def test_settings_that_the_model_has_not_do_not_keep_it_from_counting(model: str, kept: JsonObject) -> None:
+    settings: JsonObject = {"output_config": {"effort": "max", "format": {"type": "x"}}, "thinking": ADAPTIVE}
+    _, body = asked("anthropic", model, {**BODY, **settings})
+    assert {name: body[name] for name in settings if name in body} == kept
 
 
 def test_vertex_counts_at_an_endpoint_of_all_models_with_the_model_in_the_body() -> None:

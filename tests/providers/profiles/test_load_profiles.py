@@ -41,7 +41,7 @@ grandchild: {extends: child, base_url: http://grandchild}
     wire = child.wires[Operation.CHAT]
     assert dict(wire.rename) == {"seed": "c", "user": "b"}
     assert {"min_p", "top_k"} & wire.accepts == {"min_p"}
-    assert (grandchild.base_url, dict(grandchild.error_statuses)) == ("http://grandchild", {402: FailureKind.QUOTA})
+    assert (grandchild.base_url, dict(grandchild.errors.statuses)) == ("http://grandchild", {402: FailureKind.QUOTA})
     assert grandchild.wires[Operation.CHAT] == wire
 
 

@@ -159,6 +159,11 @@ def test_thinking_gets_the_form_that_the_model_has(model: str, given: JsonValue,
     assert call.emulated == (() if given == sent else ("thinking",))
 
 
+@pytest.mark.parametrize("thinking", ["on", {"type": ["adaptive"]}, {"budget_tokens": 5}, []])
+def test_thinking_that_makes_no_sense_is_the_vendor_s_to_refuse(thinking: JsonValue) -> None:
+    assert own_body(own_request(thinking=thinking), TARGET)["thinking"] == thinking
+
+
 @pytest.mark.parametrize(
     ("model", "config", "sent"),
     [

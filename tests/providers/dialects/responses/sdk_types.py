@@ -6,8 +6,8 @@ told as what it is to each of them.
 
 import json
 
-from openai.types.responses import Response, ResponseStreamEvent
-from openai.types.responses.response_create_params import (
+from openai.types.responses import Response, ResponseStreamEvent  # type: ignore[import-not-found]
+from openai.types.responses.response_create_params import (  # type: ignore[import-not-found]
     ResponseCreateParamsNonStreaming,
     ResponseCreateParamsStreaming,
 )

@@ -15,13 +15,10 @@ from providers.dialects.shared.stream_reader import (
     cut,
     event_object,
     one_line,
-    with_body,
-    with_events,
 )
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.framing.parse_sse import SSEParser
-from tests.providers.dialects.kit import chat_request, sent_for, target_of
 
 
 class Words:
@@ -131,7 +128,6 @@ def test_a_body_without_end_is_not_gathered_for_ever(monkeypatch: pytest.MonkeyP
 
 # In the client's own API ---------------------------------------------------------------------------------------------
 
-SENT = sent_for(chat_request(), target_of("anthropic"))
 EVENT = NativeEvent("e", b"{}")
 
 
@@ -141,12 +137,12 @@ class Scripted:
     def __init__(self, name: str | None, *meaning: StreamEvent) -> None:
         self.kind = "left over from before"
         self.complete = False
-        self._name, self._meaning = name, meaning
+        self.name, self._meaning = name, meaning
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
         """See Reader."""
-        if self._name is not None:
-            self.kind = self._name
+        if self.name is not None:
+            self.kind = self.name
         return self._meaning
 
 
@@ -177,7 +173,17 @@ def test_the_end_is_the_inner_reader_s() -> None:
     reader = NativeReader(inner)
     assert not reader.complete
     inner.complete = True
+    assert [*reader.read("frame", b"{}")] == [Chunk(native=EVENT)]
     assert reader.complete
+
+
+def test_the_names_that_a_stream_makes_up_cost_no_memory() -> None:
+    inner = Scripted("e")
+    reader = NativeReader(inner)
+    for number in range(1000):
+        inner.name = f"e{number}"
+        assert len([*reader.read("frame", b"{}")]) == 1
+    assert len(reader._names) <= 128
 
 
 @pytest.mark.parametrize(
@@ -185,9 +191,3 @@ def test_the_end_is_the_inner_reader_s() -> None:
 )
 def test_json_of_several_lines_is_joined_by_white_space(data: bytes, line: bytes) -> None:
     assert one_line(data) == line
-
-
-def test_only_native_calls_have_the_vendor_s_own() -> None:
-    reader, completion = Scripted("e"), Completion((), None)
-    assert with_events(SENT, reader) is reader
-    assert with_body(SENT, completion, b"{}") is completion

@@ -4,7 +4,7 @@ import pytest
 
 from providers.completion import ToolCall, ToolCallDelta
 from providers.failure import FailureKind, UpstreamError
-from proxy.surfaces.anthropic.calls import StreamedCalls, whole_calls
+from proxy.surfaces.anthropic.calls import MessageCalls, whole_calls
 from tests.proxy.surfaces.anthropic.kit import objects
 
 
@@ -36,7 +36,7 @@ def test_a_call_that_the_limit_cut_off_is_left_out_of_a_whole_answer() -> None:
 
 def played(*deltas: ToolCallDelta, finish: str = "tool_calls") -> list[tuple[str, int, str]]:
     """The events' types with their index, and the name or piece that each brings."""
-    calls, index, stream = StreamedCalls(), 2, b""
+    calls, index, stream = MessageCalls(), 2, b""
     for delta in deltas:
         frames, index = calls.add(delta, index)
         stream += frames
@@ -117,7 +117,7 @@ def test_a_streamed_call_that_makes_no_sense_breaks_the_stream(place: int) -> No
 
 
 def test_a_hundred_thousand_pieces_side_by_side_are_looked_at_once() -> None:
-    calls, index = StreamedCalls(), 0
+    calls, index = MessageCalls(), 0
     _, index = calls.add(ToolCallDelta(0, "a", "f", '{"x":"'), index)
     _, index = calls.add(ToolCallDelta(1, "b", "g", '{"x":"'), index)
     for _ in range(50_000):
@@ -131,7 +131,7 @@ def test_a_hundred_thousand_pieces_side_by_side_are_looked_at_once() -> None:
 
 
 def test_whether_a_call_is_open_is_told() -> None:
-    calls = StreamedCalls()
+    calls = MessageCalls()
     assert (calls.is_open, calls.begun) == (False, False)
     calls.add(ToolCallDelta(0, "a", "f", "{"), 0)
     assert (calls.is_open, calls.begun) == (True, True)

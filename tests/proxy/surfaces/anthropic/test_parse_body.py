@@ -139,7 +139,7 @@ def test_deep_nesting_is_refused_before_it_is_read() -> None:
 
 
 def test_arguments_of_calls_are_bounded_like_the_rest() -> None:
-    many = {str(number): {} for number in range(70_000)}
-    call: JsonObject = {"type": "tool_use", "id": "a", "name": "f", "input": {**many}}
+    many: JsonObject = {str(number): {} for number in range(70_000)}
+    call: JsonObject = {"type": "tool_use", "id": "a", "name": "f", "input": many}
     with pytest.raises(GatewayError):
         parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [call, call]}])

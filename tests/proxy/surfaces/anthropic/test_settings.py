@@ -112,7 +112,8 @@ def test_other_management_of_the_context_is_binding(value: JsonObject) -> None:
 
 @pytest.mark.parametrize("name", ONLY_ANTHROPICS)
 def test_what_only_anthropic_has_is_binding_unless_it_asks_for_nothing(name: str) -> None:
-    assert losses(**{name: {"x": 1}}).binding == {name: f"'{name}'"}
+    asked: JsonObject = {name: {"x": 1}}
+    assert losses(**asked).binding == {name: f"'{name}'"}
     for nothing in (None, {}, [], *ONLY_ANTHROPICS[name]):
         assert parse(**{name: nothing}).losses is None
 

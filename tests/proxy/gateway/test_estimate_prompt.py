@@ -1,8 +1,8 @@
 """Estimates of conversations."""
 
-from providers.emulation.estimate_prompt import PER_MEDIUM, PER_MESSAGE, estimate_prompt
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Operation, Params, TextPrompt, UnifiedRequest
+from proxy.gateway.estimate_prompt import PER_MEDIUM, PER_MESSAGE, estimate_prompt
 
 
 def estimate(*messages: JsonObject, params: Params | None = None) -> int:
