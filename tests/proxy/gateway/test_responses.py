@@ -15,7 +15,7 @@ from tests.support.openai_wire import completion
 from tests.support.vendor_script import Fin
 
 PATH = "/v1/responses"
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "clients"
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "responses"
 TABLE = f"""
 defaults: {{retries: {{attempts: 1}}}}
 vendors:
