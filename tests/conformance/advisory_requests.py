@@ -9,6 +9,7 @@ from providers.dialects.capability_matrix import MatrixEntry, matrix_entries
 from providers.json_types import JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Operation
+from proxy.surfaces.completion_surface import CompletionSurface
 from proxy.surfaces.registry import SURFACES
 from tests.conformance.run_matrix import Exchange, matrix_client
 
@@ -62,8 +63,10 @@ class AdvisoryRun:
 
 
 def surface_paths(operation: Operation) -> Iterator[str]:
-    """Yield the first path of each surface that has the operation."""
+    """Yield the first path of each surface that has the operation and takes the unified fields under their names."""
     for surface in SURFACES:
+        if not isinstance(surface, CompletionSurface):
+            continue
         found = [each.path for each in surface.endpoints if each.action is operation and "fim" not in each.path]
         yield from found[:1]
 

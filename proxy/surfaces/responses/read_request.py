@@ -124,7 +124,10 @@ def _read_input(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput
             raise Invalid("is required")
         said = draft.data.get("instructions")
         chat = ConversationReader(draft).read(said if isinstance(said, str) else None, resolved.whole)
-        parsed.values["messages"] = messages(chat)
+        if not chat:
+            # OpenAI's own API may make something of it; no other target gets this prompt.
+            draft.only.setdefault("input", "a conversation without a message")
+        parsed.values["messages"] = messages(chat) if chat else SHORTEST_PROMPTS[Operation.CHAT]
     except Invalid as bad:
         parsed.refuse("input", bad)
         # Only the problem is to be reported; without a prompt `make_request` would add another.

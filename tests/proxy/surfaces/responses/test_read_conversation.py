@@ -4,7 +4,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.thinking_envelope import seal
-from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, read, typed
+from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, read, refused, typed
 
 HI: JsonObject = {"role": "user", "content": "hi"}
 CALL: JsonObject = typed("function_call", call_id="c1", name="f", arguments='{"a":1}')
@@ -119,4 +119,11 @@ def test_searches_of_the_past_are_left_out_and_named() -> None:
 @pytest.mark.parametrize("kind", ["mcp_call", "computer_call_output", "compaction", "unheard_of"])
 def test_other_items_go_to_openai_alone(kind: str) -> None:
     item: JsonValue = typed(kind)
-    assert losses(ask(input=[HI, item])).binding == {"input": f"an item of type '{kind}'"}
+    for before in ([HI], []):
+        assert losses(ask(input=[*before, item])).binding == {"input": f"an item of type '{kind}'"}
+
+
+def test_a_conversation_without_a_message_goes_to_openai_alone() -> None:
+    request = ask(input=[typed("reasoning", summary=[], encrypted_content="theirs")])
+    assert losses(request).binding == {"input": "a conversation without a message"}
+    assert refused(input=[typed("reasoning", summary=[])], seed=1).param == "input"

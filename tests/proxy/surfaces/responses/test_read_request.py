@@ -14,7 +14,7 @@ from proxy.surfaces.responses.tool_names import NamespacedName
 from proxy.surfaces.surface import NO_CONTEXT, RequestContext
 from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, native_body, refused, typed
 
-BODIES = Path(__file__).resolve().parents[3] / "fixtures" / "clients"
+BODIES = Path(__file__).resolve().parents[3] / "fixtures" / "responses"
 
 
 def parsed(name: str, context: RequestContext = NO_CONTEXT) -> ResponsesRequest:
