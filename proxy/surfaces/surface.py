@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from providers.completion import Chunk, Completion, Usage
 from providers.json_types import JsonObject
@@ -18,13 +18,24 @@ class ReadAction(Enum):
     MODELS = "models"
 
 
+class StoredAction(Enum):
+    """Actions on stored responses. Below the path of the first four stands the id of one."""
+
+    RETRIEVE = "retrieve"
+    DELETE = "delete"
+    INPUT_ITEMS = "input_items"
+    CANCEL = "cancel"
+    COMPACT = "compact"
+    INPUT_TOKENS = "input_tokens"
+
+
 class CountAction(Enum):
     """Actions that measure a request and generate nothing."""
 
     TOKENS = "count_tokens"
 
 
-Action = Operation | Task | ReadAction | CountAction
+Action = Operation | Task | ReadAction | StoredAction | CountAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +43,8 @@ class StoredResponse:
     """A response that was stored for later turns, as the Responses API has it.
 
     `ancestors` are the ids of the responses before it, oldest first; `input` the items of its own request alone, each
-    with an id; `response` the object that the client got, whose `output` holds its items. All of it is read-only.
+    with an id; `response` the object that the client got, whose `output` holds its items. For a later turn it is read
+    with `id` and `output` alone. All of it is read-only.
     """
 
     id: str
@@ -54,12 +66,14 @@ class RequestContext:
     """What belongs to a request besides its body.
 
     `headers` are the client's, by case-insensitive name. `chain` are the stored responses that it continues, oldest
-    first, and `items` the stored items that it names, by id: what is not found is absent.
+    first, and `items` the stored items that it names, by id: what is not found is absent. Where `stores` is not set,
+    the operator lets no answer be stored, whatever the client asks for.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
     chain: tuple[StoredResponse, ...] = ()
     items: Mapping[str, JsonObject] = field(default_factory=dict)
+    stores: bool = True
 
 
 NO_CONTEXT = RequestContext()
@@ -67,7 +81,7 @@ NO_CONTEXT = RequestContext()
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path of a surface, and what it does."""
+    """One method of one path of a surface, and what it does. In a path, `{id}` stands for any one segment."""
 
     method: str
     path: str
@@ -122,6 +136,18 @@ class Renderer(Protocol):
         """Return the events of a broken stream: no finish reason and no terminator that means success."""
 
 
+@runtime_checkable
+class StoringRenderer(Renderer, Protocol):
+    """A renderer of an API whose answers later requests refer to."""
+
+    def stored(self) -> StoredResponse | None:
+        """Return what is to be stored, once `completion` or `end` has returned.
+
+        None where the client asked that nothing be, and where there is no answer: before the end, after `error`, and
+        for an answer that says it failed.
+        """
+
+
 class Surface(Protocol):
     """One API."""
 
@@ -165,3 +191,12 @@ class Surface(Protocol):
 
     def model(self, card: ModelCard) -> bytes:
         """Return the body of one model."""
+
+
+@runtime_checkable
+class StoringSurface(Surface, Protocol):
+    """An API whose requests refer to stored answers by id. Its renderers are StoringRenderers."""
+
+    def referred_ids(self, body: bytes) -> ReferredIds:
+        """Return the ids that a body refers to, to look up for `parse`; none for a body that is no JSON object. Costs
+        next to nothing for a body that refers to nothing."""

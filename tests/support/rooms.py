@@ -50,7 +50,10 @@ PROXY: Final[Rooms] = {
     "surfaces/anthropic": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
     ),
-    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic"),
+    "surfaces/responses": (
+        *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+    ),
+    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic", "surfaces/responses"),
     "off_loop": (),
     "shared_state": (),
     "deployment_health": ("shared_state",),
@@ -61,19 +64,24 @@ PROXY: Final[Rooms] = {
     "overload": ("listener", "surfaces"),
     "routing": ("surfaces", "deployment_health", "vendor_credentials"),
     "teams": ("routing",),
+    "conversations": ("surfaces", "surfaces/request"),
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
         *("telemetry", "listener", "upstream", "overload"),
-        *("routing", "teams", "discovery", "dispatch"),
+        *("routing", "teams", "conversations", "discovery", "dispatch"),
     ),
     "process": (
         *("surfaces", "off_loop", "deployment_health", "telemetry", "listener", "upstream", "vendor_credentials"),
-        *("shared_state", "overload", "routing", "teams", "discovery", "dispatch", "gateway"),
+        *("shared_state", "overload", "routing", "teams", "conversations", "discovery", "dispatch", "gateway"),
     ),
     "workers": ("off_loop", "telemetry", "listener", "routing", "process"),
-    "cli": ("deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process", "workers"),
+    "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),
+    "cli": (
+        *("cli/imports", "deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process"),
+        "workers",
+    ),
 }
 
 ROOMS: Final[Mapping[str, Rooms]] = {"config": CONFIG, "providers": PROVIDERS, "proxy": PROXY}
