@@ -1,5 +1,6 @@
 """What all calls of one task request on one target share: profile, wire, and the members under the vendor's names."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -24,6 +25,9 @@ MAX_BYTES = 128 * 2**20
 """The most bytes of all calls of one request together: four times the largest body that a client can send."""
 
 _EXTRA = "inference_extra_params"
+
+_PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_MOST_NAMED = 20
 
 _CLOSED = frozenset({"truncate"})
 """Fields whose values are ours alone: a word of the vendor's own is no value of them."""
@@ -80,6 +84,13 @@ class TaskDraft:
             holder = inner
         holder[last] = value
 
+    def leave_out(self, name: str) -> None:
+        """Note a member of the client's that is left out; `unknown` stands for one whose name is no plain word, and for
+        all that are too many for a header."""
+        shown = name if _PLAIN_NAME.fullmatch(name) and len(self.dropped) < _MOST_NAMED else "unknown"
+        if shown not in self.dropped:
+            self.dropped.append(shown)
+
     def unsupported(self, name: str, reason: str) -> Refusal:
         """Return the refusal of a field."""
         return Refusal(name, f"'{name}' is not supported by {self.target.name}: {reason}.")
@@ -128,7 +139,7 @@ def _put_unknown(draft: TaskDraft, unknown: Mapping[str, JsonValue], on_unsuppor
     for name, value in unknown.items():
         if name not in draft.wire.passes and cell.refused:
             if on_unsupported == "drop":
-                draft.dropped.append(name)
+                draft.leave_out(name)
                 continue
             raise draft.unsupported(name, cell.how)
         if name.lower() in PROTECTED or (name in draft.members and name not in draft.wire.body):

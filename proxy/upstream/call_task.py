@@ -11,12 +11,13 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.call_vendor import LONG, SPARE, map_calls, note_piece, refuse_page, with_status
 from proxy.upstream.send_call import CallSender
-from proxy.upstream.transport import read_whole
+from proxy.upstream.transport import MAX_BODY, read_whole
 
 A = TypeVar("A")
 
 MOST_BYTES = 64 * 2**20
-"""Bytes of one call's answer: 2,048 vectors of 3,072 single floats take 34 MB in base64."""
+"""Bytes of the answer to a task's only call: 2,048 vectors of 3,072 single floats take 34 MB in base64. One of several
+calls, which are under way together, may take MAX_BODY."""
 
 
 class TaskCaller:
@@ -66,12 +67,13 @@ class TaskCaller:
         sent: UpstreamRequest,
     ) -> A:
         timeouts = sent.target.timeouts
+        limit = MOST_BYTES if len(prepared.calls) == 1 else MAX_BODY
         deadlines.expect(Phase.ANSWER, answer)
         response = await self._calls.send(sent, record)
         try:
             if "idle" in timeouts.written:
                 deadlines.enter(Phase.IDLE, timeouts.idle)
-            body = await read_whole(response, partial(note_piece, deadlines, timeouts.idle), MOST_BYTES)
+            body = await read_whole(response, partial(note_piece, deadlines, timeouts.idle), limit)
         finally:
             response.release()
         refuse_page(body)

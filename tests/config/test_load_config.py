@@ -150,7 +150,7 @@ def test_the_embedded_table_is_the_mock_vendor_on_loopback() -> None:
 
 
 def test_there_are_examples() -> None:
-    assert [path.stem for path in EXAMPLES] == ["clouds", "company", "minimal", "routes", "self-hosted"]
+    assert [path.stem for path in EXAMPLES] == ["clouds", "company", "embeddings", "minimal", "routes", "self-hosted"]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -158,7 +158,7 @@ def test_an_example_loads_without_a_warning(path: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("from-a-file\n")
     text = path.read_text().replace("/run/secrets/anthropic", str(secret))
-    env = {f"{name}_API_KEY": "x" for name in ("OPENAI", "ANTHROPIC", "FIREWORKS")}
+    env = {f"{name}_API_KEY": "x" for name in ("OPENAI", "ANTHROPIC", "FIREWORKS", "COHERE", "VOYAGE")}
     env |= {"AZURE_KEY": "y", "PAIS_CLIENT_SECRET": "z"}
     assert load_text(text, str(path), env).warnings == ()
     assert text.startswith("# yaml-language-server: $schema=../schema.json\n")

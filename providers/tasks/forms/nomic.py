@@ -1,5 +1,7 @@
-"""Nomic Atlas's embeddings. Without a task type the texts are documents; a long text is an error only in no mode of its
-own, so that its mode is what the client asks for.
+"""Nomic Atlas's embeddings.
+
+Without a task type the texts are documents. No mode refuses a text that is too long: its vector is that of its first
+8,192 tokens, or the mean of the vectors of its parts, which is asked for unless the client wants a cut.
 
 Source: "Nomic Atlas API: embed text", November 2026.
 """

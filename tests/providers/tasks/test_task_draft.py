@@ -105,3 +105,10 @@ def test_addresses() -> None:
     assert path_with_model("/m/{model}/x", "a/b:1@2") == "/m/a%2Fb%3A1@2/x"
     eu = at("vertex", base_url="https://eu-aiplatform.googleapis.com/v1/projects/p/locations/eu")
     assert base_of(eu).startswith("https://aiplatform.eu.rep.googleapis.com/")
+
+
+def test_a_header_holds_no_name_that_a_client_made_up_for_it() -> None:
+    members: JsonObject = {"a\r\nx-evil: 1": 1, "é": 1, **{f"odd{number}": 1 for number in range(100)}}
+    dropped = embeddings_calls(embed(unknown=members), at("jina"), "drop").dropped
+    assert dropped[:2] == ("unknown", "odd0")
+    assert len(dropped) == 20

@@ -15,6 +15,7 @@ def test_texts_their_use_and_their_length() -> None:
         "dimensionality": 64,
         "long_text_mode": "truncate",
     }
+    assert body_of(embed("a"), at("nomic"))["long_text_mode"] == "mean"
     assert url_of(request, at("nomic")) == "https://api-atlas.nomic.ai/v1/embedding/text"
 
 
