@@ -1,7 +1,8 @@
 """The cost of requests and streamed chunks on each surface that chats, and of vectors.
 
-`python -m tests.bench.surfaces`. In process, without a socket: a body parsed and made into the vendor's call; a vendor's chunk decoded and rendered; the
-vendor's vectors decoded and rendered. The chat surface is what the others are held against, in turns in one run.
+`python -m tests.bench.surfaces`. In process, without a socket: a body parsed and made into the vendor's call; a vendor's
+chunk decoded and rendered; the vendor's vectors decoded and rendered. The chat surface is what the others are held
+against, in turns in one run.
 """
 
 import base64
