@@ -100,6 +100,12 @@ def tool(fields: Fields) -> tuple[str | None, str]:
         raise bad_request("tools", f"The mock cannot call '{name}': {error}.") from None
 
 
+def function_names(fields: Fields) -> tuple[str, ...]:
+    """Return the names of the functions that may be called."""
+    tools = fields.any("tools")
+    return tuple(_functions(tools)) if tools else ()
+
+
 def _functions(tools: JsonValue) -> dict[str, JsonValue]:
     """Return the parameter schemas by name."""
     parameters: dict[str, JsonValue] = {}

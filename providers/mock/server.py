@@ -13,6 +13,7 @@ not in the table means nothing:
 | `typed`               | streams with 30 ms before each token, for people to see                                      |
 | `long-<n>`            | has n tokens, unless the request's limit is lower; all choices together have at most 4096   |
 | `empty`               | has no text                                                                                  |
+| `script`              | is the next turn of the conversation's script (`providers.mock.script`), if it has one       |
 | `slow-<ms>`           | takes that long before each token; a whole body takes as long as its tokens would            |
 | `first-<ms>`          | takes that long before its first byte                                                        |
 | `error-<status>`      | is an error: 400 401 403 404 408 409 413 422 429 500 502 503 504 529                         |
@@ -88,10 +89,6 @@ class _Behaviour:
 FAULTS = frozenset({"overflow", "malformed"})
 """Words of a name that cause faults, besides the numbered ones."""
 
-MAX_BODY = 48 * 1024
-"""The most bytes of a request; a longer one overflows the context window. The mock reads bodies on the gateway's own
-event loop, and those of single marks only take it 10 ms."""
-
 _BREAKS: dict[str, End] = {"cut": "cut", "eof": "eof", "hang": "hang", "midstream-error": "eof"}
 _NUMBERED = re.compile(r"(long|slow|first|error|cut|eof|hang|midstream-error)-(\d{1,9})", re.ASCII)
 _JSON = {"content-type": "application/json"}
@@ -108,8 +105,6 @@ def is_harmless(model: str) -> bool:
 def answer(path: str, body: bytes) -> MockAnswer:
     """Return the server's answer to a POST of `body` to `path`, which is relative to the base URL. Raises nothing."""
     try:
-        if len(body) > MAX_BODY:
-            raise overflow(len(body))
         request = parse(path, body)
         behaviour = _behaviour(request.model)
         _raise_fault(request, behaviour)
@@ -130,7 +125,7 @@ def _raise_fault(request: MockRequest, behaviour: _Behaviour) -> None:
     if status in STATUSES:
         raise by_status(status)
     if "overflow" in behaviour.words:
-        raise overflow(sum(len(prompt.tokens) for prompt in request.prompts))
+        raise overflow(sum(prompt.size for prompt in request.prompts))
 
 
 def _error(error: MockError) -> MockAnswer:

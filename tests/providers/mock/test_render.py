@@ -153,3 +153,53 @@ def test_a_call_is_the_same_streamed_or_not() -> None:
             assert token or (piece["id"], function["name"]) == (call["id"], "f")
             arguments += str(function["arguments"])
     assert arguments == '{"city":"Oslo"}'
+
+
+SCRIPTED: JsonObject = {
+    "model": "script",
+    "n": 2,
+    "tools": TOOLS,
+    "messages": [
+        {
+            "role": "user",
+            "content": '```script\n[{"thinking": "a b", "text": "c d", "calls": [{"name": "f"}, {"name": "f"}]}]\n```',
+        }
+    ],
+}
+
+
+def test_a_scripted_turn_has_its_thought_its_text_and_calls_with_ids_of_their_own() -> None:
+    answer = whole("/chat/completions", SCRIPTED)
+    choices = answer["choices"]
+    assert isinstance(choices, list)
+    messages = [choice["message"] for choice in choices if isinstance(choice, dict)]
+    assert [(each["content"], each["reasoning_content"]) for each in messages] == [("c d", "a b")] * 2
+    calls = [call for each in messages for call in each["tool_calls"]]
+    assert [call["function"] for call in calls] == [{"name": "f", "arguments": "{}"}] * 4
+    assert len({call["id"] for call in calls}) == 4
+    assert answer["usage"]["completion_tokens_details"] == {"reasoning_tokens": 4}
+
+
+def test_a_scripted_stream_is_the_whole_answer_in_pieces() -> None:
+    body = {**SCRIPTED, "n": 1}
+    wanted = only(whole("/chat/completions", body))["message"]
+    found: dict[str, str] = {}
+    for _, event in frames("/chat/completions", body):
+        delta = only(event)["delta"]
+        for name in ("reasoning_content", "content"):
+            found[name] = found.get(name, "") + (delta.get(name) or "")
+        for call in delta.get("tool_calls", []):
+            place = f"call {call['index']}"
+            found[place] = found.get(place, call.get("id", "")) + call["function"]["arguments"]
+    assert (found["content"], found["reasoning_content"]) == (wanted["content"], wanted["reasoning_content"])
+    assert [found["call 0"], found["call 1"]] == [f"{call['id']}{{}}" for call in wanted["tool_calls"]]
+
+
+def test_a_scripted_turn_of_calls_alone_has_no_content() -> None:
+    block = '```script\n[{"calls": [{"name": "f"}]}]\n```'
+    assert (
+        only(whole("/chat/completions", {**SCRIPTED, "n": 1, "messages": [{"role": "user", "content": block}]}))[
+            "message"
+        ]["content"]
+        is None
+    )

@@ -5,7 +5,8 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.mock.errors import MockError
-from providers.mock.request import KNOWN, MockLogprobs, MockRequest, parse
+from providers.mock.request import KNOWN, MAX_BODY, MAX_SCRIPTED_BODY, MockLogprobs, MockRequest, parse
+from providers.mock.script import ScriptedTurn
 from providers.request_fields import REQUEST_FIELDS
 
 TEXT: JsonObject = {"model": "m", "prompt": "Say hi"}
@@ -135,3 +136,34 @@ def test_an_unknown_path_is_a_404() -> None:
 def test_the_mock_calls_fields_what_clients_call_them() -> None:
     spellings = {name for field in REQUEST_FIELDS for name in (field.name, *field.aliases)}
     assert {name for known in KNOWN.values() for name in known} - {"safety_identifier", "store"} <= spellings
+
+
+SCRIPT: JsonObject = {"model": "slow-1+script", "messages": [{"role": "user", "content": '```script\n["Hi."]\n```'}]}
+
+
+def test_a_model_that_plays_scripts_reads_the_turn_and_estimates_the_prompt() -> None:
+    request = chat_request(**SCRIPT)
+    assert request.turn == ScriptedTurn("", "Hi.", ())
+    assert (request.prompts[0].tokens, request.prompts[0].size) == ((), len("user: ```script\n['Hi.']\n```") // 4)
+    assert chat_request(**{**SCRIPT, "model": "m"}).turn is None
+    assert chat_request(model="script").turn is None
+
+
+def test_a_constraint_on_the_text_comes_before_a_script_and_a_script_before_a_forced_call() -> None:
+    constrained = chat_request(**SCRIPT, response_format={"type": "json_object"})
+    assert (constrained.turn, constrained.options) == (None, ('{"answer":"text"}',))
+    tools: JsonValue = [{"type": "function", "function": {"name": "f"}}]
+    forced = chat_request(**SCRIPT, tools=tools, tool_choice="required")
+    assert (forced.turn, forced.tool) == (ScriptedTurn("", "Hi.", ()), None)
+
+
+@pytest.mark.parametrize(("size", "scripted", "fits"), [(MAX_BODY, True, True), (MAX_BODY, False, False)])
+def test_a_conversation_with_a_script_may_be_longer(size: int, scripted: bool, fits: bool) -> None:
+    long: JsonObject = {"role": "system", "content": "a" * size}
+    messages: list[JsonValue] = [long, {"role": "user", "content": '```script\n["Hi."]\n```' if scripted else "hi"}]
+    if fits:
+        assert chat_request(model="script", messages=messages).turn is not None
+        messages.append({"role": "system", "content": "a" * MAX_SCRIPTED_BODY})
+    with pytest.raises(MockError) as caught:
+        chat_request(model="script", messages=messages)
+    assert caught.value.code == "context_length_exceeded"
