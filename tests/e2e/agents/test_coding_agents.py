@@ -1,0 +1,218 @@
+"""Claude Code and Codex CLI edit a file through their tools: the model's part is played by the mock vendor's scripts,
+and by vendors of three other APIs that check what they are sent."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pytest
+import pytest_asyncio
+
+from providers.json_types import JsonObject, JsonValue
+from tests.e2e.agents.agent_plan import AgentPlan, Move, StrictVendor
+from tests.e2e.agents.programs import claude_code, codex
+from tests.e2e.agents.strict_claude import Bedrock
+from tests.e2e.agents.strict_gemini import Gemini
+from tests.e2e.agents.strict_openai import OpenAI
+from tests.proxy.kit.tables import digest_of
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.http_scripts import cut, size_of
+from tests.support.vendor import FakeVendor
+from tests.support.vendor_script import Received, Rst, Script
+
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
+]
+
+KEY = "sk-of-the-team"
+TABLE = f"""\
+version: 1
+defaults: {{allow_private: true, api_key: sk-upstream}}
+vendors:
+  mock: {{}}
+  engine: {{profile: openai_compatible, base_url: "ENGINE/v1"}}
+  gemini: {{base_url: "GEMINI"}}
+  bedrock: {{base_url: "BEDROCK"}}
+models: {{mock/*: {{}}, engine/*: {{}}, gemini/*: {{}}, bedrock/*: {{}}}}
+routes:
+  claude-haiku-4-5-20251001: mock/script
+  gpt-5.5: mock/script
+teams: {{coders: {{keys: ["{digest_of(KEY)}"], models: ["*"]}}}}
+"""
+VENDORS: dict[str, type[OpenAI] | type[Gemini] | type[Bedrock]] = {
+    "engine/coder": OpenAI,
+    "gemini/gemini-3-flash-preview": Gemini,
+    "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0": Bedrock,
+}
+TRANSLATED = pytest.mark.parametrize("model", list(VENDORS), ids=["openai", "gemini", "bedrock"])
+BEFORE, AFTER = "one\ntwo\nthree\n", "one\nzwei\nthree\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The gateway and the vendors behind it."""
+
+    gateway: RunningGateway
+    vendors: dict[str, FakeVendor]
+
+    def play(self, model: str, plan: AgentPlan) -> StrictVendor:
+        """Let a vendor follow a plan."""
+        vendor = VENDORS[model](plan)
+        self.vendors[model].default = vendor.play
+        return vendor
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
+    async with AsyncExitStack() as stack:
+        vendors = {model: await stack.enter_async_context(FakeVendor()) for model in VENDORS}
+        table = TABLE
+        for model, vendor in vendors.items():
+            table = table.replace(model.partition("/")[0].upper(), vendor.base_url)
+        gateway = await stack.enter_async_context(running_gateway(table, tmp_path_factory.mktemp("gateway")))
+        yield Desk(gateway, vendors)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two files to work on."""
+    made = tmp_path / "work"
+    made.mkdir()
+    (made / "notes.txt").write_text(BEFORE, encoding="utf-8")
+    (made / "other.txt").write_text("other\n", encoding="utf-8")
+    return made
+
+
+def claudes_moves(folder: Path) -> tuple[Move, ...]:
+    notes = str(folder / "notes.txt")
+    read: tuple[tuple[str, JsonObject], ...] = tuple(
+        ("Read", {"file_path": str(folder / name)}) for name in ("notes.txt", "other.txt")
+    )
+    edit: JsonObject = {"file_path": notes, "old_string": "two", "new_string": "zwei"}
+    return (
+        Move(0, "Read both first.", read, "I read them."),
+        Move(1, "Now the edit.", (("Edit", edit),)),
+        Move(2, "That was it.", text="Edited."),
+    )
+
+
+def codexs_moves() -> tuple[Move, ...]:
+    return (
+        Move(
+            0, "Read first.", (("exec_command", {"cmd": "cat notes.txt"}), ("exec_command", {"cmd": "ls"})), "I read."
+        ),
+        Move(1, "Now the edit.", (("exec_command", {"cmd": "sed -i s/two/zwei/ notes.txt"}),)),
+        Move(2, "That was it.", text="Edited."),
+    )
+
+
+def prompt_of(moves: tuple[Move, ...]) -> str:
+    """A prompt that makes the mock play the moves."""
+    script: list[JsonValue] = [
+        {
+            "thinking": move.thought,
+            "text": move.text,
+            "calls": [{"name": name, "arguments": given} for name, given in move.calls],
+        }
+        for move in moves
+    ]
+    return f"Edit the notes.\n\n```script\n{orjson.dumps(script).decode()}\n```"
+
+
+@pytest.mark.parametrize("header", ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"])
+async def test_claude_code_edits_a_file_as_a_script_says(desk: Desk, folder: Path, header: str) -> None:
+    variables = {header: KEY, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    session = await claude_code(desk.gateway.url, "mock/script", prompt_of(claudes_moves(folder)), folder, variables)
+    assert session.status == 0, session.output
+    result = session.lines[-1]
+    assert (result["result"], result["is_error"], result["num_turns"]) == ("Edited.", False, 4)
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
+
+
+async def test_codex_edits_a_file_as_a_script_says(desk: Desk, folder: Path) -> None:
+    session = await codex(desk.gateway.url, "mock/script", prompt_of(codexs_moves()), folder)
+    assert session.status == 0, session.output
+    assert said_by_codex(session.lines) == ["I read.", "Edited."]
+    assert session.lines[-1]["type"] == "turn.completed"
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
+
+
+@TRANSLATED
+async def test_claude_code_edits_a_file_by_another_vendors_model(desk: Desk, folder: Path, model: str) -> None:
+    vendor = desk.play(model, AgentPlan(claudes_moves(folder)))
+    session = await claude_code(desk.gateway.url, model, "Edit the notes.", folder)
+    assert (vendor.wire.refused, session.status) == ([], 0), session.output
+    assert session.lines[-1]["result"] == "Edited."
+    assert vendor.wire.thinking == [True] * 3
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
+
+
+@TRANSLATED
+async def test_codex_edits_a_file_by_another_vendors_model(desk: Desk, folder: Path, model: str) -> None:
+    vendor = desk.play(model, AgentPlan(codexs_moves()))
+    session = await codex(desk.gateway.url, model, "Edit the notes.", folder)
+    assert (vendor.wire.refused, session.status) == ([], 0), session.output
+    assert said_by_codex(session.lines) == ["I read.", "Edited."]
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
+
+
+async def test_codex_applies_a_patch_by_its_custom_tool(desk: Desk, folder: Path) -> None:
+    patch = "*** Begin Patch\n*** Update File: notes.txt\n@@\n one\n-two\n+zwei\n three\n*** End Patch\n"
+    moves = (Move(0, "", (("apply_patch", {"input": patch}),)), Move(1, "", text="Edited."))
+    session = await codex(desk.gateway.url, "gpt-5.5", prompt_of(moves), folder)
+    assert session.status == 0, session.output
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER, session.output
+
+
+async def test_claude_codes_counts_are_answered_and_start_no_generation(desk: Desk, folder: Path) -> None:
+    before = len(desk.gateway.log())
+    session = await claude_code(desk.gateway.url, "mock/script", "/context", folder)
+    assert session.status == 0, session.output
+    lines = (await desk.gateway.logged(before + 12))[before:]
+    asked = {(line["path"], line["status"]) for line in lines if line["method"] == "POST"}
+    assert asked == {("/v1/messages/count_tokens", 200)}
+
+
+class _BrokenOnce:
+    """A vendor whose first answer breaks off in its middle."""
+
+    def __init__(self, vendor: StrictVendor) -> None:
+        self._vendor = vendor
+        self.calls = 0
+
+    def play(self, received: Received) -> Script:
+        self.calls += 1
+        script = self._vendor.play(received)
+        return cut(script, size_of(script) - 200, Rst()) if self.calls == 1 else script
+
+
+async def test_claude_code_asks_again_after_a_stream_that_broke(desk: Desk, folder: Path) -> None:
+    vendor = desk.play("engine/coder", AgentPlan(claudes_moves(folder)))
+    broken = _BrokenOnce(vendor)
+    desk.vendors["engine/coder"].default = broken.play
+    session = await claude_code(desk.gateway.url, "engine/coder", "Edit the notes.", folder)
+    assert (vendor.wire.refused, session.status) == ([], 0), session.output
+    assert broken.calls == 4
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
+
+
+async def test_codex_asks_again_after_a_stream_that_broke(desk: Desk, folder: Path) -> None:
+    vendor = desk.play("engine/coder", AgentPlan(codexs_moves()))
+    broken = _BrokenOnce(vendor)
+    desk.vendors["engine/coder"].default = broken.play
+    session = await codex(desk.gateway.url, "engine/coder", "Edit the notes.", folder)
+    assert (vendor.wire.refused, session.status) == ([], 0), session.output
+    assert broken.calls == 4
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
+
+
+def said_by_codex(lines: list[JsonObject] | tuple[JsonObject, ...]) -> list[JsonValue]:
+    """The texts of the assistant, in order."""
+    items = [line["item"] for line in lines if line["type"] == "item.completed"]
+    return [item["text"] for item in items if isinstance(item, dict) and item["type"] == "agent_message"]
