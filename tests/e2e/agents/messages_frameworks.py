@@ -10,7 +10,7 @@ MOST = 8192
 
 async def pydantic_ai_anthropic(order: Order) -> object:
     """Run `pydantic_ai.Agent` over Messages; structured by its own tool, streamed by the vendor's schema."""
-    from anthropic import AsyncAnthropic  # type: ignore[import-not-found]
+    from anthropic import AsyncAnthropic
     from pydantic_ai import Agent, NativeOutput  # type: ignore[import-not-found]
     from pydantic_ai.models.anthropic import (  # type: ignore[import-not-found]
         AnthropicModel,

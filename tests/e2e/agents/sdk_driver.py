@@ -37,7 +37,7 @@ def openai(order: Order) -> Any:  # noqa: ANN401 - of an SDK that is not install
 
 
 def anthropic(order: Order) -> Any:  # noqa: ANN401 - the same
-    from anthropic import Anthropic  # type: ignore[import-not-found]
+    from anthropic import Anthropic
 
     return Anthropic(base_url=order["url"], api_key=KEY, max_retries=0)
 
@@ -184,7 +184,7 @@ def _talk_haystack(order: Order, turns: Turns) -> None:
     """One turn over Responses."""
     from haystack.components.generators.chat import OpenAIResponsesChatGenerator  # type: ignore[import-not-found]
     from haystack.dataclasses import ChatMessage  # type: ignore[import-not-found]
-    from haystack.utils import Secret  # type: ignore[import-not-found]
+    from haystack.utils import Secret
 
     url, key = f"{order['url']}/v1", Secret.from_token(KEY)
     made = OpenAIResponsesChatGenerator(

@@ -53,7 +53,10 @@ def refused(messages: JsonValue, functions: tuple[str, ...] = TOOLS) -> str:
 
 
 def test_each_answer_of_the_assistant_brings_the_next_turn() -> None:
-    messages = [{"role": "system", "content": "s"}, user("Edit it.\n\n" + fenced(SCRIPT) + "\nThanks.")]
+    messages: list[JsonValue] = [
+        {"role": "system", "content": "s"},
+        user("Edit it.\n\n" + fenced(SCRIPT) + "\nThanks."),
+    ]
     for turn in TURNS:
         assert next_turn(messages, TOOLS) == turn
         messages += [assistant(), tool()]
@@ -61,12 +64,19 @@ def test_each_answer_of_the_assistant_brings_the_next_turn() -> None:
 
 
 def test_messages_of_the_assistant_in_a_row_are_one_turn() -> None:
-    messages = [user(fenced(SCRIPT)), assistant("text"), assistant(None), tool(), tool(), {"role": "system"}]
+    messages: list[JsonValue] = [
+        user(fenced(SCRIPT)),
+        assistant("text"),
+        assistant(None),
+        tool(),
+        tool(),
+        {"role": "system"},
+    ]
     assert next_turn(messages, TOOLS) == TURNS[1]
 
 
 def test_the_last_script_counts_and_starts_at_its_first_turn() -> None:
-    messages = [user(fenced(SCRIPT)), assistant(), tool(), assistant(), user(fenced(["Another."]))]
+    messages: list[JsonValue] = [user(fenced(SCRIPT)), assistant(), tool(), assistant(), user(fenced(["Another."]))]
     assert next_turn(messages, ()) == ScriptedTurn("", "Another.", ())
     messages.append(user("And now?"))
     assert next_turn(messages, ()) == ScriptedTurn("", "Another.", ())
@@ -86,7 +96,16 @@ def test_a_script_stands_in_any_text_of_the_user_at_the_start_of_a_line() -> Non
     ]
     for nothing in others:
         assert next_turn([user(nothing)], ()) is None
-    for messages in (None, [], "x", [1], [{"content": fenced(["a"])}], [assistant(fenced(["a"]))], [tool()]):
+    elsewhere: list[JsonValue] = [
+        None,
+        [],
+        "x",
+        [1],
+        [{"content": fenced(["a"])}],
+        [assistant(fenced(["a"]))],
+        [tool()],
+    ]
+    for messages in elsewhere:
         assert next_turn(messages, ()) is None
 
 
