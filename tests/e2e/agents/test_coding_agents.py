@@ -19,7 +19,6 @@ from tests.e2e.agents.strict_gemini import Gemini
 from tests.e2e.agents.strict_openai import OpenAI
 from tests.proxy.kit.tables import digest_of
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.http_scripts import cut, size_of
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Rst, Script
 
@@ -33,13 +32,18 @@ pytestmark = [
 KEY = "sk-of-the-team"
 TABLE = f"""\
 version: 1
-defaults: {{allow_private: true, api_key: sk-upstream}}
+defaults: {{allow_private: true, api_key: k-4711}}
 vendors:
   mock: {{}}
   engine: {{profile: openai_compatible, base_url: "ENGINE/v1"}}
   gemini: {{base_url: "GEMINI"}}
   bedrock: {{base_url: "BEDROCK"}}
-models: {{mock/*: {{}}, engine/*: {{}}, gemini/*: {{}}, bedrock/*: {{}}}}
+models:
+  mock/script: {{on_unsupported: drop}} # Codex sends what the models that it knows by name would take
+  mock/*: {{}}
+  engine/*: {{}}
+  gemini/*: {{}}
+  bedrock/*: {{}}
 routes:
   claude-haiku-4-5-20251001: mock/script
   gpt-5.5: mock/script
@@ -149,7 +153,8 @@ async def test_claude_code_edits_a_file_by_another_vendors_model(desk: Desk, fol
     session = await claude_code(desk.gateway.url, model, "Edit the notes.", folder)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
     assert session.lines[-1]["result"] == "Edited."
-    assert vendor.wire.thinking == [True] * 3
+    # Of an engine that nobody knows the gateway does not know either that its effort can be chosen.
+    assert vendor.wire.thinking == [model != "engine/coder"] * 3
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
 
@@ -180,21 +185,22 @@ async def test_claude_codes_counts_are_answered_and_start_no_generation(desk: De
 
 
 class _BrokenOnce:
-    """A vendor whose first answer breaks off in its middle."""
+    """A vendor whose first answer breaks off after some of its frames: the first two are the role and a thought."""
 
-    def __init__(self, vendor: StrictVendor) -> None:
+    def __init__(self, vendor: StrictVendor, frames: int) -> None:
         self._vendor = vendor
+        self._frames = frames
         self.calls = 0
 
     def play(self, received: Received) -> Script:
         self.calls += 1
         script = self._vendor.play(received)
-        return cut(script, size_of(script) - 200, Rst()) if self.calls == 1 else script
+        return (*script[: 1 + self._frames], Rst()) if self.calls == 1 else script
 
 
 async def test_claude_code_asks_again_after_a_stream_that_broke(desk: Desk, folder: Path) -> None:
     vendor = desk.play("engine/coder", AgentPlan(claudes_moves(folder)))
-    broken = _BrokenOnce(vendor)
+    broken = _BrokenOnce(vendor, 2)
     desk.vendors["engine/coder"].default = broken.play
     session = await claude_code(desk.gateway.url, "engine/coder", "Edit the notes.", folder)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
@@ -202,9 +208,19 @@ async def test_claude_code_asks_again_after_a_stream_that_broke(desk: Desk, fold
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
 
-async def test_codex_asks_again_after_a_stream_that_broke(desk: Desk, folder: Path) -> None:
+async def test_claude_code_reports_a_stream_that_broke_after_a_whole_block(desk: Desk, folder: Path) -> None:
+    vendor = desk.play("engine/coder", AgentPlan(claudes_moves(folder)))
+    broken = _BrokenOnce(vendor, 4)
+    desk.vendors["engine/coder"].default = broken.play
+    session = await claude_code(desk.gateway.url, "engine/coder", "Edit the notes.", folder)
+    assert (session.status, session.lines[-1]["is_error"]) == (1, True), session.output
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == BEFORE
+
+
+@pytest.mark.parametrize("frames", [2, 4])
+async def test_codex_asks_again_after_a_stream_that_broke(desk: Desk, folder: Path, frames: int) -> None:
     vendor = desk.play("engine/coder", AgentPlan(codexs_moves()))
-    broken = _BrokenOnce(vendor)
+    broken = _BrokenOnce(vendor, frames)
     desk.vendors["engine/coder"].default = broken.play
     session = await codex(desk.gateway.url, "engine/coder", "Edit the notes.", folder)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output

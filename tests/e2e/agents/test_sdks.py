@@ -26,7 +26,7 @@ BROKEN = ("cut-2", "eof-2", "midstream-error-2")
 FAILING = ("error-429", "error-500", "error-400", "overflow")
 TABLE = """\
 version: 1
-defaults: {allow_private: true, api_key: sk-upstream}
+defaults: {allow_private: true, api_key: k-4711}
 vendors:
   mock: {}
   engine: {profile: openai_compatible, base_url: "ENGINE/v1"}
@@ -35,7 +35,7 @@ models:
   mock/*: {}
   engine/*: {}
   openai/*: {}
-""" + "".join([f"  mock/script+{word}: {{}}\n" for word in (*BROKEN, *FAILING)])
+""" + "".join([f"  mock/{word}: {{upstream_model: script+{word}}}\n" for word in (*BROKEN, *FAILING)])
 
 SCRIPT: JsonValue = [
     {
@@ -194,7 +194,7 @@ RAISED = {
 async def test_a_failure_is_raised_with_its_status(
     place: str, client: str, stream: bool, fault: str, bench: Bench
 ) -> None:
-    model = f"mock/script+{fault}"
+    model = f"mock/{fault}"
     outcome = await bench.run(place, "talk", client, model=model, prompt=prompt_of(SCRIPT), stream=stream)
     error = outcome["error"]
     assert isinstance(error, dict), outcome
@@ -208,7 +208,7 @@ async def test_a_failure_is_raised_with_its_status(
 async def test_a_stream_that_broke_is_never_taken_for_an_answer(
     place: str, client: str, fault: str, bench: Bench
 ) -> None:
-    model = f"mock/script+{fault}"
+    model = f"mock/{fault}"
     outcome = await bench.run(place, "talk", client, model=model, prompt=prompt_of(SCRIPT), stream=True)
     assert outcome["error"] is not None, outcome
     assert outcome["turns"] == []
