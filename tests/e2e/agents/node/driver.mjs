@@ -37,6 +37,9 @@ const options = {
   vercel_anthropic: { anthropic: { thinking: { type: "enabled", budgetTokens: 2048 } } },
 };
 
+// Its warnings would be lines among the answers.
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
 async function run(framework, order) {
   const calls = [];
   const model = models[framework](order);

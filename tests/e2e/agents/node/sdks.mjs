@@ -7,6 +7,9 @@ import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { embedMany } from "ai";
 import OpenAI from "openai";
 
+// Its warnings would be lines among the answers.
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
 const KEY = "sk-test";
 const PARAMETERS = { type: "object", properties: { word: { type: "string" } }, required: ["word"] };
 const DESCRIPTION = "Look a word up.";
