@@ -9,9 +9,9 @@ MOST = 8192
 
 
 async def pydantic_ai_anthropic(order: Order) -> object:
-    """Run `pydantic_ai.Agent` over Messages; structured by its own tool, streamed by the vendor's schema."""
+    """Run `pydantic_ai.Agent` over Messages; structured by its own tool, for it takes schemas to models' own names."""
     from anthropic import AsyncAnthropic
-    from pydantic_ai import Agent, NativeOutput  # type: ignore[import-not-found]
+    from pydantic_ai import Agent  # type: ignore[import-not-found]
     from pydantic_ai.models.anthropic import (  # type: ignore[import-not-found]
         AnthropicModel,
         AnthropicModelSettings,
@@ -21,8 +21,7 @@ async def pydantic_ai_anthropic(order: Order) -> object:
     client = AsyncAnthropic(base_url=order["url"].removesuffix("/v1"), api_key=KEY, max_retries=0)
     model = AnthropicModel(order["model"], provider=AnthropicProvider(anthropic_client=client))
     if order["scenario"] == "structured":
-        agent = Agent(model, output_type=NativeOutput(Trip) if order["stream"] else Trip)
-        return (await agent.run(QUESTION)).output
+        return (await Agent(model, output_type=Trip).run(QUESTION)).output
     settings = AnthropicModelSettings(anthropic_thinking=THINKING, max_tokens=MOST)
     agent = Agent(model, instructions=INSTRUCTIONS, tools=[weather, compare], model_settings=settings)
     if not order["stream"]:

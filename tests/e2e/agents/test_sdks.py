@@ -199,8 +199,9 @@ async def test_a_failure_is_raised_with_its_status(
     error = outcome["error"]
     assert isinstance(error, dict), outcome
     status, kind = RAISED[fault]
-    assert (error["status"], outcome["turns"]) == (status, [])
-    assert error["kind"] == kind or client == "langchain"
+    assert outcome["turns"] == []
+    # LangChain has errors of its own, some of which do not carry the status.
+    assert (error["status"], error["kind"]) == (status, kind) or client == "langchain"
 
 
 @TALKING

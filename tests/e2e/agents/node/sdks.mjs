@@ -100,14 +100,16 @@ async function langchain(order, turns) {
   const configuration = { baseURL: `${order.url}/v1` };
   const settings = { model: order.model, apiKey: KEY, maxRetries: 0, useResponsesApi: true, configuration };
   const tools = [{ type: "function", function: { name: "lookup", description: DESCRIPTION, parameters: PARAMETERS } }];
-  const model = new ChatOpenAI({ ...settings, reasoning: { summary: "detailed" } }).bindTools(tools);
+  const model = new ChatOpenAI(settings).bindTools(tools);
   const thread = [new HumanMessage(order.prompt)];
   for (;;) {
     let answer;
     if (order.stream) for await (const piece of await model.stream(thread)) answer = answer ? answer.concat(piece) : piece;
     else answer = await model.invoke(thread);
     turns.push({
-      thought: (answer.additional_kwargs.reasoning?.summary ?? []).map((part) => part.text).join(""),
+      // It asks models that it does not know for no summary, and gets what was thought as it is.
+      thought: answer.response_metadata.output.filter((item) => item.type === "reasoning")
+        .flatMap((item) => [...item.summary, ...item.content ?? []].map((part) => part.text)).join(""),
       text: answer.text, finish: answer.response_metadata.status,
       calls: answer.tool_calls.map((call) => [call.name, call.args]),
       usage: [answer.usage_metadata.input_tokens, answer.usage_metadata.output_tokens],
