@@ -122,6 +122,9 @@ class Extras:
     answer: Mapping[str, JsonValue] | None = None
 
 
+NO_EXTRAS = Extras()
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One finished candidate.
@@ -146,10 +149,19 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class NativeEvent:
+    """An event of a stream in the client's own API, as the vendor sent it: its name and its JSON."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """A whole answer, choices sorted by index; `usage` is None only where the vendor sent none.
 
-    `extra` holds members of the whole answer that have no common form, under the vendor's names.
+    `extra` holds members of the whole answer that have no common form, under the vendor's names. `native` is the
+    vendor's own body, where that is in the client's API: the surface shows it instead.
     """
 
     choices: tuple[Choice, ...]
@@ -157,12 +169,18 @@ class Completion:
     system_fingerprint: str | None = None
     service_tier: str | None = None
     extra: Mapping[str, JsonValue] | None = None
+    native: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, with the `service_tier` of the
-    whole answer; what follows it has nothing but `extras`. A chunk with those of the answer alone is of no choice."""
+    whole answer; what follows it has nothing but `extras`. A chunk with those of the answer alone is of no choice.
+
+    `native` is the vendor's event that this is the meaning of, where the vendor speaks the client's API: the surface
+    shows the event instead. Of several chunks of one event the first has it; an event without a meaning of its own is
+    in a chunk that has nothing else.
+    """
 
     index: int = 0
     text: str = ""
@@ -177,14 +195,16 @@ class Chunk:
     signature: str | None = None
     service_tier: str | None = None
     extras: Extras | None = None
+    native: NativeEvent | None = None
 
 
 def has_content(chunk: Chunk) -> bool:
     """Return whether a chunk holds anything of an answer, and not only members of a choice or the whole answer that
     have no common form, which vendors send before they generate."""
     extras = chunk.extras
-    if extras is None:
+    if extras is None and chunk.native is None:
         return True
+    extras = extras or NO_EXTRAS
     held = extras.reasoning_details or extras.annotations or extras.images or extras.audio or extras.message
     said = chunk.text or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.signature or chunk.logprobs
     return bool(held or said or chunk.finish_reason)

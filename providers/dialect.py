@@ -1,18 +1,31 @@
 """The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent
 from providers.failure import Failure
 from providers.target import Target
-from providers.unified_request import Operation, UnifiedRequest
+from providers.unified_request import AnyOperation, UnifiedRequest
+
+A = TypeVar("A")
 
 COPIED = 2**20
 """The largest body in bytes that is copied out of its buffer. A larger buffer costs no memory for the part not written.
 """
+
+
+class Upload(Protocol):
+    """The body of a call that is not held in memory."""
+
+    @property
+    def length(self) -> int:
+        """Its length in bytes."""
+
+    def pieces(self) -> AsyncIterator[bytes]:
+        """Yield its bytes, from the beginning each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +39,11 @@ class UpstreamRequest:
     has to be told in the prompt. `tool_names` maps a tool's name on the wire to the client's where it had to change;
     `custom_tools` are the client's names of tools that take a text, which were sent as functions with that text as
     their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
+    `native` says that the answer is in the client's own API and is shown as it is. `upload` is sent in place of `body`.
     """
 
     target: Target
-    operation: Operation
+    operation: AnyOperation
     url: str
     body: bytes = field(repr=False)
     stream: bool
@@ -43,12 +57,30 @@ class UpstreamRequest:
     unwrap_choice: bool = False
     custom_tools: frozenset[str] = frozenset()
     content_type: str = "application/json"
+    native: bool = False
+    upload: Upload | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         # orjson 3.13 returns its result in the whole buffer that it wrote into: 4 KB at least, eight times the length
         # of a long text. A stream would hold that until it ends.
         if len(self.body) <= COPIED:
             object.__setattr__(self, "body", bytes(memoryview(self.body)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskCalls(Generic[A]):
+    """The calls of one request on one target, and how their answers become one.
+
+    `decode` reads a 2xx answer from its headers (lower-case names) and body; raises UpstreamError. `join` gets the
+    decoded answers in the order of the calls. `emulated` and `dropped` are as in UpstreamRequest.
+    """
+
+    target: Target
+    calls: tuple[UpstreamRequest, ...]
+    decode: Callable[[UpstreamRequest, Mapping[str, str], bytes], A]
+    join: Callable[[Sequence[A]], A]
+    emulated: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 class StreamDecoder(Protocol):
@@ -86,3 +118,19 @@ class Dialect(Protocol):
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """Return the failure that an answer with another status means. `headers` has lower-case names."""
+
+
+@runtime_checkable
+class NativeDialect(Protocol):
+    """A dialect of an API that clients speak too, so that their requests can go on as they came."""
+
+    def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
+        """Return the call with the client's own body, changed only in what the gateway decides: model, stream, what the
+        operator's settings say. None where the target does not speak the API of `request.native`. `decode` and `stream`
+        give the vendor's own bytes beside their meaning for a call whose `native` is true. Raises Refusal."""
+
+
+def encode_native(request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
+    """Return the call in the client's own API; None where the target does not speak it. Raises Refusal."""
+    dialect = target.dialect
+    return dialect.encode_native(request, target) if isinstance(dialect, NativeDialect) else None

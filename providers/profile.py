@@ -7,7 +7,7 @@ from typing import Literal
 
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Task
 
 LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
@@ -28,6 +28,7 @@ TokenizerStyle = Literal[
     "tgi",
     "vertex",
 ]
+ModelListStyle = Literal["openai", "anthropic", "gemini", "cohere", "ollama"]
 HookName = Literal[
     "alternating_roles",
     "answered_results",
@@ -97,6 +98,22 @@ class Wire:
     context: AtWindow
 
 
+@dataclass(frozen=True, slots=True)
+class TaskWire:
+    """One task of a vendor: its path below the base URL and the name of its wire format.
+
+    One call takes at most `most` inputs and `most_tokens` tokens in all of them together (None: no such limit).
+    `accepts` names the optional fields that the vendor honours, `rename` their names there.
+    """
+
+    path: str
+    form: str
+    most: int | None
+    most_tokens: int | None
+    accepts: frozenset[str]
+    rename: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """What is known of one vendor.
@@ -110,7 +127,8 @@ class Profile:
     names a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone`
     is without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
     says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
-    prompt, None where it does not.
+    prompt, None where it does not. `model_list` is the kind of list in which the vendor names its models, None
+    where it has none, or one of other things than what can be asked for.
     `developer_role` and `content_parts` say whether messages may have that role, and content in parts; `named_roles`
     are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
     tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.
@@ -127,6 +145,7 @@ class Profile:
 
     The `error_*` members map the vendor's codes, statuses and messages to failure kinds where the common reading would
     be wrong; `silent_statuses` do so for answers without a message, and a text that `error_text` matches is an error.
+    `tasks` are the tasks besides generation that the vendor takes.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
     API, oldest first.
     """
@@ -157,6 +176,7 @@ class Profile:
     format_beside_tools: bool
     verifies: bool
     tokenizer: TokenizerStyle | None
+    model_list: ModelListStyle | None
     examples: tuple[str, ...]
     asks_usage: bool
     prompt_forms: frozenset[PromptForm]
@@ -179,6 +199,7 @@ class Profile:
     error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
     silent_statuses: Mapping[int, FailureKind]
     error_text: re.Pattern[str] | None
+    tasks: Mapping[Task, TaskWire]
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
 

@@ -19,6 +19,21 @@ class Operation(StrEnum):
     CHAT = "chat"
 
 
+class Task(StrEnum):
+    """What models do besides generating text; the value is the key of a profile's `tasks`."""
+
+    EMBEDDINGS = "embeddings"
+    RERANK = "rerank"
+    MODERATIONS = "moderations"
+    TRANSCRIPTIONS = "transcriptions"
+    SPEECH = "speech"
+    IMAGES = "images"
+
+
+AnyOperation = Operation | Task
+"""What an upstream endpoint does."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextPrompt:
     """One or more prompts as text; choices are ordered by prompt. `listed` says that they came as a list, which means
@@ -44,6 +59,27 @@ class ChatPrompt:
 
 
 Prompt = TextPrompt | TokenPrompt | ChatPrompt
+
+
+class NativeApi(StrEnum):
+    """APIs that clients and vendors both speak, so that a request can go on as it came."""
+
+    MESSAGES = "messages"  # Anthropic's
+    RESPONSES = "responses"  # OpenAI's
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRequest:
+    """A client's own body, for targets that speak the same API: members that the gateway does not know go along.
+
+    `body` is read-only; it holds no fields of the gateway's own. `headers` are the client's headers that belong to the
+    request in this API, such as `anthropic-beta`, under lower-case names.
+    """
+
+    api: NativeApi
+    body: JsonObject
+    headers: Mapping[str, str] = field(default_factory=dict)
+
 
 GuidedKind = Literal["json", "regex", "choice", "grammar"]
 ContextBehavior = Literal["truncate", "error"]
@@ -193,7 +229,8 @@ class UnifiedRequest:
     defaults, which a dialect may leave out where the model would reject them. `unknown` holds the fields outside the
     union. `timeout` is `inference_timeout` in seconds. `extra_params` and `extra_headers` are the client's
     `inference_extra_params` and `inference_extra_headers`, checked for protected names. `legacy_calls` says that the
-    client sent its tools as `functions`, and reads `function_call`.
+    client sent its tools as `functions`, and reads `function_call`. `native` is the client's own body, where it is in
+    an API that some vendors speak; everything else here says the same for the others.
     """
 
     operation: Operation
@@ -208,6 +245,12 @@ class UnifiedRequest:
     extra_params: Mapping[str, JsonValue] | None = None
     extra_headers: Mapping[str, str] | None = None
     legacy_calls: bool = False
+    native: NativeRequest | None = None
+
+    @property
+    def passes_members(self) -> bool:
+        """Whether members that the gateway does not know go along, which may change the form of the answer."""
+        return bool(self.extra_params or self.extra_headers or self.unknown or self.native)
 
     @property
     def prompts(self) -> int:

@@ -164,8 +164,7 @@ def origin_not_allowed(origin: str | None, setting: str | None) -> GatewayError:
     page = "A web page of another site" if origin is None else f"A web page of the origin '{_shown(origin)}'"
     hint = "" if setting is None else f"; the operator lists origins that may in {setting}"
     message = f"{page} may not call this listener{hint}."
-    headers = {**NO_RETRY, "vary": "Origin"}
-    return GatewayError(ErrorFacts(403, "permission_error", "origin_not_allowed", message, headers=headers))
+    return GatewayError(ErrorFacts(403, "permission_error", "origin_not_allowed", message, headers=NO_RETRY))
 
 
 def not_json(content_type: str) -> GatewayError:

@@ -328,6 +328,10 @@ def _surface_defaults(context: CheckContext) -> Iterator[Problem]:
         if model and not names.knows(model) and not (vendor and names.knows(f"{vendor}/{model}")):
             here = (*path, "default_model")
             yield context.at_value(here, context.no_such("model or route", model, here, names.all()))
+        for task, name in settings.task_models.items():
+            if not names.knows(name) and not (vendor and names.knows(f"{vendor}/{name}")):
+                here = (*path, "task_models", task)
+                yield context.at_value(here, context.no_such("model or route", name, here, names.all()))
 
 
 def _open_admin(context: CheckContext) -> Iterator[Problem]:

@@ -1,5 +1,5 @@
 """Warn of settings that work but are hardly intended: secrets in the table, keys sent to several vendors, weights,
-cooldowns and teams without effect."""
+cooldowns, discovery and teams without effect."""
 
 import re
 from collections.abc import Iterator
@@ -98,10 +98,18 @@ def _nothing_to_ask_for(context: CheckContext) -> Iterator[Problem]:
             yield context.at_key(("teams", name), "this team may ask for nothing: list models, or write routes")
 
 
+def _nothing_to_discover(context: CheckContext) -> Iterator[Problem]:
+    for name, vendor in context.config.vendors.items():
+        if vendor.discover and f"{name}/*" not in context.config.models:
+            message = f"has no effect: what is discovered is listed under {name}/*, which models does not have"
+            yield context.at_value(("vendors", name, "discover"), message)
+
+
 _CHECKS: Final[tuple[TableCheck, ...]] = (
     _literal_secrets,
     _shared_key,
     _idle_weights,
     _capped_cooldowns,
     _nothing_to_ask_for,
+    _nothing_to_discover,
 )

@@ -66,11 +66,18 @@ AllowedOrigin = Annotated[
 OptionalToken = Annotated[Credential | None, BeforeValidator(_credential_or_none)]
 
 
+TaskName = Literal["embeddings", "rerank", "moderations", "transcriptions", "speech", "images"]
+
+
 class SurfaceSettings(Section):
     """What a surface assumes for its clients."""
 
     default_vendor: NamedVendor | None = Field(default=None, description="The vendor of a model name that has none.")
     default_model: TargetName | None = Field(default=None, description="The model of a request that names none.")
+    task_models: dict[TaskName, TargetName] = Field(
+        default={},
+        description="The same by task: clients of moderations and of images often name no model.",
+    )
 
 
 class AdminSection(Section):

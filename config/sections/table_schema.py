@@ -240,6 +240,12 @@ class VendorSection(DeploymentSettings):
         default=None,
         description="The profile: which dialect the vendor speaks, and how. Built in: the vendor's name.",
     )
+    discover: Switch = Field(
+        default=False,
+        description="Whether the models list has what vendor/* stands for, from the vendor's own list. It is fetched "
+        "when a client asks for the models list, and again after ten minutes, by each process for itself; it decides "
+        "nothing about what may be asked for.",
+    )
 
 
 class DeploymentSection(DeploymentSettings):

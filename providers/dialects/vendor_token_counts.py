@@ -18,7 +18,7 @@ import orjson
 from providers.dialects.gemini.model_path import model_path
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import Operation
+from providers.unified_request import AnyOperation, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class _MeasuredCall:
     """The call to count: its JSON body, its operation, and the engine's address; `root` has no `/v1`."""
 
     body: JsonObject
-    operation: Operation
+    operation: AnyOperation
     base_url: str
     model: str
 
@@ -89,7 +89,7 @@ class Counting:
             self._question, self.count = None, end.value
 
 
-Tokenizer = Callable[[JsonObject, Operation, str, str], Counting]
+Tokenizer = Callable[[JsonObject, AnyOperation, str, str], Counting]
 """Begins to count: from the call's JSON body with one prompt, its operation, the deployment's `base_url` and
 `upstream_model`."""
 
@@ -253,7 +253,7 @@ def _prompt_question(call: _MeasuredCall) -> JsonObject | None:
     return {"model": call.model, "prompt": text, "add_special_tokens": call.body.get("add_special_tokens", True)}
 
 
-_QUESTIONS: Mapping[Operation, Callable[[_MeasuredCall], JsonObject | None]] = {
+_QUESTIONS: Mapping[AnyOperation, Callable[[_MeasuredCall], JsonObject | None]] = {
     Operation.CHAT: _chat_question,
     Operation.COMPLETIONS: _prompt_question,
 }

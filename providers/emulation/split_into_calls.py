@@ -12,7 +12,7 @@ from providers.client_extras.extra_headers import check_headers
 from providers.client_extras.media_addresses import check_media
 from providers.constraints.constraint_styles import Unenforceable
 from providers.context_overflow import fits, most_prompt_tokens
-from providers.dialect import UpstreamRequest
+from providers.dialect import UpstreamRequest, encode_native
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.check_tool_calls import has_strict_tools
 from providers.emulation.merge_choices import CallShare
@@ -41,8 +41,7 @@ MAX_CHOICES = 8192
 """The most choices of one request, prompts times `n`. An answer of a hundred thousand takes a second to decode."""
 
 MAX_BYTES = 128 * 2**20
-"""The most bytes that several calls of one request may send together: four times the largest body that a client can
-send."""
+"""The most bytes of several calls of one request together: four times the largest body that a client can send."""
 
 MAX_ECHO = 32 * 2**20
 """The most characters of prompts that the gateway repeats before all choices of one answer together."""
@@ -58,7 +57,6 @@ _UNMIXED: Final = (
 )
 
 _BAD: Final = "invalid_value"
-
 
 _PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
@@ -180,6 +178,8 @@ def _drop(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
 
 
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
+    if request.native is not None and (native := encode_native(request, target)) is not None:
+        return CallPlan(target, request, (PlannedCall(request, native, CallShare(0, 0, 1)),), native.emulated)
     if target.is_engine:
         check_members(request, target)
     table = target.dialect.capabilities(request, target)

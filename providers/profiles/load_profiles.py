@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
-from providers.profile import Auth, Logprobs, Profile, Wire
-from providers.profiles.profile_schema import ProfileEntry, scoped_fields, scoped_names
+from providers.profile import Auth, Logprobs, ModelListStyle, Profile, TaskWire, Wire
+from providers.profiles.profile_schema import ProfileEntry, TaskEntry, scoped_fields, scoped_names
 from providers.unified_request import Operation, Params
 
 
@@ -47,6 +47,15 @@ _FIELDS = frozenset(Params.__annotations__)
 _UNKNOWN_BY_DIALECT = {"openai": "forward"}
 """What is done with fields outside the unified request unless a profile says otherwise: servers of OpenAI's family
 answer for those fields themselves. `providers.client_extras` keeps from engines what names hosts, paths or code."""
+
+_LISTS_BY_DIALECT: Mapping[str, ModelListStyle] = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+    "cohere": "cohere",
+    "ollama": "ollama",
+}
+"""The list of models that a dialect's vendors have unless a profile says otherwise."""
 
 _CASES = ("models", "before")
 """Knobs that hold changes to the profile for some models or API versions."""
@@ -182,7 +191,6 @@ def _built(
     overrides: tuple[tuple[re.Pattern[str], Profile], ...],
     versions: tuple[tuple[str, Profile], ...],
 ) -> Profile:
-    text = entry.errors.text
     return Profile(
         name=name,
         dialect=entry.dialect,
@@ -210,6 +218,7 @@ def _built(
         format_beside_tools=entry.format_beside_tools,
         verifies=entry.verify,
         tokenizer=entry.tokenizer,
+        model_list=_model_list(entry),
         examples=tuple(entry.examples),
         asks_usage=entry.usage == "ask",
         prompt_forms=frozenset(entry.prompt_forms),
@@ -231,10 +240,16 @@ def _built(
         error_statuses=MappingProxyType(dict(entry.errors.statuses)),
         error_patterns=tuple(_error_patterns(name, entry.errors.patterns)),
         silent_statuses=MappingProxyType(dict(entry.errors.silent)),
-        error_text=None if text is None else _pattern(f"{name}.errors.text", text),
+        error_text=None if entry.errors.text is None else _pattern(f"{name}.errors.text", entry.errors.text),
+        tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
         overrides=overrides,
         versions=versions,
     )
+
+
+def _model_list(entry: ProfileEntry) -> ModelListStyle | None:
+    listed = entry.model_list or _LISTS_BY_DIALECT.get(entry.dialect)
+    return None if listed == "none" else listed
 
 
 def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:
@@ -252,3 +267,8 @@ def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:
         logprobs=Logprobs(entry.logprobs.mode(operation), most, entry.logprobs.stream_most.get(operation, most)),
         context=entry.context.get(operation, "errors"),
     )
+
+
+def _task_wire(entry: TaskEntry) -> TaskWire:
+    accepts, rename = frozenset(entry.accepts), MappingProxyType(dict(entry.rename))
+    return TaskWire(entry.path, entry.form, entry.most, entry.most_tokens, accepts, rename)

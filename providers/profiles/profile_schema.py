@@ -13,12 +13,13 @@ from providers.profile import (
     CredentialKind,
     HookName,
     LogprobsMode,
+    ModelListStyle,
     PromptForm,
     StrictFormats,
     TokenizerStyle,
     ToolChoice,
 )
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Task
 
 # YAML has strings and lists for enumerations and pairs.
 Kind = Annotated[FailureKind, Field(strict=False)]
@@ -72,6 +73,20 @@ class ErrorsEntry(StrictModel):
     text: str | None = None
 
 
+TaskName = Annotated[Task, Field(strict=False)]
+
+
+class TaskEntry(StrictModel):
+    """One task besides generation. See providers.task.TaskWire."""
+
+    path: str
+    form: str = "openai"
+    most: int | None = None
+    most_tokens: int | None = None
+    accepts: list[str] = []
+    rename: dict[str, str] = {}
+
+
 class ProfileEntry(StrictModel):
     """One vendor, inherited knobs included; an item of `models` or `before` may hold the same knobs."""
 
@@ -105,6 +120,7 @@ class ProfileEntry(StrictModel):
     format_beside_tools: bool = True
     verify: bool = False
     tokenizer: TokenizerStyle | None = None
+    model_list: ModelListStyle | Literal["none"] | None = None
     examples: list[str] = ["model"]
     usage: Literal["ask", "always"] = "ask"
     prompt_forms: list[PromptForm] = ["text", "texts", "tokens", "token_lists"]
@@ -123,6 +139,7 @@ class ProfileEntry(StrictModel):
     neutral: Literal["send", "drop"] = "send"
     body: dict[str, AnyJson] = {}
     context: dict[OperationName, AtWindow] = {}
+    tasks: dict[TaskName, TaskEntry | None] = {}
     errors: ErrorsEntry = ErrorsEntry()
     models: list[dict[str, AnyJson]] = []
     before: dict[Date, dict[str, AnyJson]] = {}

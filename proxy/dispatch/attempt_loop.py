@@ -4,21 +4,18 @@ calls repeated within one, for free, are `proxy.upstream.send_call`'s."""
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState
 from tenacity.asyncio import retry_if_exception
 
-from providers.emulation.split_into_calls import CallPlan
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 from providers.target import RetryBudget, Target
-from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines, Phase
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import Breaker
 from proxy.dispatch.attempt_deadline import AttemptLimits, attempt_limits
-from proxy.dispatch.next_deployment import Candidates, prepared_off_loop
+from proxy.dispatch.next_deployment import Candidates, P, Prepare
 from proxy.dispatch.retry_rules import RetryRules, is_free, least_useful, may_repeat, wait_for_other, wait_for_same
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
@@ -30,19 +27,34 @@ from proxy.telemetry.metrics import Metrics
 
 T = TypeVar("T")
 
+
+class ClientRequest(Protocol):
+    """A client's parsed request, whatever it asks for."""
+
+    @property
+    def timeout(self) -> float | None:
+        """The seconds in which the client wants its answer."""
+
+    @property
+    def passes_members(self) -> bool:
+        """Whether the client passes members through that may change the form of the answer."""
+
+
+R = TypeVar("R", bound=ClientRequest, covariant=True)
+
 _SHORTENED = frozenset({Phase.TOTAL, Phase.ATTEMPT})
 """Limits that follow the client's deadline where that is shorter than the operator's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlannedRequest:
+class PlannedRequest(Generic[R]):
     """One request and what is needed to answer it. `total` is its deadline in seconds, which `deadlines` enforces;
     `hurried` says that the client made it shorter than the operator's, `heavy` that the request is large enough to be
     prepared in a thread."""
 
     plan: Plan
     team: Team
-    request: UnifiedRequest
+    request: R
     record: RequestRecord
     deadlines: Deadlines
     total: float
@@ -68,17 +80,19 @@ class RetryContext(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Attempts(Generic[T]):
-    """The first attempt of a request, and those that follow a failure. `make` makes one."""
+class Attempts(Generic[P, T]):
+    """The first attempt of a request, and those that follow a failure. `prepare` prepares the request for a target and
+    `make` makes one attempt there."""
 
     context: RetryContext
-    planned: PlannedRequest
-    make: Callable[[CallPlan, AttemptLimits], Awaitable[T]]
-    _candidates: Candidates = field(init=False)
+    planned: PlannedRequest[ClientRequest]
+    prepare: Prepare[P]
+    make: Callable[[P, AttemptLimits], Awaitable[T]]
+    _candidates: Candidates[P] = field(init=False)
     _budget: RetryBucket = field(init=False)
     _own_budget: RetryBudget = field(init=False)
     _most: int = field(init=False)
-    _next: CallPlan = field(init=False)
+    _next: P = field(init=False)
     _failure: Failure = field(init=False)
     _wait: float = 0.0
     _paid: int = 0
@@ -88,12 +102,7 @@ class Attempts(Generic[T]):
     _fallbacks_used: tuple[FailureKind, ...] = ()
 
     def __post_init__(self) -> None:
-        planned, off_loop = self.planned, self.context.off_loop
-        # Not a method: this object and its candidates would form a cycle, which waits for the garbage collector.
-        prepare = partial(
-            prepared_off_loop, off_loop, planned.request, planned.team, planned.record.owner, planned.heavy
-        )
-        self._candidates = Candidates(self.context.breakers, planned.team.tenant, prepare)
+        self._candidates = Candidates(self.context.breakers, self.planned.team.tenant, self.prepare)
 
     async def answer(self) -> T:
         """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
@@ -180,7 +189,7 @@ class Attempts(Generic[T]):
             context.metrics.fallback(planned.record.model, failure.kind.value)
         return wait
 
-    def _is_first_hop(self, failed: CallPlan) -> bool:
+    def _is_first_hop(self, failed: P) -> bool:
         """Return whether this is the first change of target, to one that is healthy: targets are listed for that, so it
         is free. Where all of them fail, they are no longer healthy."""
         if self._hopped or self._next is failed:

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
 from providers.failure import Refusal
@@ -23,7 +24,25 @@ def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> CallPla
     return plan_calls(request, target, on_unsupported, behavior, team.media)
 
 
-Prepare = Callable[[Target], Awaitable[CallPlan]]
+class Prepared(Protocol):
+    """What a request becomes on one target: a `CallPlan`, or `TaskCalls`."""
+
+    @property
+    def target(self) -> Target:
+        """The target."""
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        """The fields that the gateway emulates."""
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The fields that are left out."""
+
+
+P = TypeVar("P", bound=Prepared)
+
+Prepare = Callable[[Target], Awaitable[P]]
 """Prepares the request for a target. Raises Refusal."""
 
 
@@ -49,12 +68,12 @@ def _without_traceback(refusal: Refusal) -> Refusal:
 
 
 @dataclass(slots=True, eq=False)
-class Candidates:
+class Candidates(Generic[P]):
     """The targets of a plan that have not been called. `tenant` is that of `Team.tenant`."""
 
     _breakers: Breakers
     _tenant: str
-    _prepare: Prepare
+    _prepare: Prepare[P]
     _left: deque[Target] = field(default_factory=deque)
 
     @property
@@ -62,7 +81,7 @@ class Candidates:
         """Whether there may be another."""
         return bool(self._left)
 
-    async def first(self, plan: Plan, now: float) -> CallPlan:
+    async def first(self, plan: Plan, now: float) -> P:
         """Return the best target that admits a request and can honour this one. Raises GatewayError without one."""
         order = self._breakers.arrange(plan.targets, now, self._tenant)
         self._left.extend(order.ready)
@@ -86,7 +105,7 @@ class Candidates:
             raise RuntimeError(f"the plan for {plan.asked!r} has no targets")
         raise field_refused(first)
 
-    async def next(self, now: float) -> CallPlan | None:
+    async def next(self, now: float) -> P | None:
         """Return the next target that admits a request now and can honour this one, or None."""
         while self._left:
             target = self._left.popleft()

@@ -5,9 +5,10 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from pydantic import SecretStr
@@ -24,8 +25,9 @@ from proxy.deployment_health.deployment_queue import DeploymentQueue
 from proxy.deployment_health.deployment_registry import Deployments
 from proxy.deployment_health.last_failures import LastFailures, summary
 from proxy.dispatch.attempt_deadline import AttemptLimits
-from proxy.dispatch.attempt_loop import Attempts, PlannedRequest, RetryContext
+from proxy.dispatch.attempt_loop import Attempts, ClientRequest, PlannedRequest, RetryContext
 from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.next_deployment import P, Prepare, Prepared, prepared_off_loop
 from proxy.errors import GatewayError
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import Attempt
@@ -35,10 +37,12 @@ from proxy.teams.team_states import TeamStates
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.call_vendor import UpstreamCaller
 from proxy.upstream.mock_transport import SCHEME
+from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import Transport
 from proxy.upstream.vendor_stream import Stream
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""
@@ -66,7 +70,8 @@ class Dispatcher:
         self.last_failures = LastFailures(time.time)
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
-        self._caller = UpstreamCaller(http, off_loop)
+        self.calls = CallSender(http)
+        self._caller = UpstreamCaller(self.calls, off_loop)
         self._secrets = secrets
         self._context = RetryContext(
             *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)
@@ -83,42 +88,75 @@ class Dispatcher:
         self.teams.keep({"", *snapshot.teams}, names)
         self.load.keep(names)
 
-    async def whole(self, planned: PlannedRequest) -> tuple[CallPlan, Completion]:
-        """Return the answer of a request that is not streamed, and the target's calls that gave it.
+    def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
+        """Return the answer of a request that is not streamed, and the target's calls that gave it. Raises as `answer`
+        does."""
+
+        def read(prepared: CallPlan, limits: AttemptLimits) -> Awaitable[Completion]:
+            return self._caller.whole(prepared, planned.record, planned.deadlines, limits.answer)
+
+        return self.answer(planned, self._preparing(planned), read)
+
+    async def answer(
+        self,
+        planned: PlannedRequest[ClientRequest],
+        prepare: Prepare[P],
+        read: Callable[[P, AttemptLimits], Awaitable[T]],
+    ) -> tuple[P, T]:
+        """Return what `read` reads of the first target that answers, and as what the request was prepared for it.
 
         Raises UpstreamError with the last failure, GatewayError when no target can be called.
         """
 
-        async def make(prepared: CallPlan, limits: AttemptLimits) -> tuple[CallPlan, Completion]:
+        async def make(prepared: P, limits: AttemptLimits) -> tuple[P, T]:
             queue = await self._place(prepared, planned)
             with self._attempt(prepared, planned, queue, AnswerKind.WHOLE), planned.deadlines.attempt(limits.total):
-                return prepared, await self._caller.whole(prepared, planned.record, planned.deadlines, limits.answer)
+                return prepared, await read(prepared, limits)
 
-        return await Attempts(self._context, planned, make).answer()
+        return await Attempts(self._context, planned, prepare, make).answer()
+
+    def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
+        """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
+        Raises as `opened` does."""
+
+        def begin(prepared: CallPlan) -> AbstractAsyncContextManager[Stream]:
+            return self._caller.streamed(prepared, planned.record, planned.deadlines)
+
+        return self.opened(planned, self._preparing(planned), begin)
 
     @asynccontextmanager
-    async def streamed(self, planned: PlannedRequest) -> AsyncIterator[tuple[CallPlan, Stream]]:
-        """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
-        Raises the same errors before that.
+    async def opened(
+        self,
+        planned: PlannedRequest[ClientRequest],
+        prepare: Prepare[P],
+        begin: Callable[[P], AbstractAsyncContextManager[S]],
+    ) -> AsyncIterator[tuple[P, S]]:
+        """Yield what `begin` yields on the first target that begins to answer, and as what the request was prepared for
+        it; closed on leaving. Raises the same errors as `answer` before that.
 
         What fails within the block has been committed, so no attempt follows.
         """
         async with AsyncExitStack() as stack:
 
-            async def make(prepared: CallPlan, limits: AttemptLimits) -> tuple[CallPlan, Stream]:
+            async def make(prepared: P, limits: AttemptLimits) -> tuple[P, S]:
                 queue = await self._place(prepared, planned)
                 async with AsyncExitStack() as opened:
                     tracked = opened.enter_context(self._attempt(prepared, planned, queue, AnswerKind.STREAM))
                     with planned.deadlines.attempt(limits.total):
-                        calls = self._caller.streamed(prepared, planned.record, planned.deadlines)
-                        stream = await opened.enter_async_context(calls)
+                        begun = await opened.enter_async_context(begin(prepared))
                     tracked.first_byte(self.now())
                     stack.push_async_exit(opened.pop_all())
-                return prepared, stream
+                return prepared, begun
 
-            yield await Attempts(self._context, planned, make).answer()
+            yield await Attempts(self._context, planned, prepare, make).answer()
 
-    async def _place(self, prepared: CallPlan, planned: PlannedRequest) -> DeploymentQueue:
+    def _preparing(self, planned: PlannedRequest[UnifiedRequest]) -> Prepare[CallPlan]:
+        # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
+        return partial(
+            prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record.owner, planned.heavy
+        )
+
+    async def _place(self, prepared: Prepared, planned: PlannedRequest[ClientRequest]) -> DeploymentQueue:
         """Take a place at the deployment. Raises UpstreamError BUSY when there is none."""
         queue = self.deployments.queue(prepared.target)
         try:
@@ -135,7 +173,11 @@ class Dispatcher:
 
     @contextmanager
     def _attempt(
-        self, prepared: CallPlan, planned: PlannedRequest, queue: DeploymentQueue, answer: AnswerKind
+        self,
+        prepared: Prepared,
+        planned: PlannedRequest[ClientRequest],
+        queue: DeploymentQueue,
+        answer: AnswerKind,
     ) -> Iterator[TrackedAttempt]:
         """Record one attempt, and report its end, whatever it is, to the deployment's circuit breaker and limit."""
         record, target = planned.record, prepared.target
@@ -148,7 +190,7 @@ class Dispatcher:
         try:
             yield tracked
         except UpstreamError as error:
-            error.failure = _unquoted(_attributed(error.failure, planned.request), target, self._secrets)
+            error.failure = _unquoted(_attributed(error.failure, planned), target, self._secrets)
             self._failed(target, attempt, tracked, queue, error.failure)
             raise
         except DeadlinePassed as late:
@@ -215,11 +257,10 @@ def _note(attempt: Attempt, failure: Failure) -> None:
     attempt.maybe_executed, attempt.cause = failure.maybe_executed, failure.cause
 
 
-def _attributed(failure: Failure, request: UnifiedRequest) -> Failure:
+def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Failure:
     """Return the failure, blamed on the request where the client passed members through that may have changed the form
     of the answer; not where the answer is a web page."""
-    unseen = request.extra_params or request.extra_headers or request.unknown
-    if failure.kind is FailureKind.MALFORMED and unseen and not failure.evidence:
+    if failure.kind is FailureKind.MALFORMED and planned.request.passes_members and not failure.evidence:
         return replace(failure, kind=FailureKind.NONCONFORMING)
     return failure
 

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -12,7 +13,7 @@ from providers.emulation.split_into_calls import CallPlan
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
 from proxy.gateway.relay_to_client import Relay
@@ -22,6 +23,8 @@ from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
 from proxy.surfaces.surface import AnswerFacts, Renderer, Surface
 from proxy.telemetry.metrics import Metrics
+
+Q = TypeVar("Q", bound=ClientRequest)
 
 TIMEOUT_HEADER = "x-request-timeout"
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
@@ -40,7 +43,7 @@ class Exchange:
 
     dispatcher: Dispatcher
     metrics: Metrics
-    job: PlannedRequest
+    job: PlannedRequest[UnifiedRequest]
     surface: Surface
     http: web.BaseRequest
     begin: BeginStream
@@ -131,8 +134,8 @@ class Exchange:
 
 
 def make_job(
-    plan: Plan, team: Team, request: UnifiedRequest, headers: Mapping[str, str], record: RequestRecord, *, heavy: bool
-) -> PlannedRequest:
+    plan: Plan, team: Team, request: Q, headers: Mapping[str, str], record: RequestRecord, *, heavy: bool
+) -> PlannedRequest[Q]:
     """Return a planned request with its deadline: the longest total timeout of its targets, or the client's.
 
     Raises GatewayError for an `x-request-timeout` that is not a number of seconds.

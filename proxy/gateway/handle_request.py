@@ -2,42 +2,37 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from aiohttp import web
 
-from providers.unified_request import Operation, UnifiedRequest
+from providers.unified_request import Operation, Task
 from proxy.deadlines import Deadlines, Phase
-from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, overloaded, too_many_wrong_keys
-from proxy.gateway.answer_request import Exchange, attempt_headers, make_job, record_cancelled, record_client_gone
+from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
+from proxy.gateway.answer_generation import TextGeneration
+from proxy.gateway.answer_request import attempt_headers, record_cancelled
+from proxy.gateway.client_call import ClientCall, ClientCalls
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
+from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.restore_thinking import TurnMemory
-from proxy.listener.buffered_response import BufferedResponse, header_lines
+from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
-from proxy.listener.request_body import read_body
-from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.overload.admission_limits import Admission, Admitted
 from proxy.overload.refusal_responses import RefusalResponses, may_keep_connection
 from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
 from proxy.request_record import Outcome, RequestRecord, request_id
-from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot, Team
 from proxy.surfaces.registry import PathMatch
-from proxy.surfaces.request.parse_json import is_heavy
-from proxy.surfaces.surface import Surface
-from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, permit_extras, recognize
+from proxy.surfaces.surface import Action, ReadAction, Surface
+from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
 from proxy.teams.wrong_keys import WrongKeyLimiter
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.loop_detection import arrive
-
-BUFFERED_BYTES = 64 * 1024
-"""Bytes of an answer that the connection's buffer takes at once."""
 
 BODY_UNREAD = (408, 413, 415)
 """Statuses of a request whose body was not read, so that its connection cannot be kept."""
@@ -48,10 +43,9 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
-    memory of what models thought.
+    memory of what models thought, `catalogue` makes the models lists.
 
-    `on_begin` receives each record once its team is known. `deadlines` are those of the calls under way, to end them;
-    `draining` makes each answer close its connection; `idle` is set while nothing is in flight.
+    `on_begin` receives each record once its team is known; `idle` is set while nothing is in flight.
     """
 
     def __init__(
@@ -73,18 +67,39 @@ class Gateway:
         self._unix_now = current.now
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
-        self._catalogue = Catalogue(current.since)
-        self._load = dispatcher.load
+        self.catalogue = Catalogue(current.since)
         self.turns = TurnMemory(self._now)
+        self._calls = ClientCalls(metrics, self._now)
+        self._generation = TextGeneration(dispatcher, admission, self.turns)
+        passed = PassThrough(dispatcher)
+        self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
+            ReadAction.MODELS: self._list_models,
+            Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
+            Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
+            Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
+            Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
+        }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
-        self.deadlines: set[Deadlines] = set()
         self.refusals = RefusalResponses()
         self.ready = True
-        self.draining = False
         self.in_flight = 0
         self.idle = asyncio.Event()
         self.idle.set()
+
+    @property
+    def draining(self) -> bool:
+        """Whether each answer closes its connection, since the process is to end."""
+        return self._calls.draining
+
+    @draining.setter
+    def draining(self, draining: bool) -> None:
+        self._calls.draining = draining
+
+    @property
+    def deadlines(self) -> set[Deadlines]:
+        """The deadlines of the requests under way."""
+        return self._calls.deadlines
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request. In every case one record is emitted, and errors have the surface's envelope."""
@@ -112,7 +127,7 @@ class Gateway:
             record_cancelled(record, self._metrics, http)
             raise
         except MemoryError:
-            return self._error_response(match.surface, self._overloaded(record, OverloadReason.MEMORY), record)
+            return self._error_response(match.surface, self._calls.overloaded(record, OverloadReason.MEMORY), record)
         except Exception:  # the outermost handler: no exception of ours may close the connection without an answer
             self._log_traceback(record)
             return self._error_response(match.surface, internal_error(), record)
@@ -156,35 +171,11 @@ class Gateway:
         arrive(http.headers)
         self.on_begin(record)
         if (reason := admitted.assign(record.owner)) is not None:
-            raise self._overloaded(record, reason)
-        if not isinstance(action, Operation):
-            return self._response(200, await self._read_models(snapshot, team, match), record, {})
-        body = await self._read_body(http, record, admitted)
-        heavy = is_heavy(body)
-        parse = partial(surface.parse, action, body, snapshot.default_models.get(surface.name))
-        request = await self._dispatcher.off_loop.threads.run(record.owner, parse) if heavy else parse()
-        self._admit_request(team, request, record)
-        planned = plan(snapshot, team, request.model, surface.name, self._load)
-        record.model = planned.label
-        keeper = None
-        if self.turns.concerns(planned, request):
-            request, keeper = await self.turns.recall(planned, request, turn_owner(team, record))
-        permit_extras(team, request)
-        planned = honouring_first(planned, request, team)
-        job = make_job(planned, team, request, http.headers, record, heavy=heavy)
-        begin = partial(self._begin_stream, http, record, admitted)
-        exchange = Exchange(self._dispatcher, self._metrics, job, surface, http, begin, keeper)
-        self.deadlines.add(job.deadlines)
-        try:
-            if request.stream:
-                return await exchange.streamed()
-            answer, headers = await exchange.whole()
-        finally:
-            self.deadlines.discard(job.deadlines)
-        response = self._response(200, answer, record, headers)
-        if len(answer) > BUFFERED_BYTES:
-            await self._deliver(http, response, record)
-        return response
+            raise self._calls.overloaded(record, reason)
+        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team)
+        if isinstance(action, Operation):
+            return await self._generation.answer(call, action)
+        return await self._actions[action](call)
 
     def _identify(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Team:
         """Return the team of the request's key. Raises GatewayError without a valid one."""
@@ -200,55 +191,13 @@ class Gateway:
         record.team, record.key = key.team.name, key.name
         return key.team
 
-    async def _read_body(self, http: web.BaseRequest, record: RequestRecord, admitted: Admitted) -> bytes:
-        """Return the body. Raises GatewayError where it cannot be read, or does not fit beside those of others."""
-        started = self._now()
-        try:
-            body = await read_body(http, partial(self._hold_body, record, admitted))
-        finally:
-            record.client_waited = self._now() - started
-        if (reason := admitted.complete()) is not None:
-            raise self._overloaded(record, reason)
-        return body
-
-    def _hold_body(self, record: RequestRecord, admitted: Admitted, length: int) -> None:
-        """Count `length` received bytes. Raises GatewayError where they are too many beside those of others."""
-        if not admitted.hold_body(length):
-            raise self._overloaded(record, OverloadReason.BODY_BYTES)
-
-    def _admit_request(self, team: Team, request: UnifiedRequest, record: RequestRecord) -> None:
-        """Admit a team's parsed request, once, before it is planned; limits and budgets of teams belong here. Raises
-        GatewayError where it is refused: today only a stream above the limit of streams."""
-        record.asked, record.stream = request.model, request.stream
-        if request.stream and (reason := self._admission.refuses_streams()) is not None:
-            raise self._overloaded(record, reason)
-
-    async def _begin_stream(
-        self, http: web.BaseRequest, record: RequestRecord, admitted: Admitted, extra: Mapping[str, str]
-    ) -> web.StreamResponse:
-        admitted.commit()
-        headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
-        response = web.StreamResponse(status=200, headers=headers)
-        if self.draining:
-            response.force_close()
-        await response.prepare(http)
-        return response
-
-    async def _deliver(self, http: web.BaseRequest, response: BufferedResponse, record: RequestRecord) -> None:
-        """Wait until the client has read an answer, or its connection is closed because it does not."""
-        started = self._now()
-        try:
-            await response.prepare(http)
-            await http.writer.drain()
-        except ConnectionError:
-            record_client_gone(record, self._metrics)
-        finally:
-            record.client_waited += self._now() - started
-
-    async def _read_models(self, snapshot: Snapshot, team: Team, match: PathMatch) -> bytes:
+    async def _list_models(self, call: ClientCall) -> BufferedResponse:
+        snapshot, team, match = call.snapshot, call.team, call.match
         if match.tail is None:
-            return await self._catalogue.models(snapshot, team, match.surface)
-        return self._catalogue.model(snapshot, team, match.surface, match.tail)
+            body = await self.catalogue.models(snapshot, team, match.surface)
+        else:
+            body = await self.catalogue.model(snapshot, team, match.surface, match.tail)
+        return self._calls.response(200, body, call.record, {})
 
     def _refuse_overloaded(
         self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: OverloadReason
@@ -261,26 +210,14 @@ class Gateway:
         keep = may_keep_connection(http) and not self.draining
         return self.refusals.get(surface, reason).response(record.request_id, keep)
 
-    def _overloaded(self, record: RequestRecord, reason: OverloadReason) -> GatewayError:
-        record.outcome = "shed"
-        self._metrics.shed(reason)
-        return overloaded(reason)
-
     def _error_response(self, surface: Surface, error: GatewayError, record: RequestRecord) -> BufferedResponse:
         facts = error.facts
         status, body = surface.error(facts)
         record.code = error.logged
         if record.outcome == "ok":
             record.outcome = "denied" if error.logged == NOT_ALLOWED else outcome_of(status)
-        response = self._response(status, body, record, {**facts.headers, **attempt_headers(record)})
+        response = self._calls.response(status, body, record, {**facts.headers, **attempt_headers(record)})
         if status in BODY_UNREAD:
-            response.force_close()
-        return response
-
-    def _response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
-        record.status = status
-        response = BufferedResponse(status, body, header_lines({"x-request-id": record.request_id, **extra}))
-        if self.draining:
             response.force_close()
         return response
 
@@ -294,11 +231,6 @@ class Gateway:
         """End all calls under way because the process ends; streams get an in-band error."""
         for deadlines in tuple(self.deadlines):
             deadlines.expire(Phase.DRAIN)
-
-
-def turn_owner(team: Team, record: RequestRecord) -> str:
-    """Return whose turns a request may use: its team's, or where there are no teams those of its client's address."""
-    return f"team {team.tenant}" if team.tenant else f"client {record.client}"
 
 
 def outcome_of(status: int) -> Outcome:

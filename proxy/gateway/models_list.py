@@ -1,14 +1,20 @@
-"""The models list, rendered once for each team and surface of a snapshot."""
+"""The models list, rendered once for each team and surface of a snapshot and of what vendors' lists have named."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeVar
 
+from providers.model_lists.read_model_list import ListedModel
+from providers.target import Target
+from proxy.discovery.discovered_models import DiscoveredModels, Listed
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import each_visible, plan
-from proxy.routing.snapshot import Snapshot, Team
+from proxy.routing.resolve_model import Plan, each_discovered, each_visible, plan
+from proxy.routing.snapshot import WILDCARD, Snapshot, Team
 from proxy.surfaces.surface import ModelCard, Surface
+
+T = TypeVar("T")
 
 MAX_BYTES: Final = 32 * 2**20
 """Bytes of all cached lists, of which the oldest are evicted. 10,000 models take 1.5 MB."""
@@ -16,57 +22,130 @@ MAX_BYTES: Final = 32 * 2**20
 SLICE: Final = 0.002
 """Seconds for which rendering a list holds the event loop at a time."""
 
+ROUTED: Final = "dragoman"
+"""The owner of a name of the table's own."""
+
+Known = Mapping[str, Listed]
+"""What vendors' lists have named, by vendor."""
+
+NONE_KNOWN: Final[Known] = MappingProxyType({})
+
+NOTHING: Final = ListedModel("")
+"""What a vendor's list says of a model that it does not have."""
+
 
 class Catalogue:
-    """Renders and caches the latest snapshot's lists. `since` is the models' `created` (unix s), `now` a clock (s)."""
+    """Renders and caches the lists of the latest snapshot. `since` is the models' `created` (unix s), `now` a clock
+    (s); `discovered` knows the vendors' own lists, where the table has them fetched."""
 
     def __init__(self, since: int, now: Callable[[], float] = time.perf_counter) -> None:
         self._since = since
         self._now = now
-        self._snapshot: Snapshot | None = None
+        self.discovered: DiscoveredModels | None = None
+        self._made_of: tuple[Snapshot, Known] | None = None
         self._cached: dict[tuple[str, str], bytes] = {}
         self._size = 0
         self._rendering = asyncio.Lock()
 
     async def models(self, snapshot: Snapshot, team: Team, surface: Surface) -> bytes:
         """Return the list of the models that the team may use. Rendering yields to other requests."""
+        known = await self._known([vendor for vendor in snapshot.wildcards if _sees(team, vendor)])
         key = (team.name, surface.name)
-        if snapshot is self._snapshot and (cached := self._cached.get(key)) is not None:
+        if (cached := self._of(snapshot, known, key)) is not None:
             return cached
         async with self._rendering:
-            if snapshot is self._snapshot and (cached := self._cached.get(key)) is not None:
+            if (cached := self._of(snapshot, known, key)) is not None:
                 return cached
-            rendered = surface.models([card async for card in self._cards(snapshot, team, surface)])
-            self._store(snapshot, key, rendered)
+            rendered = surface.models([card async for card in self._cards(snapshot, team, surface, known)])
+            self._store(snapshot, known, key, rendered)
             return rendered
 
-    def model(self, snapshot: Snapshot, team: Team, surface: Surface, name: str) -> bytes:
+    async def model(self, snapshot: Snapshot, team: Team, surface: Surface, name: str) -> bytes:
         """Return one model. Raises GatewayError for one that the team may not use or that does not exist."""
-        return surface.model(self._card(snapshot, team, surface, name))
+        planned = plan(snapshot, team, name, surface.name, IDLE)
+        known = await self._known([target.vendor for target in planned.targets if _of_any_model(target)])
+        return surface.model(self._card(name, planned, known))
 
-    async def _cards(self, snapshot: Snapshot, team: Team, surface: Surface) -> AsyncIterator[ModelCard]:
-        until = self._now() + SLICE
+    async def _known(self, vendors: Iterable[str]) -> Known:
+        """Return what is known of the vendors' lists, after those of `vendors` that are due."""
+        if self.discovered is None:
+            return NONE_KNOWN
+        await self.discovered.ready(vendors)
+        return self.discovered.known
+
+    async def _cards(self, snapshot: Snapshot, team: Team, surface: Surface, known: Known) -> AsyncIterator[ModelCard]:
         seen: set[str] = set()
-        for name in each_visible(snapshot, team):
+        async for name in self._in_slices(each_visible(snapshot, team)):
             if name not in seen:
                 seen.add(name)
-                yield self._card(snapshot, team, surface, name)
+                yield self._card(name, plan(snapshot, team, name, surface.name, IDLE), known)
+        async for vendor, listed in self._in_slices(_discovered(snapshot, team, known)):
+            for name, targets in each_discovered(snapshot, team, vendor, listed.name):
+                if name not in seen:
+                    seen.add(name)
+                    yield self._card_of(name, vendor, targets, [listed] * len(targets))
+
+    async def _in_slices(self, made: Iterator[T]) -> AsyncIterator[T]:
+        until = self._now() + SLICE
+        for each in made:
+            yield each
             if self._now() > until:
                 await asyncio.sleep(0)
                 until = self._now() + SLICE
 
-    def _store(self, snapshot: Snapshot, key: tuple[str, str], rendered: bytes) -> None:
-        if snapshot is not self._snapshot:
-            self._snapshot, self._cached, self._size = snapshot, {}, 0
+    def _of(self, snapshot: Snapshot, known: Known, key: tuple[str, str]) -> bytes | None:
+        made_of = self._made_of
+        if made_of is None or made_of[0] is not snapshot or made_of[1] is not known:
+            return None
+        return self._cached.get(key)
+
+    def _store(self, snapshot: Snapshot, known: Known, key: tuple[str, str], rendered: bytes) -> None:
+        made_of = self._made_of
+        if made_of is None or made_of[0] is not snapshot or made_of[1] is not known:
+            self._made_of, self._cached, self._size = (snapshot, known), {}, 0
         self._cached[key] = rendered
         self._size += len(rendered)
         while self._size > MAX_BYTES:
             self._size -= len(self._cached.pop(next(iter(self._cached))))
 
-    def _card(self, snapshot: Snapshot, team: Team, surface: Surface, name: str) -> ModelCard:
-        planned = plan(snapshot, team, name, surface.name, IDLE)
-        windows = [target.context_window for target in planned.targets]
-        known = [window for window in windows if window is not None]
-        window = min(known) if len(known) == len(windows) else None
-        owner = "dragoman" if planned.by_route else planned.targets[0].vendor
-        return ModelCard(name, self._since, owner, window)
+    def _card(self, name: str, planned: Plan, known: Known) -> ModelCard:
+        owner = ROUTED if planned.by_route else planned.targets[0].vendor
+        return self._card_of(name, owner, planned.targets, [_told(target, known) for target in planned.targets])
+
+    def _card_of(self, name: str, owner: str, targets: Sequence[Target], told: Sequence[ListedModel]) -> ModelCard:
+        """Return the card of a name that stands for these targets, of which vendors' lists say `told`: what holds for
+        whichever of them answers."""
+        each = [*zip(targets, told, strict=True)]
+        window = _smallest([target.context_window or listed.window for target, listed in each])
+        max_output = _smallest([target.max_output_tokens or listed.max_output for target, listed in each])
+        prices = {target.price for target in targets}
+        return ModelCard(name, self._since, owner, window, max_output, prices.pop() if len(prices) == 1 else None)
+
+
+def _told(target: Target, known: Known) -> ListedModel:
+    """Return what the vendor's own list says of a target's model."""
+    if not _of_any_model(target):
+        return NOTHING
+    return known.get(target.vendor, {}).get(target.upstream_model, NOTHING)
+
+
+def _of_any_model(target: Target) -> bool:
+    return target.table_key == f"{target.vendor}/{WILDCARD}"
+
+
+def _discovered(snapshot: Snapshot, team: Team, known: Known) -> Iterator[tuple[str, ListedModel]]:
+    """Yield the discovered models of the vendors of which the team may see something, with their vendors."""
+    for vendor, models in known.items():
+        if vendor in snapshot.discover and _sees(team, vendor):
+            yield from ((vendor, listed) for listed in models.values())
+
+
+def _sees(team: Team, vendor: str) -> bool:
+    """Return whether the allow list may cover a model of the vendor."""
+    return any(pattern == WILDCARD or pattern.startswith(f"{vendor}/") for pattern in team.allow)
+
+
+def _smallest(sizes: Sequence[int | None]) -> int | None:
+    """Return the smallest, None unless all are known."""
+    known = [size for size in sizes if size is not None]
+    return min(known) if len(known) == len(sizes) else None

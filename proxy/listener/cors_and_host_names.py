@@ -37,14 +37,20 @@ HOSTS_KEPT: Final = 64
 
 EXPOSED: Final = ", ".join(
     (
-        "x-request-id",
+        "request-id, x-request-id",
         "x-dragoman-deployment, x-dragoman-attempts, x-dragoman-emulated, x-dragoman-dropped, x-dragoman-max-tokens",
         "x-should-retry, retry-after, retry-after-ms",
         "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests",
         "x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens",
+        *(
+            f"anthropic-ratelimit-{what}-{which}"
+            for what in ("requests", "tokens", "input-tokens", "output-tokens")
+            for which in ("limit", "remaining", "reset")
+        ),
     )
 )
-"""Headers of answers that a page's script may read besides those that the Fetch standard lists."""
+"""Headers of answers that a page's script may read besides those that the Fetch standard lists: what SDKs read of
+OpenAI's and Anthropic's answers, and the gateway's own."""
 
 PREFLIGHT_KEPT: Final = 7200
 """Seconds for which a browser may cache the answer to a preflight; Chrome's maximum."""
@@ -129,18 +135,13 @@ class BrowserGuard:
 
     def _readable(self, origin: str) -> dict[str, str]:
         # Without Access-Control-Allow-Credentials: a browser must not add cookies or credentials by itself.
-        if self._origins.any:
-            return {"access-control-allow-origin": "*", "access-control-expose-headers": EXPOSED}
-        return {
-            "access-control-allow-origin": origin,
-            "vary": "Origin",
-            "access-control-expose-headers": EXPOSED,
-        }
+        allowed = "*" if self._origins.any else origin
+        return {"access-control-allow-origin": allowed, "access-control-expose-headers": EXPOSED}
 
     def _preflight(self, origin: str, headers: Mapping[str, str]) -> dict[str, str]:
         answer = self._readable(origin)
         del answer["access-control-expose-headers"]
-        answer["access-control-allow-methods"] = "GET, POST"
+        answer["access-control-allow-methods"] = "GET, POST, DELETE"
         answer["access-control-max-age"] = str(PREFLIGHT_KEPT)
         # SDKs add headers with every version, and `*` would not cover Authorization.
         wanted = headers.get(WANTED_HEADERS, "").strip()

@@ -50,7 +50,7 @@ async def _read_arriving(http: web.BaseRequest, on_received: Callable[[int], Non
     deadline = asyncio.timeout(BODY_WAIT)
     try:
         async with deadline:
-            await _send_continue(http)
+            await send_continue(http)
             while piece := await http.content.readany():
                 body += piece
                 if len(body) > http.client_max_size:
@@ -62,7 +62,7 @@ async def _read_arriving(http: web.BaseRequest, on_received: Callable[[int], Non
     return bytes(body)
 
 
-async def _send_continue(http: web.BaseRequest) -> None:
+async def send_continue(http: web.BaseRequest) -> None:
     """Answer `Expect: 100-continue`: curl sends it from 1 MiB on, and waits a second for the interim answer."""
     if http.version >= HttpVersion11 and http.headers.get("expect", "").lower() == "100-continue":
         await http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")

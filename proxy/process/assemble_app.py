@@ -16,6 +16,7 @@ from typing import Any
 
 from config.sections.server_section import AdminSection, KeepThinking, ServerSection
 from proxy.background_tasks import Work, background
+from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
@@ -51,6 +52,7 @@ from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.process_log import set_up
 from proxy.upstream.http_transport import HttpTransport
+from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
 
 BACKLOG = 1024
@@ -103,6 +105,7 @@ class PublicGateway:
     presented: Presented
     url: str
     services: Sequence[Callable[[], Work]]
+    discovered: DiscoveredModels
 
     @property
     def secured(self) -> Secured:
@@ -116,6 +119,7 @@ class PublicGateway:
         self.presented.exchange(table.tls)
         server = table.loaded.config.server
         self.guard.exchange(server.hosts, server.cors.origins)
+        await self.discovered.use(table.snapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,7 @@ async def public_gateway(
         admission = Admission(limits, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, metrics, observer.finished, admission, queue)
         gateway.on_begin = outputs.heartbeat.begin
+        discovered = await _discovering(stack, gateway, http, table)
         presented = Presented(table.tls)
         guard = BrowserGuard(host, server.hosts, server.cors.origins)
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
@@ -203,12 +208,12 @@ async def public_gateway(
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
-        status = OneProcess(gateway, dispatcher, live, metrics, lines)
+        status = OneProcess(gateway, dispatcher, live, metrics, lines, discovered)
         url = url_of(scheme_of(server), host, listener)
-        rest = (public, listener, presented, url)
         services = [lag.run, memory.run, checks.run, *_sharing(shared, gateway.turns, server.keep_thinking)]
         metrics.watch_kept_turns(gateway.turns.kept)
-        yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest, services)
+        rest = (public, listener, presented, url, services, discovered)
+        yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 
 @asynccontextmanager
@@ -252,6 +257,16 @@ def reload_services(reloader: Reloader, server: ServerSection) -> Iterator[Calla
     yield reloader.run
     if server.watch:
         yield reloader.watch
+
+
+async def _discovering(
+    stack: AsyncExitStack, gateway: Gateway, http: Transport, table: LoadedTable
+) -> DiscoveredModels:
+    """Return what fetches the vendors' own lists of models, by the transport and the credentials of calls."""
+    gateway.catalogue.discovered = discovered = DiscoveredModels(http)
+    stack.push_async_callback(discovered.aclose)
+    await discovered.use(table.snapshot)
+    return discovered
 
 
 def _sharing(shared: SharedState | None, turns: TurnMemory, keep: KeepThinking) -> Iterator[Callable[[], Work]]:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.deployment_health.last_failures import Noted, latest
+from proxy.discovery.discovered_models import DiscoveredModels, ListState
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot
@@ -35,7 +36,8 @@ class StatusSource(Protocol):
 class ProcessStatus:
     """The status of one process. `unavailable` are its deployments with an open circuit breaker or a cooldown, with the
     seconds until they may be called; `last_failures` the last failure of each deployment that had one; `limited` those
-    with a concurrency limit; `shared` the state of its link to the other processes: off, up or alone."""
+    with a concurrency limit; `shared` the state of its link to the other processes: off, up or alone; `model_lists` the
+    vendors' own lists of models that the table has fetched."""
 
     ready: bool
     in_flight: int
@@ -44,19 +46,23 @@ class ProcessStatus:
     shared: str = "off"
     last_failures: Mapping[str, Noted] = field(default_factory=dict)
     limited: Mapping[str, Limited] = field(default_factory=dict)
+    model_lists: Mapping[str, ListState] = field(default_factory=dict)
 
 
 def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
     """Combine the statuses of several processes: ready as soon as one is, the longest wait of each deployment, the sum
-    of its limits, and up as long as no process is alone."""
+    of its limits, up as long as no process is alone, and of each vendor's list of models the state that is worst."""
     every = list(statuses)
     longest: dict[str, float] = {}
     limits: dict[str, Limited] = {}
+    lists: dict[str, ListState] = {}
     for status in every:
         for name, wait in status.unavailable.items():
             longest[name] = max(wait, longest.get(name, 0.0))
         for name, limited in status.limited.items():
             limits[name] = limited.beside(limits[name]) if name in limits else limited
+        for name, listed in status.model_lists.items():
+            lists[name] = listed.beside(lists[name]) if name in lists else listed
     return ProcessStatus(
         any(status.ready for status in every),
         sum(status.in_flight for status in every),
@@ -65,6 +71,7 @@ def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
         next((status.shared for status in every if status.shared != "up"), "up") if every else "off",
         latest(status.last_failures for status in every),
         limits,
+        lists,
     )
 
 
@@ -85,6 +92,7 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus) -> dict[str, object]
             f"{timestamp(noted.when)} {noted.name}: {noted.what}" for _, noted in sorted(status.last_failures.items())
         ],
         "limited": [f"{name}, {limited}" for name, limited in sorted(status.limited.items())],
+        "model_lists": [f"{name}, {listed}" for name, listed in sorted(status.model_lists.items())],
     }
 
 
@@ -92,12 +100,19 @@ class OneProcess:
     """The status of a gateway that runs in this process alone."""
 
     def __init__(
-        self, gateway: Gateway, dispatcher: Dispatcher, live: CurrentSnapshot, metrics: Metrics, lines: LineWriter
+        self,
+        gateway: Gateway,
+        dispatcher: Dispatcher,
+        live: CurrentSnapshot,
+        metrics: Metrics,
+        lines: LineWriter,
+        discovered: DiscoveredModels,
     ) -> None:
         self._gateway = gateway
         self._dispatcher = dispatcher
         self._live = live
         self._lines = lines
+        self._discovered = discovered
         self.exposition = CachedExposition(lambda: asyncio.to_thread(metrics.render))
 
     @property
@@ -117,6 +132,7 @@ class OneProcess:
             deployments.breakers.shared,
             dict(self._dispatcher.last_failures.noted),
             dict(deployments.limited(now)),
+            dict(self._discovered.states()),
         )
 
     async def facts(self) -> dict[str, object]:

@@ -11,6 +11,10 @@ from proxy.routing.deployment_load import IDLE, Load, MemberLoad
 from proxy.routing.policies import POLICIES
 from proxy.routing.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
 
+_ANY_MODEL = "vendor/*"
+_ITS_DEPLOYMENT = "vendor/* deployment"
+"""The rules by which a name leads to a `vendor/*` entry, or to one of its deployments."""
+
 _NO_SEGMENT = frozenset({"", ".", ".."})
 
 NEAREST = 3
@@ -87,7 +91,8 @@ class _Match:
     deployment: str | None = None
 
 
-def _find(snapshot: Snapshot, name: str) -> _Match | None:
+def _find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> _Match | None:
+    """Return the entry that a name leads to; `under_wildcard` makes the model of a `vendor/*` entry."""
     model = snapshot.models.get(name)
     if model is not None:
         return _Match(model, model.name, "model")
@@ -103,8 +108,8 @@ def _find(snapshot: Snapshot, name: str) -> _Match | None:
         return None
     inner, _, pinned = rest.rpartition("/")
     if inner and any(target.deployment == pinned for target in wildcard.targets):
-        return _Match(expand(wildcard, inner), wildcard.name, "vendor/* deployment", pinned)
-    return _Match(expand(wildcard, rest), wildcard.name, "vendor/*")
+        return _Match(under_wildcard(wildcard, inner), wildcard.name, _ITS_DEPLOYMENT, pinned)
+    return _Match(under_wildcard(wildcard, rest), wildcard.name, _ANY_MODEL)
 
 
 def _order_targets(found: _Match, load: Load) -> Iterator[Target]:
@@ -170,7 +175,7 @@ def _granted(snapshot: Snapshot, team: Team, found: _Match, name: str) -> bool:
         return True
     if found.deployment is None or not allowed(snapshot, team, found.model.name):
         return False
-    whole = _find(snapshot, found.model.name)
+    whole = _find(snapshot, found.model.name, _unexpanded)
     return whole is not None and (whole.label, whole.deployment) == (found.label, None)
 
 
@@ -241,6 +246,40 @@ def each_visible(snapshot: Snapshot, team: Team) -> Iterator[str]:
         if len(model.targets) > 1 or not whole:
             own = (target.name for target in model.targets if whole or allowed(snapshot, team, target.name))
             yield from (name for name in own if name not in routes)
+
+
+def each_discovered(
+    snapshot: Snapshot, team: Team, vendor: str, model: str
+) -> Iterator[tuple[str, tuple[Target, ...]]]:
+    """Yield the names by which the team may ask for a model of `vendor/*`, as `plan` decides and as `each_visible` has
+    them, with the targets as the entry itself has them. None where the name leads elsewhere: to a route, to an entry of
+    its own, or to a deployment."""
+    whole = _discovered(snapshot, team, f"{vendor}/{model}")
+    if whole is None or whole.rule != _ANY_MODEL:
+        return
+    targets = whole.model.targets
+    mine = _granted(snapshot, team, whole, whole.model.name)
+    if mine:
+        yield whole.model.name, targets
+    if len(targets) == 1 and mine:
+        return
+    for target in targets:
+        name = f"{whole.model.name}/{target.deployment}"
+        found = _discovered(snapshot, team, name)
+        if found is not None and found.rule == _ITS_DEPLOYMENT and _granted(snapshot, team, found, name):
+            yield name, (target,)
+
+
+def _discovered(snapshot: Snapshot, team: Team, name: str) -> _Match | None:
+    if name in team.routes or name in snapshot.routes:
+        return None
+    return _find(snapshot, name, _unexpanded)
+
+
+def _unexpanded(wildcard: Model, name: str) -> Model:
+    """Return a `vendor/*` entry under a model's name, its targets as they are: whole lists of names would displace from
+    the cache of `expand` the models that are in use."""
+    return Model(f"{wildcard.targets[0].vendor}/{name}", wildcard.policy, wildcard.targets)
 
 
 def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from config.load_config import Loaded
-from config.problem import ConfigError, Problem
+from config.problem import ConfigError, Path, Problem
 from config.sections import table_schema as config_schema
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
 from config.sections.server_section import SurfaceName, SurfaceSettings
@@ -100,7 +100,8 @@ class Snapshot:
     """One version of the table. `keys` has every team's key by its SHA-256 in hex; empty means open to all clients.
 
     `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor.
-    `default_vendors` and `default_models` are by surface name.
+    `default_vendors` and `default_models` are by surface name, `task_models` by surface name and task. `discover` are
+    the vendors whose own lists say what their `vendor/*` entries stand for.
     """
 
     digest: str
@@ -111,6 +112,8 @@ class Snapshot:
     keys: Mapping[str, Key]
     default_vendors: Mapping[str, str]
     default_models: Mapping[str, str]
+    task_models: Mapping[tuple[str, str], str]
+    discover: frozenset[str] = frozenset()
 
     def targets(self) -> Iterator[Target]:
         """Yield every deployment of the table, those of `vendor/*` included."""
@@ -166,6 +169,7 @@ def compile_table(loaded: Loaded) -> Compiled:
         for name, vendor in config.vendors.items()
         if (profile := vendor.profile or name) not in load_profiles()
     ]
+    problems.extend(_undiscoverable(loaded))
     # The loader has reported models whose vendor is missing.
     known = [name for name in config.models if _vendor(name) in config.vendors]
     every = [_model(loaded, name, problems) for name in known]
@@ -187,8 +191,21 @@ def compile_table(loaded: Loaded) -> Compiled:
         ),
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
         default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),
+        discover=frozenset(name for name, vendor in config.vendors.items() if vendor.discover),
+        task_models=MappingProxyType(
+            {(name, task): model for name, each in surfaces.items() for task, model in each.task_models.items()}
+        ),
     )
     return Compiled(snapshot, tuple(sorted(problems)))
+
+
+def _undiscoverable(loaded: Loaded) -> Iterator[Problem]:
+    for name, vendor in loaded.config.vendors.items():
+        profile = load_profiles().get(vendor.profile or name)
+        if vendor.discover and profile is not None and profile.model_list is None:
+            path: Path = ("vendors", name, "discover")
+            message = f"the profile {profile.name!r} has no list of models that could be fetched"
+            yield Problem.at(loaded.locate(path), path, message)
 
 
 def _given(

@@ -1,17 +1,24 @@
-"""A surface made of data: everything in which the completion APIs differ is a field of CompletionSurface."""
+"""A surface made of data: everything in which the completion APIs differ is a field of CompletionSurface.
+
+Members of the models list beyond OpenAI's: vLLM 0.32 `entrypoints/openai` (`root`, `max_model_len`); OpenRouter,
+"Models API Standard" (`context_length`, `top_provider`, `pricing`); both read in November 2026.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
 from types import MappingProxyType
 
-from providers.unified_request import Operation, UnifiedRequest
+from providers.target import Price
+from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.request.parse_request import parse
 from proxy.surfaces.request.parse_state import SurfaceRules
 from proxy.surfaces.response.chat import ChatRenderer
 from proxy.surfaces.response.text import TextRenderer
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
-from proxy.surfaces.surface import AnswerFacts, Endpoint, ModelCard, ReadAction, Renderer
+from proxy.surfaces.surface import NO_CONTEXT, AnswerFacts, Endpoint, ModelCard, ReadAction, Renderer, RequestContext
 
 MakeRenderer = Callable[[UnifiedRequest, AnswerFacts, AnswerStyle], Renderer]
 
@@ -24,6 +31,17 @@ OPERATION_PATHS: Mapping[Operation, str] = MappingProxyType(
     {Operation.COMPLETIONS: "completions", Operation.CHAT: "chat/completions"}
 )
 """OpenAI's path of each operation below a base path."""
+
+
+TASK_PATHS: Mapping[Task, str] = MappingProxyType(
+    {
+        Task.MODERATIONS: "moderations",
+        Task.TRANSCRIPTIONS: "audio/transcriptions",
+        Task.SPEECH: "audio/speech",
+        Task.IMAGES: "images/generations",
+    }
+)
+"""OpenAI's path of each task below a base path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +62,12 @@ class CompletionSurface:
     validation_status: int
     envelope: Callable[[ErrorFacts, int], dict[str, object]]
     renderers: Mapping[Operation, MakeRenderer] = field(default_factory=lambda: RENDERERS)
+    reads_context: bool = False
 
-    def parse(self, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
-        """See Surface."""
+    def parse(
+        self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
+    ) -> UnifiedRequest:
+        """See Surface; these APIs have no part of a request outside its body."""
         return parse(self.rules, operation, body, default_model)
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
@@ -69,7 +90,8 @@ class CompletionSurface:
 
 
 def _card(card: ModelCard) -> dict[str, object]:
-    """Return an entry. `root` and `max_model_len` are vLLM's: its benchmark reads the one, Continue the other."""
+    """Return an entry of OpenAI's form, with what is known of the model under the names that clients read: `root` and
+    `max_model_len` are vLLM's (its benchmark reads the one, Continue the other), the rest is OpenRouter's."""
     body: dict[str, object] = {
         "id": card.id,
         "object": "model",
@@ -78,8 +100,30 @@ def _card(card: ModelCard) -> dict[str, object]:
         "root": card.id,
     }
     if card.window is not None:
-        body["max_model_len"] = card.window
+        body["max_model_len"] = body["context_length"] = card.window
+    if card.window is not None or card.max_output is not None:
+        body["top_provider"] = {"context_length": card.window, "max_completion_tokens": card.max_output}
+    if card.price is not None:
+        body["pricing"] = _pricing(card.price)
     return body
+
+
+@lru_cache(maxsize=256)
+def _pricing(price: Price) -> dict[str, str]:
+    """Return a price as OpenRouter writes it: text in USD per token, without an exponent.
+
+    Cached: of 10,000 models that share a price it would otherwise be most of the list's cost.
+    """
+    pricing = {"prompt": _per_token(price.input), "completion": _per_token(price.output)}
+    if price.cached_input is not None:
+        pricing["input_cache_read"] = _per_token(price.cached_input)
+    return pricing
+
+
+def _per_token(per_million: float) -> str:
+    # By way of the shortest decimal: 0.15 a million is 0.00000015, not what a binary division leaves of it.
+    exact = format(Decimal(repr(per_million)).scaleb(-6), "f")
+    return exact.rstrip("0").rstrip(".") if "." in exact else exact
 
 
 def generation_endpoints(*bases: str) -> tuple[Endpoint, ...]:
@@ -87,6 +131,11 @@ def generation_endpoints(*bases: str) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint("POST", f"{base}/{path}", operation) for base in bases for operation, path in OPERATION_PATHS.items()
     )
+
+
+def task_endpoints(*bases: str) -> tuple[Endpoint, ...]:
+    """Return the endpoints of every task below each base path."""
+    return tuple(Endpoint("POST", f"{base}/{path}", task) for base in bases for task, path in TASK_PATHS.items())
 
 
 def models_endpoints(*bases: str) -> tuple[Endpoint, ...]:

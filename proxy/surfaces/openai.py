@@ -6,7 +6,7 @@ put it into the base URL or forget it.
 
 from providers.unified_request import Operation
 from proxy.errors import ErrorFacts
-from proxy.surfaces.completion_surface import CompletionSurface, generation_endpoints, models_endpoints
+from proxy.surfaces.completion_surface import CompletionSurface, generation_endpoints, models_endpoints, task_endpoints
 from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_state import SurfaceRules
 from proxy.surfaces.response.error_body import error_object, openai_body
@@ -25,7 +25,7 @@ OPENAI_STYLE = AnswerStyle(DONE, SseWriter, UsageSseWriter, broken, tool_finish=
 
 OPENAI = CompletionSurface(
     name="openai",
-    endpoints=(*generation_endpoints("/v1", ""), *models_endpoints("/v1", "")),
+    endpoints=(*generation_endpoints("/v1", ""), *task_endpoints("/v1", ""), *models_endpoints("/v1", "")),
     prefixes=("/v1",),
     key_headers=("authorization", "x-api-key", "api-key"),
     default_vendor=None,

@@ -1,12 +1,14 @@
 """The contract of a surface: an API that clients speak, as pure functions between bytes and the unified types."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from providers.completion import Chunk, Completion, Usage
-from providers.unified_request import Operation, UnifiedRequest
+from providers.json_types import JsonObject
+from providers.target import Price
+from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
 
 
@@ -16,7 +18,45 @@ class ReadAction(Enum):
     MODELS = "models"
 
 
-Action = Operation | ReadAction
+Action = Operation | Task | ReadAction
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """A response that was stored for later turns, as the Responses API has it.
+
+    `ancestors` are the ids of the responses before it, oldest first; `input` the items of its own request alone, each
+    with an id; `response` the object that the client got, whose `output` holds its items. All of it is read-only.
+    """
+
+    id: str
+    ancestors: tuple[str, ...]
+    input: tuple[JsonObject, ...]
+    response: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ReferredIds:
+    """What a body refers to by id: the response that it continues (None = none), and single items."""
+
+    previous: str | None = None
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """What belongs to a request besides its body.
+
+    `headers` are the client's, by case-insensitive name. `chain` are the stored responses that it continues, oldest
+    first, and `items` the stored items that it names, by id: what is not found is absent.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    chain: tuple[StoredResponse, ...] = ()
+    items: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
+NO_CONTEXT = RequestContext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +79,18 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """One entry of the models list; `window` is the context window in tokens, None when unknown."""
+    """One entry of the models list.
+
+    `window` is the context window and `max_output` the most of an answer, in tokens. Both, and the price, hold for
+    every target of the name; None where that is not known.
+    """
 
     id: str
     created: int
     owned_by: str
-    window: int | None
+    window: int | None = None
+    max_output: int | None = None
+    price: Price | None = None
 
 
 class Renderer(Protocol):
@@ -90,10 +136,16 @@ class Surface(Protocol):
         """Lower-case header names in the order in which a key is looked for."""
 
     @property
+    def reads_context(self) -> bool:
+        """Whether requests have parts outside their body, for `parse`."""
+
+    @property
     def default_vendor(self) -> str | None:
         """The vendor of model names that resolve to nothing without one; None = no vendor."""
 
-    def parse(self, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
+    def parse(
+        self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
+    ) -> UnifiedRequest:
         """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with every problem."""
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:

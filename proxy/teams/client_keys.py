@@ -5,11 +5,11 @@ Never stores a key in clear: the table has SHA-256 digests, and a request's key 
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
 from multidict import MultiMapping
 
-from providers.unified_request import UnifiedRequest
 from proxy.errors import FieldProblem, GatewayError, conflicting_keys, expired_key, invalid_key, invalid_request
 from proxy.routing.snapshot import NO_KEY, Key, Snapshot, Team
 
@@ -91,7 +91,23 @@ def _known(snapshot: Snapshot, key: str) -> Key | None:
     return found if hmac.compare_digest(digest if found is not None else NO_DIGEST, digest) else None
 
 
-def permit_extras(team: Team, request: UnifiedRequest) -> None:
+class ClientExtras(Protocol):
+    """What a request passes through to the vendor."""
+
+    @property
+    def unknown(self) -> Collection[str] | None:
+        """The names of fields that are not the gateway's."""
+
+    @property
+    def extra_params(self) -> Collection[str] | None:
+        """The names in `inference_extra_params`."""
+
+    @property
+    def extra_headers(self) -> Collection[str] | None:
+        """The names in `inference_extra_headers`."""
+
+
+def permit_extras(team: Team, request: ClientExtras) -> None:
     """Raise GatewayError (400 or the surface's 422) with every field or header that the team may not pass through.
 
     Unknown fields count as `inference_extra_params`, since the upstream gets both unchanged. An empty object passes

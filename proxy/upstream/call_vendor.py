@@ -30,7 +30,6 @@ from proxy.upstream.transport import (
     RepeatableError,
     RepeatCause,
     Repeats,
-    Transport,
     UpstreamResponse,
     fail,
     read_whole,
@@ -55,9 +54,9 @@ SHOWN = 200
 class UpstreamCaller:
     """Calls targets through the transports, and adds the time spent waiting to the request's record."""
 
-    def __init__(self, http: Transport, off_loop: OffLoop) -> None:
+    def __init__(self, calls: CallSender, off_loop: OffLoop) -> None:
         self._off_loop = off_loop
-        self._calls = CallSender(http)
+        self._calls = calls
         self._now = asyncio.get_running_loop().time
 
     async def whole(

@@ -154,7 +154,7 @@ class HttpTransport:
             request.method,
             # Encoded already: yarl would unquote what needs no quoting, but a signature covers the path as written.
             URL(request.url, encoded=True),
-            data=request.body,
+            data=request.body if request.upload is None else request.upload.pieces(),
             headers=call_headers(request, target.credential.headers(), request_id),
             timeout=self._timeout(target.timeouts.connect),
             ssl=True if target.authorities is None else tls(target.authorities),

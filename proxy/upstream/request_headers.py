@@ -30,6 +30,8 @@ def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_i
     for name, lines in lists.items():
         headers[name] = _joined([*headers.getall(name), *lines])
     headers["Content-Type"] = sent.content_type
+    if sent.upload is not None:
+        headers["Content-Length"] = str(sent.upload.length)
     if ":" in request_id and sent.target.is_engine and names_address(request_id):
         # vLLM's connectors for disaggregated serving read the addresses of their peers out of this header.
         request_id = request_id.replace(":", "-")

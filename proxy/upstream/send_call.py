@@ -63,6 +63,20 @@ class CallSender:
             call = _in_one_piece(call)
         return (error.cause, call) if may_repeat_call(error.cause, repeats, call.sent.target.retries.safety) else None
 
+    async def send(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
+        """Send a call that is not planned, repeated as long as there is a cause, and return its response, the body not
+        yet read. Raises UpstreamError for any status but 2xx."""
+        repeats: Repeats = ()
+        while True:
+            try:
+                return await self.open(sent, record, repeats)
+            except RepeatableError as error:
+                if not may_repeat_call(error.cause, repeats, sent.target.retries.safety):
+                    raise
+                cause = error.cause
+            repeats = (*repeats, cause)
+            record.repeated(cause)
+
     async def _question(self, call: PlannedCall, record: RequestRecord) -> UpstreamResponse:
         """Send a call that generates nothing, and return the response whatever its status."""
 

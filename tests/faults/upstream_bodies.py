@@ -135,7 +135,7 @@ LEAKS: Final = (
     *("x-dragoman-deployment", "x-dragoman-emulated", "link", "alt-svc", "etag", "x-amzn-requestid"),
 )
 OURS: Final = {
-    *("server", "date", "content-type", "content-length", "transfer-encoding", "cache-control", "x-request-id"),
+    *("server", "date", "content-type", "content-length", "transfer-encoding", "cache-control", "vary", "x-request-id"),
     *("x-content-type-options", "x-accel-buffering", "x-dragoman-deployment", "x-dragoman-attempts", "x-should-retry"),
 }
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from providers.completion import Chunk, Extras, ToolCallDelta, Usage, has_content
+from providers.completion import Chunk, Extras, NativeEvent, ToolCallDelta, Usage, has_content
 
 OF_ANSWER = Extras(answer={"prompt_filter_results": []})
 
@@ -37,3 +37,9 @@ def test_what_a_vendor_says_of_a_choice_or_the_answer_is_none() -> None:
     assert not has_content(Chunk(extras=OF_ANSWER))
     assert not has_content(Chunk(system_fingerprint="fp", extras=OF_ANSWER))
     assert not has_content(Chunk(extras=Extras(choice={"content_filter_results": {}})))
+
+
+def test_an_event_in_the_client_s_own_api_is_content_where_its_meaning_is() -> None:
+    event = NativeEvent("message_start", b"{}")
+    assert not has_content(Chunk(native=event))
+    assert has_content(Chunk(text="x", native=event))

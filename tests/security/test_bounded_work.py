@@ -66,9 +66,9 @@ async def test_threat_08_a_models_list_is_made_once_and_anew_after_a_reload() ->
     async with rig("vendors: {mock: {}}\nmodels:\n" + rows) as made:
         first = await exchange(made.port, request("GET", "/v1/models"))
         assert len(orjson.loads(first.body)["data"]) == 500
-        kept = made.gateway._catalogue._cached[("anonymous", "openai")]
+        kept = made.gateway.catalogue._cached[("anonymous", "openai")]
         assert kept == first.body == (await exchange(made.port, request("GET", "/v1/models"))).body
-        assert made.gateway._catalogue._cached[("anonymous", "openai")] is kept
+        assert made.gateway.catalogue._cached[("anonymous", "openai")] is kept
         one = await exchange(made.port, request("GET", "/v1/models/mock/m7"))
         assert orjson.loads(one.body)["id"] == "mock/m7"
 

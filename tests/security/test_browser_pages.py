@@ -289,7 +289,7 @@ async def test_a_preflight_of_a_listed_origin_needs_no_key_on_any_path(path: str
             assert (await client.answer()).status == 200
     assert headers["access-control-allow-origin"] == APP
     assert headers["vary"] == "Origin"
-    assert headers["access-control-allow-methods"] == "GET, POST"
+    assert headers["access-control-allow-methods"] == "GET, POST, DELETE"
     assert headers["access-control-allow-headers"] == PREFLIGHT["Access-Control-Request-Headers"]
     assert headers["access-control-max-age"] == "7200"
     assert "access-control-allow-credentials" not in headers

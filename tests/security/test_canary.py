@@ -108,7 +108,7 @@ BROKEN = (
 )
 OUR_HEADERS = re.compile(
     r"server|date|connection|content-(?:type|length)|transfer-encoding|cache-control|x-content-type-options"
-    r"|x-accel-buffering|x-request-id|x-should-retry|retry-after|x-dragoman-[a-z-]+"
+    r"|x-accel-buffering|vary|x-request-id|x-should-retry|retry-after|x-dragoman-[a-z-]+"
 )
 """What an answer may carry; nothing of a vendor's comes through."""
 

@@ -28,6 +28,8 @@ PROVIDERS: Final[Rooms] = {
     "dialects/shared": ("framing", "constraints", "profiles", "emulation"),
     "dialects/platforms": ("framing", "dialects/shared"),
     "dialects/*": ("framing", "constraints", "profiles", "emulation", "dialects/shared", "dialects/platforms"),
+    "model_lists": ("dialects/shared",),
+    "tasks": ("client_extras", "dialects/shared", "dialects/platforms"),
     "dialects": ("profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
 }
 
@@ -53,14 +55,15 @@ PROXY: Final[Rooms] = {
     "overload": ("listener", "surfaces"),
     "routing": ("surfaces", "deployment_health", "vendor_credentials"),
     "teams": ("routing",),
+    "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
     "gateway": (
         *("surfaces", "surfaces/request", "deployment_health", "telemetry", "listener", "upstream", "overload"),
-        *("routing", "teams", "dispatch"),
+        *("routing", "teams", "discovery", "dispatch"),
     ),
     "process": (
         *("surfaces", "off_loop", "deployment_health", "telemetry", "listener", "upstream", "vendor_credentials"),
-        *("shared_state", "overload", "routing", "teams", "dispatch", "gateway"),
+        *("shared_state", "overload", "routing", "teams", "discovery", "dispatch", "gateway"),
     ),
     "workers": ("off_loop", "telemetry", "listener", "routing", "process"),
     "cli": ("deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process", "workers"),

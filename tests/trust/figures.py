@@ -124,7 +124,7 @@ FIGURES: Final = (
         "0 of our classes, 250 requests each",
         "C",
         Tests(("tests/trust/test_objects.py",)),
-        Sabotage("proxy/gateway/handle_request.py", "self.deadlines.discard(job.deadlines)", "pass"),
+        Sabotage("proxy/gateway/answer_generation.py", "deadlines.discard(job.deadlines)", "pass"),
         0.2,
     ),
     Figure(
@@ -278,7 +278,7 @@ FIGURES: Final = (
         "C",
         Tests(("tests/security/test_cardinality.py",)),
         Sabotage(
-            "proxy/gateway/handle_request.py",
+            "proxy/gateway/answer_generation.py",
             "record.asked, record.stream = request.model, request.stream",
             "record.asked, record.model, record.stream = request.model, request.model, request.stream",
         ),

@@ -109,9 +109,10 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         load_memory.r12,
         Sabotage(
-            "proxy/gateway/handle_request.py",
-            "        await response.prepare(http)\n        return response\n",
-            '        await response.prepare(http)\n        response["x"] = b"x" * 2**16\n        return response\n',
+            "proxy/gateway/client_call.py",
+            "        await response.prepare(self.http)\n        return response\n",
+            "        await response.prepare(self.http)\n"
+            '        response["x"] = b"x" * 2**16\n        return response\n',
         ),
         0.6,
     ),

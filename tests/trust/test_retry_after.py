@@ -14,6 +14,7 @@ from typing_extensions import override
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind
 from providers.read_retry_after import read_rate_limit_wait
+from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, Worded, outcome_of
 from tests.proxy.kit.mark_streams import Body
@@ -100,7 +101,7 @@ async def asked(rig: Rig, given: Hint) -> None:
     clock = asyncio.get_running_loop().time
     dispatcher = rig.dispatcher()
 
-    def job() -> PlannedRequest:
+    def job() -> PlannedRequest[UnifiedRequest]:
         made = rig.job()
         return replace(made, plan=replace(made.plan, targets=(TARGET,)))
 

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
+from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import ConcurrencyRules
@@ -90,7 +91,7 @@ async def one(rig: Timed, dispatcher: Dispatcher, number: int, limit: float, str
     clock = asyncio.get_running_loop().time
     name = f"req-{number}"
     record = RequestRecord(name, clock(), "openai", "/", model="v/m")
-    job: PlannedRequest = replace(rig.job(limit), record=record)
+    job: PlannedRequest[UnifiedRequest] = replace(rig.job(limit), record=record)
     started = clock()
     try:
         with job.deadlines:

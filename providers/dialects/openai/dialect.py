@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import quote
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion
@@ -21,6 +20,7 @@ from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.openai.stream import OpenAIStream, decode_stream, is_stream
 from providers.dialects.openai.tools import without_custom_tools
 from providers.dialects.shared.errors import OpenAIErrors
+from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, unsupported
 from providers.failure import Refusal
@@ -63,7 +63,13 @@ class OpenAIDialect(OpenAIErrors):
             _check_extra(request.extra_params)
         if custom:
             draft.emulated.append("tools")
-        sent = build_request(draft, operation, _url(target, profile, operation), request.extra_headers or {}, {})
+        sent = build_request(
+            draft,
+            operation,
+            endpoint_url(target, profile, profile.wires[operation].path),
+            request.extra_headers or {},
+            {},
+        )
         return replace(sent, custom_tools=custom) if custom else sent
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
@@ -127,15 +133,6 @@ _UPSTREAM: Mapping[Operation, Callable[[UnifiedRequest, Target, Profile, bool, b
     Operation.COMPLETIONS: _of_prompt,
 }
 """Choice of the upstream operation, by the client's."""
-
-
-def _url(target: Target, profile: Profile, operation: Operation) -> str:
-    url = target.base_url
-    if profile.model_in == "path":
-        url += f"/openai/deployments/{quote(target.upstream_model, safe='')}"
-    url += profile.wires[operation].path
-    version = target.api_version or profile.api_version
-    return url if version is None else f"{url}?api-version={quote(version, safe='')}"
 
 
 def _put_raw_prompt(draft: RequestBody, profile: Profile) -> None:

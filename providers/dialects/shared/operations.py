@@ -1,12 +1,14 @@
-"""Choice of the vendor's operation that a request goes to, and prompts that are sent as chats."""
+"""Choice of the vendor's operation that a request goes to, its URL, and prompts that are sent as chats."""
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from providers.capabilities import PREFIXED, REFUSED, Cell
 from providers.dialects.shared.prompt import wrapped_messages
 from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
 from providers.json_types import JsonValue
+from providers.profile import Profile
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
@@ -52,3 +54,13 @@ def build_messages(draft: RequestBody) -> tuple[Sequence[JsonValue], str]:
     images = "images" in draft.params
     draft.emulated.extend(("prompt", "images") if images else ("prompt",))
     return wrapped_messages(draft.target, draft.table, draft.request), "images" if images else "prompt"
+
+
+def endpoint_url(target: Target, profile: Profile, path: str) -> str:
+    """Return the URL of a path of the OpenAI family's API: below the model's own on Azure, whose versions are in the
+    query."""
+    url = target.base_url
+    if profile.model_in == "path":
+        url += f"/openai/deployments/{quote(target.upstream_model, safe='')}"
+    version = target.api_version or profile.api_version
+    return f"{url}{path}" if version is None else f"{url}{path}?api-version={quote(version, safe='')}"

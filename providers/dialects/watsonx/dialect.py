@@ -27,7 +27,7 @@ from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+from providers.unified_request import AnyOperation, ChatPrompt, Operation, UnifiedRequest
 
 _OWNER = re.compile(r"(?P<origin>.*)/(?P<kind>projects|spaces|deployments)/(?P<id>[^/]+)")
 _MEMBERS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"}
@@ -127,7 +127,7 @@ class _Endpoint:
     stream: Callable[[UpstreamRequest], StreamDecoder]
 
 
-_ENDPOINTS: Mapping[Operation, _Endpoint] = {
+_ENDPOINTS: Mapping[AnyOperation, _Endpoint] = {
     Operation.COMPLETIONS: _Endpoint(
         "generation", _put_text, TEXT_FIELDS, frozenset({"max_tokens"}), decode_text, _text_stream
     ),

@@ -93,3 +93,10 @@ def test_a_longest_cooldown_below_the_first_is_a_warning(vendor: str, model: str
     """
     told = "is below cooldown (30s), which is cut to it"
     assert warnings(text) == [f"{each}: {told}" for each in expected]
+
+
+def test_discovery_without_an_entry_for_any_model_is_a_warning() -> None:
+    vendors = "version: 1\nvendors:\n  v: {profile: openai, api_key: '${KEY}', discover: true}\n"
+    told = "3:53 vendors.v.discover: has no effect: what is discovered is listed under v/*, which models does not have"
+    assert warnings(vendors + "models: {v/m: {}}\n", {"KEY": "k"}) == [told]
+    assert warnings(vendors + "models: {v/m: {}, v/*: {}}\n", {"KEY": "k"}) == []

@@ -5,13 +5,24 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from providers.dialect import UpstreamRequest
+from providers.dialects.openai.dialect import OpenAIDialect
 from providers.emulation.merge_choices import CallShare
 from providers.emulation.post_processing import PostProcessing
 from providers.emulation.split_into_calls import MAX_CALLS, MAX_CHOICES, MAX_SEED, CallPlan, plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import LogprobsWanted, Operation, Params, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import (
+    LogprobsWanted,
+    NativeApi,
+    NativeRequest,
+    Operation,
+    Params,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.openai.kit import TALK, chat, completion, one_param, target
 
@@ -323,3 +334,31 @@ def test_a_request_for_more_choices_than_can_be_answered_is_refused_where_one_ca
 def test_as_many_choices_as_can_be_answered_go_out_in_one_call() -> None:
     asked = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("a",) * (MAX_CHOICES // 2)), {"n": 2})
     assert len(plan_calls(asked, target("vllm")).calls) == 1
+
+
+class NativeVendor(OpenAIDialect):
+    """Speaks the Messages API beside chat, to models that are not called `other`."""
+
+    def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
+        """The client's body, unless the model has another API."""
+        if request.native is None or target.upstream_model == "other":
+            return None
+        body = orjson.dumps(request.native.body)
+        return UpstreamRequest(target, Operation.CHAT, "http://up/v1/messages", body, request.stream, native=True)
+
+
+OWN_BODY: JsonObject = {"model": "v/m", "unheard_of": [1]}
+
+
+@pytest.mark.parametrize(("model", "native"), [("m", True), ("other", False)])
+def test_a_request_goes_on_as_it_came_to_a_target_that_speaks_its_api(model: str, native: bool) -> None:
+    to = replace(target("vllm"), dialect=NativeVendor(), upstream_model=model)
+    asked = UnifiedRequest(Operation.CHAT, "v/m", TALK, {}, native=NativeRequest(NativeApi.MESSAGES, OWN_BODY))
+    plan = plan_calls(asked, to)
+    assert [call.sent.native for call in plan.calls] == [native]
+    assert (bodies(plan) == [OWN_BODY]) is native
+
+
+def test_a_dialect_that_clients_do_not_speak_gets_the_translated_request() -> None:
+    asked = UnifiedRequest(Operation.CHAT, "v/m", TALK, {}, native=NativeRequest(NativeApi.MESSAGES, OWN_BODY))
+    assert [call.sent.native for call in plan_calls(asked, target("vllm")).calls] == [False]

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from providers.failure import FailureKind
+from providers.profile import TaskWire
 from providers.profiles.load_profiles import ProfileError, load_profiles, parse_profiles
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Task
 
 README = Path(__file__).resolve().parents[3] / "providers" / "README.md"
 KNOB = re.compile(r"`(\w+)`")
@@ -161,3 +162,9 @@ a:
     assert row.words["reasoning_effort"] == {"none": {"thinking": {"type": "disabled"}}, "max": "high"}
     assert row.nearest == {"reasoning_effort": {"low"}}
     assert row.needs == {"metadata": "store"}
+
+
+def test_a_row_names_the_tasks_that_the_vendor_takes_besides_generation() -> None:
+    text = "v: {tasks: {embeddings: {path: /embed, form: cohere, most: 96, accepts: [dimensions]}, rerank: null}}"
+    tasks = parse_profiles(text)["v"].tasks
+    assert tasks == {Task.EMBEDDINGS: TaskWire("/embed", "cohere", 96, None, frozenset({"dimensions"}), {})}

@@ -7,6 +7,7 @@ import pytest
 
 from providers.failure import FailureKind
 from providers.target import Retries, Target
+from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.attempt_loop import PlannedRequest
@@ -27,7 +28,7 @@ def patient(name: str, answer: float | None = None, retries: Retries | None = No
 
 
 def asked_of(rig: Rig, *targets: Target, total: float = 600.0, hurried: bool = False) -> str:
-    async def asked(dispatcher: Dispatcher, job: PlannedRequest) -> str:
+    async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
         plan = Plan("v/m", "v/m", targets, False, ())
         return (await dispatcher.whole(replace(job, plan=plan)))[1].choices[0].text
 

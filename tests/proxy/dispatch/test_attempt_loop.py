@@ -45,13 +45,13 @@ def targets(rig: Rig, names: Iterable[str]) -> tuple[Target, ...]:
 
 def asking(
     rig: Rig, label: str, order: Sequence[Target], team: Team = ANYONE, total: float = HURRIED
-) -> PlannedRequest:
+) -> PlannedRequest[UnifiedRequest]:
     plan = Plan(label, label, tuple(order), False, (), {})
     request = UnifiedRequest(Operation.COMPLETIONS, label, TextPrompt(("hi",)), {})
     return PlannedRequest(plan, team, request, rig.record, Deadlines(total), total, hurried=total < HURRIED)
 
 
-async def paced(dispatcher: Dispatcher, jobs: Iterable[PlannedRequest], rate: float) -> Counter[str]:
+async def paced(dispatcher: Dispatcher, jobs: Iterable[PlannedRequest[UnifiedRequest]], rate: float) -> Counter[str]:
     """How requests end that come at this rate, whatever becomes of those before them."""
     begun = []
     for job in jobs:

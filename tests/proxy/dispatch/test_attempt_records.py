@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
@@ -145,7 +146,7 @@ def test_a_share_of_a_client_s_patience_turns_to_another_and_speaks_against_nobo
 def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type[BaseException]) -> None:
     rig = Rig({"a": [lambda: Body(b"+a", 100.0, b"")], "b": [OK]}, ejecting())
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest) -> None:
+    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
         async with dispatcher.streamed(job):
             raise leaves
 
@@ -160,7 +161,7 @@ def test_a_client_that_leaves_with_its_whole_answer_takes_nothing_from_the_deplo
 ) -> None:
     rig = Rig({"a": [OK]}, ejecting(2))
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest) -> None:
+    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
         health = dispatcher.deployments.breakers.of(TARGETS["a"])
         health.begin(0.0, AnswerKind.STREAM).failed(0.0, Failure(FailureKind.SERVER, "before"))
         try:
@@ -199,7 +200,7 @@ def test_a_client_that_leaves_between_two_tries_ends_them() -> None:
 def test_a_fault_of_ours_leaves_nothing_in_flight() -> None:
     rig = Rig({"a": [OK]})
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest) -> None:
+    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
         async with dispatcher.streamed(job):
             raise LookupError("ours")
 
@@ -214,7 +215,7 @@ def test_a_deployment_without_a_free_place_is_passed_over() -> None:
     async def main() -> tuple[str, str]:
         dispatcher = rig.dispatcher()
 
-        async def one(job: PlannedRequest) -> str:
+        async def one(job: PlannedRequest[UnifiedRequest]) -> str:
             with job.deadlines:
                 return (await dispatcher.whole(job))[1].choices[0].text
 

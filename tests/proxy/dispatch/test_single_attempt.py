@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
+from providers.unified_request import UnifiedRequest
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.deployment_rules import DeploymentRules
@@ -175,7 +176,7 @@ def test_off_means_that_nothing_is() -> None:
 def test_after_the_first_content_nothing_is() -> None:
     rig = Rig({"a": [lambda: Body(b"+a", CUT)], "b": [OK]})
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest) -> None:
+    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
         async with dispatcher.streamed(job) as (_, stream):
             await stream.wait()
 

@@ -57,12 +57,12 @@ def test_every_deadline_has_words_without_gaps(phase: Phase) -> None:
     assert ("2.5 s" in failure.message) is (phase is not Phase.DRAIN)
 
 
-def job(timeout: float | None = None, **headers: str) -> PlannedRequest:
+def job(timeout: float | None = None, **headers: str) -> PlannedRequest[UnifiedRequest]:
     asked = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {}, timeout=timeout)
     planned = plan(TABLE, ANYONE, "v/m", "openai", IDLE)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
 
-    async def main() -> PlannedRequest:
+    async def main() -> PlannedRequest[UnifiedRequest]:
         return make_job(planned, ANYONE, asked, named, RequestRecord("id", 0.0, "openai", "/"), heavy=False)
 
     return run(main())

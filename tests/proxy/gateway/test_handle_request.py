@@ -264,6 +264,8 @@ async def test_a_card_tells_owner_age_and_the_smallest_window(served: Rig) -> No
         "owned_by": "v",
         "root": "v/two",
         "max_model_len": 2048,
+        "context_length": 2048,
+        "top_provider": {"context_length": 2048, "max_completion_tokens": None},
     }
     assert "max_model_len" not in (await served.get("/v1/models/fast")).json()
     assert (await served.get("/v1/models/fast")).json()["owned_by"] == "dragoman"

@@ -115,7 +115,9 @@ class Rig:
         """A dispatcher of its own, for a loop that runs."""
         return Dispatcher(self, self.metrics, off_loop(), self.rules, self.draw)
 
-    def job(self, total: float = 600.0, hurried: bool = False, fallbacks: Fallbacks = NO_FALLBACKS) -> PlannedRequest:
+    def job(
+        self, total: float = 600.0, hurried: bool = False, fallbacks: Fallbacks = NO_FALLBACKS
+    ) -> PlannedRequest[UnifiedRequest]:
         """A request for all of them, in order."""
         lists = {kind: tuple(TARGETS[name] for name in names) for kind, names in fallbacks.items()}
         beside = {name for names in fallbacks.values() for name in names}
@@ -127,7 +129,7 @@ class Rig:
     def whole(self, total: float = 600.0, hurried: bool = False, fallbacks: Fallbacks = NO_FALLBACKS) -> str:
         """The text of a whole answer."""
 
-        async def asked(dispatcher: Dispatcher, job: PlannedRequest) -> Completion:
+        async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> Completion:
             return (await dispatcher.whole(job))[1]
 
         return self.run(asked, total, hurried, fallbacks).choices[0].text
@@ -135,7 +137,7 @@ class Rig:
     def streamed(self, total: float = 600.0) -> str:
         """What a stream begins with."""
 
-        async def asked(dispatcher: Dispatcher, job: PlannedRequest) -> str:
+        async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
             async with dispatcher.streamed(job) as (_, stream):
                 return "".join(event.text for event in stream.first() if isinstance(event, Chunk))
 
@@ -149,7 +151,7 @@ class Rig:
 
     def run(
         self,
-        work: Callable[[Dispatcher, PlannedRequest], Awaitable[T]],
+        work: Callable[[Dispatcher, PlannedRequest[UnifiedRequest]], Awaitable[T]],
         total: float = 600.0,
         hurried: bool = False,
         fallbacks: Fallbacks = NO_FALLBACKS,
@@ -189,7 +191,7 @@ def outcomes(rig: Rig) -> list[tuple[str, str]]:
     return [(attempt.deployment.rpartition("/")[2], attempt.outcome) for attempt in rig.record.attempts]
 
 
-async def outcome_of(dispatcher: Dispatcher, job: PlannedRequest) -> str:
+async def outcome_of(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
     """Return the text of a whole answer, or the failure, error code or deadline that the request ended with."""
     try:
         with job.deadlines:

@@ -21,6 +21,7 @@ from proxy.request_record import Attempt, RequestRecord
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts
 from proxy.upstream.call_vendor import UpstreamCaller
+from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import Repeats, UpstreamResponse
 from tests.proxy.kit.in_process_checks import off_loop
 from tests.proxy.kit.mark_streams import Body, Step
@@ -144,13 +145,15 @@ class Exchange:
     async def _whole(self, request: UnifiedRequest) -> Completion:
         prepared = plan_calls(request, self.target)
         with Deadlines(self.total) as clock:
-            return await UpstreamCaller(self.vendor, off_loop()).whole(prepared, self.record, clock, self.answer)
+            caller = UpstreamCaller(CallSender(self.vendor), off_loop())
+            return await caller.whole(prepared, self.record, clock, self.answer)
 
     async def _streamed(self, request: UnifiedRequest) -> bytes:
         prepared = plan_calls(request, self.target)
         renderer = OPENAI.renderer(request, AnswerFacts("1", 1_795_000_000, "v/m"))
         with Deadlines(self.total) as clock:
-            async with UpstreamCaller(self.vendor, off_loop()).streamed(prepared, self.record, clock) as stream:
+            caller = UpstreamCaller(CallSender(self.vendor), off_loop())
+            async with caller.streamed(prepared, self.record, clock) as stream:
                 clock.commit(self.target.timeouts.idle, 600.0, 3600.0)
                 await Relay(stream, renderer, self._write, clock, self.record, request).run()
                 await stream.finish()

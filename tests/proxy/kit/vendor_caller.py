@@ -14,6 +14,7 @@ from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.request_record import Attempt, RequestRecord
 from proxy.upstream.call_vendor import UpstreamCaller
+from proxy.upstream.send_call import CallSender
 from proxy.upstream.vendor_stream import OpenStream
 from tests.proxy.kit.in_process_checks import off_loop
 from tests.proxy.kit.mark_streams import Body, Step
@@ -68,7 +69,7 @@ class Rig:
     async def _asked(self, work: Callable[[UpstreamCaller, Deadlines], Awaitable[_T]]) -> _T:
         try:
             with Deadlines(600.0) as clock:
-                return await work(UpstreamCaller(self.door, off_loop()), clock)
+                return await work(UpstreamCaller(CallSender(self.door), off_loop()), clock)
         finally:
             self.time = asyncio.get_running_loop().time()
 

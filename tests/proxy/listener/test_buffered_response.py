@@ -22,7 +22,7 @@ async def test_an_answer_has_its_length_its_date_and_every_header_once() -> None
         head = (await client.reader.readuntil(b"\r\n\r\n")).decode()
     names = [line.partition(":")[0].lower() for line in head.split("\r\n")[1:] if line]
     assert len(names) == len(set(names))
-    wanted = {"server", "cache-control", "x-content-type-options", "content-type", "content-length", "date"}
+    wanted = {"server", "cache-control", "x-content-type-options", "vary", "content-type", "content-length", "date"}
     assert wanted | {"x-request-id", "x-dragoman-deployment", "x-dragoman-attempts"} == set(names)
     date = re.search(r"Date: (.*)\r\n", head)
     assert date is not None

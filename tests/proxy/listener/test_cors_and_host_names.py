@@ -124,7 +124,6 @@ def test_a_page_of_another_origin_is_refused_by_name(method: str, origin: str) -
     assert (facts.status, facts.code) == (403, "origin_not_allowed")
     assert f"'{origin}'" in facts.message
     assert "server.cors.origins" in facts.message
-    assert facts.headers["vary"] == "Origin"
 
 
 def test_a_long_or_odd_origin_is_shown_short_and_plain() -> None:
@@ -189,7 +188,6 @@ def test_a_page_of_a_listed_origin_may_read_the_answer(method: str, origin: str)
     verdict = judged(LOCAL, method, Origin=origin, Sec_Fetch_Site="cross-site")
     assert headers_of(verdict) == {
         "access-control-allow-origin": origin,
-        "vary": "Origin",
         "access-control-expose-headers": EXPOSED,
     }
     assert isinstance(verdict, Permitted)
@@ -204,8 +202,7 @@ def test_a_preflight_of_a_listed_origin_is_answered_with_what_it_asks_for() -> N
     assert isinstance(verdict, Preflight)
     assert verdict.headers == {
         "access-control-allow-origin": APP,
-        "vary": "Origin",
-        "access-control-allow-methods": "GET, POST",
+        "access-control-allow-methods": "GET, POST, DELETE",
         "access-control-allow-headers": SDK,
         "access-control-max-age": "7200",
     }
@@ -233,7 +230,6 @@ def test_where_any_page_may_call_no_origin_is_echoed(origin: str) -> None:
     for method in ("GET", "POST", "OPTIONS"):
         headers = headers_of(judged(anybody, method, Origin=origin, Access_Control_Request_Method="POST"))
         assert headers["access-control-allow-origin"] == "*"
-        assert "vary" not in headers
 
 
 def test_cookies_are_never_allowed() -> None:

@@ -120,6 +120,7 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "left_alone": [],
         "last_failures": [],
         "limited": [],
+        "model_lists": [],
     }
 
 

@@ -2,8 +2,10 @@
 
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.deployment_health.last_failures import Noted
+from proxy.discovery.discovered_models import ListState
 from proxy.process.load_table import Source
 from proxy.process.status import ProcessStatus, combined, status_facts
+from proxy.workers.worker_main import STATUS
 
 
 def test_several_are_ready_as_soon_as_one_is_and_have_the_sum_of_what_each_has() -> None:
@@ -46,3 +48,12 @@ def test_who_is_left_alone_is_told_by_name_with_the_time() -> None:
     assert facts["left_alone"] == ["v/m/a, 10.0 s", "v/m/b, 2.0 s"]
     assert facts["limited"] == []
     assert (facts["table"], facts["ready"], facts["in_flight"]) == (snapshot.digest, True, 1)
+
+
+def test_of_a_list_of_models_that_several_fetch_the_one_that_failed_is_told() -> None:
+    one = ProcessStatus(True, 0, 0, {}, model_lists={"v": ListState(5), "w": ListState()})
+    other = ProcessStatus(True, 0, 0, {}, model_lists={"v": ListState(5, 0, "timeout"), "w": ListState(7)})
+    both = combined([one, other])
+    facts = status_facts(Source(None, {}).load().snapshot, both)
+    assert facts["model_lists"] == ["v, 5 models, last fetch failed: timeout", "w, 7 models"]
+    assert STATUS.validate_json(STATUS.dump_json(both)) == both

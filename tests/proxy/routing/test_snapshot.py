@@ -161,3 +161,20 @@ def test_a_reader_keeps_the_table_it_read_while_later_ones_get_the_next() -> Non
     assert list(read.models) == ["mock/old"]
     assert list(live.snapshot.models) == ["mock/new"]
     assert live.since == 1_795_000_000
+
+
+def test_the_vendors_that_are_discovered_are_those_that_say_so() -> None:
+    vendors = "vendors: {a: {profile: openai, api_key: k, discover: true}, b: {profile: openai, api_key: k}}\n"
+    assert snapshot(vendors + "models: {a/*: {}, b/*: {}}\n").discover == {"a"}
+    assert TABLE.discover == frozenset()
+
+
+@pytest.mark.parametrize("profile", ["vertex", "azure_v1", "bedrock", "mock"])
+def test_a_vendor_without_a_list_that_could_be_fetched_is_told_at_its_setting(profile: str) -> None:
+    params = "url_params: {location: eu, project: p, resource: r, region: eu-west-1}, api_key: k"
+    text = f"vendors:\n  v: {{profile: {profile}, {params},\n      discover: true}}\nmodels: {{v/*: {{}}}}\n"
+    with pytest.raises(ConfigError) as caught:
+        snapshot(text)
+    assert [str(problem) for problem in caught.value.problems] == [
+        f"table.yaml:4:17 vendors.v.discover: the profile '{profile}' has no list of models that could be fetched"
+    ]

@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from providers.target import Price
 from providers.unified_request import Operation
 from proxy import errors
 from proxy.errors import ErrorFacts, FieldProblem
@@ -10,7 +11,10 @@ from proxy.surfaces.completion_surface import CompletionSurface, generation_endp
 from proxy.surfaces.surface import Endpoint, ModelCard, Surface
 from tests.proxy.surfaces.kit import FACTS, ROWS, complete, converse, every_row
 
-CARDS = (ModelCard("openai/gpt-x", 1795000000, "openai", 128000), ModelCard("fast", 1795000000, "dragoman", None))
+CARDS = (
+    ModelCard("openai/gpt-x", 1795000000, "openai", 128000, 16384, Price(0.15, 0.6, 0.075)),
+    ModelCard("fast", 1795000000, "dragoman"),
+)
 
 
 @every_row
@@ -55,7 +59,7 @@ def test_other_errors_keep_their_status_and_say_why(row: CompletionSurface) -> N
 
 
 @every_row
-def test_the_models_list_is_openais_with_vllms_additions(row: CompletionSurface) -> None:
+def test_the_models_list_is_openais_with_what_clients_of_vllm_and_openrouter_read(row: CompletionSurface) -> None:
     first = {
         "id": "openai/gpt-x",
         "object": "model",
@@ -63,11 +67,37 @@ def test_the_models_list_is_openais_with_vllms_additions(row: CompletionSurface)
         "owned_by": "openai",
         "root": "openai/gpt-x",
         "max_model_len": 128000,
+        "context_length": 128000,
+        "top_provider": {"context_length": 128000, "max_completion_tokens": 16384},
+        "pricing": {"prompt": "0.00000015", "completion": "0.0000006", "input_cache_read": "0.000000075"},
     }
     second = {"id": "fast", "object": "model", "created": 1795000000, "owned_by": "dragoman", "root": "fast"}
     assert orjson.loads(row.models(CARDS)) == {"object": "list", "data": [first, second]}
     assert orjson.loads(row.model(CARDS[0])) == first
     assert orjson.loads(row.models(())) == {"object": "list", "data": []}
+
+
+@pytest.mark.parametrize(
+    ("per_million", "text"),
+    [
+        *((0.0, "0"), (0.15, "0.00000015"), (1.0, "0.000001"), (2.5, "0.0000025"), (600.0, "0.0006"), (15, "0.000015")),
+        *(
+            (1e-7, "0.0000000000001"),
+            (1_000_000.0, "1"),
+            (10_000_000.0, "10"),
+            (0.1 + 0.2, "0.00000030000000000000004"),
+        ),
+    ],
+)
+def test_a_price_is_text_in_usd_per_token_without_an_exponent(per_million: float, text: str) -> None:
+    card = ModelCard("m", 1, "v", price=Price(per_million, per_million))
+    assert orjson.loads(ROWS["openai"].model(card))["pricing"] == {"prompt": text, "completion": text}
+
+
+def test_a_limit_without_a_window_is_told_where_clients_look_for_it() -> None:
+    told = orjson.loads(ROWS["openai"].model(ModelCard("m", 1, "v", max_output=8)))
+    assert told["top_provider"] == {"context_length": None, "max_completion_tokens": 8}
+    assert "context_length" not in told
 
 
 def test_endpoints_are_both_operations_below_each_base() -> None:

@@ -6,8 +6,15 @@ from typing import Literal
 import orjson
 import pytest
 
-from proxy.upstream.send_call import may_repeat_call
-from proxy.upstream.transport import RepeatCause
+from providers.dialect import UpstreamRequest
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.mock.server import MockAnswer
+from providers.unified_request import Task
+from proxy.request_record import Attempt, RequestRecord
+from proxy.upstream.mock_transport import MockResponse
+from proxy.upstream.send_call import CallSender, may_repeat_call
+from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, UpstreamResponse
+from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.vendor_credentials.test_in_the_gateway import TABLE, World, give, serve, world
@@ -101,3 +108,34 @@ async def test_a_model_that_the_vendor_lacks_is_the_mistake_of_whoever_named_it(
         made.vendor.answer(answer)
         told = await made.post(model)
         assert (told.status, orjson.loads(told.body)["error"]["code"]) == (status, code)
+
+
+class Failing:
+    """A transport that fails with each of its errors in turn, and then answers 200."""
+
+    def __init__(self, *errors: UpstreamError) -> None:
+        self.errors = [*errors]
+        self.seen: list[Repeats] = []
+
+    async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
+        self.seen.append(repeats)
+        if self.errors:
+            raise self.errors.pop(0)
+        return MockResponse(MockAnswer(200, {}, ()))
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+STALE = RepeatableError(Failure(FailureKind.STALE, "closed"), RepeatCause.STALE_CONNECTION)
+CALL = UpstreamRequest(target("openai"), Task.EMBEDDINGS, "http://up", b"{}", stream=False)
+
+
+async def test_a_call_that_is_not_planned_is_repeated_once_for_a_cause() -> None:
+    vendor, record = Failing(STALE), RequestRecord("r", 0.0, "openai", "/v1/embeddings")
+    record.attempts.append(Attempt("v/m", 0.0))
+    assert (await CallSender(vendor).send(CALL, record)).status == 200
+    assert vendor.seen == [(), (RepeatCause.STALE_CONNECTION,)]
+    assert record.repeats == ["stale_connection"]
+    with pytest.raises(RepeatableError):
+        await CallSender(Failing(STALE, STALE)).send(CALL, record)

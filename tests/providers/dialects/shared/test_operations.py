@@ -6,7 +6,13 @@ from typing import cast
 import pytest
 
 from providers.dialects.registry import DIALECTS
-from providers.dialects.shared.operations import ECHO_CELLS, build_messages, check_operation, choose_operation
+from providers.dialects.shared.operations import (
+    ECHO_CELLS,
+    build_messages,
+    check_operation,
+    choose_operation,
+    endpoint_url,
+)
 from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
 from providers.unified_request import Operation
@@ -51,3 +57,15 @@ def test_messages_come_with_the_field_they_are_from() -> None:
     draft = RequestBody(request, TARGET, TARGET.dialect.capabilities(request, TARGET), {})
     assert build_messages(draft)[1] == "messages"
     assert draft.emulated == []
+
+
+@pytest.mark.parametrize(
+    ("vendor", "url"),
+    [
+        ("openai", "http://up/v1/embeddings"),
+        ("azure", "http://up/v1/openai/deployments/a%2Fb/embeddings?api-version=2024-10-21"),
+    ],
+)
+def test_a_path_stands_below_the_model_where_the_vendor_has_it_in_the_url(vendor: str, url: str) -> None:
+    to = replace(target_of(vendor), upstream_model="a/b", base_url="http://up/v1", api_version=None)
+    assert endpoint_url(to, to.profile, "/embeddings") == url

@@ -1,0 +1,117 @@
+"""Requests that go on as they came, but for the model's name: moderations, transcriptions, speech, images.
+
+Vendors have OpenAI's own paths for them, so that there is nothing to translate. Sources: OpenAI OpenAPI 2.3.0
+`CreateModerationRequest`, `CreateTranscriptionRequest`, `CreateSpeechRequest`, `CreateImageRequest`; `mistralai` 3.7.0,
+`together` 3.1.1, read in November 2026.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import orjson
+
+from providers.client_extras.hosts_paths_and_code import Search, find_reserved, is_reserved
+from providers.dialect import Upload, UpstreamRequest
+from providers.dialects.shared.operations import endpoint_url
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
+from providers.unified_request import Task
+
+_TASKS: Final[Mapping[Task, str]] = {
+    Task.MODERATIONS: "moderations",
+    Task.TRANSCRIPTIONS: "transcriptions of audio",
+    Task.SPEECH: "speech",
+    Task.IMAGES: "generation of images",
+}
+
+_FIELDS: Final = frozenset(
+    {"model", "input", "prompt", "n", "user", "stream", "response_format"}
+    | {"voice", "instructions", "speed", "stream_format", "language", "temperature", "timestamp_granularities[]"}
+    | {"include[]", "chunking_strategy", "file", "known_speaker_names[]", "known_speaker_references[]"}
+    | {"background", "moderation", "output_compression", "output_format", "partial_images", "quality", "size", "style"}
+)
+"""Fields that OpenAI's API has for these tasks: texts, numbers and words, which name nothing for a server to fetch."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassedForm:
+    """A form in store: the values of its short fields, its content type, and the form with a model's name."""
+
+    fields: Mapping[str, str]
+    content_type: str
+    with_model: Callable[[str], Upload] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedRequest:
+    """A request to pass on. `content` is its JSON body, or its form; both still have the client's model, or none."""
+
+    task: Task
+    model: str
+    content: JsonObject | PassedForm
+    stream: bool = False
+    timeout: float | None = None
+
+    @property
+    def passes_members(self) -> bool:
+        """Always: nothing of it is known to the gateway but the model."""
+        return True
+
+    @property
+    def unknown(self) -> Collection[str]:
+        """The names of fields that OpenAI's API does not have."""
+        fields = self.content.fields if isinstance(self.content, PassedForm) else self.content
+        return fields.keys() - _FIELDS
+
+    extra_params: ClassVar[None] = None
+    extra_headers: ClassVar[None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassedCall:
+    """The call of one target; nothing of the request is emulated or dropped."""
+
+    sent: UpstreamRequest
+    emulated: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> Target:
+        """The target."""
+        return self.sent.target
+
+
+def pass_on(request: PassedRequest, target: Target) -> PassedCall:
+    """Return the call of a target. Raises Refusal where the vendor has no such task, and for a member that would change
+    a decision of the gateway, or that names a host, a path or code to an engine."""
+    profile = target.profile.for_version(target.api_version or target.profile.api_version)
+    wire = profile.for_model(target.upstream_model, target.model).tasks.get(request.task)
+    if wire is None:
+        message = f"{target.name} takes no requests for {_TASKS[request.task]}."
+        raise Refusal("model", message)
+    url, content = endpoint_url(target, profile, wire.path), request.content
+    if isinstance(content, PassedForm):
+        _check(content.fields.items(), target)
+        return PassedCall(
+            UpstreamRequest(
+                *(target, request.task, url, b"", request.stream),
+                content_type=content.content_type,
+                upload=content.with_model(target.upstream_model),
+            )
+        )
+    _check(content.items(), target)
+    body = orjson.dumps({**content, "model": target.upstream_model})
+    return PassedCall(UpstreamRequest(target, request.task, url, body, request.stream))
+
+
+def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
+    search = Search(target.permits.fields) if target.is_engine else None
+    for name, value in members:
+        if name in _FIELDS and isinstance(value, str):
+            continue
+        if (is_reserved(name) and name not in _FIELDS) or find_reserved(name, value) is not None:
+            raise Refusal(name, f"'{name}' is not sent to {target.name}: it would change where the request goes.")
+        if search is not None and (found := search.find(name, value)) is not None:
+            raise Refusal(name, f"'{name}' is not sent to {target.name}: {found.why}.")

@@ -1,0 +1,119 @@
+"""One call of a client whose team is known: reading its body, and writing its answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from aiohttp import web
+
+from proxy.deadlines import Deadlines
+from proxy.errors import GatewayError, OverloadReason, overloaded
+from proxy.gateway.answer_request import record_client_gone
+from proxy.listener.buffered_response import BufferedResponse, header_lines
+from proxy.listener.request_body import read_body
+from proxy.listener.response_headers import STREAM_HEADERS
+from proxy.overload.admission_limits import Admitted
+from proxy.request_record import RequestRecord
+from proxy.routing.snapshot import Snapshot, Team
+from proxy.surfaces.registry import PathMatch
+from proxy.surfaces.surface import Surface
+from proxy.telemetry.metrics import Metrics
+
+BUFFERED_BYTES = 64 * 1024
+"""Bytes of an answer that the connection's buffer takes at once."""
+
+
+@dataclass(slots=True, eq=False)
+class ClientCalls:
+    """What the calls of all clients share. `deadlines` are those of the requests under way, to end them; `draining`
+    makes each answer close its connection; `now` is the event loop's clock in seconds."""
+
+    metrics: Metrics
+    now: Callable[[], float]
+    deadlines: set[Deadlines] = field(default_factory=set)
+    draining: bool = False
+
+    def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
+        """Return an answer, and note its status in the record."""
+        record.status = status
+        response = BufferedResponse(status, body, header_lines({"x-request-id": record.request_id, **extra}))
+        if self.draining:
+            response.force_close()
+        return response
+
+    def overloaded(self, record: RequestRecord, reason: OverloadReason) -> GatewayError:
+        """Return the error of a request that is refused for the gateway's own sake, and count it."""
+        record.outcome = "shed"
+        self.metrics.shed(reason)
+        return overloaded(reason)
+
+
+@dataclass(slots=True, eq=False)
+class ClientCall:
+    """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table and team
+    that hold for it to its end."""
+
+    shared: ClientCalls
+    http: web.BaseRequest
+    match: PathMatch
+    record: RequestRecord
+    admitted: Admitted
+    snapshot: Snapshot
+    team: Team
+
+    @property
+    def surface(self) -> Surface:
+        """The surface of its path."""
+        return self.match.surface
+
+    @property
+    def stored_for(self) -> str:
+        """Whose stored things it may use: its team's, or where there are no teams those of its client's address."""
+        return f"team {self.team.tenant}" if self.team.tenant else f"client {self.record.client}"
+
+    async def read_body(self) -> bytes:
+        """Return the body. Raises GatewayError where it cannot be read, or does not fit beside those of others."""
+        shared, record = self.shared, self.record
+        started = shared.now()
+        try:
+            body = await read_body(self.http, partial(_hold_body, shared, record, self.admitted))
+        finally:
+            record.client_waited = shared.now() - started
+        if (reason := self.admitted.complete()) is not None:
+            raise shared.overloaded(record, reason)
+        return body
+
+    async def begin_stream(self, extra: Mapping[str, str]) -> web.StreamResponse:
+        """Write the head of a streamed answer with these headers."""
+        self.admitted.commit()
+        headers = {**STREAM_HEADERS, "x-request-id": self.record.request_id, **extra}
+        response = web.StreamResponse(status=200, headers=headers)
+        if self.shared.draining:
+            response.force_close()
+        await response.prepare(self.http)
+        return response
+
+    async def respond(self, body: bytes, extra: Mapping[str, str]) -> BufferedResponse:
+        """Return a good answer; of one that is larger than the connection's buffer, wait until the client has it."""
+        response = self.shared.response(200, body, self.record, extra)
+        if len(body) > BUFFERED_BYTES:
+            await self._deliver(response)
+        return response
+
+    async def _deliver(self, response: BufferedResponse) -> None:
+        """Wait until the client has read an answer, or its connection is closed because it does not."""
+        shared, record = self.shared, self.record
+        started = shared.now()
+        try:
+            await response.prepare(self.http)
+            await self.http.writer.drain()
+        except ConnectionError:
+            record_client_gone(record, shared.metrics)
+        finally:
+            record.client_waited += shared.now() - started
+
+
+def _hold_body(shared: ClientCalls, record: RequestRecord, admitted: Admitted, length: int) -> None:
+    """Count `length` received bytes. Raises GatewayError where they are too many beside those of others."""
+    if not admitted.hold_body(length):
+        raise shared.overloaded(record, OverloadReason.BODY_BYTES)

@@ -1,0 +1,256 @@
+"""Answers requests that go on as they came, such as transcriptions and images: routed, tried again, relayed.
+
+Neither the request's files nor the answer are held in memory, and nothing of them is read but the model's name.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
+from providers.unified_request import Task
+from proxy.deadlines import DeadlinePassed, Phase
+from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.single_attempt import Dispatcher
+from proxy.errors import ErrorFacts, FieldProblem, OverloadReason, internal_error, invalid_request, upstream_failed
+from proxy.gateway.answer_request import (
+    LAST_WRITE,
+    abort_connection,
+    abort_labels,
+    answer_headers,
+    make_job,
+    record_cancelled,
+    record_client_gone,
+    record_failure,
+)
+from proxy.gateway.client_call import ClientCall
+from proxy.listener.parse_multipart import boundary_of
+from proxy.listener.spooled_form import FormUpload, SpooledForm, read_form, with_field
+from proxy.overload.admission_limits import FairCounts
+from proxy.routing.resolve_model import plan
+from proxy.surfaces.request.parse_json import load
+from proxy.teams.client_keys import permit_extras
+from proxy.upstream.transport import UpstreamResponse
+
+SPOOLED_BYTES: Final = 2**30
+"""Bytes of all clients' forms on disk, of which each owner has a fair share once they are used up."""
+
+_MODEL: Final = frozenset({"model"})
+_CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,200}")
+_LENGTH = re.compile(r"[0-9]{1,15}")
+
+
+@dataclass(slots=True, eq=False)
+class _Answer:
+    """A vendor's 2xx answer of which the first piece has come; empty for an answer without a body."""
+
+    response: UpstreamResponse
+    first: bytes
+
+
+class PassThrough:
+    """Passes requests of tasks on to vendors that have OpenAI's own path for them."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._spooled = FairCounts(SPOOLED_BYTES)
+
+    async def answer_json(self, task: Task, call: ClientCall) -> web.StreamResponse:
+        """Answer a request whose body is a JSON object. Raises GatewayError while nothing has been written."""
+        body = load(await call.read_body(), _MODEL)
+        stream = body.get("stream") is True or body.get("stream_format") == "sse"
+        request = PassedRequest(task, _model(call, task, body), body, stream)
+        return await self._answer(call, request)
+
+    async def answer_form(self, task: Task, call: ClientCall) -> web.StreamResponse:
+        """Answer a request whose body is a form. Raises GatewayError while nothing has been written."""
+        kind = call.http.headers.get(hdrs.CONTENT_TYPE, "")
+        boundary = boundary_of(kind)
+        if boundary is None:
+            raise invalid_request((FieldProblem((), "The request body must be multipart/form-data with a boundary."),))
+        room = _Room(call, self._spooled)
+        form: SpooledForm | None = None
+        try:
+            form = await read_form(call.http, boundary, "model", room.fill)
+            if (reason := call.admitted.complete()) is not None:
+                raise call.shared.overloaded(call.record, reason)
+            passed = PassedForm(form.fields, kind, partial(_with_model, form))
+            stream = form.fields.get("stream", "").lower() == "true"
+            request = PassedRequest(task, _model(call, task, {**form.fields}), passed, stream)
+            return await self._answer(call, request)
+        finally:
+            room.leave()
+            if form is not None:
+                form.close()
+
+    async def _answer(self, call: ClientCall, request: PassedRequest) -> web.StreamResponse:
+        record, snapshot, team = call.record, call.snapshot, call.team
+        record.asked, record.stream = request.model, request.stream
+        planned = plan(snapshot, team, request.model, call.surface.name, self._dispatcher.load)
+        record.model = planned.label
+        permit_extras(team, request)
+        job = make_job(planned, team, request, call.http.headers, record, heavy=False)
+        call.shared.deadlines.add(job.deadlines)
+        try:
+            return await _Exchange(self._dispatcher, call, job).run()
+        finally:
+            call.shared.deadlines.discard(job.deadlines)
+
+
+def _with_model(form: SpooledForm, model: str) -> FormUpload:
+    return with_field(form, "model", model)
+
+
+def _model(call: ClientCall, task: Task, fields: JsonObject) -> str:
+    """Return the model that a request names, or the table's for its task. Raises GatewayError without one."""
+    model = fields.get("model")
+    if model is None:
+        model = call.snapshot.task_models.get((call.surface.name, task))
+    if isinstance(model, str) and model:
+        return model
+    what = "is required" if model is None else "must be a non-empty string"
+    raise invalid_request((FieldProblem(("model",), f"'model' {what}."),))
+
+
+@dataclass(slots=True, eq=False)
+class _Room:
+    """What one client's form takes of memory and disk."""
+
+    call: ClientCall
+    spooled: FairCounts
+    _held: int = 0
+
+    def fill(self, received: int, in_memory: int) -> None:
+        """Count the bytes received, and those of them in memory. Raises GatewayError where they are too many beside
+        those of others."""
+        owner = self.call.record.owner
+        self.spooled.add(owner, received - self._held)
+        self._held = received
+        if not self.spooled.fits(owner) or not self.call.admitted.hold_body(in_memory):
+            raise self.call.shared.overloaded(self.call.record, OverloadReason.BODY_BYTES)
+
+    def leave(self) -> None:
+        """Count nothing any more."""
+        self.spooled.add(self.call.record.owner, -self._held)
+
+
+@dataclass(slots=True, eq=False)
+class _Exchange:
+    """One planned request from its dispatch to the end of its answer, which is relayed as it comes."""
+
+    dispatcher: Dispatcher
+    call: ClientCall
+    job: PlannedRequest[PassedRequest]
+    _response: web.StreamResponse | None = None
+
+    async def run(self) -> web.StreamResponse:
+        record, deadlines = self.call.record, self.job.deadlines
+        try:
+            with deadlines:
+                async with self.dispatcher.opened(self.job, self._prepare, self._open) as (call, answer):
+                    timeouts = call.target.timeouts
+                    deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
+                    record.first_content = self.dispatcher.now()
+                    record.status = 200
+                    deadlines.pause()
+                    response = self._response = await self._begin(answer.response)
+                    await self._relay(answer, response)
+                    await response.write_eof()
+                    record.finished = self.dispatcher.now()
+                    deadlines.stop()
+        except (UpstreamError, DeadlinePassed) as error:
+            await self._end_failed(error)
+        except ConnectionError:
+            record_client_gone(record, self.call.shared.metrics)
+        except asyncio.CancelledError:
+            record_cancelled(record, self.call.shared.metrics, self.call.http)
+            raise
+        finally:
+            if self._response is not None and not record.finished and record.outcome == "ok":
+                self.call.shared.metrics.abort("gateway", "internal_error", record.model)
+                await self._break(internal_error().facts)
+        # Without a response the client left before the head could be written; what is returned is not sent.
+        return self._response or web.Response(status=499)
+
+    async def _prepare(self, target: Target) -> PassedCall:
+        return pass_on(self.job.request, target)
+
+    @asynccontextmanager
+    async def _open(self, prepared: PassedCall) -> AsyncIterator[_Answer]:
+        """Send the call, and yield its answer with the first piece of the body; closed on leaving."""
+        record = self.call.record
+        before = self.dispatcher.now()
+        try:
+            response = await self.dispatcher.calls.send(prepared.sent, record)
+        finally:
+            record.waited += self.dispatcher.now() - before
+        try:
+            yield _Answer(response, await self._read(response))
+        except BaseException:
+            response.close()
+            raise
+        response.release()
+
+    async def _read(self, response: UpstreamResponse) -> bytes:
+        before = self.dispatcher.now()
+        try:
+            return await response.read()
+        finally:
+            self.call.record.waited += self.dispatcher.now() - before
+
+    async def _begin(self, answer: UpstreamResponse) -> web.StreamResponse:
+        """Write the head of the answer: the type and length of the vendor's, and our own headers."""
+        kind = answer.headers.get("content-type", "")
+        headers = {"Content-Type": kind if _CONTENT_TYPE.fullmatch(kind) else "application/octet-stream"}
+        length = answer.headers.get("content-length", "")
+        if _LENGTH.fullmatch(length):
+            headers["Content-Length"] = length
+        return await self.call.begin_stream({**headers, **answer_headers(self.call.record)})
+
+    async def _relay(self, answer: _Answer, response: web.StreamResponse) -> None:
+        deadlines, record, now = self.job.deadlines, self.call.record, self.dispatcher.now
+        piece = answer.first
+        while piece:
+            deadlines.pause()
+            before = now()
+            await response.write(piece)
+            record.client_waited += now() - before
+            record.chunks += 1
+            deadlines.advance()
+            piece = await self._read(answer.response)
+
+    async def _end_failed(self, error: UpstreamError | DeadlinePassed) -> None:
+        """Report a failure: as an error where nothing has been written, else by an answer that visibly breaks off.
+        Raises GatewayError."""
+        record, metrics = self.call.record, self.call.shared.metrics
+        if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
+            record_client_gone(record, metrics)
+            abort_connection(self.call.http)
+            return
+        failed = upstream_failed(record_failure(record, error), len(record.attempts))
+        if self._response is None:
+            raise failed from None
+        metrics.abort(*abort_labels(error), record.model)
+        await self._break(failed.facts)
+
+    async def _break(self, facts: ErrorFacts) -> None:
+        """End a committed answer so that it looks broken: events end with one that holds the error, and no body has its
+        end."""
+        self.call.record.code = facts.code
+        try:
+            if self._response is not None and self._response.headers["Content-Type"].startswith("text/event-stream"):
+                async with asyncio.timeout(LAST_WRITE):
+                    await self._response.write(b"data: %b\n\n" % self.call.surface.error(facts)[1])
+        except (ConnectionError, TimeoutError):
+            self.call.record.outcome = "client_gone"
+        finally:
+            abort_connection(self.call.http)

@@ -1,0 +1,182 @@
+"""A client's form in store: small ones in memory, larger ones in a file without a name, to be sent once or again."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import IO, Final
+
+from aiohttp import web
+
+from proxy.errors import bad_http, too_large
+from proxy.listener.parse_multipart import MultipartParser, NotMultipart, PartHead
+from proxy.listener.request_body import BODY_PACE, BODY_WAIT, send_continue
+
+IN_MEMORY: Final = 256 * 1024
+"""Bytes of a form that are kept in memory, and of a file that are read or written at once."""
+
+MAX_FIELD: Final = 1024
+"""Bytes of a field's value that are read."""
+
+
+@dataclass(slots=True, eq=False)
+class SpooledForm:
+    """A form without the parts of one field. `fields` are the first values of all of them, of long ones the beginning.
+
+    `close` frees what it holds; a file has no name, so that it vanishes with the process too.
+    """
+
+    boundary: str
+    fields: dict[str, str] = field(default_factory=dict)
+    length: int = 0
+    _written: int = 0
+    _memory: bytearray = field(default_factory=bytearray)
+    _file: IO[bytes] | None = None
+
+    @property
+    def in_memory(self) -> int:
+        """The bytes of it that are in memory."""
+        return len(self._memory)
+
+    async def append(self, data: bytes) -> None:
+        """Add bytes. A file is written in a thread: a disk may be slow."""
+        self._memory += data
+        self.length += len(data)
+        if len(self._memory) > IN_MEMORY:
+            await asyncio.to_thread(self._flush)
+
+    def _flush(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self._file.seek(self._written)
+        self._file.write(self._memory)
+        self._written += len(self._memory)
+        self._memory.clear()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the bytes from their beginning, at most IN_MEMORY at a time."""
+        at = 0
+        while at < self._written:
+            data = await asyncio.to_thread(self._read, at)
+            at += len(data)
+            yield data
+        if self._memory:
+            yield bytes(self._memory)
+
+    def _read(self, at: int) -> bytes:
+        if self._file is None:
+            raise RuntimeError("the form is closed")
+        self._file.seek(at)
+        return self._file.read(min(IN_MEMORY, self._written - at))
+
+    def close(self) -> None:
+        """Free the memory and the file."""
+        self._memory = bytearray()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormUpload:
+    """A stored form with one more field at its beginning. See providers.dialect.Upload."""
+
+    form: SpooledForm
+    first: bytes
+
+    @property
+    def length(self) -> int:
+        """See Upload."""
+        return len(self.first) + self.form.length
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """See Upload."""
+        yield self.first
+        async for piece in self.form.pieces():
+            yield piece
+
+
+def with_field(form: SpooledForm, name: str, value: str) -> FormUpload:
+    """Return the form with a field; neither name nor value may have a line end, nor the name a quotation mark."""
+    head = f'--{form.boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+    return FormUpload(form, head.encode())
+
+
+async def read_form(
+    http: web.BaseRequest, boundary: str, left_out: str, on_received: Callable[[int, int], None]
+) -> SpooledForm:
+    """Return a client's form, without the parts of the field `left_out`, whose value is among `fields`.
+
+    `on_received` gets the bytes received so far and those of them that are in memory, and may refuse them by raising.
+    Raises GatewayError 413, 408 and 400 as `read_body` does, and 400 for what is no form.
+    """
+    limit = http.client_max_size
+    if (http.content_length or 0) > limit:
+        raise too_large(limit)
+    form = SpooledForm(boundary)
+    reading = _Reading(form, MultipartParser(boundary), left_out)
+    started = asyncio.get_running_loop().time()
+    deadline = asyncio.timeout(BODY_WAIT)
+    received = 0
+    try:
+        async with deadline:
+            await send_continue(http)
+            while piece := await http.content.readany():
+                received += len(piece)
+                if received > limit:
+                    raise too_large(limit)
+                on_received(received, form.in_memory)
+                await reading.add(piece)
+                deadline.reschedule(started + BODY_WAIT + received / BODY_PACE)
+        await reading.end()
+    except BaseException as error:
+        form.close()
+        if isinstance(error, TimeoutError):
+            raise bad_http(f"The form did not arrive within {BODY_WAIT:g} s and 1 s per 100 kB.", 408) from None
+        if isinstance(error, NotMultipart):
+            raise bad_http(f"The request body {error}.") from None
+        if isinstance(error, web.RequestPayloadError):
+            raise bad_http("The request body could not be read.") from None
+        raise
+    return form
+
+
+@dataclass(slots=True, eq=False)
+class _Reading:
+    """Writes the parts of a form into its store as they come."""
+
+    form: SpooledForm
+    parser: MultipartParser
+    left_out: str
+    _name: str | None = None
+    _value: bytearray = field(default_factory=bytearray)
+    _open: bool = False
+
+    async def add(self, data: bytes) -> None:
+        for event in self.parser.feed(data):
+            if isinstance(event, PartHead):
+                await self._end_part()
+                self._name, self._open = event.name, True
+                if event.name != self.left_out:
+                    await self.form.append(b"--%b\r\n%b\r\n\r\n" % (self.form.boundary.encode(), event.lines))
+                continue
+            if len(self._value) <= MAX_FIELD:
+                self._value += event[: MAX_FIELD + 1]
+            if self._name != self.left_out:
+                await self.form.append(event)
+
+    async def _end_part(self) -> None:
+        if not self._open:
+            return
+        if self._name is not None:
+            self.form.fields.setdefault(self._name, self._value[:MAX_FIELD].decode("utf-8", "replace"))
+        if self._name != self.left_out:
+            await self.form.append(b"\r\n")
+        self._value.clear()
+        self._open = False
+
+    async def end(self) -> None:
+        if not self.parser.complete:
+            raise NotMultipart("ends before the last boundary of its form")
+        await self._end_part()
+        await self.form.append(b"--%b--\r\n" % self.form.boundary.encode())
