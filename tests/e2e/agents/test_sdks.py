@@ -26,6 +26,11 @@ BROKEN = ("cut-2", "eof-2", "midstream-error-2")
 FAILING = ("error-429", "error-500", "error-400", "overflow")
 TABLE = """\
 version: 1
+server:
+  port: ${PORT}
+  admin:
+    port: ${ADMIN_PORT}
+  surfaces: {openai: {task_models: {moderations: openai/omni-moderation-latest}}}
 defaults: {allow_private: true, api_key: k-4711}
 vendors:
   mock: {}
@@ -98,6 +103,15 @@ def embed(received: Received) -> Script:
     return json_answer(200, {"object": "list", "data": data, "model": body["model"], "usage": usage})
 
 
+def moderate(received: Received) -> Script:
+    """Flag the texts that hold the word bad."""
+    body = received.json()
+    assert isinstance(body, dict)
+    assert isinstance(body["input"], list)
+    results: list[JsonValue] = [{"flagged": "bad" in str(text), "categories": {}} for text in body["input"]]
+    return json_answer(200, {"id": "modr-1", "model": body["model"], "results": results})
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """The gateway, an OpenAI-shaped vendor behind it, and the processes with the SDKs, each started when needed."""
@@ -135,6 +149,7 @@ async def bench(processes: ExitStack, tmp_path_factory: pytest.TempPathFactory) 
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(FakeVendor())
         vendor.answer_path("/v1/embeddings", embed)
+        vendor.answer_path("/v1/moderations", moderate)
         table = TABLE.replace("ENGINE", vendor.base_url)
         gateway = await stack.enter_async_context(running_gateway(table, tmp_path_factory.mktemp("gateway")))
         yield Bench(gateway, vendor, processes, {})
@@ -238,3 +253,14 @@ async def test_tokens_are_counted_before_a_request(place: str, client: str, benc
     count = outcome["result"]["input_tokens"]
     assert isinstance(count, int)
     assert 4 < count < 30
+
+
+@pytest.mark.parametrize(("place", "client"), ways((PYTHON, "openai"), (NODE, "openai")))
+async def test_moderations_need_no_model(place: str, client: str, bench: Bench) -> None:
+    outcome = await bench.run(place, "moderate", client, texts=["good", "bad"])
+    assert outcome["error"] is None, outcome
+    result = outcome["result"]
+    assert isinstance(result, dict)
+    assert (result["model"], result["id"]) == ("omni-moderation-latest", "modr-1")
+    assert isinstance(result["results"], list)
+    assert [each["flagged"] for each in result["results"] if isinstance(each, dict)] == [False, True]
