@@ -175,6 +175,21 @@ async def test_codex_applies_a_patch_by_its_custom_tool(desk: Desk, folder: Path
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER, session.output
 
 
+async def test_claude_codes_subagent_asks_for_a_model_by_its_own_name(desk: Desk, folder: Path) -> None:
+    task = prompt_of(
+        (Move(0, "", (("Read", {"file_path": str(folder / "notes.txt")}),)), Move(1, "", text="Three lines."))
+    )
+    given: JsonObject = {"description": "Read the notes", "prompt": task, "model": "haiku"}
+    moves = (Move(0, "", (("Agent", given),)), Move(1, "", text="They were read."))
+    before = len(desk.gateway.log())
+    session = await claude_code(desk.gateway.url, "mock/script", prompt_of(moves), folder)
+    assert session.status == 0, session.output
+    assert session.lines[-1]["result"] == "They were read."
+    lines = (await desk.gateway.logged(before + 4))[before:]
+    asked = [line["model"] for line in lines if line["path"] == "/v1/messages"]
+    assert sorted(map(str, asked)) == ["claude-haiku-4-5-20251001"] * 2 + ["mock/script"] * 2
+
+
 async def test_claude_codes_counts_are_answered_and_start_no_generation(desk: Desk, folder: Path) -> None:
     before = len(desk.gateway.log())
     session = await claude_code(desk.gateway.url, "mock/script", "/context", folder)
