@@ -1,6 +1,7 @@
 """Claude Code and Codex CLI edit a file through their tools: the model's part is played by the mock vendor's scripts,
 and by vendors of three other APIs that check what they are sent."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
@@ -29,7 +30,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
 ]
 
-KEY = "sk-of-the-team"
+KEY, COUNTERS_KEY, CALLERS_KEY = "sk-of-the-team", "sk-of-the-counters", "sk-of-the-callers"
 TABLE = f"""\
 version: 1
 defaults: {{allow_private: true, api_key: k-4711}}
@@ -47,7 +48,10 @@ models:
 routes:
   claude-haiku-4-5-20251001: mock/script
   gpt-5.5: mock/script
-teams: {{coders: {{keys: ["{digest_of(KEY)}"], models: ["*"]}}}}
+teams:
+  coders: {{keys: ["{digest_of(KEY)}"], models: ["*"]}}
+  counters: {{keys: ["{digest_of(COUNTERS_KEY)}"], models: ["*"]}}
+  callers: {{keys: ["{digest_of(CALLERS_KEY)}"], models: ["*"]}}
 """
 VENDORS: dict[str, type[OpenAI] | type[Gemini] | type[Bedrock]] = {
     "engine/coder": OpenAI,
@@ -70,6 +74,17 @@ class Desk:
         vendor = VENDORS[model](plan)
         self.vendors[model].default = vendor.play
         return vendor
+
+    async def logged(self, team: str, count: int) -> list[JsonObject]:
+        """Wait until the access log has that many lines of a team; all of them."""
+        while len(lines := [line for line in self.gateway.log() if line["team"] == team]) < count:
+            await asyncio.sleep(0.01)
+        return lines
+
+
+def by(key: str, variable: str = "ANTHROPIC_AUTH_TOKEN") -> dict[str, str]:
+    """The variables of a session of Claude Code with a key."""
+    return {variable: key, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -131,8 +146,8 @@ def prompt_of(moves: tuple[Move, ...]) -> str:
 
 @pytest.mark.parametrize("header", ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"])
 async def test_claude_code_edits_a_file_as_a_script_says(desk: Desk, folder: Path, header: str) -> None:
-    variables = {header: KEY, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-    session = await claude_code(desk.gateway.url, "mock/script", prompt_of(claudes_moves(folder)), folder, variables)
+    prompt = prompt_of(claudes_moves(folder))
+    session = await claude_code(desk.gateway.url, "mock/script", prompt, folder, by(KEY, header))
     assert session.status == 0, session.output
     result = session.lines[-1]
     assert (result["result"], result["is_error"], result["num_turns"]) == ("Edited.", False, 4)
@@ -181,21 +196,17 @@ async def test_claude_codes_subagent_asks_for_a_model_by_its_own_name(desk: Desk
     )
     given: JsonObject = {"description": "Read the notes", "prompt": task, "model": "haiku"}
     moves = (Move(0, "", (("Agent", given),)), Move(1, "", text="They were read."))
-    before = len(desk.gateway.log())
-    session = await claude_code(desk.gateway.url, "mock/script", prompt_of(moves), folder)
+    session = await claude_code(desk.gateway.url, "mock/script", prompt_of(moves), folder, by(CALLERS_KEY))
     assert session.status == 0, session.output
     assert session.lines[-1]["result"] == "They were read."
-    lines = (await desk.gateway.logged(before + 4))[before:]
-    asked = [line["model"] for line in lines if line["path"] == "/v1/messages"]
+    asked = [line["model"] for line in await desk.logged("callers", 4)]
     assert sorted(map(str, asked)) == ["claude-haiku-4-5-20251001"] * 2 + ["mock/script"] * 2
 
 
 async def test_claude_codes_counts_are_answered_and_start_no_generation(desk: Desk, folder: Path) -> None:
-    before = len(desk.gateway.log())
-    session = await claude_code(desk.gateway.url, "mock/script", "/context", folder)
+    session = await claude_code(desk.gateway.url, "mock/script", "/context", folder, by(COUNTERS_KEY))
     assert session.status == 0, session.output
-    lines = (await desk.gateway.logged(before + 12))[before:]
-    asked = {(line["path"], line["status"]) for line in lines if line["path"] != "/"}
+    asked = {(line["path"], line["status"]) for line in await desk.logged("counters", 12)}
     assert asked == {("/v1/messages/count_tokens", 200)}
 
 
