@@ -13,15 +13,15 @@ from providers.json_types import JsonValue
 from providers.mock import constraints
 from providers.mock.errors import MockError, bad_request, overflow
 from providers.mock.fields import Fields
-from providers.mock.script import ScriptedTurn, next_turn
+from providers.mock.script import MAX_MESSAGES, ScriptedTurn, next_turn
 from providers.mock.vocabulary import tokenize, word
 
-MAX_BODY = 48 * 1024
-"""The most bytes of a request; a longer one overflows the context window. The mock reads bodies on the gateway's own
-event loop, and those of single marks only take it 10 ms."""
+MAX_TEXT = 48 * 1024
+"""The most characters of a prompt that is made into tokens, and bytes of a request that constrains its answer; more
+overflow the context window. The mock works on the gateway's own event loop, and single marks only take it 10 ms."""
 
-MAX_SCRIPTED_BODY = 256 * 1024
-"""The most bytes of a request with a script, whose prompt is not made into tokens; coding agents begin with 80 kB."""
+MAX_BODY = 256 * 1024
+"""The most bytes of a request: coding agents begin with 80 kB, of which most are tools."""
 
 SCRIPT = "script"
 """The word in a model's name by which it plays scripts."""
@@ -102,7 +102,7 @@ def parse(path: str, data: bytes) -> MockRequest:
     """Return the request of a path relative to the base URL. Raises MockError."""
     if path not in KNOWN:
         raise MockError(404, f"Invalid URL (POST {path})")
-    if len(data) > MAX_SCRIPTED_BODY:
+    if len(data) > MAX_BODY:
         raise overflow(len(data))
     try:
         body = orjson.loads(data)
@@ -117,9 +117,9 @@ def parse(path: str, data: bytes) -> MockRequest:
     model = fields.text("model")
     if not model:
         raise bad_request("model", "you must provide a model parameter")
-    turn = _scripted(fields) if path == _CHAT and SCRIPT in model.split("+") else None
-    if turn is None and len(data) > MAX_BODY:
+    if len(data) > MAX_TEXT and (path != _CHAT or constraints.is_constrained(fields)):
         raise overflow(len(data))
+    turn = _scripted(fields) if path == _CHAT and SCRIPT in model.split("+") else None
     return _request(path == _CHAT, model, fields, turn)
 
 
@@ -202,14 +202,20 @@ def _conversation(value: JsonValue, turn: ScriptedTurn | None) -> MockPrompt:
     repeated. The tokens of one that follows a script are only estimated."""
     if not isinstance(value, list) or not value:
         raise bad_request("messages", "'messages' must be a non-empty list.")
+    if len(value) > MAX_MESSAGES:
+        raise bad_request("messages", f"'messages' must not have more than {MAX_MESSAGES} messages.")
     tokens: list[str] = []
     turns: list[tuple[str, str]] = []
+    size = 0
     for message in value:
         role = message.get("role") if isinstance(message, dict) else None
         if not isinstance(message, dict) or not isinstance(role, str):
             raise bad_request("messages", "Each of 'messages' must be an object with a 'role'.")
         text = _content(message.get("content"))
+        size += len(text)
         if turn is None:
+            if size > MAX_TEXT:
+                raise overflow(size)
             tokens += tokenize(text)
         turns.append((role, text))
     users = [text for role, text in turns if role == "user"]

@@ -62,7 +62,7 @@ def next_turn(messages: JsonValue, functions: Iterable[str]) -> ScriptedTurn | N
     """
     turns = [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
     if len(turns) > MAX_MESSAGES:
-        raise bad_request("messages", f"A conversation with a script may have {MAX_MESSAGES} messages.")
+        raise bad_request("messages", f"'messages' must not have more than {MAX_MESSAGES} messages.")
     found = _last_script(turns)
     if found is None:
         return None

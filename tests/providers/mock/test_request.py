@@ -5,8 +5,8 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.mock.errors import MockError
-from providers.mock.request import KNOWN, MAX_BODY, MAX_SCRIPTED_BODY, MockLogprobs, MockRequest, parse
-from providers.mock.script import ScriptedTurn
+from providers.mock.request import KNOWN, MAX_BODY, MAX_TEXT, MockLogprobs, MockRequest, parse
+from providers.mock.script import MAX_MESSAGES, ScriptedTurn
 from providers.request_fields import REQUEST_FIELDS
 
 TEXT: JsonObject = {"model": "m", "prompt": "Say hi"}
@@ -157,13 +157,32 @@ def test_a_constraint_on_the_text_comes_before_a_script_and_a_script_before_a_fo
     assert (forced.turn, forced.tool) == (ScriptedTurn("", "Hi.", ()), None)
 
 
-@pytest.mark.parametrize(("size", "scripted", "fits"), [(MAX_BODY, True, True), (MAX_BODY, False, False)])
-def test_a_conversation_with_a_script_may_be_longer(size: int, scripted: bool, fits: bool) -> None:
-    long: JsonObject = {"role": "system", "content": "a" * size}
-    messages: list[JsonValue] = [long, {"role": "user", "content": '```script\n["Hi."]\n```' if scripted else "hi"}]
-    if fits:
-        assert chat_request(model="script", messages=messages).turn is not None
-        messages.append({"role": "system", "content": "a" * MAX_SCRIPTED_BODY})
-    with pytest.raises(MockError) as caught:
-        chat_request(model="script", messages=messages)
-    assert caught.value.code == "context_length_exceeded"
+def overflows(path: str, body: JsonObject) -> bool:
+    try:
+        parse(path, orjson.dumps(body))
+    except MockError as error:
+        return error.code == "context_length_exceeded"
+    return False
+
+
+def test_what_is_made_into_tokens_and_what_constrains_an_answer_is_shorter_than_what_is_only_read() -> None:
+    long, tools = "a" * (MAX_TEXT + 1), [{"type": "function", "function": {"name": "f", "description": "a" * MAX_TEXT}}]
+    assert overflows("/chat/completions", {**CHAT, "messages": [{"role": "user", "content": long}]})
+    assert overflows("/completions", {**TEXT, "prompt": long})
+    assert not overflows("/chat/completions", {**CHAT, "tools": tools, "tool_choice": "auto"})
+    assert overflows("/chat/completions", {**CHAT, "tools": tools, "tool_choice": "required"})
+    assert overflows("/chat/completions", {**CHAT, "tools": tools, "response_format": {"type": "json_object"}})
+
+
+def test_a_conversation_with_a_script_may_be_longer() -> None:
+    script = SCRIPT["messages"]
+    assert isinstance(script, list)
+    messages = [{"role": "system", "content": "a" * (MAX_TEXT + 1)}, *script]
+    assert not overflows("/chat/completions", {"model": "script", "messages": messages})
+    messages.append({"role": "system", "content": "a" * MAX_BODY})
+    assert overflows("/chat/completions", {"model": "script", "messages": messages})
+
+
+def test_the_messages_of_a_conversation_are_limited() -> None:
+    with pytest.raises(MockError, match=str(MAX_MESSAGES)):
+        chat_request(messages=[{"role": "user", "content": "a"}] * (MAX_MESSAGES + 1))
