@@ -41,6 +41,7 @@ vendors:
   bedrock: {{base_url: "BEDROCK"}}
 models:
   mock/script: {{on_unsupported: drop}} # Codex sends what the models that it knows by name would take
+  mock/full: {{upstream_model: overflow}}
   mock/*: {{}}
   engine/*: {{}}
   gemini/*: {{}}
@@ -208,6 +209,17 @@ async def test_claude_codes_counts_are_answered_and_start_no_generation(desk: De
     assert session.status == 0, session.output
     asked = {(line["path"], line["status"]) for line in await desk.logged("counters", 12)}
     assert asked == {("/v1/messages/count_tokens", 200)}
+
+
+async def test_coding_agents_know_that_their_window_is_full(desk: Desk, folder: Path) -> None:
+    session = await claude_code(desk.gateway.url, "mock/full", "Edit the notes.", folder)
+    assert session.status == 1
+    assert str(session.lines[-1]["result"]).startswith("Prompt is too long"), session.output
+    other = folder.parent / "other"
+    other.mkdir()
+    session = await codex(desk.gateway.url, "mock/full", "Edit the notes.", other)
+    assert session.status == 1
+    assert "ran out of room in the model's context window" in session.output
 
 
 class _BrokenOnce:
