@@ -10,7 +10,14 @@ from aiohttp import web
 from providers.unified_request import Operation, Task
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
+from proxy.errors import (
+    NOT_ALLOWED,
+    GatewayError,
+    OverloadReason,
+    internal_error,
+    too_many_wrong_keys,
+    websocket_refused,
+)
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.client_call import ClientCall, ClientCalls
@@ -162,10 +169,12 @@ class Gateway:
         surface, snapshot = match.surface, self._current.snapshot
         try:
             action = match.action(http.method)
-        except GatewayError:
+        except GatewayError as error:
             known = recognize(snapshot, http.headers, surface.key_headers, self._unix_now())
             if known is not None:
                 record.team, record.key = known.team.name, known.name
+            if error.facts.status == 405 and http.headers.get("upgrade", "").lower() == "websocket":
+                raise websocket_refused(error.facts.headers["allow"]) from None
             raise
         team = self._identify(snapshot, http, surface, record)
         arrive(http.headers)
