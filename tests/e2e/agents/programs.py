@@ -22,15 +22,8 @@ _CODEX = "node_modules/@openai/codex/bin/codex.js"
 _SETTINGS = """\
 model = {model}
 model_provider = "dragoman"
-
-[model_providers.dragoman]
-name = "Dragoman"
-base_url = "{url}/v1"
-env_key = "DRAGOMAN_API_KEY"
-wire_api = "responses"
-
-[analytics]
-enabled = false
+model_providers.dragoman = {name = "Dragoman", base_url = "{url}/v1", env_key = "DRAGOMAN_API_KEY"}
+analytics.enabled = false
 """
 """`$CODEX_HOME/config.toml`."""
 
@@ -62,14 +55,13 @@ async def claude_code(
     )
 
 
-async def codex(gateway: str, model: str, prompt: str, folder: Path, settings: str = _SETTINGS) -> Session:
+async def codex(gateway: str, model: str, prompt: str, folder: Path) -> Session:
     """Run Codex CLI in `folder`. The lines of a session are its events."""
     home = folder.parent / f"{folder.name}-home"
     home.mkdir()
-    chosen = settings.replace("{url}", gateway).replace("{model}", orjson.dumps(model).decode())
+    chosen = _SETTINGS.replace("{url}", gateway).replace("{model}", orjson.dumps(model).decode())
     (home / "config.toml").write_text(chosen, encoding="utf-8")
     environment = {"HOME": str(home), "CODEX_HOME": str(home), "DRAGOMAN_API_KEY": "sk-of-the-team"}
-    environment |= {"CODEX_API_KEY": "sk-of-the-team"}  # what its own provider reads
     options = ["--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
     return await _run([_CODEX, "exec", *options, prompt], folder, environment)
 

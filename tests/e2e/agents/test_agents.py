@@ -18,7 +18,7 @@ from tests.support.environments import LineProcess
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="module")]
 
 IN_NODE = ("vercel", "vercel_openrouter", "vercel_openai", "vercel_anthropic")
 NEEDS_NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
