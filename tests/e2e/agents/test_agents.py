@@ -30,7 +30,8 @@ TABLE = """\
 version: 1
 vendors:
   anthropic: {api_key: k, base_url: "ANTHROPIC", allow_private: true}
-  gemini: {api_key: k, base_url: "GEMINI", allow_private: true}
+  # The AI SDK's default for Claude wants one call at a time, which Gemini cannot be told.
+  gemini: {api_key: k, base_url: "GEMINI", allow_private: true, on_unsupported: drop}
   bedrock: {api_key: k, base_url: "BEDROCK", allow_private: true}
 models:
   anthropic/*: {}
