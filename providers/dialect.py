@@ -134,3 +134,10 @@ def encode_native(request: UnifiedRequest, target: Target) -> UpstreamRequest | 
     """Return the call in the client's own API; None where the target does not speak it. Raises Refusal."""
     dialect = target.dialect
     return dialect.encode_native(request, target) if isinstance(dialect, NativeDialect) else None
+
+
+def encode_again(sent: UpstreamRequest, request: UnifiedRequest) -> UpstreamRequest:
+    """Return a changed request as a call to the same target, in the API of the call before. Raises Refusal."""
+    target = sent.target
+    native = encode_native(request, target) if sent.native else None
+    return target.dialect.encode(request, target) if native is None else native

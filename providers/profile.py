@@ -114,6 +114,28 @@ class TaskWire:
     rename: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ResponsesWire:
+    """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there."""
+
+    path: str
+    reasoning: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMeanings:
+    """Failure kinds by a vendor's error code, status and message, where the common reading would be wrong.
+
+    `silent` has them by the status of an answer without a message; a text that `text` matches is an error.
+    """
+
+    codes: Mapping[str, FailureKind]
+    statuses: Mapping[int, FailureKind]
+    patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
+    silent: Mapping[int, FailureKind]
+    text: re.Pattern[str] | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """What is known of one vendor.
@@ -143,9 +165,9 @@ class Profile:
     where it must be left out. `own_member` is a member of answers in which the vendor puts `usage` and `error`;
     `usage_in_choices` says that the first choice of an answer may hold its usage.
 
-    The `error_*` members map the vendor's codes, statuses and messages to failure kinds where the common reading would
-    be wrong; `silent_statuses` do so for answers without a message, and a text that `error_text` matches is an error.
-    `tasks` are the tasks besides generation that the vendor takes.
+    `errors` say what the vendor's errors mean.
+    `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
+    requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
     API, oldest first.
     """
@@ -194,12 +216,9 @@ class Profile:
     line_frames: bool
     drops_neutral: bool
     body: Mapping[str, JsonValue]
-    error_codes: Mapping[str, FailureKind]
-    error_statuses: Mapping[int, FailureKind]
-    error_patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
-    silent_statuses: Mapping[int, FailureKind]
-    error_text: re.Pattern[str] | None
+    errors: ErrorMeanings
     tasks: Mapping[Task, TaskWire]
+    responses: ResponsesWire | None
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
 

@@ -4,8 +4,8 @@ Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.
 `scale-gp` 0.1.0a58, `fireworks-ai` 1.2.28, VMware Private AI Services 9.1.1), read in November 2026.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, TypedDict
 
@@ -79,6 +79,26 @@ class NativeRequest:
     api: NativeApi
     body: JsonObject
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def without(self, names: Collection[str]) -> "NativeRequest":
+        """Return the request without members of these names."""
+        return replace(self, body={name: value for name, value in self.body.items() if name not in names})
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationLosses:
+    """What a request in another API's shape holds that the unified fields cannot say. It counts only where the request
+    does not go on as it came.
+
+    `binding` says by field what no other API can honour, as the subject of a sentence. `left_out` names members that
+    promise nothing about the answer. A param in `instead` gives way to those that say nearly the same, or to none.
+    `native_left_out` names what the client's own body goes without where it does go on.
+    """
+
+    binding: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+    instead: Mapping[str, JsonObject] = field(default_factory=dict)
+    native_left_out: tuple[str, ...] = ()
 
 
 GuidedKind = Literal["json", "regex", "choice", "grammar"]
@@ -230,7 +250,7 @@ class UnifiedRequest:
     union. `timeout` is `inference_timeout` in seconds. `extra_params` and `extra_headers` are the client's
     `inference_extra_params` and `inference_extra_headers`, checked for protected names. `legacy_calls` says that the
     client sent its tools as `functions`, and reads `function_call`. `native` is the client's own body, where it is in
-    an API that some vendors speak; everything else here says the same for the others.
+    an API that some vendors speak; everything else here says the same for the others, but for `losses`.
     """
 
     operation: Operation
@@ -246,6 +266,7 @@ class UnifiedRequest:
     extra_headers: Mapping[str, str] | None = None
     legacy_calls: bool = False
     native: NativeRequest | None = None
+    losses: TranslationLosses | None = None
 
     @property
     def passes_members(self) -> bool:

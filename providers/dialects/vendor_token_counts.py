@@ -191,11 +191,16 @@ _GEOGRAPHY = re.compile(r"^(?:us-gov|us|eu|apac|au|jp|ca|global)\.")
 """The prefix of an inference profile's id, before that of its model."""
 
 
+def without_geography(model: str) -> str:
+    """Return the id of the model behind an inference profile's id."""
+    return _GEOGRAPHY.sub("", model)
+
+
 def _counted_on_bedrock(call: _MeasuredCall, given: JsonObject) -> _Steps:
     """Count for the model behind an inference profile, then for the profile, for which Bedrock mostly does not count.
     An ARN does not show its model."""
     tokens = None
-    for model in dict.fromkeys((_GEOGRAPHY.sub("", call.model), call.model)):
+    for model in dict.fromkeys((without_geography(call.model), call.model)):
         answer = yield _post(f"{call.base_url}/model/{quote(model, safe='')}/count-tokens", {"input": given})
         tokens = _whole(answer, "inputTokens")
         if tokens is not None:

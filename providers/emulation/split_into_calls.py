@@ -10,6 +10,7 @@ from providers.capabilities import SCANNED, Capabilities, feature_of
 from providers.client_extras.engine_members import check_members
 from providers.client_extras.extra_headers import check_headers
 from providers.client_extras.media_addresses import check_media
+from providers.client_extras.native_members import admit_native
 from providers.constraints.constraint_styles import Unenforceable
 from providers.context_overflow import fits, most_prompt_tokens
 from providers.dialect import UpstreamRequest, encode_native
@@ -47,8 +48,7 @@ MAX_ECHO = 32 * 2**20
 """The most characters of prompts that the gateway repeats before all choices of one answer together."""
 
 MAX_NAMED = 64
-"""The most dropped fields that are named one by one, since a header has to hold the names, and the most that are
-dropped one at a time, since each of them costs another encoding."""
+"""The most dropped fields that are named, since a header has to hold them, and that are dropped one at a time."""
 
 MAX_SEED = 2**63 - 1
 
@@ -57,7 +57,6 @@ _UNMIXED: Final = (
 )
 
 _BAD: Final = "invalid_value"
-
 _PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 _NOT_BY_CELL = NEVER_DROPPED | {"guided", WINDOW}
@@ -109,8 +108,7 @@ def plan_calls(
 ) -> CallPlan:
     """Plan the calls of a request. Raises Refusal when the target cannot honour it or may not be sent what it holds.
 
-    `behavior` replaces a `context_length_exceeded_behavior` that the client did not send; `media` is what the team may
-    send.
+    `behavior` replaces a `context_length_exceeded_behavior` that the client did not send; `media` is the team's.
     """
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     check_media(request, target, media)
@@ -174,12 +172,14 @@ def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:
 def _drop(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
     params = {key: value for key, value in request.params.items() if key not in names}
     unknown = {key: value for key, value in (request.unknown or {}).items() if key not in names}
-    return replace(request, params=cast(Params, params), unknown=unknown or None)
+    native = request.native and request.native.without(names)
+    return replace(request, params=cast(Params, params), unknown=unknown or None, native=native)
 
 
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
     if request.native is not None and (native := encode_native(request, target)) is not None:
-        return CallPlan(target, request, (PlannedCall(request, native, CallShare(0, 0, 1)),), native.emulated)
+        call = PlannedCall(request, native, CallShare(0, 0, 1))
+        return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))
     if target.is_engine:
         check_members(request, target)
     table = target.dialect.capabilities(request, target)

@@ -14,8 +14,15 @@ from pydantic import ValidationError
 from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
-from providers.profile import Auth, Logprobs, ModelListStyle, Profile, TaskWire, Wire
-from providers.profiles.profile_schema import ProfileEntry, TaskEntry, scoped_fields, scoped_names
+from providers.profile import Auth, ErrorMeanings, Logprobs, ModelListStyle, Profile, ResponsesWire, TaskWire, Wire
+from providers.profiles.profile_schema import (
+    ErrorsEntry,
+    ProfileEntry,
+    ResponsesEntry,
+    TaskEntry,
+    scoped_fields,
+    scoped_names,
+)
 from providers.unified_request import Operation, Params
 
 
@@ -158,6 +165,16 @@ def _validated(place: str, written: JsonObject) -> ProfileEntry:
     return entry
 
 
+def _errors(name: str, entry: ErrorsEntry) -> ErrorMeanings:
+    return ErrorMeanings(
+        codes=MappingProxyType(dict(entry.codes)),
+        statuses=MappingProxyType(dict(entry.statuses)),
+        patterns=tuple(_error_patterns(name, entry.patterns)),
+        silent=MappingProxyType(dict(entry.silent)),
+        text=None if entry.text is None else _pattern(f"{name}.errors.text", entry.text),
+    )
+
+
 def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[tuple[re.Pattern[str], FailureKind]]:
     """Compile the patterns of messages. One whose kind opens the circuit breaker must match the whole message, since
     vendors quote what clients sent."""
@@ -236,12 +253,9 @@ def _built(
         line_frames=entry.frames == "lines",
         drops_neutral=entry.neutral == "drop",
         body=MappingProxyType(dict(entry.body)),
-        error_codes=MappingProxyType(dict(entry.errors.codes)),
-        error_statuses=MappingProxyType(dict(entry.errors.statuses)),
-        error_patterns=tuple(_error_patterns(name, entry.errors.patterns)),
-        silent_statuses=MappingProxyType(dict(entry.errors.silent)),
-        error_text=None if entry.errors.text is None else _pattern(f"{name}.errors.text", entry.errors.text),
+        errors=_errors(name, entry.errors),
         tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
+        responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         overrides=overrides,
         versions=versions,
     )
@@ -272,3 +286,7 @@ def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:
 def _task_wire(entry: TaskEntry) -> TaskWire:
     accepts, rename = frozenset(entry.accepts), MappingProxyType(dict(entry.rename))
     return TaskWire(entry.path, entry.form, entry.most, entry.most_tokens, accepts, rename)
+
+
+def _responses_wire(name: str, entry: ResponsesEntry) -> ResponsesWire:
+    return ResponsesWire(entry.path, _pattern(f"{name}.responses.reasoning", entry.reasoning))

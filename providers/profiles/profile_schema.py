@@ -87,6 +87,13 @@ class TaskEntry(StrictModel):
     rename: dict[str, str] = {}
 
 
+class ResponsesEntry(StrictModel):
+    """OpenAI's Responses API at a vendor. See providers.profile.ResponsesWire."""
+
+    path: str
+    reasoning: str
+
+
 class ProfileEntry(StrictModel):
     """One vendor, inherited knobs included; an item of `models` or `before` may hold the same knobs."""
 
@@ -140,6 +147,7 @@ class ProfileEntry(StrictModel):
     body: dict[str, AnyJson] = {}
     context: dict[OperationName, AtWindow] = {}
     tasks: dict[TaskName, TaskEntry | None] = {}
+    responses: ResponsesEntry | None = None
     errors: ErrorsEntry = ErrorsEntry()
     models: list[dict[str, AnyJson]] = []
     before: dict[Date, dict[str, AnyJson]] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_WORKERS = 256
 """The same as for `server.workers` of the table, whose import takes longer than `dragoman version` may."""
 
-SURFACE_NAMES = ("openai", "scale", "fireworks", "pais")
+SURFACE_NAMES = ("openai", "scale", "fireworks", "pais", "anthropic")
 
 Runner = Callable[[argparse.Namespace], int]
 """Runs one command and returns its exit status."""

@@ -11,6 +11,7 @@ from providers.failure import Refusal
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from proxy.deployment_health.breaker_registry import Breakers
+from proxy.dispatch.plan_translated import plan_translated
 from proxy.errors import cooling_down, field_refused, no_healthy_deployment
 from proxy.off_loop.request_threads import OffLoop
 from proxy.routing.resolve_model import Plan
@@ -21,6 +22,8 @@ def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> CallPla
     """Return the calls of one target for a team, whose settings precede the deployment's. Raises Refusal."""
     on_unsupported = team.on_unsupported or target.on_unsupported
     behavior = team.context_behavior or target.context_behavior
+    if request.losses is not None:
+        return plan_translated(request.losses, request, target, on_unsupported, behavior, team.media)
     return plan_calls(request, target, on_unsupported, behavior, team.media)
 
 

@@ -15,7 +15,7 @@ from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.overload.admission_limits import Admitted
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot, Team
-from proxy.surfaces.registry import PathMatch
+from proxy.surfaces.registry import ID_HEADERS, PathMatch
 from proxy.surfaces.surface import Surface
 from proxy.telemetry.metrics import Metrics
 
@@ -36,7 +36,10 @@ class ClientCalls:
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
         """Return an answer, and note its status in the record."""
         record.status = status
-        response = BufferedResponse(status, body, header_lines({"x-request-id": record.request_id, **extra}))
+        headers = {"x-request-id": record.request_id, **extra}
+        if record.surface in ID_HEADERS:
+            headers[ID_HEADERS[record.surface]] = record.request_id
+        response = BufferedResponse(status, body, header_lines(headers))
         if self.draining:
             response.force_close()
         return response
@@ -86,7 +89,10 @@ class ClientCall:
     async def begin_stream(self, extra: Mapping[str, str]) -> web.StreamResponse:
         """Write the head of a streamed answer with these headers."""
         self.admitted.commit()
-        headers = {**STREAM_HEADERS, "x-request-id": self.record.request_id, **extra}
+        record = self.record
+        headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
+        if record.surface in ID_HEADERS:
+            headers[ID_HEADERS[record.surface]] = record.request_id
         response = web.StreamResponse(status=200, headers=headers)
         if self.shared.draining:
             response.force_close()

@@ -21,6 +21,7 @@ from proxy.errors import (
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.client_call import ClientCall, ClientCalls
+from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
@@ -34,8 +35,10 @@ from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
 from proxy.request_record import Outcome, RequestRecord, request_id
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot, Team
+from proxy.surfaces.anthropic.models import models_page
+from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch
-from proxy.surfaces.surface import Action, ReadAction, Surface
+from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
 from proxy.teams.wrong_keys import WrongKeyLimiter
 from proxy.telemetry.metrics import Metrics
@@ -85,6 +88,7 @@ class Gateway:
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
             Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
             Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
+            CountAction.TOKENS: TokenCounting(dispatcher).answer,
         }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
@@ -114,7 +118,7 @@ class Gateway:
         path = path_of(http)
         if path in HEALTH_PATHS:
             return self._answer_health(path)
-        match = resolve_path(path)
+        match = resolve_path(path, http.headers)
         record = RequestRecord(request_id(http.headers), started, match.surface.name, path, http.remote or "")
         admitted = claim_admission(http)
         if admitted is None:
@@ -170,12 +174,7 @@ class Gateway:
         try:
             action = match.action(http.method)
         except GatewayError as error:
-            known = recognize(snapshot, http.headers, surface.key_headers, self._unix_now())
-            if known is not None:
-                record.team, record.key = known.team.name, known.name
-            if error.facts.status == 405 and http.headers.get("upgrade", "").lower() == "websocket":
-                raise websocket_refused(error.facts.headers["allow"]) from None
-            raise
+            return self._answer_without_action(http, match, record, error)
         team = self._identify(snapshot, http, surface, record)
         arrive(http.headers)
         self.on_begin(record)
@@ -185,6 +184,20 @@ class Gateway:
         if isinstance(action, Operation):
             return await self._generation.answer(call, action)
         return await self._actions[action](call)
+
+    def _answer_without_action(
+        self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, error: GatewayError
+    ) -> BufferedResponse:
+        """Answer a request for a path or a method that there is not. Raises GatewayError but for what clients probe."""
+        if match.path == "/" and http.method == "HEAD":
+            # Claude Code's probe, which has no key.
+            return self._calls.response(200, b"", record, {})
+        known = recognize(self._current.snapshot, http.headers, match.surface.key_headers, self._unix_now())
+        if known is not None:
+            record.team, record.key = known.team.name, known.name
+        if error.facts.status == 405 and http.headers.get("upgrade", "").lower() == "websocket":
+            raise websocket_refused(error.facts.headers["allow"]) from None
+        raise error
 
     def _identify(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Team:
         """Return the team of the request's key. Raises GatewayError without a valid one."""
@@ -204,6 +217,8 @@ class Gateway:
         snapshot, team, match = call.snapshot, call.team, call.match
         if match.tail is None:
             body = await self.catalogue.models(snapshot, team, match.surface)
+            if match.surface is ANTHROPIC:
+                body = models_page(body, call.http.query)
         else:
             body = await self.catalogue.model(snapshot, team, match.surface, match.tail)
         return self._calls.response(200, body, call.record, {})

@@ -1,8 +1,9 @@
 """Resolves a URL path to its surface and actions."""
 
 import re
+from collections.abc import Container
 
-from proxy.surfaces.registry import PATHS, PathMatch, surface_for_path
+from proxy.surfaces.registry import PATHS, VERSION_HEADER, PathMatch, for_anthropics_client, surface_for_path
 from proxy.surfaces.surface import ReadAction
 
 _SLASHES = re.compile(r"/{2,}")
@@ -10,16 +11,18 @@ _SLASHES = re.compile(r"/{2,}")
 _LISTS = tuple((f"{path}/", match) for path, match in PATHS.items() if ReadAction.MODELS in match.methods.values())
 
 
-def resolve_path(path: str) -> PathMatch:
+def resolve_path(path: str, headers: Container[str] = ()) -> PathMatch:
     """Return the match of a path as `proxy.listener.http_connection.path_of` gives it; that of an unknown path has no
-    methods.
+    methods. Of a path that several APIs share, the headers tell the client's.
 
     Repeated slashes collapse, since clients join base URLs carelessly. An escaped slash separates no segments: it is
     part of a model's name, or the path is unknown.
     """
-    match = PATHS.get(path)
-    if match is not None:
-        return match
+    match = PATHS.get(path) or _normal_match(path)
+    return for_anthropics_client(match) if "GET" in match.methods and VERSION_HEADER in headers else match
+
+
+def _normal_match(path: str) -> PathMatch:
     clean = _SLASHES.sub("/", path)
     match = PATHS.get(clean) or PATHS.get(clean.rstrip("/"))
     if match is not None:

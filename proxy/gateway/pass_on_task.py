@@ -50,7 +50,7 @@ _LENGTH = re.compile(r"[0-9]{1,15}")
 
 
 @dataclass(slots=True, eq=False)
-class _Answer:
+class _BegunAnswer:
     """A vendor's 2xx answer of which the first piece has come; empty for an answer without a body."""
 
     response: UpstreamResponse
@@ -185,7 +185,7 @@ class _Exchange:
         return pass_on(self.job.request, target)
 
     @asynccontextmanager
-    async def _open(self, prepared: PassedCall) -> AsyncIterator[_Answer]:
+    async def _open(self, prepared: PassedCall) -> AsyncIterator[_BegunAnswer]:
         """Send the call, and yield its answer with the first piece of the body; closed on leaving."""
         record = self.call.record
         before = self.dispatcher.now()
@@ -194,7 +194,7 @@ class _Exchange:
         finally:
             record.waited += self.dispatcher.now() - before
         try:
-            yield _Answer(response, await self._read(response))
+            yield _BegunAnswer(response, await self._read(response))
         except BaseException:
             response.close()
             raise
@@ -216,7 +216,7 @@ class _Exchange:
             headers["Content-Length"] = length
         return await self.call.begin_stream({**headers, **answer_headers(self.call.record)})
 
-    async def _relay(self, answer: _Answer, response: web.StreamResponse) -> None:
+    async def _relay(self, answer: _BegunAnswer, response: web.StreamResponse) -> None:
         deadlines, record, now = self.job.deadlines, self.call.record, self.dispatcher.now
         piece = answer.first
         while piece:

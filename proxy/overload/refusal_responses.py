@@ -6,6 +6,7 @@ from aiohttp import HttpVersion11, web
 
 from proxy.errors import OverloadReason, overloaded
 from proxy.listener.buffered_response import BufferedResponse, header_lines, response_head
+from proxy.surfaces.registry import ID_HEADERS
 from proxy.surfaces.surface import Surface
 
 DRAIN_BYTES = 64 * 1024
@@ -17,20 +18,22 @@ _ID_PLACE = "x" * 24
 class RefusalResponse:
     """The answer to a surface's requests that are refused for one reason."""
 
-    __slots__ = ("_after_id", "_before_id", "_body", "_headers", "_second", "_status", "reason", "surface")
+    __slots__ = ("_around_ids", "_body", "_headers", "_ids", "_second", "_status", "reason", "surface")
 
     def __init__(self, surface: Surface, reason: OverloadReason) -> None:
         facts = overloaded(reason).facts
         self._status, self._body = surface.error(facts)
         self._headers = header_lines(facts.headers)
+        self._ids = ["x-request-id", *(ID_HEADERS[name] for name in ID_HEADERS if name == surface.name)]
         self._second = -1
-        self._before_id = self._after_id = b""
+        self._around_ids: list[bytes] = []
         self.surface = surface.name
         self.reason = reason
 
     def response(self, request_id: str, keep: bool) -> BufferedResponse:
         """Return the answer for aiohttp, which keeps the connection with `keep`. The id must be fit for a header."""
-        response = BufferedResponse(self._status, self._body, f"x-request-id: {request_id}\r\n{self._headers}")
+        ids = header_lines(dict.fromkeys(self._ids, request_id))
+        response = BufferedResponse(self._status, self._body, ids + self._headers)
         if not keep:
             response.force_close()
         return response
@@ -39,10 +42,10 @@ class RefusalResponse:
         """Return the bytes that `response` sends over HTTP/1.1 on a connection that stays open."""
         if (second := int(time.time())) != self._second:
             self._second = second
-            headers = f"x-request-id: {_ID_PLACE}\r\n{self._headers}"
+            headers = header_lines(dict.fromkeys(self._ids, _ID_PLACE)) + self._headers
             text = response_head(HttpVersion11, self._status, headers, len(self._body), keep=True) + self._body
-            self._before_id, _, self._after_id = text.partition(_ID_PLACE.encode())
-        return b"%b%b%b" % (self._before_id, request_id.encode(), self._after_id)
+            self._around_ids = text.split(_ID_PLACE.encode())
+        return request_id.encode().join(self._around_ids)
 
 
 class RefusalResponses:

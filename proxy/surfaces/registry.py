@@ -1,9 +1,10 @@
 """Every surface, and the path table: which surface and which action a path has."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from proxy.errors import ErrorFacts, method_not_allowed, not_found
+from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.fireworks import FIREWORKS
 from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.openai import OPENAI
@@ -11,7 +12,7 @@ from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
 from proxy.surfaces.surface import Action, Surface
 from proxy.surfaces.vmware_pais import PAIS
 
-SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS)
+SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS, ANTHROPIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,21 @@ _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
         key=lambda pair: -len(pair[0]),
     )
 )
+
+
+MODELS_PATH, VERSION_HEADER = "/v1/models", "anthropic-version"
+"""The models list that several APIs have at one path, and the header by which clients of Anthropic's are known."""
+
+
+def for_anthropics_client(match: PathMatch) -> PathMatch:
+    """Return the match of a path for a client of Anthropic's API: the models list is in its form."""
+    if match.surface is OPENAI and (match.path == MODELS_PATH or match.path.startswith(f"{MODELS_PATH}/")):
+        return replace(match, surface=ANTHROPIC)
+    return match
+
+
+ID_HEADERS: Mapping[str, str] = {ANTHROPIC.name: "request-id"}
+"""The header in which a surface's clients look for the id of a request, besides `x-request-id`."""
 
 
 def surface_for_path(path: str) -> Surface:

@@ -18,7 +18,13 @@ class ReadAction(Enum):
     MODELS = "models"
 
 
-Action = Operation | Task | ReadAction
+class CountAction(Enum):
+    """Actions that measure a request and generate nothing."""
+
+    TOKENS = "count_tokens"
+
+
+Action = Operation | Task | ReadAction | CountAction
 
 
 @dataclass(frozen=True, slots=True)

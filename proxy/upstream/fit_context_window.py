@@ -8,6 +8,7 @@ from typing import cast
 import orjson
 
 from providers.context_overflow import fits, most_prompt_tokens, next_limit
+from providers.dialect import encode_again
 from providers.dialects.vendor_token_counts import TOKENIZERS, Count, Tokenizer
 from providers.emulation.split_into_calls import MAX_CALLS, PlannedCall, too_many_calls
 from providers.failure import Failure, FailureKind, Refusal, UpstreamError
@@ -58,6 +59,11 @@ class Fitting:
         if room < 1 or call.request.params.get(WINDOW) != "truncate":
             raise _too_long(window, prompt_tokens, limit)
         return _with_limit(call, room, record)
+
+    async def counted(self, call: PlannedCall, record: RequestRecord) -> int | None:
+        """Return the engine's count of a call's only prompt; None where it has no tokenizer. Raises UpstreamError and
+        GatewayError where a default would not."""
+        return (await self._counts(call, record))[0].tokens
 
     def _uncertain(self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord) -> PlannedCall:
         """Return the call where tokens cannot be counted, with the limit that is sure to fit under `truncate`. Raises
@@ -161,8 +167,7 @@ def _with_limit(call: PlannedCall, limit: int, record: RequestRecord) -> Planned
     record.max_tokens = limit if record.max_tokens is None else min(limit, record.max_tokens)
     if WINDOW not in record.emulated:
         record.emulated = (*record.emulated, WINDOW)
-    target = call.sent.target
-    return replace(call, request=request, sent=target.dialect.encode(request, target))
+    return replace(call, request=request, sent=encode_again(call.sent, request))
 
 
 def _too_long(window: int, prompt: int | None, limit: int) -> UpstreamError:

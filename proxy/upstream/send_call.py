@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Literal, TypeVar
 
-from providers.dialect import UpstreamRequest
+from providers.dialect import UpstreamRequest, encode_again
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import UpstreamError, blame_model
 from proxy.request_record import RequestRecord
@@ -107,5 +107,5 @@ class CallSender:
 
 
 def _in_one_piece(call: PlannedCall) -> PlannedCall:
-    request, target = replace(call.request, stream=False), call.sent.target
-    return replace(call, request=request, sent=target.dialect.encode(request, target))
+    request = replace(call.request, stream=False)
+    return replace(call, request=request, sent=encode_again(call.sent, request))

@@ -1,12 +1,14 @@
-"""A request on the wire: how much memory its body keeps."""
+"""A request on the wire: how much memory its body keeps, and the API it stays in."""
 
 import tracemalloc
+from dataclasses import replace
 
 import orjson
 
-from providers.dialect import UpstreamRequest
+from providers.dialect import UpstreamRequest, encode_again, encode_native
 from providers.unified_request import Operation
 from tests.providers.dialects.anthropic.kit import TARGET
+from tests.providers.dialects.anthropic.native_kit import own_request
 
 
 def test_a_request_on_the_wire_keeps_no_more_of_a_body_than_its_bytes() -> None:
@@ -19,3 +21,15 @@ def test_a_request_on_the_wire_keeps_no_more_of_a_body_than_its_bytes() -> None:
         tracemalloc.stop()
     assert kept[7].body == b"[7]"
     assert each < 1000
+
+
+def test_a_changed_request_stays_in_the_api_of_its_call() -> None:
+    request = own_request(unheard_of=1)
+    changed = replace(request, params={"max_tokens": 3})
+    native = encode_native(request, TARGET)
+    assert native is not None
+    again = encode_again(native, changed)
+    assert (again.native, orjson.loads(again.body)["max_tokens"], b"unheard_of" in again.body) == (True, 3, True)
+    translated = encode_again(replace(native, native=False), changed)
+    assert (translated.native, orjson.loads(translated.body)["max_tokens"]) == (False, 3)
+    assert b"unheard_of" not in translated.body

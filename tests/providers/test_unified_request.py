@@ -2,7 +2,17 @@
 
 import pytest
 
-from providers.unified_request import ChatPrompt, Guided, Operation, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import (
+    ChatPrompt,
+    Guided,
+    NativeApi,
+    NativeRequest,
+    Operation,
+    Prompt,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,3 +46,9 @@ def test_only_a_textual_constraint_has_a_text() -> None:
     assert Guided("regex", "a+").value_text == "a+"
     with pytest.raises(TypeError, match="guided_choice"):
         _ = Guided("choice", ("a",)).value_text
+
+
+def test_members_leave_a_client_s_own_body_without_changing_it() -> None:
+    native = NativeRequest(NativeApi.MESSAGES, {"a": 1, "b": 2}, {"x": "y"})
+    assert native.without({"a", "c"}) == NativeRequest(NativeApi.MESSAGES, {"b": 2}, {"x": "y"})
+    assert native.body == {"a": 1, "b": 2}

@@ -228,9 +228,9 @@ def searched() -> Iterator[re.Pattern[str]]:
                     one for one in (each if isinstance(each, tuple) else (each,)) if isinstance(one, re.Pattern)
                 )
     for profile in load_profiles().values():
-        yield from (pattern for pattern, _ in profile.error_patterns)
-        if profile.error_text is not None:
-            yield profile.error_text
+        yield from (pattern for pattern, _ in profile.errors.patterns)
+        if profile.errors.text is not None:
+            yield profile.errors.text
 
 
 UNITS = ("a", "A1", "1", "1,", "1 ", "a.", "a-", "a_", "a:", "a/", "/a", "::", "1.", "1.1.1.1 ", " ", "\n", "<", "(1")

@@ -35,6 +35,7 @@ PROVIDERS: Final[Rooms] = {
 
 DIALECTS: Final[Rooms] = {
     "dialects/bedrock": ("dialects/anthropic",),
+    "dialects/openai": ("dialects/responses",),
     "dialects/sagemaker": ("dialects/openai", "dialects/tgi"),
     "dialects/watsonx": ("dialects/openai",),
 }
@@ -44,7 +45,10 @@ PROXY: Final[Rooms] = {
     ".": (),
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
-    "surfaces": ("surfaces/request", "surfaces/response"),
+    "surfaces/anthropic": (
+        *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+    ),
+    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic"),
     "off_loop": (),
     "shared_state": (),
     "deployment_health": ("shared_state",),
@@ -58,7 +62,8 @@ PROXY: Final[Rooms] = {
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
     "gateway": (
-        *("surfaces", "surfaces/request", "deployment_health", "telemetry", "listener", "upstream", "overload"),
+        *("surfaces", "surfaces/request", "surfaces/anthropic", "deployment_health", "telemetry", "listener"),
+        *("upstream", "overload"),
         *("routing", "teams", "discovery", "dispatch"),
     ),
     "process": (

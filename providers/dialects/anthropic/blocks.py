@@ -38,7 +38,7 @@ from providers.json_types import JsonObject, JsonValue
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _PDF, _TEXTS = "application/pdf", re.compile(r"text/[a-z0-9.+-]+|application/json")
-_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _OWN = frozenset({"image", "document", "search_result", "tool_reference", "container_upload", "server_tool_use"})
 _OWN_RESULT = re.compile(r"[a-z_]{1,64}_tool_(?:result|use)")
 _REPEATED = re.compile(r"server_tool_use|[a-z_]{1,64}_tool_(?:result|use)|compaction")
@@ -51,7 +51,7 @@ def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
         case Text(text, cache):
             return _marked({"type": "text", "text": text}, cache) if text and not text.isspace() else None
         case ToolUse(identity, name, given):
-            made: JsonObject = {"type": "tool_use", "id": fit_call_id(identity, _CALL_ID)}
+            made: JsonObject = {"type": "tool_use", "id": fit_call_id(identity, CALL_ID)}
             return _marked({**made, "name": names.used(name), "input": given}, part.cache)
         case ToolResult():
             return _result(turn, part, names)
@@ -194,7 +194,7 @@ def _decoded(turn: Turn, data: str) -> str:
 
 def _result(turn: Turn, part: ToolResult, names: ToolNames) -> JsonObject:
     """Return the result of a call; a marker on a part inside stands for one behind the whole result."""
-    block: JsonObject = {"type": "tool_result", "tool_use_id": fit_call_id(part.call_id, _CALL_ID)}
+    block: JsonObject = {"type": "tool_result", "tool_use_id": fit_call_id(part.call_id, CALL_ID)}
     made = [inner for each in part.parts if (inner := block_of(turn, each, names)) is not None]
     inner_marks = [mark for inner in made if isinstance(mark := inner.get("cache_control"), dict)]
     content = [{name: value for name, value in inner.items() if name != "cache_control"} for inner in made]

@@ -13,7 +13,7 @@ from providers.json_types import JsonObject, JsonValue
 
 MOST_MARKERS = 4
 
-_MARKER = "cache_control"
+MARKER = "cache_control"
 
 
 def limit_markers(body: JsonObject) -> bool:
@@ -25,12 +25,12 @@ def limit_markers(body: JsonObject) -> bool:
     messages = body.get("messages")
     turns = messages if isinstance(messages, list) else []
     passing = [place for turn in turns if isinstance(turn, dict) for place in _places(turn.get("content"))]
-    at_top = isinstance(body.get(_MARKER), dict)
+    at_top = isinstance(body.get(MARKER), dict)
     surplus = max(0, len(steady) + len(passing) + at_top - MOST_MARKERS)
     for blocks, index in [*passing, *steady][:surplus]:
         block = blocks[index]
         if isinstance(block, dict):
-            blocks[index] = {name: value for name, value in block.items() if name != _MARKER}
+            blocks[index] = {name: value for name, value in block.items() if name != MARKER}
     from_messages = min(surplus, len(passing))
     kept = [*steady[surplus - from_messages :], *passing[from_messages:]]
     return _order_hours(body, kept) or surplus > 0
@@ -40,7 +40,7 @@ def _places(held: JsonValue) -> Iterator[tuple[list[JsonValue], int]]:
     """Yield the list and the position of each block that has a marker."""
     blocks = held if isinstance(held, list) else []
     for index, block in enumerate(blocks):
-        if isinstance(block, dict) and isinstance(block.get(_MARKER), dict):
+        if isinstance(block, dict) and isinstance(block.get(MARKER), dict):
             yield blocks, index
 
 
@@ -63,11 +63,11 @@ def _order_hours(body: JsonObject, places: list[tuple[list[JsonValue], int]]) ->
 
 
 def _is_hour(block: JsonObject) -> bool:
-    marker = block.get(_MARKER)
+    marker = block.get(MARKER)
     return isinstance(marker, dict) and marker.get("ttl") == "1h"
 
 
 def _shortened(block: JsonObject) -> JsonObject:
-    marker = block[_MARKER]
+    marker = block[MARKER]
     kept = {name: value for name, value in marker.items() if name != "ttl"} if isinstance(marker, dict) else marker
-    return {**block, _MARKER: kept}
+    return {**block, MARKER: kept}

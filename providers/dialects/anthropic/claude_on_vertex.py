@@ -4,15 +4,32 @@ Sources: `anthropic` 2.12.0 `lib/vertex` and its calls to a mock transport; "Cla
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 import orjson
 
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.blocks import refuse_stored_media
-from providers.dialects.anthropic.dialect import AnthropicDialect, call_of, request_body, with_betas
+from providers.dialects.anthropic.dialect import (
+    NO_SAMPLING,
+    AnthropicDialect,
+    call_of,
+    model_of,
+    request_body,
+    with_betas,
+)
 from providers.dialects.anthropic.errors import classify_answer
+from providers.dialects.anthropic.native_body import objects_in
+from providers.dialects.anthropic.native_call import (
+    CLAUDE_ON_VERTEX,
+    betas_of,
+    mended_for,
+    messages_request,
+    native_call,
+    native_draft,
+    refuse_sampling,
+)
 from providers.dialects.anthropic.stream import AnthropicReader, Events
 from providers.dialects.anthropic.thinking import needed_betas
 from providers.dialects.anthropic.tools import refuse_tools
@@ -21,7 +38,7 @@ from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.stream_reader import NativeStream
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -44,17 +61,34 @@ class AnthropicVertexDialect(AnthropicDialect):
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         headers = with_betas(needed_betas(request.params), request.extra_headers)
-        version = headers.pop(_HEADER, "") or target.api_version or target.profile.api_version or VERSION
-        version = _FIRST if version == VERSION else version
-        opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
+        version = _version(target, headers.pop(_HEADER, ""))
+        opening: JsonObject = {"anthropic_version": _marker(version)}
         draft, names = request_body(request, target, self.capabilities(request, target), version, opening)
-        refuse_tools(draft, _ABSENT_TOOLS)
+        refuse_tools(target, request.params.get("tools", ()), _ABSENT_TOOLS)
         refuse_stored_media(draft, "images" if "images" in request.params else "messages")
         return call_of(draft, names, _url(target, request.stream), headers)
 
+    def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
+        """See NativeDialect."""
+        native = messages_request(request)
+        if native is None:
+            return None
+        mended, model = mended_for(CLAUDE_ON_VERTEX, native.body), model_of(target)
+        headers = with_betas(native_headers(betas_of(CLAUDE_ON_VERTEX, mended, native.headers)), request.extra_headers)
+        version = _version(target, headers.pop(_HEADER, ""))
+        draft = native_draft(request, target, self.capabilities(request, target), model, mended)
+        if version >= NO_SAMPLING or not model.sampling:
+            refuse_sampling(draft)
+        refuse_tools(target, objects_in(draft.body.get("tools")), _ABSENT_TOOLS)
+        refuse_stored_media(draft, "messages")
+        draft.body.pop("model", None)
+        draft.body["anthropic_version"] = _marker(version)
+        return native_call(draft, _url(target, request.stream), headers)
+
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
-        return NativeStream(EventsOrJSON(), _VertexReader(sent))
+        reader = _VertexReader(sent)
+        return NativeStream(EventsOrJSON(), NativeReader(reader) if sent.native else reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect."""
@@ -71,6 +105,27 @@ class _VertexReader(AnthropicReader):
         if not name and (error := _google_error(payload)) is not None:
             raise UpstreamError(failure_of(error))
         return super().read(name, payload)
+
+
+def native_headers(betas: Sequence[str]) -> dict[str, str]:
+    """Return the headers of a call with a client's own body."""
+    return {"anthropic-beta": ",".join(betas)} if betas else {}
+
+
+def native_version(target: Target) -> str:
+    """Return the version to write into a client's own body: the table's, else the first, which every model takes. The
+    client's is one of Anthropic's own API."""
+    return _marker(_version(target, ""))
+
+
+def _version(target: Target, given: str) -> str:
+    """Return the version of Anthropic's own API that a call is written for."""
+    version = given or target.api_version or target.profile.api_version or VERSION
+    return _FIRST if version == VERSION else version
+
+
+def _marker(version: str) -> str:
+    return VERSION if version == _FIRST else version
 
 
 def _google_error(data: bytes) -> JsonObject | None:

@@ -3,7 +3,7 @@
 Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages" and "API versions" pages, November 2026.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from providers.capabilities import Capabilities
@@ -15,12 +15,22 @@ from providers.dialects.anthropic.errors import classify_answer
 from providers.dialects.anthropic.fields import ELSEWHERE, FIELDS, FIELDS_WITHOUT_SAMPLING, capabilities
 from providers.dialects.anthropic.messages import Conversation
 from providers.dialects.anthropic.models import UNKNOWN, ClaudeModel, claude_model
+from providers.dialects.anthropic.native_betas import given_version
+from providers.dialects.anthropic.native_call import (
+    CLAUDE_API,
+    betas_of,
+    mended_for,
+    messages_request,
+    native_call,
+    native_draft,
+    refuse_sampling,
+)
 from providers.dialects.anthropic.stream import AnthropicReader
 from providers.dialects.anthropic.thinking import needed_betas, put_limit, put_thinking
 from providers.dialects.anthropic.tools import ToolNames, put_tools, tool_names
 from providers.dialects.shared.prompt import wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import NativeStream
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
@@ -61,17 +71,40 @@ class AnthropicDialect:
         url = target.base_url.removesuffix("/v1") + PATH
         return call_of(draft, names, url, headers)
 
+    def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
+        """See NativeDialect."""
+        native = messages_request(request)
+        if native is None:
+            return None
+        mended, model = mended_for(CLAUDE_API, native.body), model_of(target)
+        own = native_headers(target, betas_of(CLAUDE_API, mended, native.headers), native.headers)
+        headers = with_betas(own, request.extra_headers)
+        draft = native_draft(request, target, self.capabilities(request, target), model, mended)
+        if headers[_VERSION_HEADER] >= NO_SAMPLING or not model.sampling:
+            refuse_sampling(draft)
+        draft.body["model"] = target.upstream_model
+        return native_call(draft, target.base_url.removesuffix("/v1") + PATH, headers)
+
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
-        return decode_message(sent, body)
+        completion = decode_message(sent, body)
+        return replace(completion, native=body) if sent.native else completion
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
-        return NativeStream(SSEParser(), AnthropicReader(sent))
+        reader = AnthropicReader(sent)
+        return NativeStream(SSEParser(), NativeReader(reader) if sent.native else reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect."""
         return classify_answer(status, headers, body)
+
+
+def native_headers(target: Target, betas: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a call with a client's own body: the version that the table has, else the client's, whose
+    body is written for it."""
+    version = target.api_version or target.profile.api_version or given_version(given) or VERSION
+    return {_VERSION_HEADER: version, **({_BETA_HEADER: ",".join(betas)} if betas else {})}
 
 
 def with_betas(own: Mapping[str, str], given: Mapping[str, str] | None) -> dict[str, str]:

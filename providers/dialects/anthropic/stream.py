@@ -102,11 +102,12 @@ class AnthropicReader:
 
     __slots__ = (
         *("_blocks", "_count", "_end", "_held", "_kept", "_length", "_members", "_said", "_sent", "_size"),
-        *("_thoughts", "_usage", "complete"),
+        *("_thoughts", "_usage", "complete", "kind"),
     )
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
+        self.kind = ""
         self._sent = sent
         self._blocks: dict[int, _OpenBlock] = {}
         self._count = self._thoughts = 0
@@ -130,7 +131,10 @@ class AnthropicReader:
             return NOTHING
         self._size = len(payload)
         kind = event.get("type", name)
-        handle = _EVENTS.get(kind) if isinstance(kind, str) else None
+        if not isinstance(kind, str):
+            return NOTHING
+        self.kind = kind
+        handle = _EVENTS.get(kind)
         return NOTHING if handle is None else handle(self, event)
 
     def _delta(self, event: JsonObject) -> Events:

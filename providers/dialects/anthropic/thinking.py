@@ -26,6 +26,7 @@ from providers.dialects.anthropic.models import (
 from providers.dialects.anthropic.tools import forces_call
 from providers.dialects.shared.request_body import RequestBody
 from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
 from providers.unified_request import Params
 
 EFFORT, THINKING = "reasoning_effort", "thinking"
@@ -74,11 +75,14 @@ def put_limit(draft: RequestBody, model: ClaudeModel) -> None:
         return
     if limit < 1:
         raise draft.invalid("max_tokens", "must be at least 1")
-    # The table knows better: a beta may raise the model's limit.
-    most = max(model.most_output or limit, draft.target.max_output_tokens or 0)
-    draft.body["max_tokens"] = min(limit, most)
-    if limit > most:
+    draft.body["max_tokens"] = lowered = limit_within(draft.target, model, limit)
+    if lowered < limit:
         draft.emulated.append("max_tokens")
+
+
+def limit_within(target: Target, model: ClaudeModel, limit: int) -> int:
+    """Return a limit that is no more than the model can. The table knows better: a beta may raise what it can."""
+    return min(limit, max(model.most_output or limit, target.max_output_tokens or 0))
 
 
 def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversation) -> None:
@@ -87,14 +91,7 @@ def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversat
     Raises Refusal for an effort that the model has no form of.
     """
     wish = _wished(draft, model)
-    forced = forces_call(draft.body.get("tool_choice"))
-    if wish.kind == "enabled":
-        if forced or _loop_lacks_thinking(conversation.turns):
-            _leave_out(draft, wish)
-        else:
-            _fit_budget(draft, model, wish)
-    elif wish.kind == "adaptive" and forced and model.unthinking_choice:
-        _leave_out(draft, wish)
+    _settle(draft, model, wish, conversation.turns)
     if wish.thinking is not None:
         draft.body["thinking"] = wish.thinking
     if wish.effort is not None:
@@ -102,6 +99,60 @@ def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversat
     # Beside switched-off thinking the vendor refuses blocks in the last turn and ignores all others.
     if _is_off(wish, model) and conversation.without_thinking():
         draft.dropped.append(THINKING)
+
+
+def suit_thinking(draft: RequestBody, model: ClaudeModel, turns: Sequence[JsonObject]) -> bool:
+    """Give `thinking` and `output_config.effort` of a client's own body the form that the model has, and return whether
+    the call has to go without the thinking that was asked for.
+
+    The client knows what its own model takes, but not to which one a route leads.
+    """
+    given = draft.body.get("thinking")
+    if not isinstance(given, dict) or not isinstance(given.get("type"), str):
+        # The vendor refuses it itself.
+        _suit_effort(draft, model, _Wish())
+        return False
+    del draft.body["thinking"]
+    wish = _Wish({**given})
+    _suit(draft, model, wish)
+    if wish.budget is not None and "max_tokens" in draft.emulated:
+        # The limit is ours, so the budget may be made smaller.
+        wish.ours = True
+    before = len(draft.dropped)
+    _settle(draft, model, wish, turns)
+    _suit_effort(draft, model, wish)
+    if wish.thinking is not None:
+        draft.body["thinking"] = wish.thinking
+    return len(draft.dropped) > before
+
+
+def _suit_effort(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
+    """Write the nearest word that the model has for the client's; one that only the client's thinking asks for goes
+    behind it."""
+    config = draft.body.get("output_config")
+    word = config.get("effort") if isinstance(config, dict) else None
+    if isinstance(config, dict) and isinstance(word, str) and word in EFFORT_WORDS:
+        wish.effort = word if model is UNKNOWN else model.nearest_effort(word)
+        if _restrain(model, wish) or wish.effort != word:
+            draft.emulated.append("output_config.effort")
+        rest = {name: value for name, value in config.items() if name != "effort"}
+        draft.body["output_config"] = rest
+        if not rest and wish.effort is None:
+            del draft.body["output_config"]
+    if wish.effort is not None:
+        draft.put("output_config.effort", wish.effort)
+
+
+def _settle(draft: RequestBody, model: ClaudeModel, wish: _Wish, turns: Sequence[JsonObject]) -> None:
+    """Fit what is wished to the choice of tools, the conversation and the limit."""
+    forced = forces_call(draft.body.get("tool_choice"))
+    if wish.kind == "enabled":
+        if forced or _loop_lacks_thinking(turns):
+            _leave_out(draft, wish)
+        else:
+            _fit_budget(draft, model, wish)
+    elif wish.kind == "adaptive" and forced and model.unthinking_choice:
+        _leave_out(draft, wish)
 
 
 def samples_freely(draft: RequestBody) -> bool:
@@ -163,10 +214,17 @@ def _ask_by_word(draft: RequestBody, model: ClaudeModel, wish: _Wish, word: str)
             wish.thinking, wish.field = _adaptive(model), EFFORT
         else:
             raise draft.unsupported(EFFORT, NO_THINKING)
+    if _restrain(model, wish):
+        draft.emulated.append(EFFORT)
+
+
+def _restrain(model: ClaudeModel, wish: _Wish) -> bool:
+    """Lower the word of effort where the model takes it only beside thinking, and return whether that was needed."""
     restrained = wish.kind in ("disabled", "between_tools") and model.high_at_most
     if restrained and wish.effort in ("xhigh", "max"):
         wish.effort = "high"
-        draft.emulated.append(EFFORT)
+        return True
+    return False
 
 
 def _ask_for_none(draft: RequestBody, model: ClaudeModel, wish: _Wish, field: str) -> None:

@@ -16,6 +16,7 @@ from providers.dialects.shared.tool_definitions import offers_tools, read_parame
 from providers.dialects.shared.tool_names import FittedNames, native_choice, offered_names
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
 from providers.unified_request import Params
 
 NO_FORCED_CHOICE = "this model cannot be made to call a tool"
@@ -84,12 +85,12 @@ def forces_call(chosen: JsonValue) -> bool:
     return isinstance(chosen, dict) and chosen.get("type") in ("any", "tool")
 
 
-def refuse_tools(draft: RequestBody, absent: re.Pattern[str]) -> None:
+def refuse_tools(target: Target, tools: Iterable[JsonObject], absent: re.Pattern[str]) -> None:
     """Raise Refusal for a tool of the vendor's own whose type is one that the platform does not offer."""
-    for tool in draft.params.get("tools", ()):
+    for tool in tools:
         kind = tool.get("type")
         if isinstance(kind, str) and kind != "function" and absent.match(kind):
-            raise Refusal("tools", f"{draft.target.name} does not offer tools of type '{kind[:64]}'.")
+            raise Refusal("tools", f"{target.name} does not offer tools of type '{kind[:64]}'.")
 
 
 def _is_own(tool: JsonObject) -> bool:

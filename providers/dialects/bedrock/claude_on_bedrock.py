@@ -7,7 +7,7 @@ API" page of the service, November 2026.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from providers.capabilities import Capabilities
@@ -15,8 +15,19 @@ from providers.completion import Chunk, Completion, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.answer import decode_message
 from providers.dialects.anthropic.blocks import refuse_stored_media
-from providers.dialects.anthropic.dialect import call_of, model_of, request_body, with_betas
+from providers.dialects.anthropic.claude_on_vertex import native_headers
+from providers.dialects.anthropic.dialect import NO_SAMPLING, call_of, model_of, request_body, with_betas
 from providers.dialects.anthropic.fields import capabilities
+from providers.dialects.anthropic.native_body import objects_in
+from providers.dialects.anthropic.native_call import (
+    CLAUDE_ON_BEDROCK,
+    betas_of,
+    mended_for,
+    messages_request,
+    native_call,
+    native_draft,
+    refuse_sampling,
+)
 from providers.dialects.anthropic.stream import AnthropicReader
 from providers.dialects.anthropic.thinking import needed_betas
 from providers.dialects.anthropic.tools import refuse_tools
@@ -25,7 +36,8 @@ from providers.dialects.bedrock.invoke import invoke_action, invoke_headers
 from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_payload
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.stream_reader import cut, event_object
+from providers.dialects.shared.request_body import RequestBody
+from providers.dialects.shared.stream_reader import NativeReader, cut, event_object
 from providers.failure import Failure
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -51,27 +63,44 @@ class BedrockAnthropicDialect:
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
-        given = target.api_version or target.profile.api_version or VERSION
-        headers = with_betas({_VERSION_HEADER: given, **needed_betas(request.params)}, request.extra_headers)
-        version, betas = headers.pop(_VERSION_HEADER), headers.pop(_BETA_HEADER, "")
-        version = _FIRST if version == VERSION else version
-        opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
-        if betas:
-            opening["anthropic_beta"] = [beta.strip() for beta in betas.split(",") if beta.strip()]
+        headers = with_betas(needed_betas(request.params), request.extra_headers)
+        version, opening = _taken_out(target, headers)
         draft, names = request_body(request, target, self.capabilities(request, target), version, opening)
         # The path says whether the answer is a stream.
         draft.body.pop("stream", None)
-        if draft.body.pop("service_tier", None) == "standard_only":
-            headers.setdefault("x-amzn-bedrock-service-tier", "default")
-        refuse_tools(draft, _ABSENT_TOOLS)
+        _move_tier(draft, headers)
+        refuse_tools(target, request.params.get("tools", ()), _ABSENT_TOOLS)
         refuse_stored_media(draft, "images" if "images" in request.params else "messages")
         url = target.base_url + model_path(target, invoke_action(request.stream))
         sent = call_of(draft, names, url, headers)
         return replace(sent, headers=invoke_headers(sent, request.stream))
 
+    def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
+        """See NativeDialect."""
+        native = messages_request(request)
+        if native is None:
+            return None
+        mended, model = mended_for(CLAUDE_ON_BEDROCK, native.body), model_of(target)
+        headers = with_betas(native_headers(betas_of(CLAUDE_ON_BEDROCK, mended, native.headers)), request.extra_headers)
+        version, opening = _taken_out(target, headers)
+        draft = native_draft(request, target, self.capabilities(request, target), model, mended)
+        if version >= NO_SAMPLING or not model.sampling:
+            refuse_sampling(draft)
+        _move_tier(draft, headers)
+        refuse_tools(target, objects_in(draft.body.get("tools")), _ABSENT_TOOLS)
+        refuse_stored_media(draft, "messages")
+        for name in ("model", "stream"):
+            draft.body.pop(name, None)
+        draft.body.update(opening)
+        url = target.base_url + model_path(target, invoke_action(request.stream))
+        sent = native_call(draft, url, headers)
+        return replace(sent, headers=invoke_headers(sent, request.stream))
+
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
         completion = decode_message(sent, body)
+        if sent.native:
+            completion = replace(completion, native=body)
         if not _guarded(body):
             return completion
         choices = (
@@ -96,7 +125,8 @@ class BedrockAnthropicStream:
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._frames = EventFrames(BEDROCK)
-        self._inner = AnthropicReader(sent)
+        reader = AnthropicReader(sent)
+        self._inner = NativeReader(reader) if sent.native else reader
         self._guarded = False
 
     @property
@@ -124,6 +154,30 @@ class BedrockAnthropicStream:
         self._guarded = self._guarded or _guarded(payload)
         events = self._inner.read("", payload)
         return map(_intervened, events) if self._guarded else events
+
+
+def native_opening(target: Target, betas: Sequence[str]) -> JsonObject:
+    """Return what a client's own body begins with: the version that the table has, else the first, which every model
+    takes, and the betas."""
+    return _taken_out(target, native_headers(betas))[1]
+
+
+def _taken_out(target: Target, headers: dict[str, str]) -> tuple[str, JsonObject]:
+    """Take version and betas out of the headers, and return the version of Anthropic's own API that the call is written
+    for, and the members that name both."""
+    version = headers.pop(_VERSION_HEADER, "") or target.api_version or target.profile.api_version or VERSION
+    betas = headers.pop(_BETA_HEADER, "")
+    version = _FIRST if version == VERSION else version
+    opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
+    if betas:
+        opening["anthropic_beta"] = [beta.strip() for beta in betas.split(",") if beta.strip()]
+    return version, opening
+
+
+def _move_tier(draft: RequestBody, headers: dict[str, str]) -> None:
+    """Write the service tier as a header, where the service has it."""
+    if draft.body.pop("service_tier", None) == "standard_only":
+        headers.setdefault("x-amzn-bedrock-service-tier", "default")
 
 
 def _guarded(event: bytes) -> bool:

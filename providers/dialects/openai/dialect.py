@@ -19,11 +19,16 @@ from providers.dialects.openai.fields import put_own_fields, writers
 from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.openai.stream import OpenAIStream, decode_stream, is_stream
 from providers.dialects.openai.tools import without_custom_tools
+from providers.dialects.responses.answer import decode_response
+from providers.dialects.responses.call import encode_responses, responses_request
+from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, unsupported
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.failure import Refusal
+from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
 from providers.profile import Profile
 from providers.request_fields import PROTECTED_PARAMS, is_neutral
@@ -72,13 +77,24 @@ class OpenAIDialect(OpenAIErrors):
         )
         return replace(sent, custom_tools=custom) if custom else sent
 
+    def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
+        """See NativeDialect."""
+        native = responses_request(request)
+        if native is None or (profile := _for_target(target).profile).responses is None:
+            return None
+        return encode_responses(request, native, target, profile, self.capabilities(request, target))
+
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect. Some models only stream, and some servers stream without being told to."""
+        if sent.native:
+            return decode_response(sent, body)
         streamed = _for_target(sent.target).profile.streams_only or is_stream(body)
         return (decode_stream if streamed else decode_body)(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
+        if sent.native:
+            return NativeStream(SSEParser(), NativeReader(ResponsesReader(sent)))
         return OpenAIStream(sent)
 
 

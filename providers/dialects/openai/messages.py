@@ -39,7 +39,7 @@ _ANSWERS_OWN: Final = frozenset(
 )
 """Members of answers that clients send back with a turn of the model, and that say nothing beyond its text."""
 
-_TOLD: Final = frozenset({"name", "cache_control", "images"})
+_TOLD: Final = frozenset({"name", "cache_control", "images", "is_error"})
 """Members that are named in `x-dragoman-dropped` where they are left out."""
 
 _ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
@@ -121,7 +121,7 @@ class _VendorMessage:
                     goes = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
             case "extra_content":
                 goes = role != "assistant" or not is_googles(value)
-            case "cache_control" | "provider_specific_fields":
+            case "cache_control" | "provider_specific_fields" | "is_error":
                 goes = False
             case _:
                 goes = role != "assistant" or name not in _ANSWERS_OWN

@@ -339,7 +339,7 @@ class OpenAIStream:
 
     def _check_text(self, text: str) -> None:
         """Raise UpstreamError for a text that is an error; LocalAI sends one in a frame with the finish reason."""
-        pattern = self._sent.target.profile.error_text
+        pattern = self._sent.target.profile.errors.text
         if pattern is not None and pattern.search(text):
             raise UpstreamError(
                 Failure(FailureKind.NONCONFORMING, "The upstream wrote an error in the answer's place.")

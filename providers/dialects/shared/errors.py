@@ -287,20 +287,20 @@ def _kinds_by_sign(profile: Profile, status: int | None, facts: _Facts) -> Itera
     """Yield the kind by each sign, the most reliable first; None where a sign says nothing."""
     text, overflow = f"{facts.message} {facts.evidence}".strip(), facts.overflow
     common = _by_word(_CODES, facts.words)
-    yield _by_word(profile.error_codes, facts.words)
-    yield next((kind for pattern, kind in profile.error_patterns if pattern.search(text)), None)
+    yield _by_word(profile.errors.codes, facts.words)
+    yield next((kind for pattern, kind in profile.errors.patterns if pattern.search(text)), None)
     if _exceeds_rate_alone(status, common, facts.message):
         yield FailureKind.TOO_LARGE
     if facts.empty and status is not None:
-        yield profile.silent_statuses.get(status)
+        yield profile.errors.silent.get(status)
     if status == 429:
         # A 429 is never about the request itself; only a spent account differs from a rate.
-        yield common if common is FailureKind.QUOTA else profile.error_statuses.get(429, FailureKind.RATE_LIMITED)
+        yield common if common is FailureKind.QUOTA else profile.errors.statuses.get(429, FailureKind.RATE_LIMITED)
     yield common
     if overflow is not None and status in _SIZE_STATUSES:
         yield FailureKind.INVALID_REQUEST if overflow.of_answer else FailureKind.CONTEXT_LENGTH
     if status is not None:
-        yield profile.error_statuses.get(status)
+        yield profile.errors.statuses.get(status)
         yield _STATUSES.get(status)
 
 

@@ -1,12 +1,17 @@
 """Stream decoding from a framing's events to a dialect's reader, or from an answer that a vendor only gives whole. A
-stream is complete only when its reader says so."""
+stream is complete only when its reader says so.
 
+For calls in an API that the client speaks too there is a reader that gives what the vendor sent, beside its meaning.
+That is read as for any other call; only calls whose `native` is true cost more for it.
+"""
+
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import orjson
 
-from providers.completion import Completion, StreamEvent
+from providers.completion import Chunk, Completion, NativeEvent, StreamEvent
 from providers.dialects.shared.read_json import is_json, malformed, parse_json
 from providers.emulation.collect_stream import to_chunks
 from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
@@ -78,6 +83,79 @@ class NativeStream:
                     raise
         if not reader.complete:
             raise cut()
+
+
+# In the client's own API ---------------------------------------------------------------------------------------------
+
+_NAME = re.compile(r"[\w.-]{1,128}", re.ASCII)
+_MOST_NAMES = 128
+_LINE_ENDS = bytes.maketrans(b"\r\n", b"  ")
+
+
+class NamingReader(Reader, Protocol):
+    """A reader that knows the name of the event that it has read last, from the event itself or its frame."""
+
+    kind: str
+    """The name; unchanged by an event that is no JSON object or has none."""
+
+
+class NativeReader:
+    """A reader that passes on every event that has a name, with the first chunk of its meaning or in one of its own.
+
+    What the inner reader raises, an event that is an error among it, ends the stream as ever. See Reader.
+    """
+
+    __slots__ = ("_inner", "_names", "complete")
+
+    def __init__(self, inner: NamingReader) -> None:
+        self._inner = inner
+        self._names: set[str] = set()
+        self.complete = False
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
+        inner = self._inner
+        inner.kind = ""
+        events = inner.read(name, payload)
+        kind = inner.kind
+        self.complete = inner.complete
+        if kind not in self._names and not self._fits(kind):
+            return events
+        event = NativeEvent(kind, one_line(payload) if b"\n" in payload or b"\r" in payload else payload)
+        if type(events) is tuple and len(events) == 1 and type(chunk := events[0]) is Chunk:
+            _attach(chunk, event)
+            return events
+        return _with_event(event, events)
+
+    def _fits(self, kind: str) -> bool:
+        """Return whether a name of the vendor's may become a line of the client's stream, and remember it."""
+        fits = _NAME.fullmatch(kind) is not None
+        if fits and len(self._names) < _MOST_NAMES:
+            self._names.add(kind)
+        return fits
+
+
+def _attach(chunk: Chunk, event: NativeEvent) -> None:
+    # The chunk was made for this event and nothing else holds it: a copy would cost more than the parsing.
+    object.__setattr__(chunk, "native", event)
+
+
+def _with_event(event: NativeEvent, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return events with the vendor's own in the first chunk, which is one that holds nothing else if it must."""
+    made = [*events]
+    first = made[0] if made else None
+    if isinstance(first, Chunk):
+        _attach(first, event)
+        return made
+    return [Chunk(native=event), *made]
+
+
+def one_line(payload: bytes) -> bytes:
+    """Return JSON on one line, as a frame of a stream has it: in JSON, line ends are white space."""
+    return payload.translate(_LINE_ENDS)
+
+
+# Ends -----------------------------------------------------------------------------------------------------------------
 
 
 def cut() -> UpstreamError:

@@ -3,8 +3,10 @@
 Every problem of a body is found before it is refused.
 """
 
+from collections.abc import Iterable
 from typing import cast
 
+from providers.json_types import JsonObject
 from providers.request_fields import PROMPT_FIELDS
 from providers.unified_request import (
     NO_STREAM_OPTIONS,
@@ -26,9 +28,22 @@ from proxy.surfaces.request.rule_kinds import Invalid
 
 def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
     """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems."""
+    return parse_fields(rules, operation, load(body, rules.fields[operation]), default_model)
+
+
+def parse_fields(
+    rules: SurfaceRules,
+    operation: Operation,
+    data: JsonObject,
+    default_model: str | None,
+    refused: Iterable[tuple[str, Invalid]] = (),
+) -> UnifiedRequest:
+    """Return the request of fields under the unified names; those `refused` before have their problems already. Raises
+    GatewayError with all problems."""
     fields = rules.fields[operation]
-    data = load(body, fields)
     parsed = ParsedFields(rules, operation)
+    for name, bad in refused:
+        parsed.refuse(name, bad)
     for name, value in data.items():
         if value is None:
             continue

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.dialects.vendor_token_counts import TOKENIZERS, Count, Counting
+from providers.dialects.vendor_token_counts import TOKENIZERS, Count, Counting, without_geography
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import TokenizerStyle
 from providers.unified_request import Operation
@@ -234,6 +234,7 @@ def test_bedrock_s_profiles_are_counted_for_as_their_models_if_that_is_told(geog
     counting = begun()
     counting.answer(400, b'{"message": "The provided model identifier is invalid."}')
     assert asked(counting)[1] == f"{BEDROCK}/model/{geography}.anthropic.claude-x/count-tokens"
+    assert without_geography(f"{geography}.anthropic.claude-x") == "anthropic.claude-x"
     assert told(counting, {"inputTokens": 39}) == Count(39)
 
 

@@ -41,7 +41,7 @@ grandchild: {extends: child, base_url: http://grandchild}
     wire = child.wires[Operation.CHAT]
     assert dict(wire.rename) == {"seed": "c", "user": "b"}
     assert {"min_p", "top_k"} & wire.accepts == {"min_p"}
-    assert (grandchild.base_url, dict(grandchild.error_statuses)) == ("http://grandchild", {402: FailureKind.QUOTA})
+    assert (grandchild.base_url, dict(grandchild.errors.statuses)) == ("http://grandchild", {402: FailureKind.QUOTA})
     assert grandchild.wires[Operation.CHAT] == wire
 
 
@@ -168,3 +168,16 @@ def test_a_row_names_the_tasks_that_the_vendor_takes_besides_generation() -> Non
     text = "v: {tasks: {embeddings: {path: /embed, form: cohere, most: 96, accepts: [dimensions]}, rerank: null}}"
     tasks = parse_profiles(text)["v"].tasks
     assert tasks == {Task.EMBEDDINGS: TaskWire("/embed", "cohere", 96, None, frozenset({"dimensions"}), {})}
+
+
+def test_a_row_names_its_responses_api_and_the_models_that_reason_there() -> None:
+    rows = parse_profiles("v: {responses: {path: /responses, reasoning: '^o[0-9]'}}\nw: {}")
+    wire = rows["v"].responses
+    assert wire is not None
+    assert (wire.path, bool(wire.reasoning.search("o3")), rows["w"].responses) == ("/responses", True, None)
+    with pytest.raises(ProfileError, match=r"v\.responses\.reasoning"):
+        parse_profiles("v: {responses: {path: /responses, reasoning: '('}}")
+
+
+def test_the_vendors_that_have_the_responses_api_are_openai_and_azure() -> None:
+    assert {name for name, row in load_profiles().items() if row.responses} == {"openai", "azure", "azure_v1"}

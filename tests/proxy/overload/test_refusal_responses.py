@@ -12,6 +12,7 @@ from proxy.errors import OverloadReason, overloaded
 from proxy.overload.admission_limits import AdmissionLimits
 from proxy.overload.refusal_responses import DRAIN_BYTES, RefusalResponse, RefusalResponses
 from proxy.request_record import fresh_id
+from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import Surface
 from proxy.telemetry.access_log import request_line
@@ -42,8 +43,9 @@ async def test_a_refusal_wears_the_surface_s_envelope(full: Rig, surface: Surfac
     answer = await full.post(path, ask(), {"x-request-id": "abc-1"})
     status, body = surface.error(overloaded(OverloadReason.MEMORY).facts)
     assert (answer.status, answer.body, answer.whole) == (status, body, True)
-    assert answer.status == 503
+    assert answer.status == (529 if surface is ANTHROPIC else 503)
     assert answer.headers["x-request-id"] == "abc-1"
+    assert answer.headers.get("request-id") == ("abc-1" if surface is ANTHROPIC else None)
     assert answer.headers["retry-after"] == "1"
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["server"] == "dragoman"

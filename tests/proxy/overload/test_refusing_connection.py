@@ -18,7 +18,7 @@ from tests.support.vendor_script import Until
 
 OK = json_answer(200, completion("hello"))
 POST = request("POST", "/v1/completions", ask(), AUTH)
-CHANGING = re.compile(rb"(?<=x-request-id: )[0-9a-f]{24}|(?<=Date: )[^\r]*")
+CHANGING = re.compile(rb"(?<=request-id: )[0-9a-f]{24}|(?<=Date: )[^\r]*")
 PATHS = [surface.endpoints[0].path for surface in SURFACES]
 
 

@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 
 from config.sections.server_section import SurfaceName
+from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.registry import SURFACES, surface_for_path
 from tests.proxy.surfaces.kit import ROWS
@@ -35,7 +36,7 @@ def test_a_path_wears_the_errors_of_its_longest_prefix(path: str, name: str) -> 
 
 
 def test_every_row_is_served() -> None:
-    assert set(map(id, SURFACES)) == {*map(id, ROWS.values()), id(FIM)}
+    assert set(map(id, SURFACES)) == {*map(id, ROWS.values()), id(FIM), id(ANTHROPIC)}
 
 
 def test_no_two_surfaces_claim_one_endpoint() -> None:

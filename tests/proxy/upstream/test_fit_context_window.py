@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import orjson
 import pytest
@@ -11,11 +12,13 @@ from providers.emulation.split_into_calls import PlannedCall, plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import ChatPrompt, Operation, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, Operation, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.errors import GatewayError
 from proxy.request_record import RequestRecord
 from proxy.upstream import fit_context_window as fitting
 from proxy.upstream.fit_context_window import COUNT_WAIT, Fitting
+from tests.providers.dialects.anthropic.native_kit import own_request
+from tests.providers.dialects.kit import target_of as claude
 from tests.proxy.kit.mark_streams import CUT, Body
 from tests.proxy.kit.scripted_calls import LLAMACPP, Vendor, ask, refusal, target, whole
 from tests.proxy.kit.virtual_time import run
@@ -350,3 +353,19 @@ def test_the_record_has_the_lowest_limit_and_names_the_behaviour_once() -> None:
         assert rig.fitting.smaller(rig.call(ask("hi", LONG)), failure, 1, rig.record) is not None
     assert rig.record.max_tokens == 1000
     assert list(rig.record.emulated) == ["prompt", WINDOW]
+
+
+# In the client's own API ---------------------------------------------------------------------------------------------
+
+
+def test_a_smaller_call_stays_in_the_client_s_own_api() -> None:
+    request = own_request(unheard_of=1)
+    request = replace(request, params=cast(Params, {**request.params, **TRUNCATE}), injected=frozenset({WINDOW}))
+    rig = Rig(target=claude("anthropic", "claude-haiku-4-5"))
+    refused = Failure(FailureKind.CONTEXT_LENGTH, "x", overflow=Overflow(window=1000, prompt=700))
+    smaller = rig.fitting.smaller(rig.call(request), refused, 1, rig.record)
+    assert smaller is not None
+    body = orjson.loads(smaller.sent.body)
+    assert (smaller.sent.native, body["unheard_of"]) == (True, 1)
+    assert body["max_tokens"] == rig.record.max_tokens == smaller.request.params["max_tokens"]
+    assert body["max_tokens"] < 500

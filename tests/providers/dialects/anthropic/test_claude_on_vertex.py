@@ -10,6 +10,7 @@ from anthropic.types import MessageParam
 from pydantic import SecretStr
 
 from providers.completion import StreamEvent
+from providers.dialect import encode_native
 from providers.dialects.anthropic.claude_on_vertex import AnthropicVertexDialect
 from providers.dialects.anthropic.dialect import AnthropicDialect
 from providers.failure import FailureKind, Refusal, UpstreamError
@@ -19,6 +20,7 @@ from providers.unified_request import Operation
 from providers.vendor_credential import Credential
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.anthropic.kit import answer, sdk_check, stream
+from tests.providers.dialects.anthropic.native_kit import own_body, own_call, own_request
 from tests.providers.dialects.gemini import kit as gemini_kit
 from tests.providers.dialects.kit import chat_request, streamed, text_of, text_request, user
 
@@ -196,3 +198,40 @@ def test_a_broken_stream_is_no_success() -> None:
 )
 def test_errors_are_anthropics_or_googles(status: int, body: bytes, kind: FailureKind) -> None:
     assert DIALECT.classify(SENT, status, {}, body).kind is kind
+
+
+# A client's own body -----------------------------------------------------------------------------------------------
+
+
+def test_a_client_s_own_body_goes_as_it_came_but_for_model_and_version() -> None:
+    headers = {"anthropic-version": "2026-10-21", "anthropic-beta": "claude-code-20250219,context-1m-2025-08-07"}
+    request = own_request(headers=headers, stream=True, temperature=0.5, unheard_of={"a": 1})
+    sent, body = own_call(request, TARGET)
+    assert sent.url == f"{MODEL}:streamRawPredict"
+    assert request.native is not None
+    own = {name: value for name, value in request.native.body.items() if name != "model"}
+    assert body == {**own, "anthropic_version": "vertex-2023-10-16"}
+    assert sent.headers == {"anthropic-beta": "context-1m-2025-08-07"}
+    assert sent.dropped == ("anthropic-beta",)
+
+
+def test_the_table_s_version_of_a_client_s_own_body_decides_on_sampling() -> None:
+    newer = replace(TARGET, api_version="2026-10-21")
+    assert own_body(own_request(temperature=1), newer)["anthropic_version"] == "2026-10-21"
+    with pytest.raises(Refusal, match="temperature"):
+        encode_native(own_request(temperature=0.5), newer)
+
+
+def test_what_the_platform_lacks_is_mended_in_a_client_s_own_body_or_refused() -> None:
+    system: JsonObject = {"role": "system", "content": "Be brief."}
+    sent, body = own_call(own_request(user("hi"), system), TARGET)
+    assert (body["messages"], sent.emulated) == ([user("hi"), {"role": "user", "content": "Be brief."}], ("messages",))
+    with pytest.raises(Refusal, match="web_fetch_20250910"):
+        encode_native(own_request(tools=[{"type": "web_fetch_20250910", "name": "web_fetch"}]), TARGET)
+    picture: JsonObject = {"type": "image", "source": {"type": "url", "url": "https://h/x.png"}}
+    with pytest.raises(Refusal, match="base64"):
+        encode_native(own_request(user([picture])), TARGET)
+
+
+def test_a_request_of_another_api_is_none_of_the_platform_s() -> None:
+    assert encode_native(chat_request(), TARGET) is None

@@ -6,12 +6,14 @@ import orjson
 import pytest
 
 from providers.completion import Chunk, Extras, StreamEvent
+from providers.dialect import encode_native
 from providers.dialects.registry import DIALECTS
-from providers.failure import FailureKind
+from providers.failure import FailureKind, Refusal
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic import kit as anthropic_kit
+from tests.providers.dialects.anthropic.native_kit import own_call, own_request
 from tests.providers.dialects.bedrock.kit import HAIKU, chunk, event, failure_of, frame, hold_cuts, target
 from tests.providers.dialects.kit import (
     SIZES,
@@ -203,3 +205,62 @@ def test_nothing_is_read_after_the_end() -> None:
 def test_errors_are_the_service_s() -> None:
     failure = DIALECT.classify(SENT, 429, {"x-amzn-errortype": "ThrottlingException"}, b'{"message":"Slow down."}')
     assert (failure.kind, failure.message) == (FailureKind.RATE_LIMITED, "Slow down.")
+
+
+# A client's own body ------------------------------------------------------------------------------------------------
+
+NATIVE = own_call(own_request(stream=True), CLAUDE)[0]
+
+
+def test_a_client_s_own_body_goes_as_it_came_but_for_model_version_betas_and_stream() -> None:
+    headers = {"anthropic-version": "2026-10-21", "anthropic-beta": "claude-code-20250219,context-1m-2025-08-07"}
+    request = own_request(headers=headers, stream=True, unheard_of={"a": 1}, service_tier="standard_only")
+    sent, body = own_call(request, CLAUDE)
+    assert request.native is not None
+    gone = ("model", "stream", "service_tier")
+    own = {name: value for name, value in request.native.body.items() if name not in gone}
+    opening = {"anthropic_version": "bedrock-2023-05-31", "anthropic_beta": ["context-1m-2025-08-07"]}
+    assert body == {**own, **opening}
+    assert sent.url.endswith("/invoke-with-response-stream")
+    assert sent.headers == {
+        "x-amzn-bedrock-accept": "application/json",
+        "x-amzn-bedrock-service-tier": "default",
+    }
+    assert sent.dropped == ("anthropic-beta",)
+    assert own_call(replace(request, stream=False), CLAUDE)[0].url.endswith("/invoke")
+
+
+def test_what_the_service_lacks_is_refused_in_a_client_s_own_body() -> None:
+    with pytest.raises(Refusal, match="web_search_20250305"):
+        encode_native(own_request(tools=[{"type": "web_search_20250305", "name": "web_search"}]), CLAUDE)
+    with pytest.raises(Refusal, match="temperature"):
+        encode_native(own_request(temperature=0.5), replace(CLAUDE, api_version="2026-10-21"))
+    assert encode_native(chat_request(), CLAUDE) is None
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_native_stream_shows_every_event_in_the_frames(name: str) -> None:
+    data = framed(name)
+    events = streamed(NATIVE, data)
+    parser, own = SSEParser(), anthropic_kit.stream(name)
+    told = [payload for _, payload in (*parser.feed(own), *parser.finish()) if payload.startswith(b"{")]
+    natives = [one.native for one in chunks(events) if one.native is not None]
+    assert [native.data for native in natives[:-1]] == told[:-1]
+    assert orjson.loads(natives[-1].data)["amazon-bedrock-invocationMetrics"] == METRICS
+    assert [native.name for native in natives] == [orjson.loads(native.data)["type"] for native in natives]
+    bare = [replace(one, native=None) if isinstance(one, Chunk) else one for one in events]
+    assert [one for one in bare if one != Chunk()] == streamed(SENT, data)
+
+
+def test_a_native_stream_is_the_same_at_every_cut_and_never_whole_without_its_end() -> None:
+    data = framed("tools")
+    for size in SIZES:
+        assert streamed(NATIVE, data, size) == streamed(NATIVE, data)
+    hold_cuts(DIALECT, data, NATIVE)
+
+
+def test_a_native_answer_keeps_the_service_s_body_and_its_guardrail() -> None:
+    body = orjson.dumps({**orjson.loads(anthropic_kit.answer("text")), "amazon-bedrock-guardrailAction": "INTERVENED"})
+    completion = DIALECT.decode(NATIVE, body)
+    assert completion.native == body
+    assert completion.choices[0].finish_reason == "content_filter"

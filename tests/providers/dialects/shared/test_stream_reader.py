@@ -5,9 +5,17 @@ from collections.abc import Iterable
 import orjson
 import pytest
 
-from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage
+from providers.completion import Choice, Chunk, Completion, NativeEvent, StreamEvent, Usage
 from providers.dialects.shared import stream_reader
-from providers.dialects.shared.stream_reader import NOTHING, NativeStream, WholeStream, cut, event_object
+from providers.dialects.shared.stream_reader import (
+    NOTHING,
+    NativeReader,
+    NativeStream,
+    WholeStream,
+    cut,
+    event_object,
+    one_line,
+)
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.framing.parse_sse import SSEParser
@@ -116,3 +124,70 @@ def test_a_body_without_end_is_not_gathered_for_ever(monkeypatch: pytest.MonkeyP
     with pytest.raises(UpstreamError) as caught:
         list(WholeStream(decode).feed(b"12345"))
     assert caught.value.failure.kind is FailureKind.MALFORMED
+
+
+# In the client's own API ---------------------------------------------------------------------------------------------
+
+EVENT = NativeEvent("e", b"{}")
+
+
+class Scripted:
+    """A reader that finds the given name and meaning in every event, or no name at all."""
+
+    def __init__(self, name: str | None, *meaning: StreamEvent) -> None:
+        self.kind = "left over from before"
+        self.complete = False
+        self.name, self._meaning = name, meaning
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
+        if self.name is not None:
+            self.kind = self.name
+        return self._meaning
+
+
+def read(name: str | None, *meaning: StreamEvent) -> list[StreamEvent]:
+    return [*NativeReader(Scripted(name, *meaning)).read("frame", b"{}")]
+
+
+def test_an_event_goes_with_the_first_chunk_of_its_meaning() -> None:
+    assert read("e", Chunk(text="a"), Chunk(text="b")) == [Chunk(text="a", native=EVENT), Chunk(text="b")]
+
+
+def test_an_event_without_a_meaning_goes_in_a_chunk_of_its_own() -> None:
+    assert read("e") == [Chunk(native=EVENT)]
+
+
+def test_an_event_goes_before_the_counts_that_are_all_its_meaning() -> None:
+    assert read("e", Usage(1, 2)) == [Chunk(native=EVENT), Usage(1, 2)]
+
+
+@pytest.mark.parametrize("name", [None, "", "a b", "x\n\ndata: {}", "é", "e" * 200])
+def test_what_has_no_name_that_could_stand_on_a_line_is_not_passed_on(name: str | None) -> None:
+    assert read(name, Chunk(text="a")) == [Chunk(text="a")]
+    assert read(name) == []
+
+
+def test_the_end_is_the_inner_reader_s() -> None:
+    inner = Scripted("e")
+    reader = NativeReader(inner)
+    assert not reader.complete
+    inner.complete = True
+    assert [*reader.read("frame", b"{}")] == [Chunk(native=EVENT)]
+    assert reader.complete
+
+
+def test_the_names_that_a_stream_makes_up_cost_no_memory() -> None:
+    inner = Scripted("e")
+    reader = NativeReader(inner)
+    for number in range(1000):
+        inner.name = f"e{number}"
+        assert len([*reader.read("frame", b"{}")]) == 1
+    assert len(reader._names) <= 128
+
+
+@pytest.mark.parametrize(
+    ("data", "line"), [(b'{"a":1}', b'{"a":1}'), (b'{"a":\n1,\r\n"b":"\\n"}', b'{"a": 1,  "b":"\\n"}')]
+)
+def test_json_of_several_lines_is_joined_by_white_space(data: bytes, line: bytes) -> None:
+    assert one_line(data) == line

@@ -1,0 +1,91 @@
+"""Admits calls in the client's own API: checks the members of its body, which the gateway does not know one by one.
+
+The names below are the members that the vendors' APIs have for texts, settings and the model's own turns: those an
+engine only reads. Sources: `anthropic` 2.12.0 type `MessageCreateParams`, `openai` 3.54.0 type `ResponseCreateParams`,
+November 2026.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from providers.client_extras.engine_members import path_text
+from providers.client_extras.hosts_paths_and_code import Search, is_reserved
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.request_fields import PROTECTED_PARAMS, WINDOW
+from providers.target import Target
+from providers.unified_request import NativeRequest, UnifiedRequest
+
+_READ: Final = frozenset(
+    {"system", "instructions", "metadata", "stop_sequences", "thinking", "output_config", "output_format", "text"}
+    | {"reasoning", "user", "safety_identifier", "prompt_cache_key", "tool_choice", "cache_control", "include"}
+    | {"context_management", "client_metadata", "input", "tools"}
+)
+_TURNS: Final = ("messages", "input")
+_OF_TURN: Final = frozenset({"type", "role", "content", "id", "status", "call_id", "name", "arguments", "output"})
+_TEXTS: Final = frozenset({"encrypted_content", "summary", "phase", "namespace"})
+_FUNCTIONS: Final = frozenset({None, "function", "custom"})
+
+
+def admit_native(request: UnifiedRequest, target: Target) -> bool:
+    """Return whether the prompt of a call in the client's own API must be counted and compared with the window before
+    it is sent. Raises Refusal for what the target may not be sent.
+
+    At the window's end such a call ends as the vendor ends it, unless the client says how it is to.
+    """
+    if request.native is not None:
+        check_native(request.native, target)
+    if WINDOW in request.injected:
+        return False
+    counts = target.dialect.capabilities(request, target).counts
+    return bool(counts) and request.params.get(WINDOW) in counts
+
+
+def check_native(native: NativeRequest, target: Target) -> None:
+    """Raise Refusal for a member that would override a decision of the gateway, and for one that names a host, a path,
+    a template or code where an engine would act on it and the routing table does not allow it."""
+    for name in native.body:
+        if name not in PROTECTED_PARAMS and is_reserved(name):
+            raise Refusal(name, f"'{name}' is not sent to {target.name}: it is the gateway's to decide.")
+    if not target.is_engine:
+        return
+    search = Search(target.permits.fields)
+    for param, where, name, value in _members(native.body):
+        found = search.find(name, value)
+        if found is not None:
+            field = f"{where}{name}{path_text(found.place)}"
+            inner = next((step for step in reversed(found.place) if isinstance(step, str)), name)
+            how = f"`allow_fields: [{inner}]` in the table would allow it"
+            raise Refusal(param, f"'{field}' is not sent to {target.name}: {found.why}; {how}.")
+
+
+def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
+    """Yield the field's name in errors, the path to the member, its name and its value."""
+    for name, value in body.items():
+        if name not in _READ and name not in PROTECTED_PARAMS:
+            yield name, "", name, value
+    for param in _TURNS:
+        for index, turn in _objects(body.get(param)):
+            for name, value in turn.items():
+                if name not in _OF_TURN | _TEXTS:
+                    yield param, f"{param}[{index}].", name, value
+    for where, tool in _tools(body):
+        if tool.get("type") not in _FUNCTIONS:
+            for name, value in tool.items():
+                yield "tools", f"{where}.", name, value
+
+
+def _tools(body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the tools, those of a namespace too, each with its path."""
+    for index, tool in _objects(body.get("tools")):
+        if tool.get("type") == "namespace":
+            for number, inner in _objects(tool.get("tools")):
+                yield f"tools[{index}].tools[{number}]", inner
+        else:
+            yield f"tools[{index}]", tool
+
+
+def _objects(held: JsonValue) -> Iterator[tuple[int, JsonObject]]:
+    for index, each in enumerate(held if isinstance(held, list) else ()):
+        if isinstance(each, dict):
+            yield index, each

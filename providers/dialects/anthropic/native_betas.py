@@ -1,0 +1,68 @@
+"""The version and the betas of a call with a client's own Messages body, on Anthropic's API and on the clouds.
+
+The vendor refuses a call that names a beta which it does not have, and clients name those of Anthropic's own API
+wherever they are sent: Claude Code seven with every request. So on a cloud only the betas are named that it has.
+
+Sources: `anthropic` 2.12.0 type `AnthropicBetaParam`; litellm 1.109.1 `anthropic_beta_headers_config.json`; "Anthropic
+Claude Messages API" page of Bedrock; "API versions" and "Beta headers" pages, November 2026.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+VERSION_HEADER, BETA_HEADER = "anthropic-version", "anthropic-beta"
+
+_ON_BOTH = (
+    "compact-2026-01-12",
+    "computer-use-2025-01-24",
+    "computer-use-2025-11-24",
+    "context-1m-2025-08-07",
+    "context-management-2025-06-27",
+    "dangerous-tool-use-2026-09-03",
+    "interleaved-thinking-2025-05-14",
+    "mid-conversation-tool-changes-2026-07-01",
+    "thinking-binding-controls-2026-08-01",
+    "thinking-display-updates-2026-08-18",
+    "tool-search-tool-2025-10-19",
+)
+_RENAMED = {"advanced-tool-use-2025-11-20": "tool-search-tool-2025-10-19"}
+"""The beta that holds several elsewhere; the clouds have one of them."""
+
+Betas = Mapping[str, str]
+"""The betas that a platform has, by the names that clients use."""
+
+VERTEX_BETAS: Betas = {
+    **{name: name for name in _ON_BOTH},
+    **{name: name for name in ("per-turn-control-2026-07-01", "web-search-2025-03-05", "compact-2026-09-04")},
+    "inline-tools-2026-09-15": "inline-tools-2026-09-15",
+    **_RENAMED,
+}
+BEDROCK_BETAS: Betas = {
+    **{name: name for name in _ON_BOTH},
+    **{name: name for name in ("dev-full-thinking-2025-05-14", "effort-2025-11-24", "output-128k-2025-02-19")},
+    **{name: name for name in ("fine-grained-tool-streaming-2025-05-14", "token-efficient-tools-2025-02-19")},
+    **{name: name for name in ("mid-conversation-output-config-2026-07-01", "tool-examples-2025-10-29")},
+    **_RENAMED,
+}
+
+_BETA = re.compile(r"[\w.:-]{1,128}", re.ASCII)
+_VERSION = re.compile(r"[\w.-]{1,32}", re.ASCII)
+_MOST_BETAS = 128
+
+
+def given_betas(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the betas that a client names in its headers (lower-case names), each once."""
+    named = (beta.strip() for beta in headers.get(BETA_HEADER, "").split(",", _MOST_BETAS)[:_MOST_BETAS])
+    return tuple(dict.fromkeys(beta for beta in named if _BETA.fullmatch(beta)))
+
+
+def given_version(headers: Mapping[str, str]) -> str | None:
+    """Return the version of the API that a client's body is written for."""
+    version = headers.get(VERSION_HEADER, "").strip()
+    return version if _VERSION.fullmatch(version) else None
+
+
+def betas_on(platform: Betas, betas: Iterable[str]) -> tuple[tuple[str, ...], bool]:
+    """Return the betas that a platform has, under its names, and whether it lacks any."""
+    asked = tuple(betas)
+    return tuple(dict.fromkeys(platform[beta] for beta in asked if beta in platform)), not platform.keys() >= {*asked}

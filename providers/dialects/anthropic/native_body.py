@@ -1,0 +1,192 @@
+"""A client's own Messages body, mended where Claude would refuse what the client cannot know of.
+
+Conversations come here from other vendors, by a route or a fallback, through clients that send back what they got:
+thinking that no Claude signed, empty texts, ids that others made. Those are taken out or fitted as in translated
+requests, and so are cache markers that have no place; whatever else the body holds is left as it came. Nothing of the
+client's is changed in place.
+
+Sources: `anthropic` 2.12.0 types `MessageParam` and `ContentBlockParam`; "Messages", "Errors" and "Prompt caching"
+pages, November 2026; litellm 1.109.1 for the scope of cache markers, which the clouds refuse.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from providers.dialects.anthropic.blocks import CALL_ID, is_thinking
+from providers.dialects.anthropic.cache_markers import MARKER, limit_markers
+from providers.dialects.shared.tool_names import fit_call_id
+from providers.json_types import JsonObject, JsonValue
+
+THINKING = "thinking"
+
+_SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+"""The form of Claude's signatures and of its redacted thinking: base64, which no envelope of other thinking is."""
+
+
+@dataclass(slots=True)
+class MendedBody:
+    """A body that may be written to at its top, its turns, and the names of what was left out or changed on the way."""
+
+    body: JsonObject
+    dropped: list[str] = field(default_factory=list)
+    emulated: list[str] = field(default_factory=list)
+
+    @property
+    def turns(self) -> list[JsonObject]:
+        """The turns of the conversation that have the form of one."""
+        messages = self.body.get("messages")
+        return [turn for turn in (messages if isinstance(messages, list) else ()) if _is_turn(turn)]
+
+
+def mend_body(given: Mapping[str, JsonValue]) -> MendedBody:
+    """Return a client's body as Claude takes it, without the members that are null at its top."""
+    mended = MendedBody({name: value for name, value in given.items() if value is not None})
+    body = mended.body
+    if isinstance(messages := body.get("messages"), list):
+        body["messages"] = [turn for each in messages for turn in _turn(each, mended)]
+    if isinstance(system := body.get("system"), list):
+        body["system"] = _without_blanks(system, mended)
+        if not body["system"]:
+            del body["system"]
+    if isinstance(tools := body.get("tools"), list):
+        body["tools"] = [*tools]
+    if limit_markers(body):
+        mended.dropped.append(MARKER)
+    return mended
+
+
+def remove_thinking(mended: MendedBody) -> None:
+    """Take all thinking out of the conversation, for a call that has to go without."""
+    _change_turns(mended, _unthinking)
+
+
+def instructions_as_users(mended: MendedBody) -> None:
+    """Turn instructions within the conversation into turns of the user, for platforms that have them at its top only:
+    a later place is part of what they say."""
+    if any(turn["role"] == "system" for turn in mended.turns):
+        mended.emulated.append("messages")
+        _change_turns(mended, lambda turn: {**turn, "role": "user"} if turn["role"] == "system" else turn)
+
+
+def unscope_markers(mended: MendedBody) -> None:
+    """Take the scope out of cache markers: it says only whose requests share the cache."""
+    body = mended.body
+    held = [body, *objects_in(body.get("tools")), *objects_in(body.get("system"))]
+    held += [block for turn in mended.turns for block in objects_in(turn["content"])]
+    if not any(map(_is_scoped, held)):
+        return
+    mended.dropped.append(f"{MARKER}.scope")
+    for name in ("tools", "system"):
+        body[name] = _all_unscoped(body.get(name))
+        if body[name] is None:
+            del body[name]
+    if _is_scoped(body):
+        body.update(_unscoped({MARKER: body[MARKER]}))
+    _change_turns(mended, lambda turn: {**turn, "content": _all_unscoped(turn["content"])})
+
+
+def _change_turns(mended: MendedBody, change: Callable[[JsonObject], JsonObject | None]) -> None:
+    """Change every turn that has the form of one; a turn that `change` returns None for is taken out."""
+    messages = mended.body.get("messages")
+    if isinstance(messages, list):
+        changed = [(each, change(each) if _is_turn(each) else each) for each in messages]
+        mended.body["messages"] = [turn for each, turn in changed if turn is not None or each is None]
+
+
+def _is_turn(turn: JsonValue) -> TypeGuard[JsonObject]:
+    return isinstance(turn, dict) and "role" in turn and "content" in turn
+
+
+def _unthinking(turn: JsonObject) -> JsonObject | None:
+    content = turn["content"]
+    if not isinstance(content, list):
+        return turn
+    kept = [block for block in content if not is_thinking(block)]
+    return {**turn, "content": kept} if kept else None
+
+
+def objects_in(held: JsonValue) -> list[JsonObject]:
+    """Return the objects of a list."""
+    return [block for block in held if isinstance(block, dict)] if isinstance(held, list) else []
+
+
+def _is_scoped(block: JsonObject) -> bool:
+    marker = block.get(MARKER)
+    return isinstance(marker, dict) and "scope" in marker
+
+
+def _unscoped(block: JsonObject) -> JsonObject:
+    marker = block.get(MARKER)
+    if not isinstance(marker, dict) or "scope" not in marker:
+        return block
+    return {**block, MARKER: {name: value for name, value in marker.items() if name != "scope"}}
+
+
+def _all_unscoped(held: JsonValue) -> JsonValue:
+    if not isinstance(held, list):
+        return held
+    return [_unscoped(block) if isinstance(block, dict) else block for block in held]
+
+
+def _turn(turn: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
+    """Return a turn as the vendor takes it; nothing where nothing is left of it."""
+    if not isinstance(turn, dict):
+        return (turn,)
+    content = turn.get("content")
+    if isinstance(content, str):
+        return (turn,) if content and not content.isspace() else ()
+    if not isinstance(content, list):
+        return (turn,)
+    kept = [block for each in content for block in _block(each, mended)]
+    # A list of its own in any case: markers are taken out of it.
+    return ({**turn, "content": kept},) if kept else ()
+
+
+def _block(block: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
+    """Return a block as the vendor takes it; nothing for one that it refuses."""
+    if not isinstance(block, dict):
+        return (block,)
+    kind, identity = block.get("type"), block.get("id")
+    if kind == "tool_use" and isinstance(identity, str) and not CALL_ID.fullmatch(identity):
+        return ({**block, "id": fit_call_id(identity, CALL_ID)},)
+    if kind == "tool_result":
+        return (_result(block, mended),)
+    if (kind == "thinking" and not _is_signed(block.get("signature"))) or (
+        kind == "redacted_thinking" and not _is_signed(block.get("data"))
+    ):
+        mended.dropped.append(THINKING)
+        return ()
+    return () if _is_blank(block, mended) else (block,)
+
+
+def _result(block: JsonObject, mended: MendedBody) -> JsonObject:
+    identity, content = block.get("tool_use_id"), block.get("content")
+    if isinstance(identity, str) and not CALL_ID.fullmatch(identity):
+        block = {**block, "tool_use_id": fit_call_id(identity, CALL_ID)}
+    if not isinstance(content, list):
+        return block
+    kept = _without_blanks(content, mended)
+    if len(kept) == len(content):
+        return block
+    rest = {name: value for name, value in block.items() if name != "content"}
+    return {**rest, "content": kept} if kept else rest
+
+
+def _without_blanks(blocks: list[JsonValue], mended: MendedBody) -> list[JsonValue]:
+    return [block for block in blocks if not (isinstance(block, dict) and _is_blank(block, mended))]
+
+
+def _is_blank(block: JsonObject, mended: MendedBody) -> bool:
+    """Return whether a block is a text without a character to read; a marker that is lost with it is noted."""
+    text = block.get("text")
+    if block.get("type") != "text" or not isinstance(text, str) or (text and not text.isspace()):
+        return False
+    if block.get(MARKER):
+        mended.dropped.append(MARKER)
+    return True
+
+
+def _is_signed(signature: JsonValue) -> bool:
+    return isinstance(signature, str) and _SIGNATURE.fullmatch(signature) is not None

@@ -1,0 +1,184 @@
+"""Whole answers of the Responses API in the common completion shape, and the parts that streams share.
+
+Sources: `openai` 3.54.0 types `Response`, `ResponseOutputItem`, `ResponseUsage`, `ResponseError`, November 2026.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.errors import failure_in_body
+from providers.dialects.shared.finish_reasons import vendor_finish_reason
+from providers.dialects.shared.read_json import arguments_text, json_object, malformed
+from providers.failure import OUR_WORDS, Failure, FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
+
+PART_GAP = "\n\n"
+"""What stands between two parts of what the model thought."""
+
+_CODES: Mapping[str, FailureKind] = {
+    "server_error": FailureKind.SERVER,
+    "server_is_overloaded": FailureKind.OVERLOADED,
+    "slow_down": FailureKind.OVERLOADED,
+    "vector_store_timeout": FailureKind.TIMEOUT,
+    **dict.fromkeys(
+        ("bio_policy", "cyber_policy", "misalignment_policy_violation", "image_content_policy_violation"),
+        FailureKind.CONTENT_FILTER,
+    ),
+    **dict.fromkeys(
+        (
+            *("invalid_prompt", "data_residency_mismatch", "invalid_image", "invalid_image_format"),
+            *("invalid_base64_image", "invalid_image_url", "image_too_large", "image_too_small", "image_parse_error"),
+            *("invalid_image_mode", "image_file_too_large", "unsupported_image_media_type", "empty_image_file"),
+            *("failed_to_download_image", "image_file_not_found", "invalid_encrypted_content"),
+        ),
+        FailureKind.INVALID_REQUEST,
+    ),
+}
+"""Codes of failed responses that OpenAI's other answers do not have."""
+
+_INCOMPLETE: Mapping[str, FinishReason] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+}
+
+
+def decode_response(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode a whole 2xx body. Raises UpstreamError."""
+    response = json_object(body)
+    completion = read_response(sent.target.profile, response)
+    return replace(completion, native=body)
+
+
+def read_response(profile: Profile, response: JsonObject) -> Completion:
+    """Return what a finished response says. Raises UpstreamError for one that failed or is not finished."""
+    check_response(profile, response)
+    output = response.get("output")
+    if not isinstance(output, list):
+        raise malformed("has no output")
+    parts = ResponseParts()
+    for item in output:
+        parts.add(item)
+    finish, native = finish_of(response, bool(parts.calls))
+    choice = Choice(
+        index=0,
+        text="".join(parts.texts) or "".join(parts.refusals),
+        finish_reason=finish,
+        native_finish_reason=native,
+        refusal="".join(parts.refusals) or None,
+        reasoning=PART_GAP.join(parts.thoughts) or None,
+        tool_calls=tuple(parts.calls),
+    )
+    return Completion((choice,), usage_of(response), service_tier=tier_of(response))
+
+
+class ResponseParts:
+    """Collects what the items of an output say; items of the vendor's own tools say nothing here."""
+
+    __slots__ = ("calls", "refusals", "texts", "thoughts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.refusals: list[str] = []
+        self.thoughts: list[str] = []
+        self.calls: list[ToolCall] = []
+
+    def add(self, item: JsonValue) -> None:
+        """Add an item. Raises UpstreamError for one that is not an object, and a call without id or name."""
+        if not isinstance(item, dict):
+            raise malformed("has an item that is not an object")
+        kind = item.get("type")
+        if kind == "message":
+            for part in _objects(item.get("content")):
+                self._part(part)
+        elif kind == "reasoning":
+            thought = (part.get("text") for name in ("summary", "content") for part in _objects(item.get(name)))
+            self.thoughts += [text for text in thought if isinstance(text, str) and text]
+        elif (call := call_of(item)) is not None:
+            self.calls.append(call)
+
+    def _part(self, part: JsonObject) -> None:
+        match part:
+            case {"type": "output_text", "text": str(text)}:
+                self.texts.append(text)
+            case {"type": "refusal", "refusal": str(words)}:
+                self.refusals.append(words)
+            case _:
+                pass
+
+
+def call_of(item: JsonObject) -> ToolCall | None:
+    """Return the call that an item is; None for other items. Raises UpstreamError for one without id or name."""
+    kind = item.get("type")
+    if kind not in ("function_call", "custom_tool_call"):
+        return None
+    identity, name, space = item.get("call_id"), item.get("name"), item.get("namespace")
+    if not isinstance(identity, str) or not isinstance(name, str):
+        raise malformed("has a call without id or name")
+    extra = {"namespace": space} if isinstance(space, str) else None
+    if kind == "function_call":
+        return ToolCall(identity, name, arguments_text(item.get("arguments")), extra=extra)
+    return ToolCall(identity, name, arguments_text(item.get("input")), "custom", extra)
+
+
+def check_response(profile: Profile, response: JsonObject) -> None:
+    """Raise UpstreamError for a response that failed, or an error in its place."""
+    error = response.get("error")
+    if isinstance(error, dict) or response.get("status") == "failed":
+        raise UpstreamError(failure_of(profile, error if isinstance(error, dict) else {}))
+
+
+def failure_of(profile: Profile, error: JsonObject) -> Failure:
+    """Return what the error of a failed response, or of a stream, means."""
+    failure = failure_in_body(profile, {"error": {"message": "", **error}})
+    code = error.get("code")
+    kind = _CODES.get(code) if isinstance(code, str) else None
+    if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
+        return failure
+    return replace(failure, kind=kind, message=OUR_WORDS.get(kind, failure.message))
+
+
+def finish_of(response: JsonObject, calls: bool) -> tuple[str, str | None]:
+    """Return the common finish reason, and the vendor's own where it is more precise. Raises UpstreamError for a
+    response that is not finished."""
+    status = response.get("status")
+    if status == "completed":
+        return "tool_calls" if calls else "stop", None
+    if status != "incomplete":
+        raise malformed("is a response that has not finished")
+    details = response.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, dict) else None
+    if not isinstance(reason, str):
+        raise malformed("does not say why it is incomplete")
+    known = _INCOMPLETE.get(reason)
+    return (vendor_finish_reason(reason), reason) if known is None else (known, None if known == reason else reason)
+
+
+def tier_of(response: JsonObject) -> str | None:
+    """Return the service tier of an answer."""
+    tier = response.get("service_tier")
+    return tier if isinstance(tier, str) else None
+
+
+def usage_of(response: JsonObject) -> Usage | None:
+    """Return the counts of an answer; None where there are none."""
+    raw = response.get("usage")
+    if not isinstance(raw, dict):
+        return None
+    given, made = raw.get("input_tokens"), raw.get("output_tokens")
+    if type(given) is not int or type(made) is not int:
+        return None
+    read, written = _counts(raw.get("input_tokens_details")), _counts(raw.get("output_tokens_details"))
+    return Usage(given, made, read or None, written or None)
+
+
+def _counts(details: JsonValue) -> dict[str, int]:
+    members = details.items() if isinstance(details, dict) else ()
+    return {name: count for name, count in members if type(count) is int and count >= 0}
+
+
+def _objects(held: JsonValue) -> list[JsonObject]:
+    return [each for each in held if isinstance(each, dict)] if isinstance(held, list) else []

@@ -1,0 +1,122 @@
+"""A call with a client's own body of the Responses API: what the gateway decides is written over it.
+
+Nothing is stored at the vendor, so that what the client refers to later is in the gateway's own store alone. The
+conversation is therefore sent whole, without ids that only a store could resolve, and the vendor is asked for what its
+models thought in a form that can come back.
+
+Sources: `openai` 3.54.0 type `ResponseCreateParams`; vercel/ai issue 7543 and langchain pull request 38372 for items
+and `store: false`; pydantic-ai-slim 2.68.0 `profiles/openai` for encrypted reasoning, November 2026.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from providers.capabilities import Capabilities
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.request_body import RequestBody, finish_request
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile, ResponsesWire
+from providers.request_fields import PROTECTED_PARAMS
+from providers.target import Target
+from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
+
+_ENCRYPTED = "reasoning.encrypted_content"
+_EFFORT, _LIMIT = "reasoning_effort", "max_output_tokens"
+
+_PROTECTED = (
+    *sorted(PROTECTED_PARAMS),
+    *("input", "instructions", "store", "previous_response_id", "conversation", "background", "include"),
+)
+"""Members that `inference_extra_params` may not set."""
+
+_NOT_SENT = frozenset({"previous_response_id", "stream"})
+
+
+def responses_request(request: UnifiedRequest) -> NativeRequest | None:
+    """Return the client's own request where it is one of the Responses API."""
+    native = request.native
+    return native if native is not None and native.api is NativeApi.RESPONSES else None
+
+
+def encode_responses(
+    request: UnifiedRequest, native: NativeRequest, target: Target, profile: Profile, table: Capabilities
+) -> UpstreamRequest | None:
+    """Return the call; None where the vendor does not have the API. `profile` is that of the target's model. Raises
+    Refusal."""
+    wire = profile.responses
+    if wire is None:
+        return None
+    body = {name: value for name, value in native.body.items() if name not in _NOT_SENT}
+    draft = RequestBody(request, target, table, body)
+    body.update(model=target.upstream_model, store=False)
+    if isinstance(items := body.get("input"), list):
+        body["input"] = _resolvable(items, draft)
+    _put_limit(draft)
+    _put_reasoning(draft, profile, wire)
+    if request.stream:
+        body["stream"] = True
+    return replace(finish_request(draft, Operation.CHAT, wire.path, _PROTECTED), native=True)
+
+
+def _put_limit(draft: RequestBody) -> None:
+    """Write the limit, which may have been lowered to the window since the client gave it."""
+    limit = draft.params.get("max_tokens")
+    if limit is not None and draft.body.get(_LIMIT) is not None:
+        draft.body[_LIMIT] = limit
+
+
+def _put_reasoning(draft: RequestBody, profile: Profile, wire: ResponsesWire) -> None:
+    """Ask a model that reasons for what it thought, and keep settings of reasoning from one that does not.
+
+    The client knows what its own model takes, but not to which one a route leads. Raises Refusal for an effort that
+    the model has not.
+    """
+    body, target = draft.body, draft.target
+    if _never_reasons(profile):
+        _leave_out_reasoning(draft)
+        return
+    reasons = any(wire.reasoning.search(name) for name in (target.upstream_model, target.model))
+    if reasons or body.get("reasoning"):
+        body["include"] = _with_encrypted(body.get("include"))
+
+
+def _never_reasons(profile: Profile) -> bool:
+    return _EFFORT not in profile.wires[Operation.CHAT].accepts
+
+
+def _leave_out_reasoning(draft: RequestBody) -> None:
+    if draft.params.get(_EFFORT) not in (None, "none", False):
+        raise draft.unsupported(_EFFORT, "this model does not think before it answers")
+    if draft.body.pop("reasoning", None):
+        draft.dropped.append("reasoning")
+    include = draft.body.get("include")
+    if isinstance(include, list) and _ENCRYPTED in include:
+        draft.dropped.append("include")
+        draft.body["include"] = [each for each in include if each != _ENCRYPTED]
+
+
+def _with_encrypted(include: JsonValue) -> list[JsonValue]:
+    given = include if isinstance(include, list) else []
+    return given if _ENCRYPTED in given else [*given, _ENCRYPTED]
+
+
+def _resolvable(items: list[JsonValue], draft: RequestBody) -> list[JsonValue]:
+    """Return the items without those, and without the ids, that only the vendor's store could resolve."""
+    kept: list[JsonValue] = []
+    for item in items:
+        if not isinstance(item, dict):
+            kept.append(item)
+        elif item.get("type") == "reasoning" and not item.get("encrypted_content"):
+            draft.dropped.append("reasoning")
+        else:
+            kept.append(_without_id(item) if _is_said(item) else item)
+    return kept
+
+
+def _is_said(item: JsonObject) -> bool:
+    """Return whether an item is a message of the model that carries its id."""
+    return "id" in item and item.get("role") == "assistant"
+
+
+def _without_id(item: Mapping[str, JsonValue]) -> JsonObject:
+    return {name: value for name, value in item.items() if name != "id"}

@@ -1,0 +1,195 @@
+"""The Responses API's stream events as chunks of the common shape.
+
+What a delta has said is not said again by the events that repeat it whole; what no delta has said is taken from them,
+for not every server sends both. A stream is complete when the response is.
+
+Sources: `openai` 3.54.0 type `ResponseStreamEvent`, November 2026.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from providers.completion import CallKind, Chunk, StreamEvent, ToolCall, ToolCallDelta
+from providers.dialect import UpstreamRequest
+from providers.dialects.responses.answer import (
+    PART_GAP,
+    ResponseParts,
+    call_of,
+    check_response,
+    failure_of,
+    finish_of,
+    tier_of,
+    usage_of,
+)
+from providers.dialects.shared.read_json import malformed
+from providers.dialects.shared.stream_reader import NOTHING, event_object
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject, JsonValue
+
+Events = Sequence[StreamEvent]
+
+_DONE = b"[DONE]"
+
+
+@dataclass(slots=True)
+class _CallInProgress:
+    """A call: its index among the calls, its kind, and whether a piece of its arguments has come."""
+
+    index: int
+    kind: CallKind
+    begun: bool
+
+
+class ResponsesReader:
+    """Reader of a stream's events; see providers.dialects.shared.stream_reader.NamingReader."""
+
+    __slots__ = ("_calls", "_profile", "_said", "_thought", "complete", "kind")
+
+    def __init__(self, sent: UpstreamRequest) -> None:
+        self.complete = False
+        self.kind = ""
+        self._profile = sent.target.profile
+        self._calls: dict[int, _CallInProgress] = {}
+        # Output indexes of items whose text, or thought, has come.
+        self._said: set[JsonValue] = set()
+        self._thought: tuple[JsonValue, ...] = ()
+
+    def read(self, name: str, payload: bytes) -> Events:
+        """See Reader. Events of unknown types mean nothing here: they belong to the vendor's own tools, or are new."""
+        if payload == _DONE:
+            return NOTHING
+        event = event_object(payload)
+        kind = event.get("type", name)
+        if not isinstance(kind, str):
+            return NOTHING
+        self.kind = kind
+        handle = _EVENTS.get(kind)
+        return NOTHING if handle is None else handle(self, event)
+
+    def _text(self, event: JsonObject) -> Events:
+        text = event.get("delta")
+        if not isinstance(text, str) or not text:
+            return NOTHING
+        self._said.add(_index_of(event))
+        return (Chunk(text=text),)
+
+    def _refusal(self, event: JsonObject) -> Events:
+        words = event.get("delta")
+        if not isinstance(words, str) or not words:
+            return NOTHING
+        self._said.add(_index_of(event))
+        return (Chunk(text=words, refusal=words),)
+
+    def _reasoning(self, event: JsonObject) -> Events:
+        thought = event.get("delta")
+        if not isinstance(thought, str) or not thought:
+            return NOTHING
+        index = _index_of(event)
+        place = (index, _small(event.get("summary_index")), _small(event.get("content_index")))
+        gap = PART_GAP if self._thought and place != self._thought else ""
+        self._thought = place
+        self._said.add(index)
+        return (Chunk(reasoning=gap + thought),)
+
+    def _arguments(self, event: JsonObject) -> Events:
+        piece, call = event.get("delta"), self._calls.get(_index_of(event))
+        if call is None or not isinstance(piece, str) or not piece:
+            return NOTHING
+        call.begun = True
+        return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece, kind=call.kind),)),)
+
+    def _item_added(self, event: JsonObject) -> Events:
+        item = event.get("item")
+        call = call_of(item) if isinstance(item, dict) else None
+        return NOTHING if call is None else self._call(_index_of(event), call)
+
+    def _item_done(self, event: JsonObject) -> Events:
+        item, index = event.get("item"), _index_of(event)
+        if not isinstance(item, dict):
+            return NOTHING
+        call = call_of(item)
+        if call is None:
+            return NOTHING if index in self._said else self._whole(index, item)
+        known = self._calls.get(index)
+        if known is None:
+            return self._call(index, call)
+        if known.begun or not call.arguments:
+            return NOTHING
+        known.begun = True
+        return (Chunk(tool_calls=(ToolCallDelta(known.index, arguments=call.arguments, kind=call.kind),)),)
+
+    def _call(self, index: int, call: ToolCall) -> Events:
+        if index in self._calls:
+            raise malformed("begins a call a second time")
+        number = len(self._calls)
+        self._calls[index] = _CallInProgress(number, call.kind, bool(call.arguments))
+        delta = ToolCallDelta(number, call.id, call.name, call.arguments, call.kind, call.extra)
+        return (Chunk(tool_calls=(delta,)),)
+
+    def _whole(self, index: int, item: JsonObject) -> Events:
+        """Return what an item says that came without deltas."""
+        parts = ResponseParts()
+        parts.add(item)
+        thought, words = PART_GAP.join(parts.thoughts), "".join(parts.refusals)
+        text = "".join(parts.texts) or words
+        if not (thought or text):
+            return NOTHING
+        self._said.add(index)
+        if thought:
+            thought = PART_GAP + thought if self._thought else thought
+            self._thought = (index,)
+        return (Chunk(text=text, refusal=words or None, reasoning=thought or None),)
+
+    def _ended(self, event: JsonObject) -> Events:
+        response = event.get("response")
+        if not isinstance(response, dict):
+            raise malformed("ends without its response")
+        check_response(self._profile, response)
+        ended: list[StreamEvent] = []
+        output = response.get("output")
+        for index, item in enumerate(output if isinstance(output, list) else ()):
+            ended += self._item_done({"item": item, "output_index": index})
+        status = response.get("status") or self.kind.rpartition(".")[2]
+        finish, native = finish_of({**response, "status": status}, bool(self._calls))
+        ended.append(Chunk(finish_reason=finish, native_finish_reason=native, service_tier=tier_of(response)))
+        usage = usage_of(response)
+        if usage is not None:
+            ended.append(usage)
+        self.complete = True
+        return ended
+
+    def _failed(self, event: JsonObject) -> Events:
+        response = event.get("response")
+        error = response.get("error") if isinstance(response, dict) else None
+        raise UpstreamError(failure_of(self._profile, error if isinstance(error, dict) else {}))
+
+    def _error(self, event: JsonObject) -> Events:
+        """Read an error, whose members stand in the event itself or, from some servers, in an object of their own."""
+        inner = event.get("error")
+        members = {name: value for name, value in event.items() if name != "type"}
+        raise UpstreamError(failure_of(self._profile, inner if isinstance(inner, dict) else members))
+
+
+def _index_of(event: JsonObject) -> int:
+    return _small(event.get("output_index"))
+
+
+def _small(value: JsonValue) -> int:
+    return value if isinstance(value, int) else 0
+
+
+_EVENTS: Mapping[str, Callable[[ResponsesReader, JsonObject], Events]] = {
+    "response.output_text.delta": ResponsesReader._text,
+    "response.refusal.delta": ResponsesReader._refusal,
+    "response.reasoning_summary_text.delta": ResponsesReader._reasoning,
+    "response.reasoning_text.delta": ResponsesReader._reasoning,
+    "response.function_call_arguments.delta": ResponsesReader._arguments,
+    "response.custom_tool_call_input.delta": ResponsesReader._arguments,
+    "response.output_item.added": ResponsesReader._item_added,
+    "response.output_item.done": ResponsesReader._item_done,
+    "response.completed": ResponsesReader._ended,
+    "response.incomplete": ResponsesReader._ended,
+    "response.failed": ResponsesReader._failed,
+    "response.cancelled": ResponsesReader._failed,
+    "error": ResponsesReader._error,
+}

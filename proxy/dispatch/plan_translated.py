@@ -1,0 +1,59 @@
+"""Plans the calls of a request that a surface translated from another API's shape, with what it lost by that.
+
+A target that speaks the client's API gets the client's own body, and nothing is lost. For any other, what no other API
+can honour is refused, and what promises nothing is named as left out.
+"""
+
+from dataclasses import replace
+from typing import cast
+
+from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.failure import Refusal
+from providers.operator_permits import NO_MEDIA, Media
+from providers.target import OnUnsupported, Target
+from providers.unified_request import ContextBehavior, Params, TranslationLosses, UnifiedRequest
+
+
+def plan_translated(
+    losses: TranslationLosses,
+    request: UnifiedRequest,
+    target: Target,
+    on_unsupported: OnUnsupported = "error",
+    behavior: ContextBehavior | None = None,
+    media: Media = NO_MEDIA,
+) -> CallPlan:
+    """Plan as `plan_calls` does. Raises Refusal."""
+    asked = request.params
+    given_up: list[str] = []
+    while True:
+        try:
+            plan = plan_calls(request, target, "error", behavior, media)
+            break
+        except Refusal as refusal:
+            name = refusal.param
+            if name in losses.instead and name in request.params:
+                given_up.append(name)
+                request = _without(request, name, losses)
+                continue
+            if on_unsupported == "error":
+                raise
+        plan = plan_calls(request, target, on_unsupported, behavior, media)
+        break
+    if plan.calls and plan.calls[0].sent.native:
+        return replace(plan, dropped=(*plan.dropped, *losses.native_left_out)) if losses.native_left_out else plan
+    for param, subject in losses.binding.items():
+        why = "it means nothing outside the API that this request came by, which does not reach there"
+        raise Refusal(param.partition(".")[0], f"{subject} is not supported by {target.name}: {why}.")
+    kept = [name for name in given_up if any(other in request.params for other in losses.instead[name])]
+    lost = [name for name in given_up if name in asked and name not in kept]
+    return replace(
+        plan,
+        emulated=tuple(dict.fromkeys((*plan.emulated, *kept))),
+        dropped=tuple(dict.fromkeys((*plan.dropped, *lost, *losses.left_out))),
+    )
+
+
+def _without(request: UnifiedRequest, name: str, losses: TranslationLosses) -> UnifiedRequest:
+    """Return the request with what may stand instead of a field; what the client gave by itself stays."""
+    params = {key: value for key, value in request.params.items() if key != name}
+    return replace(request, params=cast(Params, {**losses.instead[name], **params}))

@@ -1,0 +1,77 @@
+"""Estimates the tokens of a conversation that no tokenizer can be asked for, for clients that plan by the number.
+
+Rounded up: a client that takes a conversation for shorter than it is learns of its end from an error. Data of media is
+no text, and what vendors take back of thinking unread is not counted.
+
+Source: the "Vision" page of Anthropic for the tokens of an image, November 2026. The other numbers are rules of thumb.
+"""
+
+from collections.abc import Iterator
+
+import orjson
+
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import ChatPrompt, UnifiedRequest
+
+BYTES_PER_TOKEN = 3
+"""UTF-8 bytes per token: fewer than of prose, since most of what agents send is code and JSON."""
+
+PER_MESSAGE, PER_TOOL = 6, 12
+"""Tokens around a message and a tool's definition."""
+
+PER_MEDIUM = 1600
+"""Tokens of an image of the largest size that is not made smaller, and the least of any other medium."""
+
+_FILE_BYTES_PER_TOKEN = 5
+"""Characters of a file's base64 that make a token."""
+
+_IN_PROMPT = ("tools", "response_format")
+_OF_TEXT = ("text", "refusal")
+
+
+def estimate_prompt(request: UnifiedRequest) -> int:
+    """Return an estimate of the tokens of a conversation and its tools."""
+    tokens = 0
+    if isinstance(request.prompt, ChatPrompt):
+        tokens = sum([_of_message(message) for message in request.prompt.messages])
+    for name in _IN_PROMPT:
+        if value := request.params.get(name):
+            tokens += _of_bytes(len(orjson.dumps(value))) + PER_TOOL * (len(value) if isinstance(value, list) else 1)
+    return tokens
+
+
+def _of_message(message: JsonObject) -> int:
+    content = message.get("content")
+    tokens = PER_MESSAGE
+    if isinstance(content, str):
+        tokens += _of_text(content)
+    elif isinstance(content, list):
+        tokens += sum([_of_part(part) for part in content])
+    if calls := message.get("tool_calls"):
+        tokens += _of_bytes(len(orjson.dumps(calls)))
+    return tokens + sum([_of_text(thought) for thought in _thoughts(message)])
+
+
+def _thoughts(message: JsonObject) -> Iterator[str]:
+    details = message.get("reasoning_details")
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict):
+            yield from (text for name in ("text", "summary") if isinstance(text := detail.get(name), str))
+
+
+def _of_part(part: JsonValue) -> int:
+    if not isinstance(part, dict):
+        return 0
+    if part.get("type") in _OF_TEXT:
+        return sum([_of_text(text) for name in _OF_TEXT if isinstance(text := part.get(name), str)])
+    file = part.get("file")
+    data = file.get("file_data") if isinstance(file, dict) else None
+    return PER_MEDIUM if not isinstance(data, str) else max(PER_MEDIUM, len(data) // _FILE_BYTES_PER_TOKEN)
+
+
+def _of_text(text: str) -> int:
+    return _of_bytes(len(text) if text.isascii() else len(text.encode(errors="replace")))
+
+
+def _of_bytes(size: int) -> int:
+    return -(-size // BYTES_PER_TOKEN)

@@ -1,0 +1,151 @@
+"""The members of an answer in the Messages API besides its blocks of text, thinking and calls.
+
+A stop reason of Anthropic's own stays as it is. Input tokens exclude those read from a cache or written to one, which
+the unified usage includes. A citation keeps the vendor's index, which is empty where the vendor is not Anthropic.
+
+Sources: `anthropic` 2.12.0 types `Message`, `StopReason`, `Usage`, `MessageDeltaUsage`, `TextCitation`, November 2026.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from providers.completion import Extras, Usage
+from providers.json_types import JsonObject, JsonValue
+
+BLOCKS, CITATIONS = "content_blocks", "citations"
+"""Members of the unified message with Anthropic's blocks and citations that have no common form."""
+
+IN_DELTA = frozenset({"stop_details", "container"})
+"""Members of a message that a stream has in the delta of `message_delta`."""
+
+_OWN_STOPS = frozenset({"pause_turn", "model_context_window_exceeded", "compaction", "refusal"})
+_STOPS: Mapping[str, str] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "refusal",
+}
+_OF_MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
+_SHOWN_IN_BLOCKS = frozenset({BLOCKS, CITATIONS, "reasoning_details", "tool_calls"})
+_LOCATIONS = frozenset(
+    {"char_location", "page_location", "content_block_location", "search_result_location", "web_search_result_location"}
+)
+_TIERS = {"default": "standard"}
+_CREATED = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+_SERVED = ("web_search_requests", "web_fetch_requests")
+
+NO_USAGE = Usage(0, 0)
+
+
+def stop_members(
+    finish: str, native: str | None, matched: str | int | None, called: object, refusal: str | None
+) -> JsonObject:
+    """Return why an answer ended; `called` is true of one that calls tools, which some vendors do not say."""
+    reason = next((word for word in (native, finish) if word in _OWN_STOPS), None)
+    if reason is None and finish == "stop":
+        if called:
+            reason = "tool_use"
+        elif isinstance(matched, str) and matched:
+            reason = "stop_sequence"
+        elif refusal is not None:
+            reason = "refusal"
+    reason = reason or _STOPS.get(finish, "end_turn")
+    members: JsonObject = {
+        "stop_reason": reason,
+        "stop_sequence": matched if reason == "stop_sequence" and isinstance(matched, str) else None,
+        "stop_details": None,
+    }
+    if reason == "refusal" and refusal:
+        members["stop_details"] = {"type": "refusal", "category": None, "explanation": refusal}
+    return members
+
+
+def usage_members(usage: Usage | None, tier: str | None = None) -> JsonObject:
+    """Return the counts of an answer."""
+    usage = usage or NO_USAGE
+    prompt, made = usage.prompt_details or {}, usage.completion_details or {}
+    read, written = prompt.get("cached_tokens", 0), prompt.get("cache_write_tokens", 0)
+    members: JsonObject = {
+        "input_tokens": max(0, usage.prompt_tokens - read - written),
+        "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": read,
+        "output_tokens": usage.completion_tokens,
+    }
+    if created := {name: prompt[name] for name in _CREATED if name in prompt}:
+        members["cache_creation"] = {**created}
+    if "reasoning_tokens" in made:
+        members["output_tokens_details"] = {"thinking_tokens": made["reasoning_tokens"]}
+    if served := {name: made[name] for name in _SERVED if name in made}:
+        members["server_tool_use"] = {**served}
+    if tier is not None:
+        members["service_tier"] = _TIERS.get(tier, tier)
+    if usage.estimated:
+        members["estimated"] = True
+    return {**usage.extra, **members} if usage.extra else members
+
+
+def citations_of(extras: Extras | None) -> list[JsonObject]:
+    """Return the citations of a text in Anthropic's form."""
+    if extras is None:
+        return []
+    found = [cited for each in extras.annotations if (cited := _citation(each)) is not None]
+    listed = (extras.message or {}).get(CITATIONS)
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and each.get("type") in _LOCATIONS:
+            found.append({name: value for name, value in each.items() if name not in ("start_index", "end_index")})
+    return found
+
+
+def _citation(annotation: JsonObject) -> JsonObject | None:
+    cited = annotation.get("url_citation")
+    if not isinstance(cited, dict) or not isinstance(cited.get("url"), str):
+        return None
+    return {
+        "type": "web_search_result_location",
+        "url": cited["url"],
+        "title": cited.get("title") or None,
+        "cited_text": cited.get("content") or "",
+        "encrypted_index": cited.get("encrypted_index") or "",
+    }
+
+
+def own_blocks(extras: Extras | None) -> list[JsonObject]:
+    """Return the blocks that Anthropic sent and that have no common form."""
+    blocks = (extras.message or {}).get(BLOCKS) if extras is not None else None
+    return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+
+
+def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) -> JsonObject:
+    """Return what an answer holds under the vendor's own names, and media that no block can show."""
+    members: JsonObject = {}
+    if extras is not None:
+        holders: Iterable[Mapping[str, JsonValue] | None] = (extras.message, extras.choice, extras.answer, *more)
+        unshown = [each for each in extras.annotations if _citation(each) is None]
+        media: JsonObject = {
+            "annotations": [*unshown],
+            "images": [*extras.images],
+            "audio": extras.audio,
+            CITATIONS: _other_citations(extras),
+        }
+        members = {name: value for name, value in media.items() if value}
+    else:
+        holders = more
+    for holder in holders:
+        members.update(
+            {
+                name: value
+                for name, value in (holder or {}).items()
+                if name not in _OF_MESSAGE and name not in _SHOWN_IN_BLOCKS
+            }
+        )
+    return members
+
+
+def _other_citations(extras: Extras) -> list[JsonValue]:
+    """Return what a vendor lists as citations in a form of its own."""
+    listed = (extras.message or {}).get(CITATIONS)
+    return [
+        each
+        for each in (listed if isinstance(listed, list) else ())
+        if not (isinstance(each, dict) and each.get("type") in _LOCATIONS)
+    ]

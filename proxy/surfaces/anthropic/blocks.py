@@ -1,0 +1,127 @@
+"""Content blocks of the Messages API as parts of OpenAI's chat shape.
+
+A document of text becomes a part of text, since few vendors take text files; a search result likewise. What only
+Anthropic has (citations, files of its store, blocks of its server tools, types that are not known here) is noted as
+binding. Addresses of media stay in the parts even then, where the table's rules for them are checked.
+
+Sources: `anthropic` 2.12.0 types `ContentBlockParam` and what it holds, November 2026.
+"""
+
+from collections.abc import Callable, Mapping
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.anthropic.translation import Translation, kind_of
+from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object, string, text
+
+MARKER = "cache_control"
+
+_Parts = list[JsonObject]
+
+
+def content_blocks(value: JsonValue) -> list[JsonObject]:
+    """Return the blocks of a content: a text is one block. Raises Invalid."""
+    if isinstance(value, str):
+        return [{"type": "text", "text": value}]
+    if not isinstance(value, list):
+        raise Invalid("must be a string or a list of content blocks")
+    return [check_at(_block, item, index) for index, item in enumerate(value)]
+
+
+def _block(value: JsonValue) -> JsonObject:
+    block = json_object(value)
+    check_at(text, block.get("type"), "type")
+    if block.get(MARKER) is not None:
+        check_at(json_object, block[MARKER], MARKER)
+    return block
+
+
+def parts_of(made: Translation, block: JsonObject) -> _Parts:
+    """Return the parts of a block of text or media; none for an empty text. Raises Invalid."""
+    read = _READERS.get(str(block["type"]))
+    if read is None:
+        made.bind("messages", f"a block of type '{kind_of(block)}'")
+        return []
+    return read(made, block)
+
+
+def _text(made: Translation, block: JsonObject) -> _Parts:
+    said = check_at(string, block.get("text"), "text")
+    return [_marked({"type": "text", "text": said}, block)] if said else []
+
+
+def _image(made: Translation, block: JsonObject) -> _Parts:
+    source = check_at(json_object, block.get("source"), "source")
+    match source:
+        case {"type": "base64", "media_type": str(kind), "data": str(data)}:
+            url = f"data:{kind};base64,{data}"
+        case {"type": "url", "url": str(address)}:
+            url = address
+        case _:
+            return _unknown_source(made, "an image", source)
+    return [_marked({"type": "image_url", "image_url": {"url": url}}, block)]
+
+
+def _document(made: Translation, block: JsonObject) -> _Parts:
+    source = check_at(json_object, block.get("source"), "source")
+    _check_citations(made, block, "a document")
+    before, title = _labels(block), block.get("title")
+    named: JsonObject = {"filename": title} if isinstance(title, str) and title else {}
+    match source:
+        case {"type": "base64", "media_type": str(kind), "data": str(data)}:
+            file: JsonObject = {"file_data": f"data:{kind};base64,{data}", **named}
+        case {"type": "url", "url": str(address)}:
+            file = {"file_url": address, **named}
+        case {"type": "text", "data": str(data)}:
+            return [_marked({"type": "text", "text": "\n\n".join([*before, data])}, block)]
+        case {"type": "content", "content": held}:
+            inner = check_at(content_blocks, held, "source", "content")
+            heads: _Parts = [{"type": "text", "text": line} for line in before]
+            return _with_marker([*heads, *(part for each in inner for part in parts_of(made, each))], block)
+        case _:
+            return _unknown_source(made, "a document", source)
+    context: _Parts = [{"type": "text", "text": line} for line in before[bool(named) :]]
+    return [*context, _marked({"type": "file", "file": file}, block)]
+
+
+def _labels(block: JsonObject) -> list[str]:
+    """Return the title of a document and what its client says about it."""
+    return [label for name in ("title", "context") if isinstance(label := block.get(name), str) and label]
+
+
+def _search_result(made: Translation, block: JsonObject) -> _Parts:
+    _check_citations(made, block, "a search result")
+    heads = [head for name in ("title", "source") if isinstance(head := block.get(name), str) and head]
+    inner = check_at(content_blocks, block.get("content"), "content")
+    lines = [line for each in inner if isinstance(line := each.get("text"), str)]
+    return [_marked({"type": "text", "text": "\n".join([*heads, *lines])}, block)]
+
+
+def _check_citations(made: Translation, block: JsonObject, what: str) -> None:
+    citations = block.get("citations")
+    if isinstance(citations, dict) and citations.get("enabled") is True:
+        made.bind("messages", f"{what} to cite")
+
+
+def _unknown_source(made: Translation, what: str, source: JsonObject) -> _Parts:
+    kind = check_at(text, source.get("type"), "source", "type")
+    if kind in ("base64", "url", "text", "content"):
+        raise Invalid("lacks what its type promises", "source")
+    made.bind("messages", f"{what} from the source '{kind_of(source)}'")
+    return []
+
+
+def _marked(part: JsonObject, block: JsonObject) -> JsonObject:
+    marker = block.get(MARKER)
+    return part if marker is None else {**part, MARKER: marker}
+
+
+def _with_marker(parts: _Parts, block: JsonObject) -> _Parts:
+    return [*parts[:-1], _marked(parts[-1], block)] if parts else parts
+
+
+_READERS: Mapping[str, Callable[[Translation, JsonObject], _Parts]] = {
+    "text": _text,
+    "image": _image,
+    "document": _document,
+    "search_result": _search_result,
+}

@@ -1,0 +1,165 @@
+"""Calls of tools as blocks of the Messages API, whole and streamed.
+
+Blocks never overlap, so of calls that a vendor streams side by side the first goes out as it comes and the others are
+held until the answer ends. Arguments go out as `input_json_delta` alone: a client runs a tool with `{}` whose input
+stands in the block's beginning. Arguments that are no JSON object are an error of the vendor's, unless the limit of
+tokens cut them off: then the call is left out of a whole answer, and unfinished in a stream, as it is at Anthropic.
+
+Sources: `anthropic` 2.12.0 type `ToolUseBlock`; Claude Code 2.1.197, November 2026.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from providers.completion import CallKind, ToolCall, ToolCallDelta
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.anthropic.events import ARGUMENTS, END, block_start, block_stop
+from proxy.surfaces.response.write_sse import ascii_json, utf8_json
+
+_OWN_MEMBERS = ("caller", "toolset_name")
+"""Members of Anthropic's own calls besides the common ones."""
+
+
+def whole_calls(calls: Sequence[ToolCall], finish: str) -> list[JsonObject]:
+    """Return the blocks of whole calls. Raises UpstreamError."""
+    blocks: list[JsonObject] = []
+    for call in calls:
+        arguments = _arguments(call.kind, call.arguments)
+        given = _parsed(arguments)
+        if given is not None:
+            blocks.append({**_head(call.id, call.name, call.extra), "input": given})
+        elif finish != "length":
+            raise _malformed()
+    return blocks
+
+
+def _head(identity: str, name: str, extra: Mapping[str, JsonValue] | None) -> JsonObject:
+    own: JsonObject = {key: extra[key] for key in _OWN_MEMBERS if key in extra} if extra else {}
+    return {**own, "type": "tool_use", "id": identity, "name": name}
+
+
+def _arguments(kind: CallKind, text: str) -> str:
+    """Return arguments as JSON; the text of a custom tool is their only member."""
+    return text if kind == "function" else utf8_json({"input": text}).decode()
+
+
+def _parsed(arguments: str) -> JsonObject | None:
+    """Return the arguments of a call, empty for none; None for anything but a JSON object."""
+    if not arguments or arguments.isspace():
+        return {}
+    try:
+        value: JsonValue = orjson.loads(arguments)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _malformed() -> UpstreamError:
+    message = "The upstream called a tool with arguments that are not a JSON object."
+    return UpstreamError(Failure(FailureKind.MALFORMED, message, ours=True))
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call in progress."""
+
+    id: str
+    name: str
+    kind: CallKind
+    extra: Mapping[str, JsonValue] | None
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        return _arguments(self.kind, "".join(self.pieces))
+
+
+class MessageCalls:
+    """The calls of one stream; `begun` says that there was any."""
+
+    __slots__ = ("_block", "_done", "_held", "_open", "_tested", "begun")
+
+    def __init__(self) -> None:
+        self.begun = self._tested = False
+        self._block = 0
+        self._open: tuple[int, _Call] | None = None
+        self._held: dict[int, _Call] = {}
+        self._done: set[int] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a block of a call is open."""
+        return self._open is not None
+
+    def add(self, delta: ToolCallDelta, index: int) -> tuple[bytes, int]:
+        """Return the events of a piece of a call, and the index of the next block; `index` is that before. Raises
+        UpstreamError for a further piece of a call that was complete."""
+        if self._open is not None and self._open[0] == delta.index:
+            return self._piece(self._open[1], delta), index
+        if delta.index in self._held:
+            self._held[delta.index].pieces.append(delta.arguments)
+            return b"", index
+        if delta.index in self._done:
+            if delta.arguments and not delta.arguments.isspace():
+                raise _malformed()
+            return b"", index
+        self.begun = True
+        call = _Call(delta.id or f"toolu_{delta.index}", delta.name or "", delta.kind, delta.extra)
+        frames = self.close_if_complete()
+        if self._open is not None or delta.kind != "function":
+            call.pieces.append(delta.arguments)
+            self._held[delta.index] = call
+            return frames, index
+        self._open, self._block, self._tested = (delta.index, call), index, False
+        start = block_start(index, {**_head(call.id, call.name, call.extra), "input": {}})
+        return frames + start + self._piece(call, delta), index + 1
+
+    def _piece(self, call: _Call, delta: ToolCallDelta) -> bytes:
+        if not delta.arguments:
+            return b""
+        call.pieces.append(delta.arguments)
+        return ARGUMENTS % self._block + ascii_json(delta.arguments) + END
+
+    def close_if_complete(self) -> bytes:
+        """Close the open call if its arguments are whole, which is looked at once, so that the work stays linear."""
+        if self._open is None or self._tested:
+            return b""
+        self._tested = True
+        number, call = self._open
+        if not call.pieces or _parsed(call.arguments) is None:
+            return b""
+        self._done.add(number)
+        self._open = None
+        return block_stop(self._block)
+
+    def finish(self, index: int, finish: str) -> tuple[bytes, int]:
+        """Return the events of everything that is left, and the index of the next block. Raises UpstreamError."""
+        frames = [*self._last(finish)]
+        for number, call in sorted(self._held.items()):
+            frames += self._whole(call, index, finish)
+            self._done.add(number)
+            index += 1
+        self._held = {}
+        return b"".join(frames), index
+
+    def _last(self, finish: str) -> Iterator[bytes]:
+        if self._open is None:
+            return
+        number, call = self._open
+        if _parsed(call.arguments) is None and finish != "length":
+            raise _malformed()
+        yield block_stop(self._block)
+        self._done.add(number)
+        self._open = None
+
+    def _whole(self, call: _Call, index: int, finish: str) -> Iterator[bytes]:
+        arguments = call.arguments
+        if _parsed(arguments) is None and finish != "length":
+            raise _malformed()
+        yield block_start(index, {**_head(call.id, call.name, call.extra), "input": {}})
+        if arguments:
+            yield ARGUMENTS % index + ascii_json(arguments) + END
+        yield block_stop(index)

@@ -1,0 +1,56 @@
+"""Errors in Anthropic's envelope.
+
+A prompt that is too long has the vendor's own words, since clients know it by them and then compact the conversation.
+An overload, the gateway's own too, is a 529, which the vendor's SDKs retry.
+
+Sources: "Errors" page and `anthropic` 2.12.0 `types/shared`; Claude Code 2.1.197 for the words, November 2026.
+"""
+
+from collections.abc import Mapping
+
+from providers.context_overflow import read_overflow
+from providers.json_types import JsonObject
+from proxy.errors import ErrorFacts
+
+OVERLOADED = 529
+
+_BY_STATUS: Mapping[int, str] = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    OVERLOADED: "overloaded_error",
+}
+
+_TOO_LONG = "prompt is too long: "
+
+
+def error_status(facts: ErrorFacts) -> int:
+    """Return the status of an error."""
+    return OVERLOADED if facts.status == 503 else facts.status
+
+
+def error_body(facts: ErrorFacts) -> JsonObject:
+    """Return the body of an error."""
+    status = error_status(facts)
+    kind = _BY_STATUS.get(status) or ("invalid_request_error" if status < 500 else "api_error")
+    error: JsonObject = {"type": kind, "message": _message(facts), "details": {"error_code": facts.code}}
+    return {"type": "error", "error": error}
+
+
+def _message(facts: ErrorFacts) -> str:
+    message = facts.message
+    if facts.code != "context_length_exceeded" or message.startswith(_TOO_LONG):
+        return message
+    sizes = read_overflow(message, {})
+    if sizes is None or sizes.window is None:
+        return _TOO_LONG + message
+    prompt, asked = sizes.prompt, sizes.requested
+    if prompt is not None and asked is not None and prompt <= sizes.window:
+        return f"input length and `max_tokens` exceed context limit: {prompt} + {asked} > {sizes.window}"
+    given = prompt if prompt is not None else sizes.total
+    return _TOO_LONG + (message if given is None else f"{given} tokens > {sizes.window} maximum")

@@ -1,0 +1,43 @@
+"""Events of the Messages API's streams as bytes. Each names its type twice, as the vendor's do.
+
+Source: `anthropic` 2.12.0 type `RawMessageStreamEvent`, November 2026.
+"""
+
+from providers.json_types import JsonObject
+from proxy.surfaces.response.write_sse import ascii_json
+
+DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":'
+TEXT = DELTA + b'{"type":"text_delta","text":'
+THINKING = DELTA + b'{"type":"thinking_delta","thinking":'
+ARGUMENTS = DELTA + b'{"type":"input_json_delta","partial_json":'
+END = b"}}\n\n"
+"""Ends an event that begins as one of the four, behind its value."""
+
+MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+
+
+def event(kind: str, members: JsonObject) -> bytes:
+    """Return an event."""
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), ascii_json({"type": kind, **members}))
+
+
+def block_start(index: int, block: JsonObject) -> bytes:
+    """Return the event that begins a block."""
+    return event("content_block_start", {"index": index, "content_block": block})
+
+
+def block_delta(index: int, delta: JsonObject) -> bytes:
+    """Return the event of a piece of a block."""
+    return event("content_block_delta", {"index": index, "delta": delta})
+
+
+def block_stop(index: int) -> bytes:
+    """Return the event that ends a block."""
+    return b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n' % index
+
+
+def vendors_event(name: str, data: bytes) -> bytes:
+    """Return an event as the vendor sent it, each line of its data in a line of its own."""
+    if b"\n" in data:
+        data = b"\ndata: ".join(data.splitlines())
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), data)

@@ -1,0 +1,331 @@
+"""Renders answers of the Messages API, whole and streamed.
+
+Where the vendor speaks the API, its own body and events are shown, with the gateway's name of the model. Otherwise the
+blocks of a stream follow each other: the index counts all of them, none is empty, each ends before the next begins. The
+stop reason and the counts come last, when they are known.
+
+Sources: `anthropic` 2.12.0 types `Message` and `RawMessageStreamEvent`, and what its accumulator and Claude Code
+2.1.197 make of them, November 2026.
+"""
+
+from dataclasses import replace
+
+import orjson
+
+from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, Usage
+from providers.emulation.join_extras import GrowingExtras
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import UnifiedRequest
+from proxy.errors import ErrorFacts
+from proxy.surfaces.anthropic.answer_members import (
+    IN_DELTA,
+    citations_of,
+    other_members,
+    own_blocks,
+    stop_members,
+    usage_members,
+)
+from proxy.surfaces.anthropic.calls import MessageCalls, whole_calls
+from proxy.surfaces.anthropic.error_body import error_body
+from proxy.surfaces.anthropic.events import (
+    END,
+    MESSAGE_STOP,
+    TEXT,
+    THINKING,
+    block_delta,
+    block_start,
+    block_stop,
+    event,
+    vendors_event,
+)
+from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for, whole_blocks
+from proxy.surfaces.response.write_sse import ascii_json, utf8_json
+from proxy.surfaces.surface import AnswerFacts
+
+
+class MessagesRenderer:
+    """Renders one answer; see proxy.surfaces.surface.Renderer.
+
+    `_index` is that of the next block, `_open` the type of the open one, empty for none and for a call's. `_text` is
+    how an event of the open text begins, `_thought` the vendor's index of Claude's thinking that is open. `_details` is
+    what other vendors need back of their thinking. `_late` has to wait for the end of a call, `_extras` and `_members`
+    for that of the answer.
+    """
+
+    __slots__ = (
+        *("_body", "_calls", "_details", "_end", "_extras", "_index", "_late", "_members", "_model", "_native"),
+        *("_open", "_started", "_text", "_thought", "_usage"),
+    )
+
+    def __init__(self, request: UnifiedRequest, facts: AnswerFacts) -> None:
+        self._model = facts.model
+        self._body: JsonObject = {
+            "id": f"msg_{facts.unique}",
+            "type": "message",
+            "role": "assistant",
+            "model": facts.model,
+        }
+        self._native = self._started = False
+        self._index = 0
+        self._open = ""
+        self._text: bytes | None = None
+        self._thought: JsonValue = None
+        self._details = GrowingExtras()
+        self._calls = MessageCalls()
+        self._late: list[Chunk] = []
+        self._extras = GrowingExtras()
+        self._end: Chunk | None = None
+        self._members: JsonObject = {}
+        self._usage: Usage | None = None
+
+    # Whole answers ----------------------------------------------------------------------------------------------------
+
+    def completion(self, completion: Completion) -> bytes:
+        """See Renderer. Raises UpstreamError for a call whose arguments make no sense."""
+        if completion.native is not None:
+            return self._renamed(completion.native)
+        choice = completion.choices[0]
+        stop = stop_members(
+            choice.finish_reason,
+            choice.native_finish_reason,
+            choice.matched_stop,
+            choice.tool_calls,
+            choice.refusal,
+        )
+        others = other_members(choice.extras, completion.extra)
+        if completion.system_fingerprint is not None:
+            others["system_fingerprint"] = completion.system_fingerprint
+        content: list[JsonValue] = [*_blocks(choice)]
+        usage = usage_members(completion.usage, completion.service_tier)
+        return utf8_json({**others, **self._body, "content": content, **_merged(stop, others), "usage": usage})
+
+    def _renamed(self, body: bytes) -> bytes:
+        """Return the vendor's body with the gateway's name of the model."""
+        message: JsonValue = orjson.loads(body)
+        if not isinstance(message, dict):
+            return body
+        return utf8_json({**message, "model": self._model})
+
+    # Streams ----------------------------------------------------------------------------------------------------------
+
+    def chunk(self, chunk: Chunk) -> bytes:
+        """See Renderer. Raises UpstreamError for a call whose arguments make no sense."""
+        if chunk.native is not None:
+            return self._vendors(chunk.native)
+        if chunk.system_fingerprint is not None:
+            self._members["system_fingerprint"] = chunk.system_fingerprint
+        if self._text is not None and _only_text(chunk):
+            # Written by hand, because nearly every token comes this way.
+            return self._text + ascii_json(chunk.text) + END if chunk.text else b""
+        if self._native:
+            return b""
+        return self._render(chunk)
+
+    def usage(self, usage: Usage) -> bytes:
+        """See Renderer; the counts are sent last."""
+        self._usage = usage
+        return b""
+
+    def end(self) -> bytes:
+        """See Renderer."""
+        if self._native:
+            return b""
+        frames = [b"" if self._started else self._start(), self._close()]
+        if signature := self._signature():
+            frames.append(self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""}))
+            frames.append(self._sign(signature))
+        ended = self._end or Chunk(finish_reason="stop")
+        stop = stop_members(
+            ended.finish_reason or "stop",
+            ended.native_finish_reason,
+            ended.matched_stop,
+            self._calls.begun,
+            ended.refusal,
+        )
+        others = {**other_members(self._extras.whole()), **self._members}
+        delta = _merged(stop, others)
+        rest = {name: value for name, value in others.items() if name not in IN_DELTA}
+        usage = usage_members(self._usage, ended.service_tier)
+        frames.append(event("message_delta", {**rest, "delta": delta, "usage": usage}))
+        return b"".join([*frames, MESSAGE_STOP])
+
+    def error(self, facts: ErrorFacts) -> bytes:
+        """See Renderer; no `message_stop` follows."""
+        return b"event: error\ndata: %b\n\n" % ascii_json(error_body(facts))
+
+    def _vendors(self, native: NativeEvent) -> bytes:
+        self._native = True
+        if native.name != "message_start":
+            return vendors_event(native.name, native.data)
+        opened: JsonValue = orjson.loads(native.data)
+        message = opened.get("message") if isinstance(opened, dict) else None
+        if not isinstance(opened, dict) or not isinstance(message, dict):
+            return vendors_event(native.name, native.data)
+        renamed: JsonObject = {**opened, "message": {**message, "model": self._model}}
+        return vendors_event(native.name, ascii_json(renamed))
+
+    def _start(self) -> bytes:
+        self._started = True
+        usage: JsonObject = {"input_tokens": 0, "output_tokens": 0}
+        message: JsonObject = {**self._body, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+        return event("message_start", {"message": message})
+
+    def _render(self, chunk: Chunk) -> bytes:
+        frames = [] if self._started else [self._start()]
+        frames.append(self._content(chunk))
+        if chunk.finish_reason is not None:
+            self._end = chunk
+            frames.append(self._finish_calls(chunk.finish_reason))
+            late, self._late = self._late, []
+            frames += [self._content(each) for each in late]
+        return b"".join(frames)
+
+    def _content(self, chunk: Chunk) -> bytes:
+        """Return the events of what a chunk holds, in the order of blocks."""
+        frames: list[bytes] = []
+        if self._calls.is_open and _needs_block(chunk):
+            frames.append(self._calls.close_if_complete())
+        if self._calls.is_open and _needs_block(chunk):
+            self._late.append(replace(chunk, tool_calls=(), finish_reason=None))
+        else:
+            frames.append(self._others(chunk))
+        for delta in chunk.tool_calls:
+            frames.append(b"" if self._calls.is_open else self._close())
+            made, self._index = self._calls.add(delta, self._index)
+            frames.append(made)
+        return b"".join(frames)
+
+    def _others(self, chunk: Chunk) -> bytes:
+        """Return the events of all but calls."""
+        frames: list[bytes] = []
+        extras = chunk.extras
+        details = extras.reasoning_details if extras is not None else ()
+        for detail in details:
+            frames.append(self._before_thought(detail))
+        if chunk.reasoning:
+            if self._open != "thinking":
+                frames.append(self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""}))
+            frames.append(THINKING % (self._index - 1) + ascii_json(chunk.reasoning) + END)
+        for detail in details:
+            frames.append(self._after_thought(detail))
+        text = chunk.text or chunk.refusal
+        if text:
+            if self._text is None:
+                frames.append(self._begin("text", {"type": "text", "text": ""}))
+                self._text = TEXT % (self._index - 1)
+            frames.append((self._text or b"") + ascii_json(text) + END)
+        if extras is not None:
+            frames += self._rest(extras)
+        return b"".join(frames)
+
+    def _rest(self, extras: Extras) -> list[bytes]:
+        """Return the events of citations and of the vendor's own blocks, and keep all else for the end."""
+        frames: list[bytes] = []
+        kept = replace(extras, reasoning_details=())
+        if cited := citations_of(extras):
+            if self._text is not None:
+                frames += [
+                    block_delta(self._index - 1, {"type": "citations_delta", "citation": each}) for each in cited
+                ]
+            else:
+                self._members["citations"] = [*_listed(self._members.get("citations")), *cited]
+        for block in own_blocks(extras):
+            frames.append(self._begin("", block))
+            frames.append(block_stop(self._index - 1))
+        self._extras.add(kept)
+        if kept.answer is not None:
+            self._members.update(other_members(None, kept.answer))
+        return frames
+
+    def _before_thought(self, detail: JsonObject) -> bytes:
+        """Begin the block that a piece of Claude's thinking belongs to, or show a redacted one."""
+        if not is_claudes(detail):
+            return b""
+        if detail["type"] == "reasoning.encrypted":
+            return self._begin("", redacted_block(detail)) + block_stop(self._index - 1)
+        if self._open == "thinking" and self._thought == detail.get("index"):
+            return b""
+        begun = self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""})
+        self._thought = detail.get("index")
+        return begun
+
+    def _after_thought(self, detail: JsonObject) -> bytes:
+        """Sign the block that a piece of Claude's thinking ends, or keep what another vendor needs back."""
+        if not is_claudes(detail):
+            self._details.add(Extras(reasoning_details=(detail,)))
+            return b""
+        signature = detail.get("signature")
+        return self._sign(signature) if isinstance(signature, str) and signature else b""
+
+    def _sign(self, signature: str) -> bytes:
+        signed = block_delta(self._index - 1, {"type": "signature_delta", "signature": signature})
+        self._open, self._thought = "", None
+        return signed + block_stop(self._index - 1)
+
+    def _signature(self) -> str:
+        """Return what the thinking so far needs back, once."""
+        whole, self._details = self._details.whole(), GrowingExtras()
+        return "" if whole is None else signature_for(whole.reasoning_details)
+
+    def _begin(self, kind: str, block: JsonObject) -> bytes:
+        """Return the events that end the open block and begin another; a block of no `kind` is whole already."""
+        closed = self._close()
+        self._open = kind
+        self._index += 1
+        return closed + block_start(self._index - 1, block)
+
+    def _close(self) -> bytes:
+        """Return the events that end the open block."""
+        kind, self._open, self._text, self._thought = self._open, "", None, None
+        if not kind:
+            return b""
+        if kind == "thinking" and (signature := self._signature()):
+            return self._sign(signature)
+        return block_stop(self._index - 1)
+
+    def _finish_calls(self, finish: str) -> bytes:
+        if not self._calls.begun:
+            return b""
+        frames, self._index = self._calls.finish(self._index, finish)
+        return frames
+
+
+def _only_text(chunk: Chunk) -> bool:
+    return (
+        chunk.finish_reason is None
+        and chunk.reasoning is None
+        and chunk.refusal is None
+        and not chunk.tool_calls
+        and chunk.extras is None
+    )
+
+
+def _needs_block(chunk: Chunk) -> bool:
+    """Return whether a chunk holds anything that has to be in a block besides those of calls."""
+    if chunk.text or chunk.reasoning or chunk.refusal:
+        return True
+    extras = chunk.extras
+    return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))
+
+
+def _listed(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def _merged(stop: JsonObject, others: JsonObject) -> JsonObject:
+    """Return why an answer ended with what the vendor says of that itself."""
+    return {**stop, **{name: others[name] for name in IN_DELTA if name in others}}
+
+
+def _blocks(choice: Choice) -> list[JsonObject]:
+    """Return the blocks of a whole answer. Raises UpstreamError."""
+    extras = choice.extras
+    blocks = whole_blocks(choice.reasoning, extras.reasoning_details if extras is not None else ())
+    blocks += own_blocks(extras)
+    text = choice.text or choice.refusal
+    if text:
+        block: JsonObject = {"type": "text", "text": text}
+        if cited := citations_of(extras):
+            block["citations"] = [*cited]
+        blocks.append(block)
+    return [*blocks, *whole_calls(choice.tool_calls, choice.finish_reason)]

@@ -1,0 +1,65 @@
+"""Anthropic's Messages API as a surface.
+
+Sources: `anthropic` 2.12.0; Claude Code 2.1.197, whose requests have a query that means nothing here, November 2026.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from providers.unified_request import Operation, UnifiedRequest
+from proxy.errors import ErrorFacts
+from proxy.surfaces.anthropic.error_body import error_body, error_status
+from proxy.surfaces.anthropic.models import model_json, models_json
+from proxy.surfaces.anthropic.parse_body import parse_messages
+from proxy.surfaces.anthropic.renderer import MessagesRenderer
+from proxy.surfaces.response.write_sse import ascii_json
+from proxy.surfaces.surface import (
+    NO_CONTEXT,
+    AnswerFacts,
+    CountAction,
+    Endpoint,
+    ModelCard,
+    Renderer,
+    RequestContext,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnthropicSurface:
+    """The API; the `Surface` contract describes its public members."""
+
+    name: str = "anthropic"
+    endpoints: Sequence[Endpoint] = (
+        Endpoint("POST", "/v1/messages", Operation.CHAT),
+        Endpoint("POST", "/v1/messages/count_tokens", CountAction.TOKENS),
+    )
+    prefixes: Sequence[str] = ("/v1/messages",)
+    key_headers: Sequence[str] = ("x-api-key", "authorization", "api-key")
+    default_vendor: str | None = "anthropic"
+    reads_context: bool = True
+
+    def parse(
+        self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
+    ) -> UnifiedRequest:
+        """See Surface."""
+        return parse_messages(body, default_model, context.headers)
+
+    def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
+        """See Surface."""
+        return MessagesRenderer(request, facts)
+
+    def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
+        """See Surface."""
+        return error_status(facts), ascii_json(error_body(facts))
+
+    def models(self, cards: Sequence[ModelCard]) -> bytes:
+        """See Surface."""
+        return models_json(cards)
+
+    def model(self, card: ModelCard) -> bytes:
+        """See Surface."""
+        return ascii_json(model_json(card))
+
+
+ANTHROPIC: Final = AnthropicSurface()

@@ -1,0 +1,81 @@
+"""Tools of the Messages API in OpenAI's chat shape.
+
+A tool without a type, or of the type `custom`, is a function. The vendor's own, whose types end with a date, are noted
+as binding: a text in place of a search's results would be taken for them.
+
+Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`, November 2026.
+"""
+
+from typing import cast
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.anthropic.blocks import MARKER
+from proxy.surfaces.anthropic.translation import At, Translation, kind_of
+from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, string, text
+from proxy.surfaces.request.tools import MAX_TOOLS
+
+_OWN_MEMBERS = ("eager_input_streaming", "defer_loading", "input_examples", "allowed_callers")
+"""Members of a function that only say how Anthropic offers it; what they belong to is a tool of its own."""
+
+_DIRECT: JsonValue = ["direct"]
+
+
+def put_tools(made: Translation, value: JsonValue) -> None:
+    """Read the tools; an empty list is none, which OpenAI refuses. Raises Invalid."""
+    if not isinstance(value, list):
+        raise Invalid("must be a list of tools")
+    if len(value) > MAX_TOOLS:
+        raise Invalid(f"may hold at most {MAX_TOOLS} tools")
+    tools: list[JsonObject] = []
+    for index, item in enumerate(value):
+        with At(index):
+            tool = json_object(item)
+            if tool.get("type") in (None, "custom"):
+                tools.append(_function(made, tool))
+            else:
+                _own(made, tool)
+    if tools:
+        made.chat["tools"] = cast(JsonValue, tools)
+
+
+def _own(made: Translation, tool: JsonObject) -> None:
+    kind = check_at(text, tool["type"], "type")
+    if tool.get("model") is not None:
+        # The routing table decides which models a team may use.
+        raise Invalid("cannot be set here", "model")
+    made.bind("tools", f"a tool of type '{kind_of({'type': kind})}'")
+
+
+def _function(made: Translation, tool: JsonObject) -> JsonObject:
+    function: JsonObject = {"name": check_at(text, tool.get("name"), "name")}
+    if tool.get("description") is not None:
+        function["description"] = check_at(string, tool["description"], "description")
+    function["parameters"] = check_at(json_object, tool.get("input_schema"), "input_schema")
+    if tool.get("strict") is not None and check_at(boolean, tool["strict"], "strict"):
+        function["strict"] = True
+    for name in _OWN_MEMBERS:
+        if tool.get(name) and tool[name] != _DIRECT:
+            made.leave_out(name)
+    written: JsonObject = {"type": "function", "function": function}
+    marker = tool.get(MARKER)
+    return written if marker is None else {**written, MARKER: check_at(json_object, marker, MARKER)}
+
+
+def put_tool_choice(made: Translation, value: JsonValue) -> None:
+    """Read the choice among the tools. Raises Invalid."""
+    choice = json_object(value)
+    match check_at(text, choice.get("type"), "type"):
+        case "auto":
+            made.chat["tool_choice"] = "auto"
+        case "any":
+            made.chat["tool_choice"] = "required"
+        case "none":
+            made.chat["tool_choice"] = "none"
+        case "tool":
+            name = check_at(text, choice.get("name"), "name")
+            made.chat["tool_choice"] = {"type": "function", "function": {"name": name}}
+        case _:
+            raise Invalid("must be one of 'auto', 'any', 'tool', 'none'", "type")
+    single = choice.get("disable_parallel_tool_use")
+    if single is not None and check_at(boolean, single, "disable_parallel_tool_use"):
+        made.chat["parallel_tool_calls"] = False

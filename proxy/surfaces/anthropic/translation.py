@@ -1,0 +1,64 @@
+"""A request of the Messages API while it is translated into OpenAI's chat shape, and what has no counterpart there."""
+
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import TranslationLosses
+from proxy.surfaces.request.rule_kinds import Invalid
+from proxy.surfaces.thinking_envelope import EnvelopeOpener
+
+
+@dataclass(slots=True)
+class Translation:
+    """One request in the making.
+
+    `chat` holds its fields in OpenAI's chat shape, of which only `messages` is in Anthropic's until the end. `binding`
+    says by field what only Anthropic's own API can honour, `left_out` names what promised nothing, `instead` fields
+    that may give way to another, or to nothing.
+    """
+
+    chat: JsonObject = field(default_factory=dict)
+    system: list[JsonObject] = field(default_factory=list)
+    binding: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, None] = field(default_factory=dict)
+    instead: dict[str, JsonObject] = field(default_factory=dict)
+    envelopes: EnvelopeOpener = field(default_factory=EnvelopeOpener)
+
+    def bind(self, name: str, what: str = "") -> None:
+        """Note a field, or `what` it holds, that only Anthropic's own API can honour; the first of a field is told."""
+        self.binding.setdefault(name, f"'{name}' with {what}" if what else f"'{name}'")
+
+    def leave_out(self, name: str) -> None:
+        """Note a member that promises nothing about the answer."""
+        self.left_out[name] = None
+
+    def losses(self) -> TranslationLosses | None:
+        """Return what the translation cannot say; None where it says everything."""
+        if not (self.binding or self.left_out or self.instead):
+            return None
+        return TranslationLosses(self.binding, tuple(self.left_out), self.instead)
+
+
+class At:
+    """Puts a path before that of an `Invalid` which leaves the block."""
+
+    __slots__ = ("_loc",)
+
+    def __init__(self, *loc: str | int) -> None:
+        self._loc = loc
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Invalid):
+            raise Invalid(error.message, *self._loc, *error.loc, code=error.code) from None
+
+
+def kind_of(block: JsonObject, default: str = "") -> str:
+    """Return the type of a block or tool, as much of it as an error shows."""
+    kind: JsonValue = block.get("type")
+    return kind[:64] if isinstance(kind, str) else default

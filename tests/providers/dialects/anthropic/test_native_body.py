@@ -1,0 +1,162 @@
+"""A client's own body of the Messages API, mended where Claude would refuse what the client cannot know of."""
+
+from copy import deepcopy
+
+import orjson
+import pytest
+
+from providers.dialects.anthropic.native_body import (
+    MendedBody,
+    instructions_as_users,
+    mend_body,
+    objects_in,
+    remove_thinking,
+    unscope_markers,
+)
+from providers.json_types import JsonObject, JsonValue
+
+MARK: JsonValue = {"type": "ephemeral"}
+SIGNED: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": "EqQBCgIYAhIM+/8="}
+SAID: JsonObject = {"type": "text", "text": "Yes."}
+SEALED = "dragoman.thinking.1:eyJkZXRhaWxzIjpbXX0="
+
+
+def user(*blocks: JsonValue) -> JsonObject:
+    return {"role": "user", "content": [*blocks]}
+
+
+def model(*blocks: JsonValue) -> JsonObject:
+    return {"role": "assistant", "content": [*blocks]}
+
+
+def body(*turns: JsonObject, **members: JsonValue) -> JsonObject:
+    return {"model": "m", "max_tokens": 9, "messages": [*turns], **members}
+
+
+def turns_of(*turns: JsonObject) -> JsonValue:
+    return mended(body(*turns)).body["messages"]
+
+
+def mended(given: JsonObject) -> MendedBody:
+    """The mended body, of one that must not have changed itself."""
+    before = deepcopy(given)
+    made = mend_body(given)
+    assert given == before
+    return made
+
+
+EVERYTHING = body(
+    user({**SAID, "cache_control": MARK}, {"type": "unheard_of", "a": [{"b": None}]}),
+    model(SIGNED, {"type": "redacted_thinking", "data": "EmwKAhgB"}, SAID, {"type": "server_tool_use", "id": "s.1"}),
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "go on", "unheard_of": True},
+    system=[{**SAID, "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+    tools=[{"name": "look", "input_schema": {"x": None}}, {"type": "web_search_20250305", "name": "web_search"}],
+    context_management={"edits": []},
+    unheard_of={"deep": [1, {"er": None}]},
+)
+
+
+def test_what_the_vendor_takes_goes_as_it_came_known_or_not() -> None:
+    made = mended(EVERYTHING)
+    assert orjson.dumps(made.body) == orjson.dumps(EVERYTHING)
+    assert (made.dropped, made.emulated) == ([], [])
+
+
+def test_null_at_the_top_is_absent() -> None:
+    made = mended(body(user(SAID), temperature=None, container=None))
+    assert made.body == body(user(SAID))
+
+
+@pytest.mark.parametrize("signature", [None, "", SEALED, "dragoman.thinking.2:x", "call__thought__abc", 7, "a b"])
+def test_thinking_that_no_claude_signed_is_left_out_and_named(signature: JsonValue) -> None:
+    foreign: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": signature}
+    made = mended(body(user(SAID), model(foreign, SIGNED, SAID), user(SAID)))
+    assert made.body["messages"] == [user(SAID), model(SIGNED, SAID), user(SAID)]
+    assert made.dropped == ["thinking"]
+
+
+def test_thinking_without_a_signature_member_is_left_out_and_an_envelope_of_redacted_thinking_too() -> None:
+    blocks: list[JsonValue] = [{"type": "thinking", "thinking": "Hm."}, {"type": "redacted_thinking", "data": SEALED}]
+    assert turns_of(user(SAID), model(*blocks, SAID)) == [user(SAID), model(SAID)]
+
+
+def test_a_turn_of_which_nothing_is_left_goes_too() -> None:
+    empty: JsonObject = {"type": "text", "text": " \n"}
+    blank: JsonObject = {"role": "assistant", "content": ""}
+    assert turns_of(user(SAID), model({"type": "thinking", "thinking": "x"}, empty), blank) == [user(SAID)]
+
+
+def test_blank_texts_are_left_out_of_turns_results_and_instructions() -> None:
+    blank: JsonObject = {"type": "text", "text": ""}
+    result: JsonObject = {"type": "tool_result", "tool_use_id": "t1", "content": [blank, SAID], "is_error": True}
+    empty: JsonObject = {"type": "tool_result", "tool_use_id": "t2", "content": [blank]}
+    made = mended(body(user(blank, result, empty), system=[blank, SAID]))
+    kept: JsonObject = {**result, "content": [SAID]}
+    assert made.body["messages"] == [user(kept, {"type": "tool_result", "tool_use_id": "t2"})]
+    assert made.body["system"] == [SAID]
+    assert "system" not in mended(body(user(SAID), system=[blank])).body
+
+
+def test_a_marker_that_is_lost_with_a_blank_text_is_named() -> None:
+    made = mended(body(user(SAID, {"type": "text", "text": "", "cache_control": MARK})))
+    assert made.dropped == ["cache_control"]
+
+
+def test_ids_that_other_vendors_made_are_fitted_alike_in_calls_and_results() -> None:
+    call: JsonObject = {"type": "tool_use", "id": "functions.look:0", "name": "look", "input": {}}
+    result: JsonObject = {"type": "tool_result", "tool_use_id": "functions.look:0", "content": "x"}
+    made = mended(body(user(SAID), model(call), user(result)))
+    turns = made.turns
+    (fitted,), (answered,) = objects_in(turns[1]["content"]), objects_in(turns[2]["content"])
+    assert fitted["id"] == answered["tool_use_id"]
+    assert str(fitted["id"]).startswith("call_")
+
+
+def test_markers_beyond_the_fourth_go_and_are_named() -> None:
+    marked: JsonObject = {**SAID, "cache_control": MARK}
+    made = mended(
+        body(user(*[marked] * 3), user(marked), system=[marked], tools=[{"name": "f", "cache_control": MARK}])
+    )
+    assert orjson.dumps(made.body).count(b"cache_control") == 4
+    assert made.dropped == ["cache_control"]
+
+
+@pytest.mark.parametrize("messages", ["x", None, [1, "x", None], [{"role": "user"}], [{"content": 1}], [[]]])
+def test_what_has_no_form_of_a_turn_is_the_vendor_s_to_refuse(messages: JsonValue) -> None:
+    given: JsonObject = {"messages": messages, "system": 5, "tools": {"a": 1}}
+    made = mended(given)
+    for mend in (remove_thinking, instructions_as_users, unscope_markers):
+        mend(made)
+    assert made.body == {name: value for name, value in given.items() if value is not None}
+
+
+def test_all_thinking_is_taken_out_of_a_call_that_goes_without() -> None:
+    made = mended(body(user(SAID), model(SIGNED), model(SIGNED, SAID), {"role": "user", "content": "x"}))
+    remove_thinking(made)
+    assert made.body["messages"] == [user(SAID), model(SAID), {"role": "user", "content": "x"}]
+
+
+def test_instructions_in_the_middle_are_the_user_s_where_a_platform_has_none() -> None:
+    made = mended(body(user(SAID), {"role": "system", "content": "Be brief."}))
+    instructions_as_users(made)
+    assert made.body["messages"] == [user(SAID), {"role": "user", "content": "Be brief."}]
+    assert made.emulated == ["messages"]
+
+
+def test_the_scope_of_markers_is_taken_out_wherever_it_stands() -> None:
+    scoped: JsonValue = {"type": "ephemeral", "scope": "global"}
+    marked: JsonObject = {**SAID, "cache_control": scoped}
+    tool: JsonObject = {"name": "f", "cache_control": scoped}
+    made = mended(body(user(marked, SAID), system=[marked], tools=[tool], cache_control=scoped))
+    unscope_markers(made)
+    assert b"scope" not in orjson.dumps(made.body)
+    assert orjson.dumps(made.body).count(b"ephemeral") == 4
+    assert made.dropped == ["cache_control.scope"]
+
+
+def test_a_body_without_scopes_is_not_touched() -> None:
+    made = mended(EVERYTHING)
+    unscope_markers(made)
+    assert made.body == EVERYTHING
+    assert made.dropped == []

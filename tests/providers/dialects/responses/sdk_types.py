@@ -1,0 +1,41 @@
+"""Check calls and answers of the Responses API against the vendor's own types (`openai` 3.54.0).
+
+Only for a process of its own: see `strict_types`. An item of the input is one of fifty types, so that a wrong one is
+told as what it is to each of them.
+"""
+
+import json
+
+from openai.types.responses import Response, ResponseStreamEvent  # type: ignore[import-not-found]
+from openai.types.responses.response_create_params import (  # type: ignore[import-not-found]
+    ResponseCreateParamsNonStreaming,
+    ResponseCreateParamsStreaming,
+)
+from pydantic import TypeAdapter
+
+from tests.contracts.strict_types import strict_adapter
+
+_BODIES = {
+    False: strict_adapter(ResponseCreateParamsNonStreaming),
+    True: strict_adapter(ResponseCreateParamsStreaming),
+}
+_EVENT: TypeAdapter[object] = TypeAdapter(ResponseStreamEvent)
+
+
+def check_body(operation: str, body: bytes) -> None:
+    """Raise for a body that the vendor's client would not have."""
+    assert operation == "responses", operation
+    _BODIES[json.loads(body).get("stream") is True].validate_json(body, strict=True)
+
+
+def check_answer(body: bytes) -> None:
+    """Raise unless the vendor's client would read every member as what it is."""
+    Response.model_validate_json(body)
+
+
+def check_events(payloads: list[bytes]) -> None:
+    """The same for each event; an error is read as the one that it announces."""
+    for payload in payloads:
+        event = json.loads(payload)
+        error = event.get("error")
+        _EVENT.validate_python({**event, **error, "type": "error"} if event["type"] == "error" and error else event)

@@ -1,0 +1,163 @@
+"""A client's own body of the Responses API on its way to a vendor that has it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from providers.dialect import encode_again, encode_native
+from providers.emulation.split_into_calls import plan_calls
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
+from providers.unified_request import NativeApi, NativeRequest
+from tests.providers.dialects.kit import chat_request, target_of
+from tests.providers.dialects.responses.kit import TARGET, message, own_body, own_call, own_request
+
+ENCRYPTED = "reasoning.encrypted_content"
+CODEX: JsonObject = {
+    "input": [
+        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "You edit files."}]},
+        {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"},
+        {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": "*** Begin Patch"},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "done"},
+    ],
+    "tools": [{"type": "namespace", "name": "mcp", "tools": [{"type": "function", "name": "f", "parameters": {}}]}],
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "include": [ENCRYPTED],
+    "reasoning": {"effort": "medium", "summary": "auto"},
+    "client_metadata": {"x-codex": "1"},
+    "text": {"verbosity": "low"},
+    "prompt_cache_key": "k",
+}
+
+
+def test_the_body_goes_as_it_came_but_for_model_stream_and_store() -> None:
+    sent, body = own_call(own_request(stream=True, store=True, more=CODEX))
+    assert body == {**CODEX, "model": "gpt-5.1", "stream": True, "store": False}
+    assert sent.url == "https://api.openai.com/v1/responses"
+    assert (sent.stream, sent.emulated, sent.dropped) == (True, (), ())
+
+
+def test_nothing_is_stored_and_what_was_thought_is_asked_for() -> None:
+    body = own_body(include=["message.output_text.logprobs"])
+    assert (body["store"], body["include"]) == (False, ["message.output_text.logprobs", ENCRYPTED])
+    assert "stream" not in body
+
+
+def test_the_response_before_is_never_named_to_the_vendor() -> None:
+    assert "previous_response_id" not in own_body(previous_response_id="resp_1")
+
+
+@pytest.mark.parametrize(
+    ("profile", "base", "url"),
+    [
+        ("openai", "https://api.openai.com/v1", "https://api.openai.com/v1/responses"),
+        ("azure", "https://r.openai.azure.com", "https://r.openai.azure.com/openai/v1/responses"),
+        ("azure_v1", "https://r.openai.azure.com/openai/v1", "https://r.openai.azure.com/openai/v1/responses"),
+    ],
+)
+def test_the_vendors_that_have_the_api_are_asked_at_its_address(profile: str, base: str, url: str) -> None:
+    target = target_of(profile, "gpt-5.1", base_url=base, upstream_model="prod")
+    sent, body = own_call(own_request(), target)
+    assert (sent.url, body["model"]) == (url, "prod")
+
+
+@pytest.mark.parametrize("profile", ["vllm", "openrouter", "groq", "xai", "anthropic", "openai_compatible", "pais"])
+def test_other_vendors_get_a_chat(profile: str) -> None:
+    assert encode_native(own_request(), target_of(profile)) is None
+
+
+def test_a_request_of_another_api_is_none_of_this_one() -> None:
+    other = replace(chat_request(), native=NativeRequest(NativeApi.MESSAGES, {"messages": []}))
+    assert encode_native(other, TARGET) is None
+    assert encode_native(chat_request(), TARGET) is None
+
+
+def test_items_that_only_a_store_could_resolve_are_left_out_and_named() -> None:
+    bare: JsonObject = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "x"}]}
+    kept: JsonObject = {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "gAAA"}
+    said = message("Yes.")
+    items: list[JsonValue] = [bare, {**bare, "encrypted_content": None}, kept, said, {"role": "user", "content": "x"}]
+    sent, body = own_call(own_request(input=items))
+    without_id = {name: value for name, value in said.items() if name != "id"}
+    assert body["input"] == [kept, without_id, {"role": "user", "content": "x"}]
+    assert sent.dropped == ("reasoning",)
+
+
+@pytest.mark.parametrize("items", [None, 5, [5, None, "x", {"unheard_of": 1}]])
+def test_what_is_no_list_of_items_is_the_vendor_s_to_refuse(items: JsonValue) -> None:
+    assert own_body(input=items)["input"] == items
+
+
+# Models that do not reason ------------------------------------------------------------------------------------------
+
+PLAIN = replace(TARGET, model="gpt-4.1", upstream_model="gpt-4.1")
+UNNAMED = replace(TARGET, model="ours", upstream_model="ours")
+
+
+def test_a_model_that_does_not_reason_is_not_asked_for_what_it_thought() -> None:
+    sent, body = own_call(own_request(include=[ENCRYPTED, "x"], reasoning={"summary": "auto"}), PLAIN)
+    assert (body["include"], "reasoning" in body) == (["x"], False)
+    assert sent.dropped == ("reasoning", "include")
+    assert "include" not in own_body(PLAIN)
+
+
+def test_an_effort_that_the_model_has_not_is_refused_and_may_be_dropped() -> None:
+    request = own_request(reasoning={"effort": "high"}, params={"reasoning_effort": "high"})
+    with pytest.raises(Refusal) as caught:
+        encode_native(request, PLAIN)
+    assert caught.value.param == "reasoning_effort"
+    plan = plan_calls(request, PLAIN, on_unsupported="drop")
+    assert plan.dropped == ("reasoning_effort", "reasoning")
+    assert plan.calls[0].sent.native
+
+
+@pytest.mark.parametrize(
+    ("members", "include"),
+    [({}, None), ({"include": [ENCRYPTED]}, [ENCRYPTED]), ({"reasoning": {"effort": "low"}}, [ENCRYPTED])],
+)
+def test_of_a_model_with_a_name_of_the_operator_s_the_client_s_word_is_taken(
+    members: Mapping[str, JsonValue], include: JsonValue
+) -> None:
+    assert own_body(UNNAMED, members).get("include") == include
+
+
+@pytest.mark.parametrize(
+    ("model", "reasons"),
+    [("o3", True), ("gpt-5-mini", True), ("gpt-5-chat-latest", False), ("gpt-6-astra", True), ("gpt-4o", False)],
+)
+def test_the_models_that_reason_are_known_by_name(model: str, reasons: bool) -> None:
+    body = own_body(replace(TARGET, model=model, upstream_model=model))
+    assert ("include" in body) is reasons
+
+
+# Limits and members of the client's ---------------------------------------------------------------------------------
+
+
+def test_a_limit_that_was_lowered_to_the_window_since_is_the_one_sent() -> None:
+    request = own_request(max_output_tokens=500, params={"max_tokens": 500}, unheard_of=1)
+    sent, body = own_call(request)
+    assert body["max_output_tokens"] == 500
+    again = encode_again(sent, replace(request, params={"max_tokens": 7}))
+    assert again.native
+    assert b'"max_output_tokens":7' in again.body
+    assert b'"unheard_of":1' in again.body
+
+
+def test_extra_members_are_merged_last_but_may_not_undo_what_the_gateway_decides() -> None:
+    assert own_call(replace(own_request(), extra_params={"unheard_of": 2}))[1]["unheard_of"] == 2
+    for name in ("store", "input", "previous_response_id", "model", "stream"):
+        with pytest.raises(Refusal) as caught:
+            encode_native(replace(own_request(), extra_params={name: "x"}), TARGET)
+        assert caught.value.param == "inference_extra_params"
+
+
+@pytest.mark.parametrize("target", [TARGET, PLAIN])
+def test_the_client_s_body_is_not_changed_itself(target: Target) -> None:
+    request = own_request(input=[message("x")], include=[ENCRYPTED], reasoning={"summary": "auto"})
+    assert request.native is not None
+    before = repr(request.native.body)
+    own_call(request, target)
+    assert repr(request.native.body) == before

@@ -1,0 +1,99 @@
+"""Requests that came by another API's shape, on targets that speak it and on others."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from providers.emulation.split_into_calls import CallPlan
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import NativeApi, NativeRequest, Params, TranslationLosses, UnifiedRequest
+from proxy.dispatch.plan_translated import plan_translated
+from tests.providers.dialects.anthropic import kit as anthropic_kit
+from tests.providers.dialects.gemini import kit as gemini_kit
+from tests.providers.dialects.openai.kit import chat, target
+
+THINKING: JsonObject = {"type": "enabled", "budget_tokens": 2048}
+INSTEAD: Mapping[str, JsonObject] = {"thinking": {"reasoning_effort": "low"}, "reasoning_effort": {}}
+OWN: JsonObject = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}], "container": "c"}
+
+GPT = target("openai", "gpt-4o")
+"""Does not think."""
+GPT5 = target("openai", "gpt-5.1")
+"""Thinks by words of effort."""
+FIREWORKS = target("fireworks")
+"""Takes Anthropic's form of thinking."""
+
+
+def planned(to: Target, losses: TranslationLosses, **params: object) -> CallPlan:
+    fields: Params = {"max_tokens": 4096}
+    fields.update(params)  # type: ignore[typeddict-item]  # names known at run time
+    return plan_translated(losses, chat(fields), to)
+
+
+def body(plan: CallPlan) -> JsonObject:
+    read: JsonObject = orjson.loads(plan.calls[0].sent.body)
+    return read
+
+
+def test_a_field_goes_as_it_is_where_the_target_has_it() -> None:
+    plan = planned(FIREWORKS, TranslationLosses({}, (), INSTEAD), thinking=THINKING)
+    assert body(plan)["thinking"] == THINKING
+    assert (plan.emulated, plan.dropped) == ((), ())
+
+
+def test_another_field_stands_for_it_where_the_target_has_that() -> None:
+    plan = planned(GPT5, TranslationLosses({}, (), INSTEAD), thinking=THINKING)
+    assert body(plan)["reasoning_effort"] == "low"
+    assert (plan.emulated, plan.dropped) == (("thinking",), ())
+
+
+def test_without_either_it_is_left_out_and_named_as_the_client_named_it() -> None:
+    plan = planned(GPT, TranslationLosses({}, ("context_management",), INSTEAD), thinking=THINKING)
+    assert not {"thinking", "reasoning_effort"} & body(plan).keys()
+    assert (plan.emulated, plan.dropped) == ((), ("thinking", "context_management"))
+    plan = planned(GPT, TranslationLosses({}, (), {"reasoning_effort": {}}), reasoning_effort="high")
+    assert plan.dropped == ("reasoning_effort",)
+
+
+def test_other_refusals_stay_refusals() -> None:
+    losses = TranslationLosses({}, (), INSTEAD)
+    with pytest.raises(Refusal) as caught:
+        planned(GPT, losses, thinking=THINKING, top_k=3)
+    assert caught.value.param == "top_k"
+    request = chat({"max_tokens": 9, "thinking": THINKING, "top_k": 3})
+    plan = plan_translated(losses, request, GPT, "drop")
+    assert set(plan.dropped) == {"thinking", "top_k"}
+
+
+def test_what_no_other_api_can_honour_is_refused_by_field_and_deployment() -> None:
+    losses = TranslationLosses({"tools": "'tools' with a tool of type 'bash_20250124'"})
+    for to in (GPT, gemini_kit.TARGET):
+        with pytest.raises(Refusal) as caught:
+            plan_translated(losses, chat(), to, "drop")
+        assert caught.value.param == "tools"
+        assert caught.value.code == "unsupported_parameter"
+        assert caught.value.message.startswith(
+            f"'tools' with a tool of type 'bash_20250124' is not supported by {to.name}: "
+        )
+
+
+def own() -> UnifiedRequest:
+    return replace(chat({"max_tokens": 5}), native=NativeRequest(NativeApi.MESSAGES, OWN))
+
+
+def test_a_target_of_the_same_api_loses_nothing() -> None:
+    losses = TranslationLosses({"container": "'container'"}, ("context_management",), INSTEAD)
+    plan = plan_translated(losses, own(), anthropic_kit.TARGET)
+    assert plan.calls[0].sent.native
+    assert body(plan)["container"] == "c"
+    assert plan.dropped == ()
+
+
+def test_a_field_below_the_top_is_refused_by_the_name_of_its_holder() -> None:
+    with pytest.raises(Refusal) as caught:
+        plan_translated(TranslationLosses({"output_config.x": "'output_config.x'"}), chat(), GPT)
+    assert caught.value.param == "output_config"

@@ -1,0 +1,45 @@
+"""Estimates of conversations."""
+
+from providers.json_types import JsonObject
+from providers.unified_request import ChatPrompt, Operation, Params, TextPrompt, UnifiedRequest
+from proxy.gateway.estimate_prompt import PER_MEDIUM, PER_MESSAGE, estimate_prompt
+
+
+def estimate(*messages: JsonObject, params: Params | None = None) -> int:
+    return estimate_prompt(UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt(messages), params or {}))
+
+
+def test_texts_are_rounded_up() -> None:
+    assert estimate({"role": "user", "content": "x"}) == PER_MESSAGE + 1
+    assert estimate({"role": "user", "content": "xxxx"}) == PER_MESSAGE + 2
+    assert estimate({"role": "user", "content": "é"}) == PER_MESSAGE + 1
+    assert estimate({"role": "user", "content": [{"type": "text", "text": "xxxx"}, 1]}) == PER_MESSAGE + 2
+    assert estimate({"role": "assistant", "content": None}) == PER_MESSAGE
+
+
+def test_more_text_is_never_fewer_tokens() -> None:
+    sizes = [estimate({"role": "user", "content": "word " * size}) for size in range(0, 500, 7)]
+    assert sizes == sorted(sizes)
+
+
+def test_media_do_not_count_as_text() -> None:
+    image: JsonObject = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_000_000}}
+    assert estimate({"role": "user", "content": [image]}) == PER_MESSAGE + PER_MEDIUM
+    file: JsonObject = {"type": "file", "file": {"file_data": "A" * 100_000}}
+    assert estimate({"role": "user", "content": [file]}) == PER_MESSAGE + 20_000
+    address: JsonObject = {"type": "file", "file": {"file_url": "https://x.example"}}
+    assert estimate({"role": "user", "content": [address]}) == PER_MESSAGE + PER_MEDIUM
+
+
+def test_tools_calls_and_thoughts_count() -> None:
+    plain = estimate({"role": "assistant", "content": "x"})
+    call: JsonObject = {"id": "a", "function": {"name": "f", "arguments": '{"x":"' + "y" * 300 + '"}'}}
+    assert estimate({"role": "assistant", "content": "x", "tool_calls": [call]}) > plain + 100
+    thought: JsonObject = {"type": "reasoning.text", "text": "y" * 300, "signature": "z" * 9000}
+    assert estimate({"role": "assistant", "content": "x", "reasoning_details": [thought, 1]}) == plain + 100
+    tool: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    assert estimate({"role": "user", "content": "x"}, params={"tools": [tool]}) > 30
+
+
+def test_other_prompts_have_no_messages_to_count() -> None:
+    assert estimate_prompt(UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("x",)), {})) == 0

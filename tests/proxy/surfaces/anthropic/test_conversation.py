@@ -1,0 +1,193 @@
+"""Instructions and turns as messages of a chat."""
+
+import pytest
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.anthropic.conversation import BILLING_HEADER, ROLES
+from proxy.surfaces.thinking_envelope import seal
+from tests.proxy.surfaces.anthropic.kit import chat, parse, refused, turn
+
+MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
+SEALED: list[JsonObject] = [
+    {"type": "reasoning.text", "text": "hm", "format": "google-gemini-v1", "index": 3},
+    {"type": "reasoning.encrypted", "data": "x", "format": "google-gemini-v1", "index": 3, "id": "c"},
+]
+
+
+def test_instructions_come_first_as_one_message() -> None:
+    assert chat([{"role": "user", "content": "hi"}], system="S") == [
+        {"role": "system", "content": "S"},
+        {"role": "user", "content": "hi"},
+    ]
+    assert chat([{"role": "user", "content": "hi"}], system="")[0]["role"] == "user"
+    blocks: JsonValue = [{"type": "text", "text": "a", **MARK}, {"type": "text", "text": "b"}]
+    assert chat([{"role": "user", "content": "hi"}], system=blocks)[0] == {"role": "system", "content": blocks}
+
+
+def test_the_billing_header_of_claude_code_is_left_out_and_named() -> None:
+    request = parse(system=[{"type": "text", "text": f"{BILLING_HEADER}: cc=1"}, {"type": "text", "text": "S"}])
+    assert request.losses is not None
+    assert request.losses.left_out == (BILLING_HEADER,)
+    assert request.native is not None
+    assert str(request.native.body["system"]).count(BILLING_HEADER) == 1
+    assert chat([{"role": "user", "content": "x"}], system=[{"type": "text", "text": BILLING_HEADER}]) == [
+        {"role": "user", "content": "x"}
+    ]
+
+
+def test_instructions_within_the_conversation_stay_in_their_place() -> None:
+    messages: JsonValue = [
+        {"role": "user", "content": "a"},
+        {"role": "system", "content": [{"type": "text", "text": "b"}]},
+        {"role": "user", "content": "c"},
+    ]
+    assert [(each["role"], each["content"]) for each in chat(messages)] == [
+        ("user", "a"),
+        ("system", "b"),
+        ("user", "c"),
+    ]
+
+
+def test_each_result_is_a_message_before_the_rest_of_its_turn() -> None:
+    assert turn(
+        {"type": "text", "text": "reminder"},
+        {"type": "tool_result", "tool_use_id": "a", "content": "A", **MARK},
+        {"type": "tool_result", "tool_use_id": "b", "is_error": True},
+        {"type": "tool_result", "tool_use_id": "c", "is_error": False, "content": [{"type": "text", "text": "C"}]},
+    ) == [
+        {"role": "tool", "tool_call_id": "a", "content": "A", **MARK},
+        {"role": "tool", "tool_call_id": "b", "content": "", "is_error": True},
+        {"role": "tool", "tool_call_id": "c", "content": "C"},
+        {"role": "user", "content": "reminder"},
+    ]
+
+
+def test_results_keep_their_media() -> None:
+    image: JsonObject = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    (message,) = turn({"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "x"}, image]})
+    assert message["content"] == [
+        {"type": "text", "text": "x"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+
+
+def test_a_turn_of_the_model_is_one_message() -> None:
+    assert turn(
+        {"type": "thinking", "thinking": "hm", "signature": "sig"},
+        {"type": "redacted_thinking", "data": "red"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "a", "name": "f", "input": {"x": "é"}, **MARK},
+        {"type": "tool_use", "id": "b", "name": "g"},
+        role="assistant",
+    ) == [
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "reasoning_details": [
+                {
+                    "type": "reasoning.text",
+                    "text": "hm",
+                    "signature": "sig",
+                    "format": "anthropic-claude-v1",
+                    "index": 0,
+                },
+                {"type": "reasoning.encrypted", "data": "red", "format": "anthropic-claude-v1", "index": 1},
+            ],
+            "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x":"é"}'}, **MARK},
+                {"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}},
+            ],
+        }
+    ]
+
+
+def test_a_turn_that_only_calls_has_null_content_and_an_empty_one_an_empty_text() -> None:
+    (called,) = turn({"type": "tool_use", "id": "a", "name": "f", "input": {}}, role="assistant")
+    assert called["content"] is None
+    (silent,) = turn({"type": "text", "text": ""}, role="assistant")
+    assert silent == {"role": "assistant", "content": ""}
+
+
+def test_unsigned_thinking_is_plain_text() -> None:
+    (message,) = turn({"type": "thinking", "thinking": "hm", "signature": ""}, role="assistant")
+    assert message["reasoning_details"] == [{"type": "reasoning.text", "text": "hm", "format": "unknown", "index": 0}]
+    (empty,) = turn({"type": "thinking", "thinking": ""}, role="assistant")
+    assert "reasoning_details" not in empty
+
+
+def test_another_vendor_s_thinking_comes_back_as_it_was_sealed() -> None:
+    (message,) = turn({"type": "thinking", "thinking": "hm", "signature": seal(SEALED)}, role="assistant")
+    assert message["reasoning_details"] == SEALED
+
+
+def test_thinking_beside_an_envelope_without_its_text_is_kept() -> None:
+    (message,) = turn({"type": "thinking", "thinking": "hm", "signature": seal(SEALED[1:])}, role="assistant")
+    assert message["reasoning_details"] == [
+        {"type": "reasoning.text", "text": "hm", "format": "unknown", "index": 0},
+        *SEALED[1:],
+    ]
+
+
+def test_a_spoilt_envelope_is_left_out_and_named() -> None:
+    spoilt = seal(SEALED)[:-5]
+    thought: JsonObject = {"type": "thinking", "thinking": "hm", "signature": spoilt}
+    request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [thought]}])
+    assert request.losses is not None
+    assert request.losses.left_out == ("thinking",)
+
+
+def test_blocks_of_server_tools_are_binding() -> None:
+    block: JsonObject = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+    request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [block]}])
+    assert request.losses is not None
+    assert request.losses.binding == {"messages": "'messages' with a block of type 'server_tool_use'"}
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        (1, "messages.0"),
+        ({"role": "tool", "content": "x"}, "messages.0.role"),
+        ({"role": "user"}, "messages.0.content"),
+        ({"role": "user", "content": 1}, "messages.0.content"),
+        ({"role": "user", "content": [{"type": "text", "text": 1}]}, "messages.0.content.0.text"),
+        ({"role": "user", "content": [{"type": "tool_result"}]}, "messages.0.content.0.tool_use_id"),
+        (
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text"}]}]},
+            "messages.0.content.0.content.0.text",
+        ),
+        (
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": "x"}]},
+            "messages.0.content.0.is_error",
+        ),
+        ({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]}, "messages.0.content.0.name"),
+        (
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": "{}"}]},
+            "messages.0.content.0.input",
+        ),
+        ({"role": "assistant", "content": [{"type": "thinking"}]}, "messages.0.content.0.thinking"),
+        ({"role": "system", "content": [{"type": "image"}]}, "messages.0.content.0.type"),
+    ],
+)
+def test_a_turn_that_makes_no_sense_is_refused_at_its_place(message: JsonValue, param: str) -> None:
+    assert refused(messages=[message]).param == param
+
+
+@pytest.mark.parametrize("messages", [[], "x", {}])
+def test_there_has_to_be_a_list_of_messages(messages: JsonValue) -> None:
+    assert refused(messages=messages).param == "messages"
+
+
+def test_every_role_of_the_api_is_taken() -> None:
+    for role in ROLES:
+        assert chat([{"role": role, "content": "x"}]) == [{"role": role, "content": "x"}]
+
+
+def test_ten_thousand_blocks_are_read() -> None:
+    blocks: list[JsonObject] = [{"type": "text", "text": "x"}] * 10_000
+    (message,) = turn(*blocks)
+    content = message["content"]
+    assert isinstance(content, list)
+    assert len(content) == 10_000
+    system: JsonValue = [{"type": "text", "text": "x"}] * 10_000
+    assert len(str(chat([{"role": "user", "content": "x"}], system=system)[0]["content"])) > 10_000

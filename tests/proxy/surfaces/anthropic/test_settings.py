@@ -1,0 +1,171 @@
+"""Settings in the unified fields, and what only Anthropic has."""
+
+import pytest
+
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import TranslationLosses
+from proxy.surfaces.anthropic.settings import ONLY_ANTHROPICS, only_here
+from proxy.surfaces.anthropic.translation import Translation
+from tests.proxy.surfaces.anthropic.kit import parse, refused
+
+SCHEMA: JsonObject = {"type": "object", "properties": {}}
+
+
+def losses(**fields: JsonValue) -> TranslationLosses:
+    found = parse(**fields).losses
+    return found or TranslationLosses({})
+
+
+@pytest.mark.parametrize(
+    ("fields", "params", "instead"),
+    [
+        (
+            {"thinking": {"type": "disabled"}},
+            {"thinking": {"type": "disabled"}},
+            {"thinking": {"reasoning_effort": "none"}, "reasoning_effort": {}},
+        ),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 2048}},
+            {"thinking": {"type": "enabled", "budget_tokens": 2048}},
+            {"thinking": {"reasoning_effort": "low"}, "reasoning_effort": {}},
+        ),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 31_999}},
+            {"thinking": {"type": "enabled", "budget_tokens": 31_999}},
+            {"thinking": {"reasoning_effort": "xhigh"}, "reasoning_effort": {}},
+        ),
+        ({"thinking": {"type": "adaptive"}}, {"reasoning_effort": "medium"}, {"reasoning_effort": {}}),
+        (
+            {"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}},
+            {"reasoning_effort": "max"},
+            {"reasoning_effort": {}},
+        ),
+        ({"output_config": {"effort": "low"}}, {"reasoning_effort": "low"}, {"reasoning_effort": {}}),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}, "output_config": {"effort": "high"}},
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+            {"thinking": {"reasoning_effort": "high"}, "reasoning_effort": {}},
+        ),
+        (
+            {"thinking": {"type": "disabled"}, "output_config": {"effort": "high"}},
+            {"thinking": {"type": "disabled"}},
+            {"thinking": {"reasoning_effort": "none"}, "reasoning_effort": {}},
+        ),
+    ],
+)
+def test_how_much_to_think_may_give_way(fields: JsonObject, params: JsonObject, instead: JsonObject) -> None:
+    request = parse(**fields)
+    found = {name: value for name, value in request.params.items() if name in ("thinking", "reasoning_effort")}
+    assert found == params
+    assert request.losses is not None
+    assert request.losses.instead == instead
+    assert request.losses.binding == {}
+
+
+def test_how_thinking_is_shown_is_named() -> None:
+    assert losses(thinking={"type": "adaptive", "display": "omitted"}).left_out == ("thinking.display",)
+
+
+def test_a_format_becomes_a_response_format() -> None:
+    form: JsonObject = {"type": "json_schema", "schema": SCHEMA}
+    meant = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True}}
+    assert parse(output_config={"format": form}).params["response_format"] == meant
+    assert parse(output_format=form).params["response_format"] == meant
+
+
+def test_the_user_s_id_goes_on_as_a_digest() -> None:
+    identity = '{"device_id":"d","account_uuid":"a","session_id":"s"}'
+    request = parse(metadata={"user_id": identity})
+    user = request.params["user"]
+    assert len(user) == 32
+    assert set(user) <= set("0123456789abcdef")
+    assert parse(metadata={"user_id": identity}).params["user"] == user
+    assert parse(metadata={"user_id": "another"}).params["user"] != user
+    assert "user" not in parse(metadata={"user_id": ""}).params
+    assert losses(metadata={"user_id": "x", "team": "y"}).left_out == ("metadata",)
+
+
+def test_tiers_have_the_unified_words() -> None:
+    assert parse(service_tier="standard_only").params["service_tier"] == "default"
+    assert parse(service_tier="auto").params["service_tier"] == "auto"
+
+
+@pytest.mark.parametrize("value", [{}, {"edits": []}, {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}])
+def test_clearing_nothing_but_thinking_is_not_binding(value: JsonObject) -> None:
+    assert losses(context_management=value).binding == {}
+    assert losses(context_management=value).left_out == (("context_management",) if value.get("edits") else ())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"edits": [{"type": "clear_tool_uses_20250919"}]},
+        {"edits": [{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses_20250919"}]},
+        {"edits": [1]},
+        {"edits": {"type": "x"}},
+        {"of_tomorrow": {"x": 1}},
+    ],
+)
+def test_other_management_of_the_context_is_binding(value: JsonObject) -> None:
+    assert losses(context_management=value).binding == {"context_management": "'context_management'"}
+
+
+@pytest.mark.parametrize("name", ONLY_ANTHROPICS)
+def test_what_only_anthropic_has_is_binding_unless_it_asks_for_nothing(name: str) -> None:
+    asked: JsonObject = {name: {"x": 1}}
+    assert losses(**asked).binding == {name: f"'{name}'"}
+    for nothing in (None, {}, [], *ONLY_ANTHROPICS[name]):
+        assert parse(**{name: nothing}).losses is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "subject"),
+    [
+        ({"max_tokens": 0}, "'max_tokens' with a limit of 0"),
+        ({"thinking": {"type": "of_tomorrow"}}, "'thinking' with the type 'of_tomorrow'"),
+        ({"output_config": {"task_budget": {"total": 1}}}, "'output_config.task_budget'"),
+        ({"output_format": {"type": "grammar"}}, "'output_config.format' with the type 'grammar'"),
+    ],
+)
+def test_values_of_anthropic_s_own_are_binding(fields: JsonObject, subject: str) -> None:
+    assert [*losses(**fields).binding.values()] == [subject]
+
+
+def test_the_marker_of_the_whole_request_is_left_out_and_named() -> None:
+    assert losses(cache_control={"type": "ephemeral"}).left_out == ("cache_control",)
+
+
+def test_other_models_are_refused() -> None:
+    assert refused(fallbacks=[{"model": "claude-opus"}]).param == "fallbacks"
+    assert parse(fallbacks=[]).losses is None
+
+
+def test_only_here_keeps_to_the_values_it_was_given() -> None:
+    made = Translation()
+    only_here("speed", "standard")(made, "standard")
+    assert made.binding == {}
+    only_here("speed", "standard")(made, "fast")
+    assert made.binding == {"speed": "'speed'"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"max_tokens": -1}, "max_tokens"),
+        ({"max_tokens": "9"}, "max_tokens"),
+        ({"thinking": "on"}, "thinking"),
+        ({"thinking": {}}, "thinking.type"),
+        ({"thinking": {"type": "enabled"}}, "thinking.budget_tokens"),
+        ({"output_config": []}, "output_config"),
+        ({"output_config": {"effort": 1}}, "output_config.effort"),
+        ({"output_config": {"format": {"type": "json_schema"}}}, "output_config.schema"),
+        ({"metadata": 1}, "metadata"),
+        ({"metadata": {"user_id": 1}}, "metadata.user_id"),
+        ({"service_tier": "flex"}, "service_tier"),
+        ({"stop_sequences": "x"}, "stop_sequences"),
+        ({"cache_control": "x"}, "cache_control"),
+        ({"context_management": []}, "context_management"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_name(fields: JsonObject, param: str) -> None:
+    assert refused(**fields).param == param

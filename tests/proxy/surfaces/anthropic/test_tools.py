@@ -1,0 +1,93 @@
+"""Tools and the choice among them in chat's shape."""
+
+import pytest
+
+from providers.json_types import JsonObject, JsonValue
+from tests.proxy.surfaces.anthropic.kit import parse, refused
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
+TOOL: JsonObject = {"name": "f", "input_schema": SCHEMA}
+
+
+def test_a_tool_becomes_a_function() -> None:
+    tool: JsonObject = {
+        **TOOL,
+        "type": "custom",
+        "description": "d",
+        "strict": True,
+        "cache_control": {"type": "ephemeral", "ttl": "1h"},
+    }
+    request = parse(tools=[tool, {**TOOL, "name": "g", "strict": False}])
+    assert request.params["tools"] == [
+        {
+            "type": "function",
+            "function": {"name": "f", "description": "d", "parameters": SCHEMA, "strict": True},
+            "cache_control": {"type": "ephemeral", "ttl": "1h"},
+        },
+        {"type": "function", "function": {"name": "g", "parameters": SCHEMA}},
+    ]
+    assert request.losses is None
+
+
+def test_no_tools_are_as_good_as_an_empty_list() -> None:
+    request = parse(tools=[], tool_choice={"type": "auto"})
+    assert "tools" not in request.params
+    assert "tool_choice" not in request.params
+
+
+def test_how_anthropic_offers_a_function_is_left_out_and_named() -> None:
+    request = parse(tools=[{**TOOL, "eager_input_streaming": True, "allowed_callers": ["direct"]}])
+    assert request.losses is not None
+    assert request.losses.left_out == ("eager_input_streaming",)
+    assert request.params["tools"] == [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
+
+
+@pytest.mark.parametrize("kind", ["web_search_20250305", "bash_20250124", "mcp_toolset", "of_tomorrow"])
+def test_a_tool_of_the_vendor_s_own_is_binding(kind: str) -> None:
+    request = parse(tools=[TOOL, {"type": kind, "name": "x"}])
+    assert request.losses is not None
+    assert request.losses.binding == {"tools": f"'tools' with a tool of type '{kind}'"}
+
+
+def test_a_tool_names_no_other_model() -> None:
+    assert refused(tools=[{"type": "advisor_20260301", "model": "claude-opus"}]).param == "tools.0.model"
+
+
+@pytest.mark.parametrize(
+    ("choice", "meant"),
+    [
+        ({"type": "auto"}, "auto"),
+        ({"type": "any"}, "required"),
+        ({"type": "none"}, "none"),
+        ({"type": "tool", "name": "f"}, {"type": "function", "function": {"name": "f"}}),
+    ],
+)
+def test_a_choice_has_its_word(choice: JsonObject, meant: JsonValue) -> None:
+    params = parse(tools=[TOOL], tool_choice=choice).params
+    assert params["tool_choice"] == meant
+    assert "parallel_tool_calls" not in params
+
+
+def test_one_call_at_a_time() -> None:
+    choice: JsonObject = {"type": "auto", "disable_parallel_tool_use": True}
+    assert parse(tools=[TOOL], tool_choice=choice).params["parallel_tool_calls"] is False
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"tools": {}}, "tools"),
+        ({"tools": [TOOL] * 513}, "tools"),
+        ({"tools": [1]}, "tools.0"),
+        ({"tools": [{"name": "f"}]}, "tools.0.input_schema"),
+        ({"tools": [{"input_schema": SCHEMA}]}, "tools.0.name"),
+        ({"tools": [{"type": 1}]}, "tools.0.type"),
+        ({"tools": [{**TOOL, "description": 1}]}, "tools.0.description"),
+        ({"tool_choice": "auto"}, "tool_choice"),
+        ({"tool_choice": {"type": "some"}}, "tool_choice.type"),
+        ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
+        ({"tool_choice": {"type": "auto", "disable_parallel_tool_use": 1}}, "tool_choice.disable_parallel_tool_use"),
+    ],
+)
+def test_tools_that_make_no_sense_are_refused_at_their_place(fields: JsonObject, param: str) -> None:
+    assert refused(**fields).param == param

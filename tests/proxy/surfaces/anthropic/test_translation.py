@@ -1,0 +1,42 @@
+"""What a translation notes, and the paths of its errors."""
+
+import pytest
+
+from proxy.surfaces.anthropic.translation import At, Translation, kind_of
+from proxy.surfaces.request.rule_kinds import Invalid
+
+
+def test_a_translation_that_says_everything_loses_nothing() -> None:
+    assert Translation().losses() is None
+
+
+def test_the_first_of_a_field_s_bindings_is_told() -> None:
+    made = Translation()
+    made.bind("tools", "a tool of type 'a'")
+    made.bind("tools", "a tool of type 'b'")
+    made.bind("container")
+    made.leave_out("display")
+    losses = made.losses()
+    assert losses is not None
+    assert losses.binding == {"tools": "'tools' with a tool of type 'a'", "container": "'container'"}
+    assert losses.left_out == ("display",)
+
+
+def test_a_path_comes_before_that_of_the_error() -> None:
+    with pytest.raises(Invalid) as caught, At(1, "content"), At(2):
+        raise Invalid("must be good", "text", code="some_code")
+    assert (caught.value.loc, caught.value.message, caught.value.code) == (
+        (1, "content", 2, "text"),
+        "must be good",
+        "some_code",
+    )
+
+
+def test_other_errors_pass_a_path() -> None:
+    with pytest.raises(KeyError), At(1):
+        raise KeyError(1)
+
+
+def test_a_type_is_shown_in_part() -> None:
+    assert kind_of({"type": "x" * 100}) == "x" * 64
+    assert kind_of({"type": 1}, "none") == "none"
