@@ -12,6 +12,7 @@ from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
     NOT_ALLOWED,
+    ErrorFacts,
     GatewayError,
     OverloadReason,
     internal_error,
@@ -174,7 +175,10 @@ class Gateway:
         try:
             action = match.action(http.method)
         except GatewayError as error:
-            return self._answer_without_action(http, match, record, error)
+            probed = self._answer_probe(http, match, record, error.facts)
+            if probed is None:
+                raise
+            return probed
         team = self._identify(snapshot, http, surface, record)
         arrive(http.headers)
         self.on_begin(record)
@@ -185,19 +189,19 @@ class Gateway:
             return await self._generation.answer(call, action)
         return await self._actions[action](call)
 
-    def _answer_without_action(
-        self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, error: GatewayError
-    ) -> BufferedResponse:
-        """Answer a request for a path or a method that there is not. Raises GatewayError but for what clients probe."""
+    def _answer_probe(
+        self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, facts: ErrorFacts
+    ) -> BufferedResponse | None:
+        """Answer what clients probe that is not there; None for anything else. Raises GatewayError for WebSocket."""
         if match.path == "/" and http.method == "HEAD":
             # Claude Code's probe, which has no key.
             return self._calls.response(200, b"", record, {})
         known = recognize(self._current.snapshot, http.headers, match.surface.key_headers, self._unix_now())
         if known is not None:
             record.team, record.key = known.team.name, known.name
-        if error.facts.status == 405 and http.headers.get("upgrade", "").lower() == "websocket":
-            raise websocket_refused(error.facts.headers["allow"]) from None
-        raise error
+        if facts.status == 405 and http.headers.get("upgrade", "").lower() == "websocket":
+            raise websocket_refused(facts.headers["allow"]) from None
+        return None
 
     def _identify(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Team:
         """Return the team of the request's key. Raises GatewayError without a valid one."""
