@@ -7,6 +7,7 @@ Sources: platform.claude.com `api/errors`, "Extended thinking" and "Structured o
 from collections.abc import Iterator
 
 import orjson
+from typing_extensions import override
 
 from providers.json_types import JsonObject, JsonValue
 from tests.e2e.agents.agent_plan import (
@@ -30,6 +31,8 @@ from tests.support.vendor_script import Received, Script
 class Anthropic:
     """`POST /v1/messages` of claude-sonnet-4-5, whose thinking has a budget."""
 
+    _thinking_types = frozenset({"enabled"})
+
     def __init__(self, plan: AgentPlan = WEATHER) -> None:
         self.wire = Wire()
         self._plan = plan
@@ -48,17 +51,20 @@ class Anthropic:
         return json_answer(200, message)
 
     def _message(self, body: JsonObject) -> JsonObject:
-        turns, thinking = objects(body.get("messages")), object_of(body.get("thinking")).get("type") == "enabled"
+        turns, asked = self._turns(body), object_of(body.get("thinking")).get("type")
+        thinking = asked in self._thinking_types
         limit = body.get("max_tokens")
         if not isinstance(limit, int):
             raise Broken("max_tokens: Field required")
-        if thinking:
+        if asked not in (None, "disabled") and not thinking:
+            raise Broken(f"{asked} thinking is not supported on this model")
+        if asked == "enabled":
             budget = object_of(body["thinking"]).get("budget_tokens")
             if not isinstance(budget, int) or not 1024 <= budget < limit:
                 raise Broken("`max_tokens` must be greater than `thinking.budget_tokens`.")
             if body.get("temperature", 1) != 1 or object_of(body.get("tool_choice")).get("type") in ("any", "tool"):
                 raise Broken("Thinking may not be enabled when tool_choice forces tool use.")
-        if "effort" in object_of(body.get("output_config")):
+        if "effort" in object_of(body.get("output_config")) and "adaptive" not in self._thinking_types:
             raise Broken("This model does not support the effort parameter.")
         results = _check_claude_turns(turns, thinking, self._plan)
         blocks, reason = self._blocks(body, results, thinking)
@@ -72,6 +78,9 @@ class Anthropic:
             "stop_sequence": None,
             "usage": {"input_tokens": 10, "output_tokens": 5},
         }
+
+    def _turns(self, body: JsonObject) -> list[JsonObject]:
+        return objects(body.get("messages"))
 
     def _blocks(self, body: JsonObject, results: int, thinking: bool) -> tuple[list[JsonValue], str]:
         tools = objects(body.get("tools"))
@@ -98,6 +107,16 @@ class Anthropic:
         for number, (name, given) in enumerate(move.calls):
             blocks.append({"type": "tool_use", "id": f"toolu_{move.number}_{number}", "name": name, "input": given})
         return blocks, "tool_use" if move.calls else "end_turn"
+
+
+class AdaptiveAnthropic(Anthropic):
+    """The same of a newer model: it chooses how long it thinks, and the system may speak between turns."""
+
+    _thinking_types = frozenset({"adaptive"})
+
+    @override
+    def _turns(self, body: JsonObject) -> list[JsonObject]:
+        return [turn for turn in objects(body.get("messages")) if turn.get("role") != "system"]
 
 
 def _check_claude_turns(turns: list[JsonObject], thinking: bool, plan: AgentPlan) -> int:

@@ -15,7 +15,7 @@ import pytest_asyncio
 from providers.json_types import JsonObject, JsonValue
 from tests.e2e.agents.agent_plan import AgentPlan, Move, StrictVendor
 from tests.e2e.agents.programs import claude_code, codex
-from tests.e2e.agents.strict_claude import Bedrock
+from tests.e2e.agents.strict_claude import AdaptiveAnthropic, Bedrock
 from tests.e2e.agents.strict_gemini import Gemini
 from tests.e2e.agents.strict_openai import OpenAI
 from tests.proxy.kit.tables import digest_of
@@ -39,6 +39,7 @@ vendors:
   engine: {{profile: openai_compatible, base_url: "ENGINE/v1"}}
   gemini: {{base_url: "GEMINI"}}
   bedrock: {{base_url: "BEDROCK"}}
+  anthropic: {{base_url: "ANTHROPIC"}}
 models:
   mock/script: {{on_unsupported: drop}} # Codex sends what the models that it knows by name would take
   mock/full: {{upstream_model: overflow}}
@@ -46,6 +47,7 @@ models:
   engine/*: {{}}
   gemini/*: {{}}
   bedrock/*: {{}}
+  anthropic/*: {{}}
 routes:
   claude-haiku-4-5-20251001: mock/script
   gpt-5.5: mock/script
@@ -54,12 +56,13 @@ teams:
   counters: {{keys: ["{digest_of(COUNTERS_KEY)}"], models: ["*"]}}
   callers: {{keys: ["{digest_of(CALLERS_KEY)}"], models: ["*"]}}
 """
-VENDORS: dict[str, type[OpenAI] | type[Gemini] | type[Bedrock]] = {
+VENDORS: dict[str, type[OpenAI] | type[Gemini] | type[Bedrock] | type[AdaptiveAnthropic]] = {
+    "anthropic/claude-opus-4-7": AdaptiveAnthropic,
     "engine/coder": OpenAI,
     "gemini/gemini-3-flash-preview": Gemini,
     "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0": Bedrock,
 }
-TRANSLATED = pytest.mark.parametrize("model", list(VENDORS), ids=["openai", "gemini", "bedrock"])
+TRANSLATED = pytest.mark.parametrize("model", list(VENDORS), ids=["anthropic", "openai", "gemini", "bedrock"])
 BEFORE, AFTER = "one\ntwo\nthree\n", "one\nzwei\nthree\n"
 
 
