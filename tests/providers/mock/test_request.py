@@ -166,7 +166,8 @@ def overflows(path: str, body: JsonObject) -> bool:
 
 
 def test_what_is_made_into_tokens_and_what_constrains_an_answer_is_shorter_than_what_is_only_read() -> None:
-    long, tools = "a" * (MAX_TEXT + 1), [{"type": "function", "function": {"name": "f", "description": "a" * MAX_TEXT}}]
+    long = "a" * (MAX_TEXT + 1)
+    tools: JsonValue = [{"type": "function", "function": {"name": "f", "description": long}}]
     assert overflows("/chat/completions", {**CHAT, "messages": [{"role": "user", "content": long}]})
     assert overflows("/completions", {**TEXT, "prompt": long})
     assert not overflows("/chat/completions", {**CHAT, "tools": tools, "tool_choice": "auto"})
@@ -177,7 +178,7 @@ def test_what_is_made_into_tokens_and_what_constrains_an_answer_is_shorter_than_
 def test_a_conversation_with_a_script_may_be_longer() -> None:
     script = SCRIPT["messages"]
     assert isinstance(script, list)
-    messages = [{"role": "system", "content": "a" * (MAX_TEXT + 1)}, *script]
+    messages: list[JsonValue] = [{"role": "system", "content": "a" * (MAX_TEXT + 1)}, *script]
     assert not overflows("/chat/completions", {"model": "script", "messages": messages})
     messages.append({"role": "system", "content": "a" * MAX_BODY})
     assert overflows("/chat/completions", {"model": "script", "messages": messages})
