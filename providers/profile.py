@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from providers.failure import FailureKind
@@ -103,7 +103,9 @@ class TaskWire:
     """One task of a vendor: its path below the base URL and the name of its wire format.
 
     One call takes at most `most` inputs and `most_tokens` tokens in all of them together (None: no such limit).
-    `accepts` names the optional fields that the vendor honours, `rename` their names there.
+    `accepts` names the optional fields that the vendor honours, `rename` their names there, `words` the vendor's values
+    for ours, by field. `passes` names members of the vendor's own that clients may send, `body` holds members of every
+    call. `examples` are model names, one for each case that the task tells apart.
     """
 
     path: str
@@ -112,6 +114,10 @@ class TaskWire:
     most_tokens: int | None
     accepts: frozenset[str]
     rename: Mapping[str, str]
+    words: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
+    passes: frozenset[str] = frozenset()
+    body: Mapping[str, JsonValue] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,8 @@ class Target:
     cannot honour, `context_behavior` which `context_length_exceeded_behavior` holds for clients that send none (None =
     the surface's); a team's settings override both. `authorities` are trusted for the vendor's certificate (None = the
     system's). `permits` is what clients may send to it, `concurrent` how many requests it may have in flight (None = no
-    such limit). `stream_upstream` says whether an answer that the client wants whole may be requested as a stream.
+    such limit). `input_type` is what embedded inputs are for where the client does not say (None = nothing is said).
+    `stream_upstream` says whether an answer that the client wants whole may be requested as a stream.
     """
 
     vendor: str
@@ -138,6 +139,7 @@ class Target:
     permits: Permits = NO_PERMITS
     stream_upstream: Literal["auto", "off"] = "off"
     concurrent: int | None = None
+    input_type: str | None = None
     label: str = field(init=False)
     """Its label in metrics, `table_key/deployment`; no client can add a value to it."""
     identity: tuple[str, str, str] = field(init=False)

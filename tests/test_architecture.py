@@ -41,7 +41,7 @@ PURE_PROXY = (
     *("proxy/listener/cors_and_host_names.py", "proxy/shared_state/link_state.py"),
     "proxy/shared_state/shared_cooldowns.py",
 )
-SHARED_FILES = ("surfaces/surface", "surfaces/thinking_envelope")
+SHARED_FILES = ("surfaces/surface", "surfaces/thinking_envelope", "cli/terminal", "cli/check_command")
 """Files at the top of a folder of rooms that those rooms may import."""
 
 WAITS = ("proxy/deployment_health/deployment_queue.py",)
@@ -62,7 +62,7 @@ HOMES: Mapping[str, str] = {
     "asyncio.ensure_future": "proxy/background_tasks.py",
     "azure": "proxy/vendor_credentials/entra.py",
     "botocore": "proxy/vendor_credentials/aws.py",
-    "genai_prices": "proxy/cli/price_data.py",
+    "genai_prices": "proxy/cli/imports/price_data.py",
     "google": "proxy/vendor_credentials/google.py",
     "jsonschema_rs": "providers/constraints/compiled_checks.py",
     "prometheus_client": "proxy/telemetry/metrics.py",

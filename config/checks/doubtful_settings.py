@@ -7,7 +7,14 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from config.checks.check_between_sections import CheckContext, TableCheck, choices, inheritances, levels
+from config.checks.check_between_sections import (
+    CheckContext,
+    TableCheck,
+    choices,
+    inheritances,
+    levels,
+    route_maps,
+)
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
 from config.sections.table_schema import DeploymentSection, GatewayConfig, RouteTarget
@@ -98,6 +105,27 @@ def _nothing_to_ask_for(context: CheckContext) -> Iterator[Problem]:
             yield context.at_key(("teams", name), "this team may ask for nothing: list models, or write routes")
 
 
+_EMBEDS: Final = re.compile(r"embed|(?:^|[/_.-])(?:bge|gte|e5|voyage|text2vec)-|minilm", re.IGNORECASE)
+"""Names of models that make vectors, as far as names tell."""
+
+
+def _mixed_spaces(context: CheckContext) -> Iterator[Problem]:
+    """Warn of routes over several models that make vectors; requests for vectors are refused there."""
+    for at, routes in route_maps(context.config):
+        for name, route in routes.items():
+            models = dict.fromkeys(_model_named(context, member.target) for member in route.targets)
+            if len(models) > 1 and not route.same_space and all(map(_EMBEDS.search, models)):
+                listed = " and ".join(map(shown, models))
+                message = f"embeddings are refused here: {listed} need not share a space; if they do, same_space: true"
+                yield context.at_key((*at, name), message)
+
+
+def _model_named(context: CheckContext, target: str) -> str:
+    """Return the model of a route's target, which may be one of its deployments."""
+    model = target.rpartition("/")[0]
+    return model if target not in context.config.models and model in context.config.models else target
+
+
 def _nothing_to_discover(context: CheckContext) -> Iterator[Problem]:
     for name, vendor in context.config.vendors.items():
         if vendor.discover and f"{name}/*" not in context.config.models:
@@ -111,5 +139,6 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _idle_weights,
     _capped_cooldowns,
     _nothing_to_ask_for,
+    _mixed_spaces,
     _nothing_to_discover,
 )

@@ -108,6 +108,7 @@ class Settings:
     allow_headers: tuple[str, ...]
     media: MediaSettings
     concurrent: int | None
+    input_type: str | None
     weight: int
     origins: Mapping[str, Path]
 
@@ -199,6 +200,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         allow_headers=tuple(level.first("allow_headers", lambda s: s.allow_headers) or ()),
         media=_media(level),
         concurrent=level.first("concurrent", lambda s: s.concurrent),
+        input_type=level.first("input_type", lambda s: s.input_type),
         weight=own.weight,
         origins=MappingProxyType(level.origins),
     )

@@ -226,6 +226,12 @@ class DeploymentSettings(MaybeEmptySection):
     media: MediaSection = Field(
         default=MediaSection(), description="Which addresses of images, sounds, videos and files it may be sent."
     )
+    input_type: Text | None = Field(
+        default=None,
+        description="What embedded texts are for where a client does not say: search_document, search_query, "
+        "classification, clustering, or the vendor's own word. Cohere's models must be told. None written: nothing is "
+        "said.",
+    )
     context_length_exceeded_behavior: ContextBehavior = Field(
         default=None,
         description="For a client who does not say: truncate lowers max_tokens to what fits, error refuses what does "
@@ -297,6 +303,11 @@ class RouteSection(ShorthandSection):
     fallbacks: FallbacksSection = Field(
         default=FallbacksSection(),
         description="Where requests go instead that no target can answer for what they hold.",
+    )
+    same_space: Switch = Field(
+        default=False,
+        description="Whether the vectors of all targets may be compared with each other. Without it embeddings are "
+        "refused on a route over several models; the deployments of one model always have the same space.",
     )
 
     @model_validator(mode="before")

@@ -31,10 +31,10 @@ class MatrixEntry:
 
 
 def matrix_entries(profiles: Iterable[Profile], context_window: int | None = None) -> Iterator[MatrixEntry]:
-    """Yield an entry for each operation of each example model. `context_window` is the window in tokens that the
-    routing table gives, None for none."""
+    """Yield an entry for each operation of each example model, of the vendors that generate text. `context_window` is
+    the window in tokens that the routing table gives, None for none."""
     for profile in profiles:
-        for model in profile.examples:
+        for model in profile.examples if profile.wires else ():
             target = _target(profile, model, context_window)
             for operation in Operation:
                 features = [feature for feature in FEATURES.values() if operation in feature.operations]

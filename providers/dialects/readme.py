@@ -6,15 +6,22 @@ from typing import Final
 
 from providers.capabilities import FEATURES, Support
 from providers.dialects.capability_matrix import MatrixEntry, matrix_entries, summarize
+from providers.dialects.task_matrix import TaskMatrixEntry, task_entries
+from providers.profile import TaskWire
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import class_label
-from providers.unified_request import Operation
+from providers.tasks.task_fields import TASK_FIELDS
+from providers.unified_request import Operation, Task
 
 README: Final = Path(__file__).parents[1] / "README.md"
 BEGIN: Final = "<!-- matrix: written by `python -m providers.dialects.readme` -->"
 END: Final = "<!-- end of matrix -->"
 
 _HEADINGS: Final = {Operation.COMPLETIONS: "Completions", Operation.CHAT: "Chat completions"}
+
+_TASK_HEADINGS: Final = {Task.EMBEDDINGS: "Embeddings", Task.RERANK: "Rerank"}
+
+MatrixRow = MatrixEntry | TaskMatrixEntry
 
 
 def reference() -> str:
@@ -23,6 +30,8 @@ def reference() -> str:
     tables = [
         _section(operation, [entry for entry in matrix if entry.operation is operation]) for operation in Operation
     ]
+    tasks = list(task_entries(load_profiles().values()))
+    tables += [_task_section(task, [entry for entry in tasks if entry.task is task]) for task in TASK_FIELDS]
     return "\n".join([f"{summarize(matrix)}.", *tables])
 
 
@@ -46,7 +55,26 @@ def _section(operation: Operation, matrix: Sequence[MatrixEntry]) -> str:
     return "\n".join([f"\n### {_HEADINGS[operation]}\n", *note, *lines])
 
 
-def _places(feature: str, matrix: Sequence[MatrixEntry]) -> list[str]:
+def _task_section(task: Task, matrix: Sequence[TaskMatrixEntry]) -> str:
+    """Return the tables of one task: what happens to its fields, and what one call takes. Other vendors refuse it."""
+    lines = [_line(["field", "class", *Support]), _line(["---"] * (len(Support) + 2))]
+    lines += [_line([f"`{name}`", each, *_places(name, matrix)]) for name, each in TASK_FIELDS[task].items()]
+    vendors = ", ".join(dict.fromkeys(entry.profile for entry in matrix))
+    same: dict[tuple[str, str], list[TaskMatrixEntry]] = {}
+    for entry in matrix:
+        if entry.wire.most is not None:
+            same.setdefault((entry.profile, _limit(entry.wire)), []).append(entry)
+    limits = [f"{_listed(entries, matrix)[0]} {limit}" for (_, limit), entries in same.items()]
+    notes = [f"With {vendors}.\n", f"Most in one call: {', '.join(limits)}; the others take any number.\n"]
+    return "\n".join([f"\n### {_TASK_HEADINGS[task]}\n", *notes, *lines])
+
+
+def _limit(wire: TaskWire) -> str:
+    tokens = "" if wire.most_tokens is None else f" of {wire.most_tokens} tokens together"
+    return f"{wire.most}{tokens}"
+
+
+def _places(feature: str, matrix: Sequence[MatrixRow]) -> list[str]:
     """Return the vendors of a feature by kind of cell; the kind with the most vendors is called `the others`."""
     found = [
         _listed([entry for entry in matrix if entry.cells[feature].support is support], matrix) for support in Support
@@ -56,7 +84,7 @@ def _places(feature: str, matrix: Sequence[MatrixEntry]) -> list[str]:
     return [others if place == most else ", ".join(names) for place, names in enumerate(found)]
 
 
-def _listed(chosen: Sequence[MatrixEntry], matrix: Sequence[MatrixEntry]) -> list[str]:
+def _listed(chosen: Sequence[MatrixRow], matrix: Sequence[MatrixRow]) -> list[str]:
     """Return the vendors of the chosen entries, with model names where only some of a vendor's models are chosen."""
     names: list[str] = []
     for profile in dict.fromkeys(entry.profile for entry in chosen):

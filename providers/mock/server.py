@@ -32,10 +32,10 @@ from typing import Literal
 
 import orjson
 
-from providers.mock import render
+from providers.mock import render, vectors
 from providers.mock.errors import RETRY_AFTER, STATUSES, MockError, by_status, overflow
 from providers.mock.generate import Generation, MockStyle, generate
-from providers.mock.request import MockRequest, parse
+from providers.mock.request import MAX_TEXT, MockRequest, parse
 
 End = Literal["eof", "cut", "hang"]
 
@@ -105,13 +105,33 @@ def is_harmless(model: str) -> bool:
 def answer(path: str, body: bytes) -> MockAnswer:
     """Return the server's answer to a POST of `body` to `path`, which is relative to the base URL. Raises nothing."""
     try:
+        if vectors.is_task(path):
+            return _of_task(path, body)
         request = parse(path, body)
         behaviour = _behaviour(request.model)
-        _raise_fault(request, behaviour)
+        _raise_fault(behaviour, sum(prompt.size for prompt in request.prompts))
         generation = generate(request, behaviour.style)
     except MockError as error:
         return _error(error)
     return _streamed(request, generation, behaviour) if request.stream else _whole(request, generation, behaviour)
+
+
+def _of_task(path: str, body: bytes) -> MockAnswer:
+    """Return an answer that is no text; the words of the model's name mean the same, a token being the whole body."""
+    if len(body) > MAX_TEXT:
+        raise overflow(len(body))
+    model, fields = vectors.task_model(path, body)
+    behaviour = _behaviour(model)
+    _raise_fault(behaviour, len(body))
+    delay, breaks = behaviour.first + behaviour.pace, behaviour.breaks
+    if "malformed" in behaviour.words:
+        return MockAnswer(200, _JSON, (MockPiece(delay, _NOT_JSON),))
+    answered = vectors.task_answer(path, model, fields)
+    if breaks is None:
+        return MockAnswer(200, _JSON, (MockPiece(delay, answered),))
+    if breaks[0] == "midstream-error":
+        return MockAnswer(200, _JSON, (MockPiece(delay, orjson.dumps(by_status(500).body())),))
+    return MockAnswer(200, _JSON, (MockPiece(delay, answered[: len(answered) // 2]),), _BREAKS[breaks[0]])
 
 
 def _behaviour(model: str) -> _Behaviour:
@@ -120,12 +140,12 @@ def _behaviour(model: str) -> _Behaviour:
     return _Behaviour(frozenset(words), {match[1]: int(match[2]) for match in found})
 
 
-def _raise_fault(request: MockRequest, behaviour: _Behaviour) -> None:
+def _raise_fault(behaviour: _Behaviour, prompt_tokens: int) -> None:
     status = behaviour.numbers.get("error")
     if status in STATUSES:
         raise by_status(status)
     if "overflow" in behaviour.words:
-        raise overflow(sum(prompt.size for prompt in request.prompts))
+        raise overflow(prompt_tokens)
 
 
 def _error(error: MockError) -> MockAnswer:

@@ -284,8 +284,18 @@ def _wire(entry: ProfileEntry, operation: Operation) -> Wire | None:
 
 
 def _task_wire(entry: TaskEntry) -> TaskWire:
-    accepts, rename = frozenset(entry.accepts), MappingProxyType(dict(entry.rename))
-    return TaskWire(entry.path, entry.form, entry.most, entry.most_tokens, accepts, rename)
+    return TaskWire(
+        path=entry.path,
+        form=entry.form,
+        most=entry.most,
+        most_tokens=entry.most_tokens,
+        accepts=frozenset(entry.accepts),
+        rename=MappingProxyType(dict(entry.rename)),
+        words=MappingProxyType({name: MappingProxyType(words) for name, words in entry.words.items()}),
+        passes=frozenset(entry.passes),
+        body=MappingProxyType(dict(entry.body)),
+        examples=tuple(entry.examples),
+    )
 
 
 def _responses_wire(name: str, entry: ResponsesEntry) -> ResponsesWire:

@@ -77,7 +77,7 @@ TaskName = Annotated[Task, Field(strict=False)]
 
 
 class TaskEntry(StrictModel):
-    """One task besides generation. See providers.task.TaskWire."""
+    """One task besides generation. See `providers.profile.TaskWire`."""
 
     path: str
     form: str = "openai"
@@ -85,6 +85,10 @@ class TaskEntry(StrictModel):
     most_tokens: int | None = None
     accepts: list[str] = []
     rename: dict[str, str] = {}
+    words: dict[str, dict[str, AnyJson]] = {}
+    passes: list[str] = []
+    body: dict[str, AnyJson] = {}
+    examples: list[str] = []
 
 
 class ResponsesEntry(StrictModel):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from config.problem import ConfigError
+from proxy.cli.command_parser import CommandParser
 from proxy.cli.terminal import at_terminal, require_output
 
 if TYPE_CHECKING:
@@ -23,10 +24,19 @@ MOST_WORKERS = 256
 
 SURFACE_NAMES = ("openai", "scale", "fireworks", "pais", "anthropic")
 
+GATEWAYS = {
+    "litellm": "the config.yaml of LiteLLM's proxy",
+    "bifrost": "Bifrost's config.json",
+    "portkey": "a config object of Portkey's, as JSON",
+}
+"""Gateways whose configurations can be imported, and what of theirs is read."""
+
 Runner = Callable[[argparse.Namespace], int]
 """Runs one command and returns its exit status."""
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
+
+SHELLS = ("bash", "zsh", "fish")
 
 
 def _demo(args: argparse.Namespace) -> int:
@@ -105,12 +115,29 @@ def _vendors(args: argparse.Namespace) -> int:
 
 
 def _prices_import(args: argparse.Namespace) -> int:
-    from proxy.cli.prices_command import import_to_file, import_to_output, write_new, write_over
+    from proxy.cli.imports.prices_command import import_to_file, import_to_output
+    from proxy.cli.imports.written_file import write_new, write_over
 
     source = _reported_source(args)
     if args.output is None:
         return import_to_output(source)
     return import_to_file(source, args.output, write_over if args.force else write_new)
+
+
+def _import(args: argparse.Namespace) -> int:
+    from proxy.cli.imports.import_command import import_to_file, import_to_output
+    from proxy.cli.imports.written_file import write_new, write_over
+
+    name = args.name or args.file.stem
+    if args.output is None:
+        return import_to_output(args.gateway, args.file, name)
+    return import_to_file(args.gateway, args.file, name, args.output, write_over if args.force else write_new)
+
+
+def _completion(args: argparse.Namespace) -> int:
+    from proxy.cli.completion_command import completion
+
+    return completion(argument_parser().tree(), args.shell)
 
 
 def _version(args: argparse.Namespace) -> int:
@@ -119,9 +146,9 @@ def _version(args: argparse.Namespace) -> int:
     return version_json() if args.json else version_text()
 
 
-def argument_parser() -> argparse.ArgumentParser:
+def argument_parser() -> CommandParser:
     """Return the parser of all commands; the parsed `run` is the Runner of the command."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="dragoman",
         description="One endpoint, one request language and one completion shape for any model vendor.",
         epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 the answer is no (with the reason), "
@@ -145,9 +172,7 @@ class _Version(argparse.Action):
         parser.exit(_version(argparse.Namespace(json=False)))
 
 
-def _command(
-    commands: Commands, name: str, run: Runner | None, summary: str, examples: Sequence[str]
-) -> argparse.ArgumentParser:
+def _command(commands: Commands, name: str, run: Runner | None, summary: str, examples: Sequence[str]) -> CommandParser:
     """Add a command whose help ends in examples; one without `run` has subcommands."""
     parser = commands.add_parser(
         name,
@@ -160,12 +185,12 @@ def _command(
     return parser
 
 
-def _table_option(parser: argparse.ArgumentParser) -> None:
+def _table_option(parser: CommandParser) -> None:
     otherwise = "that of DRAGOMAN_CONFIG, else table.yaml in this folder, else the embedded one"
     parser.add_argument("-c", "--config", type=Path, metavar="FILE", help=f"the routing table; without it {otherwise}")
 
 
-def _table_arguments(parser: argparse.ArgumentParser) -> None:
+def _table_arguments(parser: CommandParser) -> None:
     _table_option(parser)
     parser.add_argument("table", nargs="?", type=Path, metavar="FILE", help="the same without -c")
 
@@ -266,8 +291,36 @@ def _add_prices(commands: Commands) -> None:
     summary = "write the windows and prices of a table's models into a file to review and include (extra: prices)"
     parser = _command(inner, "import", _prices_import, summary, examples)
     _table_arguments(parser)
+    _output_options(parser)
+
+
+def _add_import(commands: Commands) -> None:
+    summary = "write the table that another gateway's configuration means, with comments on what it has no place for"
+    examples = ["import litellm config.yaml -o table.yaml", "import bifrost config.json", "import portkey config.json"]
+    parser = _command(commands, "import", None, summary, examples)
+    inner = parser.add_subparsers(metavar="GATEWAY", required=True)
+    for gateway, file in GATEWAYS.items():
+        summary = f"read {file}, print the table or write it, and check it: 0 valid, 1 not"
+        each = _command(
+            inner, gateway, _import, summary, [f"import {gateway} FILE", f"import {gateway} FILE -o table.yaml"]
+        )
+        each.set_defaults(gateway=gateway, name=None)
+        each.add_argument("file", type=Path, metavar="FILE", help="the configuration")
+        if gateway == "portkey":
+            each.add_argument("--name", help="the route's name; without it the file's")
+        _output_options(each)
+
+
+def _output_options(parser: CommandParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file; without it standard output")
     parser.add_argument("--force", action="store_true", help="write over a file that is there already")
+
+
+def _add_completion(commands: Commands) -> None:
+    examples = ["completion bash", "completion zsh", "completion fish"]
+    summary = "print a script by which a shell completes commands and options: source <(dragoman completion bash)"
+    parser = _command(commands, "completion", _completion, summary, examples)
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def _add_version(commands: Commands) -> None:
@@ -285,6 +338,8 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_schema,
     _add_vendors,
     _add_prices,
+    _add_import,
+    _add_completion,
     _add_version,
 )
 """In the order of the help."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from config.problem import Problem
+from config.reading.table_files import DISK, Store
 from proxy.cli.terminal import FAILED, Ink, paint
 from proxy.process.load_table import LoadedTable, Source, TableRefused
 
@@ -29,18 +30,22 @@ def check(source: Source, warnings_are: Severity, form: Form) -> int:
 
     No vendor is called: credentials are only checked for being there.
     """
+    findings, summary = examine(source, warnings_are)
+    for line in form(findings, summary):
+        print(line)
+    return FAILED if summary is None else 0
+
+
+def examine(source: Source, warnings_are: Severity, store: Store = DISK) -> tuple[list[Finding], str | None]:
+    """Return what is wrong with a table, sorted, and what it has, None where it cannot be served."""
     try:
-        table = source.load_to_serve()
+        table = source.load_to_serve(store)
     except TableRefused as error:
         findings = [Finding(problem, "error") for problem in error.problems]
         findings += [Finding(problem, warnings_are) for problem in error.warnings]
-        summary = None
-    else:
-        findings = [Finding(problem, warnings_are) for problem in table.warnings]
-        summary = None if findings and warnings_are == "error" else summarise(table)
-    for line in form(sorted(findings), summary):
-        print(line)
-    return FAILED if summary is None else 0
+        return sorted(findings), None
+    findings = [Finding(problem, warnings_are) for problem in table.warnings]
+    return sorted(findings), None if findings and warnings_are == "error" else summarise(table)
 
 
 def summarise(table: LoadedTable) -> str:

@@ -9,17 +9,19 @@ from pathlib import Path
 import orjson
 
 from providers.dialect import UpstreamRequest
-from providers.emulation.split_into_calls import CallPlan
 from providers.failure import FailureKind, Refusal
 from proxy.cli.as_team import find_team
 from proxy.cli.terminal import FAILED, USAGE, CommandError, Ink, paint
 from proxy.gateway.dry_run import (
     DEFAULT_SURFACE,
+    Calls,
     Explanation,
     NotGenerating,
     Trial,
     default_path,
     explained,
+    is_counted,
+    sent_calls,
     upstream_headers,
 )
 from proxy.process.load_table import Source
@@ -97,7 +99,7 @@ _AFTER = {
 }
 
 
-def _trial_lines(number: int, trial: Trial, chosen: CallPlan | Refusal | None) -> Iterator[str]:
+def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> Iterator[str]:
     outcome = trial.outcome
     name = paint(f"{number}. {trial.target.name}", Ink.BOLD)
     if isinstance(outcome, Refusal):
@@ -108,13 +110,14 @@ def _trial_lines(number: int, trial: Trial, chosen: CallPlan | Refusal | None) -
         yield f"It comes after targets that honour {', '.join(trial.behind)}, which it would drop."
     if not outcome.calls:
         yield "nothing: the answer is the prompt"
-    for position, call in enumerate(outcome.calls, 1):
+    calls = sent_calls(outcome)
+    for position, sent in enumerate(calls, 1):
         if position == 1:
-            yield from _call_lines(call.sent)
+            yield from _call_lines(sent)
         else:
-            yield f"and {position} of {len(outcome.calls)}, to the same address:"
-        yield _pretty(call.sent.body)
-    if outcome.counted:
+            yield f"and {position} of {len(calls)}, to the same address:"
+        yield _pretty(sent.body)
+    if is_counted(outcome):
         yield "The prompt is held against the context window first; where that cannot be told, the engine counts it."
     notes = {"emulated": outcome.emulated, "dropped": outcome.dropped}
     yield from (f"{note}: {', '.join(fields)}" for note, fields in notes.items() if fields)
@@ -157,7 +160,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
     yield json.dumps(facts, indent=2, ensure_ascii=False)
 
 
-def _trial_facts(trial: Trial, chosen: CallPlan | None) -> dict[str, object]:
+def _trial_facts(trial: Trial, chosen: Calls | None) -> dict[str, object]:
     outcome = trial.outcome
     facts: dict[str, object] = {
         "deployment": trial.target.name,
@@ -166,8 +169,8 @@ def _trial_facts(trial: Trial, chosen: CallPlan | None) -> dict[str, object]:
     }
     if isinstance(outcome, Refusal):
         return {**facts, "refused": {"code": outcome.code, "param": outcome.param, "message": outcome.message}}
-    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "counted_first": outcome.counted}
-    return {**facts, **notes, "calls": [_call_facts(call.sent) for call in outcome.calls]}
+    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "counted_first": is_counted(outcome)}
+    return {**facts, **notes, "calls": [*map(_call_facts, sent_calls(outcome))]}
 
 
 def _call_facts(sent: UpstreamRequest) -> dict[str, object]:

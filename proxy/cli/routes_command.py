@@ -83,6 +83,7 @@ def target_settings(team: Team, target: Target) -> str:
         ("on_unsupported", team.on_unsupported or target.on_unsupported, defaults.ON_UNSUPPORTED),
         ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
         ("concurrent", target.concurrent, None),
+        ("input_type", target.input_type, None),
         ("retries.attempts", target.retries.attempts, defaults.ATTEMPTS),
         ("retries.safety", target.retries.safety, defaults.RETRY_SAFETY),
         ("retries.same_deployment", target.retries.same_deployment, defaults.SAME_DEPLOYMENT_RETRIES),

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from config.problem import did_you_mean
 from providers.capabilities import FEATURES, Cell
 from providers.dialects.capability_matrix import MatrixEntry, count_cells, matrix_entries, summarize
+from providers.dialects.task_matrix import task_entries
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import class_label
-from providers.unified_request import Operation
+from providers.tasks.task_fields import TASK_FIELDS
+from providers.unified_request import Operation, Task
 from proxy.cli.routes_command import NONE, Row, print_columns
 from proxy.cli.terminal import USAGE, CommandError, Ink, paint
 
 COLUMNS: Row = ("PROFILE", "DIALECT", "PROMPTS", "NATIVE", "EMULATED", "LEFT OUT", "REFUSED", "ADDRESS")
 FEATURE_COLUMNS: Row = ("FEATURE", "CLASS", "COMPLETIONS", "CHAT", "HOW, OR WHY NOT")
+TASK_COLUMNS: Row = ("FIELD", "CLASS", "SUPPORT", "HOW, OR WHY NOT")
 
 _PROMPTS: Mapping[object, str] = {
     "native": "as they are",
@@ -60,13 +63,22 @@ def _profile_row(profile: Profile) -> Row:
 
 
 def _prompts(profile: Profile) -> str:
+    if not profile.wires:
+        return NONE
     return _PROMPTS.get(profile.raw_prompts, _BY_MODEL)
 
 
 def _print_profile(profile: Profile) -> None:
     print(paint(f"{profile.name}: {profile.base_url or _OWN}", Ink.BOLD))
     print(f"dialect {profile.dialect}, prompts {_prompts(profile)}; {summarize(matrix_entries([profile]))}\n")
-    first, *others = _by_model(profile)
+    models = _by_model(profile)
+    if models:
+        _print_text(*models)
+    _print_tasks(profile)
+
+
+def _print_text(first: list[MatrixEntry], *others: list[MatrixEntry]) -> None:
+    """Print what happens to the fields of text, with one model and where others differ from it."""
     if others:
         print(paint(f"{first[0].model}:", Ink.BOLD))
     known = list(_feature_rows(first))
@@ -79,9 +91,22 @@ def _print_profile(profile: Profile) -> None:
         print_columns(FEATURE_COLUMNS, [row for row in _feature_rows(other) if row not in known])
 
 
+def _print_tasks(profile: Profile) -> None:
+    """Print what happens to the fields of embeddings and rankings, where the vendor has them."""
+    known: dict[Task, list[Row]] = {}
+    for entry in task_entries([profile]):
+        rows: list[Row] = [
+            (name, TASK_FIELDS[entry.task][name], str(cell.support), cell.how) for name, cell in entry.cells.items()
+        ]
+        first = known.setdefault(entry.task, rows)
+        differing = rows if first is rows else [row for row in rows if row not in first]
+        print(paint(f"\n{entry.task} with {entry.model}, wire form {entry.wire.form}:", Ink.BOLD))
+        print_columns(TASK_COLUMNS, differing)
+
+
 def _by_model(profile: Profile) -> list[list[MatrixEntry]]:
     every = list(matrix_entries([profile]))
-    return [[row for row in every if row.model == model] for model in profile.examples]
+    return [[row for row in every if row.model == model] for model in dict.fromkeys(row.model for row in every)]
 
 
 def _feature_rows(of_model: Sequence[MatrixEntry]) -> Iterator[Row]:
@@ -109,6 +134,18 @@ def _facts(profile: Profile) -> dict[str, object]:
         "sizes": count_cells(matrix_entries([profile])),
         "models": [
             {"model": each[0].model, **{row.operation: _cells(row) for row in each}} for each in _by_model(profile)
+        ],
+        "tasks": [
+            {
+                "task": entry.task,
+                "model": entry.model,
+                "form": entry.wire.form,
+                "fields": {
+                    name: {"class": TASK_FIELDS[entry.task][name], "support": cell.support, "how": cell.how}
+                    for name, cell in entry.cells.items()
+                },
+            }
+            for entry in task_entries([profile])
         ],
     }
 

@@ -3,25 +3,27 @@
 Never sends, waits, reads a clock or draws: equal input gives an equal explanation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 import orjson
 from multidict import CIMultiDict
 
 from providers.constraints.constraint_styles import Unenforceable
-from providers.dialect import UpstreamRequest
+from providers.dialect import TaskCalls, UpstreamRequest
 from providers.emulation.check_answer import compile_check
 from providers.emulation.split_into_calls import CallPlan, unsupported_field
 from providers.failure import FailureKind, Refusal
 from providers.request_fields import PROMPT_FIELDS
 from providers.target import Target
-from providers.unified_request import Operation, UnifiedRequest
+from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
 from proxy.gateway.match_path import resolve_path
+from proxy.gateway.task_apis import TASK_APIS, A, Q, TaskApi
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Snapshot, Team
@@ -34,6 +36,10 @@ DEFAULT_SURFACE: Final = "openai"
 REQUEST_ID: Final = "(the client's, or a fresh one)"
 
 
+Calls = CallPlan | TaskCalls[object]
+Outcome = Calls | Refusal
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One target of the plan with the calls it would get, or with the reason why it cannot honour the request.
@@ -42,7 +48,7 @@ class Trial:
     """
 
     target: Target
-    outcome: CallPlan | Refusal
+    outcome: Outcome
     behind: tuple[str, ...] = ()
 
 
@@ -67,9 +73,9 @@ class Explanation:
     logged: str | None = None
 
     @property
-    def chosen(self) -> CallPlan | None:
+    def chosen(self) -> Calls | None:
         """The calls of the first target that can honour the request."""
-        ready = (each.outcome for each in self.trials if isinstance(each.outcome, CallPlan))
+        ready = (each.outcome for each in self.trials if not isinstance(each.outcome, Refusal))
         return next(ready, None)
 
 
@@ -91,7 +97,7 @@ class _ObservedIdle(Idle):
 
 
 class NotGenerating(ValueError):
-    """A path that generates no completion."""
+    """A path without calls that could be explained."""
 
 
 def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:
@@ -104,13 +110,16 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     error: tuple[int, bytes] | None = None
     logged: str | None = None
     try:
-        request = _parse(snapshot, match, body)
-        permit_extras(team, request)
-        planned = plan(snapshot, team, request.model, match.surface.name, load)
-        planned = honouring_first(planned, request, team)
-        trials = _trials(request, planned, planned.targets, team)
+        action = match.action("POST")
+        if isinstance(action, Operation):
+            planned, outcome = _planned_text(snapshot, team, match, action, body, load)
+        elif isinstance(action, Task) and action in TASK_APIS:
+            planned, outcome = _planned_task(snapshot, team, match, TASK_APIS[action], body, load)
+        else:
+            raise NotGenerating(f"the path {match.path} has no calls that could be shown")
+        trials = _trials(outcome, planned, planned.targets)
         for kind, targets in planned.fallbacks.items():
-            fallbacks[kind] = _trials(request, planned, targets, team)
+            fallbacks[kind] = _trials(outcome, planned, targets)
         _require_one(trials)
     except GatewayError as problem:
         error = match.surface.error(problem.facts)
@@ -119,22 +128,41 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     return Explanation(path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged)
 
 
-def _parse(snapshot: Snapshot, match: PathMatch, body: bytes) -> UnifiedRequest:
-    operation = match.action("POST")
-    if not isinstance(operation, Operation):
-        raise NotGenerating(f"the path {match.path} generates nothing")
-    return match.surface.parse(operation, body, snapshot.default_models.get(match.surface.name))
+def _planned_text(
+    snapshot: Snapshot, team: Team, match: PathMatch, operation: Operation, body: bytes, load: Idle
+) -> tuple[Plan, Callable[[Target], Outcome]]:
+    request = match.surface.parse(operation, body, snapshot.default_models.get(match.surface.name))
+    permit_extras(team, request)
+    planned = plan(snapshot, team, request.model, match.surface.name, load)
+    return honouring_first(planned, request, team), partial(_outcome, request, team)
 
 
-def _trials(request: UnifiedRequest, planned: Plan, targets: Sequence[Target], team: Team) -> tuple[Trial, ...]:
+def _planned_task(
+    snapshot: Snapshot, team: Team, match: PathMatch, api: TaskApi[Q, A], body: bytes, load: Idle
+) -> tuple[Plan, Callable[[Target], Outcome]]:
+    request = api.parse(body)
+    planned = plan(snapshot, team, request.model, match.surface.name, load)
+    api.check(planned)
+    permit_extras(team, request)
+
+    def outcome(target: Target) -> Outcome:
+        try:
+            return cast(TaskCalls[object], api.calls(request, target, team.on_unsupported or target.on_unsupported))
+        except Refusal as refusal:
+            return refusal
+
+    return planned, outcome
+
+
+def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
     dropping = planned.dropping
     first = next((position for position, target in enumerate(targets) if target in dropping), 0)
     # Where all of them would drop something, none of them comes after another for it.
     behind = dropping if first else {}
-    return tuple(Trial(target, _outcome(request, target, team), behind.get(target, ())) for target in targets)
+    return tuple(Trial(target, outcome(target), behind.get(target, ())) for target in targets)
 
 
-def _outcome(request: UnifiedRequest, target: Target, team: Team) -> CallPlan | Refusal:
+def _outcome(request: UnifiedRequest, team: Team, target: Target) -> CallPlan | Refusal:
     try:
         prepared = prepared_for(request, target, team)
     except Refusal as refusal:
@@ -145,6 +173,16 @@ def _outcome(request: UnifiedRequest, target: Target, team: Team) -> CallPlan | 
         except Unenforceable as error:
             return unsupported_field(target, check.field, error.reason)
     return prepared
+
+
+def sent_calls(calls: Calls) -> tuple[UpstreamRequest, ...]:
+    """Return every call of a target, in order."""
+    return tuple(call.sent for call in calls.calls) if isinstance(calls, CallPlan) else calls.calls
+
+
+def is_counted(calls: Calls) -> bool:
+    """Return whether the prompt is held against the context window first."""
+    return isinstance(calls, CallPlan) and calls.counted
 
 
 def _require_one(trials: tuple[Trial, ...]) -> None:

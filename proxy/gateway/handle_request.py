@@ -21,12 +21,14 @@ from proxy.errors import (
 )
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_request import attempt_headers, record_cancelled
+from proxy.gateway.answer_task import TaskAnswers
 from proxy.gateway.client_call import ClientCall, ClientCalls
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.restore_thinking import TurnMemory
+from proxy.gateway.task_apis import TASK_APIS
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
@@ -82,9 +84,11 @@ class Gateway:
         self.turns = TurnMemory(self._now)
         self._calls = ClientCalls(metrics, self._now)
         self._generation = TextGeneration(dispatcher, admission, self.turns)
+        tasks = TaskAnswers(dispatcher)
         passed = PassThrough(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
+            **{task: partial(tasks.answer, api) for task, api in TASK_APIS.items()},
             Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
             Task.SPEECH: partial(passed.answer_json, Task.SPEECH),

@@ -76,10 +76,10 @@ class Source:
             return "the embedded table"
         return f"{self.path.absolute()}{f' ({self.found})' if self.found else ''}"
 
-    def load_to_serve(self) -> LoadedTable:
+    def load_to_serve(self, store: Store = DISK) -> LoadedTable:
         """Load and build the table, and check what only serving needs: credentials, and that no deployment is this
         gateway itself. Raises TableRefused with every problem."""
-        examined = self._examined(DISK)
+        examined = self._examined(store)
         table, problems = self._built(examined)
         if table is None:
             raise TableRefused(problems, examined.sources)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import chain
 
 from providers.failure import FailureKind
 from providers.target import Target
@@ -37,7 +38,8 @@ class Plan:
 
     `asked` is the client's model string, `label` the table's name for it (bounded, for metrics), `by_route` whether a
     route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
-    behind others because they would drop these fields.
+    behind others because they would drop these fields. `same_space` is the route's word that the vectors of all its
+    models may be compared.
     """
 
     asked: str
@@ -47,6 +49,13 @@ class Plan:
     steps: tuple[Step, ...]
     fallbacks: Mapping[FailureKind, tuple[Target, ...]] = field(default_factory=dict)
     dropping: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
+    same_space: bool = False
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Every model that may answer, fallbacks included, as `vendor/model`."""
+        every = chain(self.targets, chain.from_iterable(self.fallbacks.values()))
+        return tuple(dict.fromkeys(f"{target.vendor}/{target.model}" for target in every))
 
     def served_name(self, target: Target) -> str:
         """Return the answer's `model`: the client's string if it names that model, else `vendor/model_name`."""
@@ -127,7 +136,7 @@ def _plan_route(snapshot: Snapshot, team: Team, route: Route, name: str, rule: s
     steps = [Step(rule, route.name)]
     targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, load, steps)))
     fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in route.fallbacks.items()}
-    return Plan(name, route.name, targets, True, tuple(steps), fallbacks)
+    return Plan(name, route.name, targets, True, tuple(steps), fallbacks, same_space=route.same_space)
 
 
 def _targets_of(snapshot: Snapshot, names: Sequence[str], load: Load) -> Iterator[Target]:

@@ -54,12 +54,14 @@ class RouteMember:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """A name over models. `fallbacks` are the names to use after a failure of a kind."""
+    """A name over models. `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of
+    all of them may be compared."""
 
     name: str
     policy: str
     members: tuple[RouteMember, ...]
     fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
+    same_space: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,6 +259,7 @@ def _routes(routes: Mapping[str, config_schema.RouteSection]) -> dict[str, Route
             route.policy,
             tuple(RouteMember(member.target, member.weight) for member in route.targets),
             MappingProxyType(_fallbacks(route.fallbacks)),
+            route.same_space,
         )
         for name, route in routes.items()
     }

@@ -1,16 +1,17 @@
-"""OpenAI's API: legacy completions, chat completions, models.
+"""OpenAI's API: legacy completions, chat completions, models, embeddings; and rerank beside them.
 
 Sources: OpenAI OpenAPI 2.3.0; `openai` 1.109.1, 2.54.0 and 3.52.0. The paths exist without `/v1` too, because clients
 put it into the base URL or forget it.
 """
 
-from providers.unified_request import Operation
+from providers.unified_request import Operation, Task
 from proxy.errors import ErrorFacts
 from proxy.surfaces.completion_surface import CompletionSurface, generation_endpoints, models_endpoints, task_endpoints
 from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_state import SurfaceRules
 from proxy.surfaces.response.error_body import error_object, openai_body
 from proxy.surfaces.response.write_sse import DONE, AnswerStyle, SseWriter, UsageSseWriter, ascii_json, event
+from proxy.surfaces.surface import Endpoint
 
 LEGACY_MAX_TOKENS = 16
 """The completions endpoint's documented default."""
@@ -23,9 +24,16 @@ def broken(writer: SseWriter, facts: ErrorFacts) -> bytes:
 
 OPENAI_STYLE = AnswerStyle(DONE, SseWriter, UsageSseWriter, broken, tool_finish="stop")
 
+VECTORS = (
+    *(Endpoint("POST", f"{base}/embeddings", Task.EMBEDDINGS) for base in ("/v1", "")),
+    # Cohere's client adds /v2 by itself.
+    *(Endpoint("POST", f"{base}/rerank", Task.RERANK) for base in ("/v1", "/v2", "")),
+)
+"""The endpoints of embeddings and rankings; rerank is Cohere's and Jina's."""
+
 OPENAI = CompletionSurface(
     name="openai",
-    endpoints=(*generation_endpoints("/v1", ""), *task_endpoints("/v1", ""), *models_endpoints("/v1", "")),
+    endpoints=(*generation_endpoints("/v1", ""), *VECTORS, *task_endpoints("/v1", ""), *models_endpoints("/v1", "")),
     prefixes=("/v1",),
     key_headers=("authorization", "x-api-key", "api-key"),
     default_vendor=None,

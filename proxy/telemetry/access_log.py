@@ -43,7 +43,7 @@ def request_line(record: RequestRecord) -> bytes:
     if repeats := record.repeats:
         fields["repeated"] = Counter(repeats)
     line = json_line(fields)
-    return line if len(line) <= MAX_LINE else json_line(_shortened(fields, record))
+    return line if len(line) <= MAX_LINE else _shortened_line(fields, record)
 
 
 def _add_answer(fields: dict[str, object], record: RequestRecord) -> None:
@@ -83,10 +83,22 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
     return fields
 
 
-def _shortened(fields: Mapping[str, object], record: RequestRecord) -> dict[str, object]:
-    """Return a line's fields without lists and with less of what the client chose: always within MAX_LINE."""
+def _shortened_line(fields: Mapping[str, object], record: RequestRecord) -> bytes:
+    """Return a line within MAX_LINE: without lists, with less of what the client chose, and with as many of the first
+    attempts that failed as fit."""
     kept = {name: value for name, value in fields.items() if not isinstance(value, list | tuple)}
-    return {**kept, "path": record.path[:64], "model": record.asked[:64], "deployment": record.deployment, "cut": True}
+    short = {"path": record.path[:64], "model": record.asked[:64], "deployment": record.deployment, "cut": True}
+    failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"][:SHOWN_ATTEMPTS]
+    for most in range(len(failed), 0, -1):
+        line = json_line({**kept, **short, "attempts": [_short_attempt(attempt) for attempt in failed[:most]]})
+        if len(line) <= MAX_LINE:
+            return line
+    return json_line({**kept, **short})
+
+
+def _short_attempt(attempt: Attempt) -> dict[str, object]:
+    message = None if attempt.message is None else _shown(attempt.message, SHOWN_MESSAGE)
+    return {**_attempt(attempt), "deployment": attempt.deployment, "message": message}
 
 
 SHOWN_NAME, SHOWN_MESSAGE, SHOWN_ATTEMPTS = 256, 160, 5
@@ -112,10 +124,13 @@ def request_text(record: RequestRecord) -> bytes:
 
 
 def _attempt_text(attempt: Attempt) -> str:
-    """Return for example `a/m/eu: server 500: The upstream failed.`"""
+    """Return for example `a/m/eu: server 500: The upstream failed.`, with the cause where there was no connection, and
+    whether the vendor may have generated an answer all the same."""
+    cause = f" ({attempt.cause})" if attempt.cause is not None else ""
+    maybe = " (maybe executed)" if attempt.maybe_executed else ""
     status = f" {attempt.status}" if attempt.status is not None else ""
     message = f": {_shown(attempt.message, SHOWN_MESSAGE)}" if attempt.message else ""
-    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{status}{message}"
+    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{maybe}{message}"
 
 
 def _shown(text: str, most: int) -> str:

@@ -60,7 +60,7 @@ class JsonFormatter(TextFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, object] = {
-            "time": timestamp(),
+            "time": timestamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": _message(record),

@@ -37,6 +37,7 @@ from proxy.upstream.transport import (
 from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 AT_ONCE = 16
 """Calls of one request that run at a time."""
@@ -121,7 +122,7 @@ class UpstreamCaller:
                 # Estimated for each call: candidates that are not chosen and repeated prompts count.
                 return with_usage(call.request, await self._calls.make(call, record, make))
 
-        completions = await _map_calls(prepared.calls, call_one)
+        completions = await map_calls(prepared.calls, call_one)
         completion = completions[0]
         if len(completions) > 1:
             record.billed = billed_usage(completions)
@@ -140,15 +141,15 @@ class UpstreamCaller:
         try:
             if "idle" in timeouts.written:
                 deadlines.enter(Phase.IDLE, timeouts.idle)
-            body = await read_whole(response, partial(_note_piece, deadlines, timeouts.idle))
+            body = await read_whole(response, partial(note_piece, deadlines, timeouts.idle))
         finally:
             response.release()
-        _refuse_page(body)
+        refuse_page(body)
         decode = partial(sent.target.dialect.decode, sent, body)
         try:
             completion = decode() if len(body) <= LONG else await self._off_loop.threads.run(record.owner, decode)
         except UpstreamError as error:
-            raise _with_status(error, response) from None
+            raise with_status(error, response) from None
         if len(completion.choices) != call.part.count:
             message = f"The upstream answered with {len(completion.choices)} of {call.part.count} choices."
             raise fail(FailureKind.MALFORMED, message)
@@ -276,11 +277,11 @@ class UpstreamCaller:
 
     async def _counted(self, prepared: CallPlan, record: RequestRecord) -> CallPlan:
         """Return the request with calls that fit the context window, as far as that is known beforehand."""
-        calls = await _map_calls(prepared.calls, lambda call: self._calls.fitting.beforehand(call, record))
+        calls = await map_calls(prepared.calls, lambda call: self._calls.fitting.beforehand(call, record))
         return replace(prepared, calls=tuple(calls))
 
 
-def _note_piece(deadlines: Deadlines, idle: float, piece: bytes) -> None:
+def note_piece(deadlines: Deadlines, idle: float, piece: bytes) -> None:
     """Note a piece of a whole body. White space, which some vendors send while they work, begins no answer."""
     deadlines.enter(Phase.IDLE, idle)
     if not piece.isspace():
@@ -296,15 +297,13 @@ def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> t
     return (Phase.FIRST_EVENT, first) if counts and (answer is None or first < answer) else (Phase.ANSWER, answer)
 
 
-async def _map_calls(
-    calls: Sequence[PlannedCall], work: Callable[[PlannedCall], Coroutine[object, object, T]]
-) -> list[T]:
+async def map_calls(calls: Sequence[C], work: Callable[[C], Coroutine[object, object, T]]) -> list[T]:
     """Return what `work` returns for each call, in order, several at a time; the first exception ends them all."""
     if len(calls) <= 1:
         return [await work(call) for call in calls]
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def call_one(call: PlannedCall) -> T:
+    async def call_one(call: C) -> T:
         async with slots:
             return await work(call)
 
@@ -319,7 +318,7 @@ def _merged(prepared: CallPlan, completions: list[Completion], candidates: int) 
         raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
 
 
-def _with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamError:
+def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamError:
     """Return the failure with the response's status: the upstream did answer, though not properly."""
     failure = error.failure
     return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
@@ -328,12 +327,12 @@ def _with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamEr
 async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamEvent], bool]:
     events: list[StreamEvent] = []
     piece = await response.read()
-    _refuse_page(piece)
+    refuse_page(piece)
     while True:
         try:
             latest = [*(decoder.feed(piece) if piece else decoder.finish())]
         except UpstreamError as error:
-            raise _with_status(error, response) from None
+            raise with_status(error, response) from None
         events += latest
         if any(isinstance(event, Chunk) and has_content(event) for event in latest):
             return events, not piece
@@ -344,7 +343,7 @@ async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> 
         piece = await response.read()
 
 
-def _refuse_page(start: bytes) -> None:
+def refuse_page(start: bytes) -> None:
     """Raise UpstreamError for an HTML page, whatever its content type: it is from a proxy before the vendor."""
     if start[:SHOWN].lstrip()[:1] == b"<":
         # The ellipsis tells `conceal` that a credential may have been cut in two.

@@ -13,7 +13,7 @@ from config.load_config import load_text
 from providers.emulation.split_into_calls import CallPlan
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
-from proxy.gateway.dry_run import Explanation, explained
+from proxy.gateway.dry_run import Explanation, explained, sent_calls
 from proxy.routing.snapshot import ANYONE, build_snapshot
 from tests.proxy.kit.gateway_rig import Rig, ask, rig
 from tests.proxy.kit.raw_client import Answer
@@ -323,7 +323,7 @@ def test_threat_14_a_hosted_vendor_answers_for_its_own_fields() -> None:
     }
     explanation = told("router/m", {**talk("router/m"), **fields})
     assert explanation.chosen is not None
-    sent = orjson.loads(explanation.chosen.calls[0].sent.body)
+    sent = orjson.loads(sent_calls(explanation.chosen)[0].body)
     assert fields.items() <= sent.items()
     assert told("router/m", {**talk("router/m"), "base_url": "http://10.0.0.9/"}).error is not None
 

@@ -55,14 +55,15 @@ class Engine:
 
 
 @contextmanager
-def running_engine(folder: Path) -> Iterator[Engine]:
-    """Write the model into `folder` and serve it for as long as the block. Skips the test without xllamacpp."""
+def running_engine(folder: Path, *modes: str) -> Iterator[Engine]:
+    """Write the model into `folder` and serve it for as long as the block, with `embeddings` for vectors alone. Skips
+    the test without xllamacpp."""
     pytest.importorskip("xllamacpp", reason="the engine extra is not installed", exc_type=ModuleNotFoundError)
     from tests.support.tiny_model import write_tiny_model  # here, because it needs the same extra
 
     path = folder / "tiny.gguf"
     write_tiny_model(path)
-    command = [sys.executable, "-m", "tests.support.engine_server", str(path), MODEL]
+    command = [sys.executable, "-m", "tests.support.engine_server", str(path), MODEL, *modes]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()

@@ -1,6 +1,6 @@
 """The child process of `engine.py`: one llama.cpp server until standard input ends.
 
-    python -m tests.support.engine_server MODEL.gguf ALIAS
+    python -m tests.support.engine_server MODEL.gguf ALIAS [embeddings]
 
 prints `http://127.0.0.1:PORT` once it listens. Because it ends with its standard input, no parent can leave it behind.
 """
@@ -17,7 +17,11 @@ CONTEXT_PER_SLOT = 4096
 def main() -> None:
     """Serve, and leave without destructors: the server's threads have nothing to save and would delay the exit."""
     params = xllamacpp.CommonParams()
-    params.model.path, alias = sys.argv[1:]
+    params.model.path, alias, *modes = sys.argv[1:]
+    # Then it makes vectors and nothing else.
+    if "embeddings" in modes:
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
     params.model_alias = {alias}
     params.n_parallel = SLOTS
     params.n_ctx = SLOTS * CONTEXT_PER_SLOT

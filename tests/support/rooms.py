@@ -30,7 +30,8 @@ PROVIDERS: Final[Rooms] = {
     "dialects/*": ("framing", "constraints", "profiles", "emulation", "dialects/shared", "dialects/platforms"),
     "model_lists": ("dialects/shared",),
     "tasks": ("client_extras", "dialects/shared", "dialects/platforms"),
-    "dialects": ("profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
+    "tasks/forms": ("dialects/shared", "dialects/platforms", "tasks"),
+    "dialects": ("tasks", "profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
 }
 
 DIALECTS: Final[Rooms] = {
@@ -45,6 +46,7 @@ PROXY: Final[Rooms] = {
     ".": (),
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
+    "surfaces/tasks": ("surfaces/request", "surfaces/response", "surfaces/surface"),
     "surfaces/anthropic": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
     ),
@@ -62,8 +64,8 @@ PROXY: Final[Rooms] = {
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
     "gateway": (
-        *("surfaces", "surfaces/request", "surfaces/anthropic", "deployment_health", "telemetry", "listener"),
-        *("upstream", "overload"),
+        *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
+        *("telemetry", "listener", "upstream", "overload"),
         *("routing", "teams", "discovery", "dispatch"),
     ),
     "process": (
@@ -71,7 +73,11 @@ PROXY: Final[Rooms] = {
         *("shared_state", "overload", "routing", "teams", "discovery", "dispatch", "gateway"),
     ),
     "workers": ("off_loop", "telemetry", "listener", "routing", "process"),
-    "cli": ("deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process", "workers"),
+    "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),
+    "cli": (
+        *("cli/imports", "deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process"),
+        "workers",
+    ),
 }
 
 ROOMS: Final[Mapping[str, Rooms]] = {"config": CONFIG, "providers": PROVIDERS, "proxy": PROXY}

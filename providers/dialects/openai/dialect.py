@@ -31,7 +31,7 @@ from providers.failure import Refusal
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
 from providers.profile import Profile
-from providers.request_fields import PROTECTED_PARAMS, is_neutral
+from providers.request_fields import PROMPT_FIELDS, PROTECTED_PARAMS, is_neutral
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
@@ -123,6 +123,8 @@ def _counted(profile: Profile, target: Target) -> bool:
 def _operation(request: UnifiedRequest, target: Target) -> Operation:
     """Return the upstream operation of a request. Raises Refusal where the model has none for it."""
     profile, raw, chats = _for_target(target)
+    if not profile.wires:
+        raise unsupported(target, PROMPT_FIELDS[request.operation], "the vendor generates no text")
     if target.completions is not None:
         raw, chats = target.completions, Operation.CHAT in profile.wires
     return _UPSTREAM[request.operation](request, target, profile, raw, chats)

@@ -44,8 +44,8 @@ def is_heavy(body: bytes) -> bool:
     return len(body) > INLINE_PARSE_BYTES or (len(body) > _FEWEST_BYTES and _exceeds(body, b"{", MANY_OBJECTS))
 
 
-def load(body: bytes, acted_on: Container[str]) -> JsonObject:
-    """Return the object of a request body. Raises GatewayError.
+def load(body: bytes, acted_on: Container[str], most: int | None = None) -> JsonObject:
+    """Return the object of a request body, of at most `most` elements (None = MAX_ELEMENTS). Raises GatewayError.
 
     Tolerates a UTF-8 byte order mark. Refuses a repeated key in `acted_on`, because a filter in front of the gateway
     may have judged the other value, and an integer beyond 64 bits, which would reach a vendor rounded.
@@ -53,7 +53,7 @@ def load(body: bytes, acted_on: Container[str]) -> JsonObject:
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
     try:
-        data = decode(body)
+        data = decode(body, most)
     except InvalidJson as error:
         raise invalid_request((FieldProblem((), f"The request body {error}."),)) from None
     # A body that equals its canonical form repeats and rounds nothing. Most clients write it so, and comparing is
@@ -65,10 +65,11 @@ def load(body: bytes, acted_on: Container[str]) -> JsonObject:
     return data
 
 
-def decode(text: bytes) -> JsonObject:
+def decode(text: bytes, most: int | None = None) -> JsonObject:
     """Return the JSON object of a text. Raises InvalidJson for another value, and beyond the limits."""
-    if has_too_many_elements(text):
-        raise InvalidJson(f"has more than {MAX_ELEMENTS} JSON elements")
+    most = MAX_ELEMENTS if most is None else most
+    if has_too_many_elements(text, most):
+        raise InvalidJson(f"has more than {most} JSON elements")
     try:
         data: JsonValue = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -80,12 +81,12 @@ def decode(text: bytes) -> JsonObject:
     return data
 
 
-def has_too_many_elements(text: bytes) -> bool:
-    """Return whether a JSON text has more than MAX_ELEMENTS elements."""
-    if len(text) <= MAX_ELEMENTS or not any(_exceeds(text, mark, MAX_ELEMENTS // 3) for mark in _ELEMENT_MARKS):
+def has_too_many_elements(text: bytes, most: int = MAX_ELEMENTS) -> bool:
+    """Return whether a JSON text has more than `most` elements."""
+    if len(text) <= most or not any(_exceeds(text, mark, most // 3) for mark in _ELEMENT_MARKS):
         return False
     bare = _outside_strings(text)
-    return sum(bare.count(mark) for mark in _ELEMENT_MARKS) > MAX_ELEMENTS
+    return sum(bare.count(mark) for mark in _ELEMENT_MARKS) > most
 
 
 def _exceeds(text: bytes, mark: bytes, limit: int) -> bool:

@@ -100,3 +100,24 @@ def test_discovery_without_an_entry_for_any_model_is_a_warning() -> None:
     told = "3:53 vendors.v.discover: has no effect: what is discovered is listed under v/*, which models does not have"
     assert warnings(vendors + "models: {v/m: {}}\n", {"KEY": "k"}) == [told]
     assert warnings(vendors + "models: {v/m: {}, v/*: {}}\n", {"KEY": "k"}) == []
+
+
+@pytest.mark.parametrize(
+    ("route", "warned"),
+    [
+        ("{targets: [v/text-embedding-3-small, v/bge-m3]}", True),
+        ("{targets: [v/text-embedding-3-small/a, v/bge-m3]}", True),
+        ("{targets: [v/text-embedding-3-small, v/bge-m3], same_space: true}", False),
+        ("{targets: [v/text-embedding-3-small/a, v/text-embedding-3-small/b]}", False),
+        ("{targets: [v/text-embedding-3-small, v/chat]}", False),
+    ],
+)
+def test_a_route_over_models_of_different_spaces_is_a_warning(route: str, warned: bool) -> None:
+    table = (
+        "version: 1\nvendors: {v: {}}\nmodels:\n  v/text-embedding-3-small: {deployments: {a: {}, b: {}}}\n"
+        f"  v/bge-m3: {{}}\n  v/chat: {{}}\nroutes:\n  r: {route}\n"
+    )
+    found = warnings(table)
+    assert bool(found) is warned
+    if warned:
+        assert found[0].startswith("8:3 routes.r: embeddings are refused here: v/text-embedding-3-small and v/bge-m3")

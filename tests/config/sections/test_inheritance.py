@@ -95,6 +95,15 @@ def test_requests_at_once_are_bounded_by_the_deepest_level() -> None:
     assert [effective(table.config, *names).concurrent for names in asked] == [8, 64, 16, None]
 
 
+def test_what_inputs_are_for_is_said_by_the_deepest_level() -> None:
+    table = load(
+        "version: 1\ndefaults: {}\nvendors: {v: {input_type: search_document}, w: {}}\n"
+        "models: {v/m: {}, v/n: {input_type: search_query}, w/m: {}}\n"
+    )
+    asked = (("v", "v/m", "default"), ("v", "v/n", "default"), ("w", "w/m", "default"))
+    assert [effective(table.config, *names).input_type for names in asked] == ["search_document", "search_query", None]
+
+
 def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
     one = effective(CONFIG, "v", "v/m", "one")
     assert one.timeouts == TimeoutSettings(connect=3.0, first_event=60.0, idle=10.0, total=20.0, answer=30.0)

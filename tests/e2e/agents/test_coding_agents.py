@@ -3,7 +3,7 @@ and by vendors of three other APIs that check what they are sent."""
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from tests.e2e.agents.programs import claude_code, codex
 from tests.e2e.agents.strict_claude import AdaptiveAnthropic, Bedrock
 from tests.e2e.agents.strict_gemini import Gemini
 from tests.e2e.agents.strict_openai import OpenAI
+from tests.e2e.agents.strict_responses import OpenAIResponses
 from tests.proxy.kit.tables import digest_of
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor
@@ -40,6 +41,7 @@ vendors:
   gemini: {{base_url: "GEMINI"}}
   bedrock: {{base_url: "BEDROCK"}}
   anthropic: {{base_url: "ANTHROPIC"}}
+  openai: {{base_url: "OPENAI/v1"}}
 models:
   mock/script: {{on_unsupported: drop}} # Codex sends what the models that it knows by name would take
   mock/full: {{upstream_model: overflow}}
@@ -48,6 +50,7 @@ models:
   gemini/*: {{}}
   bedrock/*: {{}}
   anthropic/*: {{}}
+  openai/*: {{}}
 routes:
   claude-haiku-4-5-20251001: mock/script
   gpt-5.5: mock/script
@@ -56,13 +59,16 @@ teams:
   counters: {{keys: ["{digest_of(COUNTERS_KEY)}"], models: ["*"]}}
   callers: {{keys: ["{digest_of(CALLERS_KEY)}"], models: ["*"]}}
 """
-VENDORS: dict[str, type[OpenAI] | type[Gemini] | type[Bedrock] | type[AdaptiveAnthropic]] = {
+VENDORS: dict[str, Callable[[AgentPlan], StrictVendor]] = {
+    "openai/gpt-5.1": OpenAIResponses,
     "anthropic/claude-opus-4-7": AdaptiveAnthropic,
     "engine/coder": OpenAI,
     "gemini/gemini-3-flash-preview": Gemini,
     "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0": Bedrock,
 }
-TRANSLATED = pytest.mark.parametrize("model", list(VENDORS), ids=["anthropic", "openai", "gemini", "bedrock"])
+TRANSLATED = pytest.mark.parametrize(
+    "model", list(VENDORS), ids=["responses", "anthropic", "chat", "gemini", "bedrock"]
+)
 BEFORE, AFTER = "one\ntwo\nthree\n", "one\nzwei\nthree\n"
 
 

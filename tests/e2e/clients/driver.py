@@ -33,11 +33,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """The resources of a connected SDK; `models` is None where it cannot list models of the gateway."""
+    """The resources of a connected SDK; `models` is None where it cannot list models of the gateway, `embeddings` where
+    it has none."""
 
     completions: Foreign
     chat: Foreign
     models: Foreign = None
+    embeddings: Foreign = None
 
 
 def openai(options: Options) -> Sdk:
@@ -45,7 +47,7 @@ def openai(options: Options) -> Sdk:
     from openai import OpenAI  # type: ignore[import-not-found]
 
     client = OpenAI(base_url=options.url, api_key=options.api_key, max_retries=options.max_retries, timeout=TIMEOUT)
-    return Sdk(client.completions, client.chat.completions, client.models)
+    return Sdk(client.completions, client.chat.completions, client.models, client.embeddings)
 
 
 def scale_gp(options: Options) -> Sdk:
@@ -169,6 +171,8 @@ def run(connect: Callable[[Options], Sdk], order: Mapping[str, Wire]) -> dict[st
     if sdk.models is not None:
         calls["models"] = lambda: heard.whole(sdk.models.list())
         calls["model"] = lambda: heard.whole(sdk.models.retrieve(fields["model"]))
+    if sdk.embeddings is not None:
+        calls["embeddings"] = lambda: heard.whole(sdk.embeddings.create(**fields))
     call = calls[order["scenario"]]
     try:
         call()

@@ -18,7 +18,7 @@ KNOB = re.compile(r"`(\w+)`")
 
 def test_only_local_servers_the_mock_and_open_installations_do_without_a_key() -> None:
     free = {name for name, profile in load_profiles().items() if not profile.key_required}
-    local = {"nim_1", "vllm", "sglang", "llamacpp", "localai", "ollama", "lm_studio", "tgi"}
+    local = {"nim_1", "vllm", "sglang", "llamacpp", "localai", "ollama", "lm_studio", "tgi", "tei"}
     native = {"ollama_native", "llamacpp_native", "tgi_native", "sglang_native", "triton", "llm_engine"}
     assert free == local | native | {"pais", "openai_compatible", "mock"}
 

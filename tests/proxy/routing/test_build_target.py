@@ -55,6 +55,7 @@ models:
         timeouts: {first_event: 2s, total: 3s, answer: 4s}
         stream_upstream: auto
         concurrent: 12
+        input_type: search_document
         on_unsupported: drop
         context_length_exceeded_behavior: truncate
         retries: {attempts: 2, safety: strict, same_deployment: 1, budget: {share: 0.3, per_second: 2, least: 7}}
@@ -73,6 +74,7 @@ def test_every_setting_reaches_the_target() -> None:
     assert (found.context_window, found.max_output_tokens, found.completions) == (1000, 100, True)
     assert found.allow_private
     assert found.concurrent == 12
+    assert found.input_type == "search_document"
     assert (found.on_unsupported, found.context_behavior) == ("drop", "truncate")
     assert found.price == Price(0.15, 0.6, 0.075)
     assert found.retries == Retries(2, "strict", 1, RetryBudget(0.3, 2, 7))

@@ -3,8 +3,9 @@
 import pytest
 
 from providers.completion import Chunk
-from providers.unified_request import Operation, UnifiedRequest
+from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
+from proxy.surfaces.completion_surface import task_endpoints
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import ReadAction
 from tests.proxy.surfaces.kit import FACTS, USAGE, complete, converse, play, refuse_bytes
@@ -88,13 +89,19 @@ def test_an_error_body_is_openais() -> None:
 
 
 def test_paths_exist_with_and_without_the_version() -> None:
-    assert {(endpoint.method, endpoint.path, endpoint.action) for endpoint in OPENAI.endpoints} == {
+    found = {(endpoint.method, endpoint.path, endpoint.action) for endpoint in OPENAI.endpoints}
+    assert found - {(e.method, e.path, e.action) for e in task_endpoints("/v1", "")} == {
         ("POST", "/v1/completions", Operation.COMPLETIONS),
         ("POST", "/completions", Operation.COMPLETIONS),
         ("POST", "/v1/chat/completions", Operation.CHAT),
         ("POST", "/chat/completions", Operation.CHAT),
         ("GET", "/v1/models", ReadAction.MODELS),
         ("GET", "/models", ReadAction.MODELS),
+        ("POST", "/v1/embeddings", Task.EMBEDDINGS),
+        ("POST", "/embeddings", Task.EMBEDDINGS),
+        ("POST", "/v1/rerank", Task.RERANK),
+        ("POST", "/v2/rerank", Task.RERANK),
+        ("POST", "/rerank", Task.RERANK),
     }
     assert OPENAI.key_headers[0] == "authorization"
     assert OPENAI.default_vendor is None

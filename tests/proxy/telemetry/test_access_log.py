@@ -1,6 +1,7 @@
 """The access log: what a request's line holds, and that no text of a client breaks its form."""
 
 import json
+import logging
 import re
 
 import orjson
@@ -13,6 +14,7 @@ from providers.target import Price
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, LINES, request_line, request_text
 from proxy.telemetry.log_writer import MAX_LINE
+from proxy.telemetry.process_log import FORMATTERS
 from proxy.upstream.transport import RepeatCause
 from tests.proxy.kit.odd_texts import ODD
 
@@ -106,8 +108,37 @@ def test_the_line_for_people_says_whose_key_it_was_and_what_failed_before() -> N
     record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "connect", None, "Refused (h:1).", cause="refused"))
     assert request_text(record).decode().split(" ", 1)[1] == (
         "200 openai search/ci fast -> openai/gpt-4o-mini/default ok 1500.0 ms req-1"
-        "; a/m/eu: connect: Refused (h:1).; a/m/us: server 500: The upstream\\nfailed."
+        "; a/m/eu: connect (refused): Refused (h:1).; a/m/us: server 500: The upstream\\nfailed."
     )
+    record.attempts = [Attempt("a/m/us", 10.0, 10.1, "timeout", 504, "Late.", maybe_executed=True)]
+    assert request_text(record).decode().endswith("; a/m/us: timeout 504 (maybe executed): Late.")
+
+
+@pytest.mark.parametrize(("name", "shown"), [("a/m/eu", 5), ("a/m/" + "e" * 1000, 2), ("e" * 5000, 0)])
+def test_a_line_that_is_cut_has_the_attempts_that_fit(name: str, shown: int) -> None:
+    record = finished("m" * 9000)
+    record.attempts = [
+        Attempt(name, 10.0, 10.1, "connect", None, "No.\x00" * 900, cause="refused", maybe_executed=True)
+        for _ in range(9)
+    ]
+    record.attempts.append(Attempt("a/m/us", 10.1, 11.4))
+    line = fields(record)
+    assert len(request_line(record)) <= MAX_LINE
+    attempts = line.get("attempts", [])
+    assert isinstance(attempts, list)
+    assert (line["cut"], len(attempts)) == (True, shown)
+    for attempt in attempts:
+        assert (attempt["deployment"], attempt["outcome"], attempt["cause"]) == (name, "connect", "refused")
+        assert attempt["maybe_executed"] is True
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_one_time_format_is_in_the_access_log_and_in_the_processs_own(form: str) -> None:
+    own = FORMATTERS[form]().format(logging.LogRecord("dragoman", logging.INFO, "f", 1, "up", (), None))
+    times = [
+        re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", told) for told in (own, LINES[form](finished()).decode())
+    ]
+    assert [len(found) for found in times] == [1, 1]
 
 
 @pytest.mark.parametrize("odd", ["m", "\U0001f600", "\0", "\\"])

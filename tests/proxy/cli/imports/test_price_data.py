@@ -19,7 +19,7 @@ from genai_prices.types import (
     TimeOfDateConstraint,
 )
 
-from proxy.cli.price_data import KnownModel, ListPrice, PriceList, decimal, price_list
+from proxy.cli.imports.price_data import KnownModel, ListPrice, PriceList, decimal, price_list
 from proxy.cli.terminal import CommandError
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from providers.target import Price
+from proxy.cli.imports.prices_command import import_to_file, import_to_output
+from proxy.cli.imports.written_file import write_new, write_over
 from proxy.cli.main import main
-from proxy.cli.prices_command import import_to_file, import_to_output, write_new, write_over
 from proxy.cli.terminal import CommandError
 from proxy.process.load_table import Source
 from tests.proxy.cli.conftest import CANARY, TABLE

@@ -4,7 +4,7 @@ person to review. What the table sets itself is left out."""
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,12 +13,10 @@ from urllib.parse import urlsplit
 
 from config.sections.inheritance import effective
 from providers.target import Target
-from proxy.cli.price_data import KnownModel, PriceList, price_list
-from proxy.cli.terminal import CommandError
+from proxy.cli.imports.price_data import KnownModel, PriceList, price_list
+from proxy.cli.imports.written_file import Write, put_file
 from proxy.process.load_table import LoadedTable, Source
 from proxy.routing.snapshot import Model
-
-Write = Callable[[Path, str], None]
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
 _ANY: Final = "it stands for any model: write a row for each that is used"
@@ -42,28 +40,9 @@ def import_to_output(source: Source) -> int:
 
 def import_to_file(source: Source, path: Path, write: Write) -> int:
     """Write the file by `write`, and print what to do with it. Raises CommandError when it cannot be written."""
-    text = file_text(source, source.load(), path)
-    try:
-        write(path, text)
-    except FileExistsError:
-        raise CommandError(f"{path} is there already; --force writes over it") from None
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    put_file(path, file_text(source, source.load(), path), write)
     print(f"Review {path}, then name it in the table: `include: [{path.name}]`")
     return 0
-
-
-def write_new(path: Path, text: str) -> None:
-    """Write a file that does not exist. Raises FileExistsError."""
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
-
-
-def write_over(path: Path, text: str) -> None:
-    """Replace a file at once, since a gateway may be reading it."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
 
 
 def file_text(source: Source, table: LoadedTable, path: Path | None) -> str:

@@ -1,0 +1,64 @@
+"""Bedrock's Rerank, an operation of the agents' runtime, which has a host of its own.
+
+Sources: botocore 1.44.5 service model `bedrock-agent-runtime`, operation `Rerank` (signed as `bedrock`); Bedrock's user
+guide "Improve the relevance of query responses with a reranker model", November 2026.
+"""
+
+import re
+from collections.abc import Mapping
+
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.read_json import json_object, malformed
+from providers.failure import Refusal
+from providers.json_types import JsonObject, merged
+from providers.tasks.forms.ranked import read_results
+from providers.tasks.read_vectors import listed
+from providers.tasks.rerank import Ranking, RerankRequest
+from providers.tasks.task_draft import TaskDraft
+
+_RUNTIME = re.compile(r"^(https?://)bedrock-runtime(\.(?P<region>[a-z0-9-]+)\.)")
+
+
+class BedrockRerank:
+    """See providers.tasks.wire_form.RerankForm."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See RerankForm."""
+        return _RUNTIME.sub(r"\1bedrock-agent-runtime\2", draft.target.base_url) + draft.wire.path
+
+    def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
+        """See RerankForm."""
+        model: JsonObject = {"modelArn": _arn(draft)}
+        setting: JsonObject = {"bedrockRerankingConfiguration": {"modelConfiguration": model}}
+        body: JsonObject = {
+            "queries": [{"type": "TEXT", "textQuery": {"text": request.query}}],
+            "sources": [_source(text) for text in request.documents],
+            "rerankingConfiguration": {"type": "BEDROCK_RERANKING_MODEL", **setting},
+        }
+        return merged(body, draft.members)
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
+        """See RerankForm."""
+        answer = json_object(body)
+        if answer.get("nextToken"):
+            raise malformed("goes on in another page")
+        return Ranking(read_results(listed(answer, "results"), "relevanceScore"))
+
+
+def _source(text: str) -> JsonObject:
+    inline: JsonObject = {"type": "TEXT", "textDocument": {"text": text}}
+    return {"type": "INLINE", "inlineDocumentSource": inline}
+
+
+def _arn(draft: TaskDraft) -> str:
+    """Return the model's ARN: as the table has it, or that of the region's foundation model."""
+    model = draft.target.upstream_model
+    if model.startswith("arn:"):
+        return model
+    found = _RUNTIME.match(draft.target.base_url)
+    if found is None:
+        message = f"{draft.target.name} needs an ARN as its upstream_model: its address does not tell the region."
+        raise Refusal("model", message, "invalid_value")
+    region = found["region"]
+    partition = "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
+    return f"arn:{partition}:bedrock:{region}::foundation-model/{model}"

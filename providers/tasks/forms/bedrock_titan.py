@@ -1,0 +1,46 @@
+"""Titan's embeddings on Bedrock's InvokeModel: one text a call.
+
+Sources: botocore 1.44.5 service model `bedrock-runtime`, operation `InvokeModel`; Bedrock's user guide "Amazon Titan
+Text Embeddings", November 2026. The header with the tokens is what the service sends with every InvokeModel.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from providers.completion import Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.read_json import json_object
+from providers.failure import Refusal
+from providers.json_types import JsonObject
+from providers.tasks.embeddings import Embeddings, Texts, TokenLists
+from providers.tasks.read_vectors import count_of, read_vectors
+from providers.tasks.task_draft import TaskDraft, path_with_model
+
+COUNT_HEADER: Final = "x-amzn-bedrock-input-token-count"
+
+
+class TitanEmbeddings:
+    """See providers.tasks.wire_form.EmbeddingsForm."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See EmbeddingsForm."""
+        return invoke_url(draft)
+
+    def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
+        """See EmbeddingsForm."""
+        (text,) = inputs
+        if not isinstance(text, str):
+            raise Refusal("input", f"{draft.target.name} takes texts.", "invalid_value")
+        return {"inputText": text, **draft.members}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
+        """See EmbeddingsForm."""
+        answer = json_object(body)
+        tokens = count_of(answer.get("inputTextTokenCount"))
+        vectors = read_vectors([answer.get("embedding")])
+        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0))
+
+
+def invoke_url(draft: TaskDraft) -> str:
+    """Return the address of InvokeModel for the model."""
+    return draft.target.base_url + path_with_model(draft.wire.path, draft.target.upstream_model)

@@ -1,0 +1,117 @@
+"""Google's embeddings: batchEmbedContents of the Gemini API, predict and embedContent of Vertex AI.
+
+Vertex AI cuts texts without a word unless it is told not to. Sources: `google-genai` 3.4.0 `models.embed_content`;
+"Embeddings" page of the Gemini API, "Text embeddings API" of Vertex AI, November 2026.
+"""
+
+from collections.abc import Mapping
+
+from providers.completion import Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.platforms.google_errors import error_in, failure_of
+from providers.dialects.shared.read_json import json_object, malformed
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.tasks.embeddings import Embeddings, Texts, TokenLists
+from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
+
+_TASK_TYPE = "task_type"
+_TITLE = "title"
+
+
+def _url(draft: TaskDraft) -> str:
+    return base_of(draft.target) + path_with_model(draft.wire.path, draft.target.upstream_model.removeprefix("models/"))
+
+
+class GeminiEmbeddings:
+    """The Gemini API's batch, in which each text is a request of its own."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See EmbeddingsForm."""
+        return _url(draft)
+
+    def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
+        """See EmbeddingsForm."""
+        name = f"models/{draft.target.upstream_model.removeprefix('models/')}"
+        return {"requests": [{"model": name, "content": _content(text), **draft.members} for text in _each(inputs)]}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
+        """See EmbeddingsForm."""
+        answer = _answer(body)
+        values = [_values(each) for each in listed(answer, "embeddings")]
+        return Embeddings(read_vectors(values), _usage_metadata(answer))
+
+
+class VertexPredictEmbeddings:
+    """Vertex AI's predict: the use and the title stand at each text, the rest in `parameters`."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See EmbeddingsForm."""
+        return _url(draft)
+
+    def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
+        """See EmbeddingsForm."""
+        own = {name: draft.members[name] for name in (_TASK_TYPE, _TITLE) if name in draft.members}
+        rest = {name: value for name, value in draft.members.items() if name not in own}
+        return {"instances": [{"content": text, **own} for text in _each(inputs)], **rest}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
+        """See EmbeddingsForm. The tokens are counted at each text."""
+        values: list[JsonValue] = []
+        tokens: int | None = 0
+        for each in listed(_answer(body), "predictions"):
+            embedding = each.get("embeddings") if isinstance(each, dict) else None
+            values.append(_values(embedding))
+            statistics = embedding.get("statistics") if isinstance(embedding, dict) else None
+            count = count_of(statistics.get("token_count")) if isinstance(statistics, dict) else None
+            tokens = None if tokens is None or count is None else tokens + count
+        return Embeddings(read_vectors(values), None if tokens is None else Usage(tokens, 0))
+
+
+class VertexContentEmbeddings:
+    """Vertex AI's embedContent, for its newer models: one text a call."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See EmbeddingsForm."""
+        return _url(draft)
+
+    def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
+        """See EmbeddingsForm."""
+        (text,) = _each(inputs)
+        return {"content": _content(text), **draft.members}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
+        """See EmbeddingsForm."""
+        answer = _answer(body)
+        if answer.get("truncated") is True:
+            raise malformed("is of a text that was cut, though that was not asked for")
+        return Embeddings(read_vectors([_values(answer.get("embedding"))]), _usage_metadata(answer))
+
+
+def _each(inputs: Texts | TokenLists) -> list[JsonValue]:
+    """Return the texts; these services take no token ids."""
+    return [text for text in inputs if isinstance(text, str)]
+
+
+def _content(text: JsonValue) -> JsonObject:
+    return {"parts": [{"text": text}]}
+
+
+def _answer(body: bytes) -> JsonObject:
+    answer = json_object(body)
+    error = error_in(answer)
+    if error is not None:
+        raise UpstreamError(failure_of(error))
+    return answer
+
+
+def _values(embedding: JsonValue) -> JsonValue:
+    return embedding.get("values") if isinstance(embedding, dict) else None
+
+
+def _usage_metadata(answer: JsonObject) -> Usage | None:
+    """Return the usage, which newer models report."""
+    metadata = answer.get("usageMetadata")
+    tokens = count_of(metadata.get("promptTokenCount")) if isinstance(metadata, dict) else None
+    return None if tokens is None else Usage(tokens, 0)

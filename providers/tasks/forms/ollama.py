@@ -1,0 +1,33 @@
+"""Ollama's own /api/embed. Its /v1/embeddings has no switch against cutting inputs, so both profiles use this one.
+
+Sources: ollama api/types.go and server/routes.go, August 2026; ollama 0.6.3 `Client.embed`.
+"""
+
+from collections.abc import Mapping
+
+from providers.completion import Usage
+from providers.dialect import UpstreamRequest
+from providers.json_types import JsonObject
+from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
+from providers.tasks.forms.openai import family_answer
+from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.task_draft import TaskDraft
+
+
+class OllamaEmbeddings:
+    """See providers.tasks.wire_form.EmbeddingsForm."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See EmbeddingsForm. The path stands at the root, whatever base URL the OpenAI family's wire has."""
+        return draft.target.base_url.removesuffix("/v1") + draft.wire.path
+
+    def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
+        """See EmbeddingsForm."""
+        return {"model": draft.target.upstream_model, "input": as_json(inputs), **draft.members}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
+        """See EmbeddingsForm."""
+        answer = family_answer(sent, body)
+        tokens = count_of(answer.get("prompt_eval_count"))
+        vectors = read_vectors(listed(answer, "embeddings"))
+        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0))

@@ -1,0 +1,87 @@
+"""Embeddings as the OpenAI family has them: input texts or token ids, and vectors as numbers or base64.
+
+What vendors call differently is in their profiles. Sources: OpenAI OpenAPI 2.3.0; mistralai 3.7.0, voyageai 0.5.0,
+together 3.1.1; vLLM 0.33 and llama.cpp's server (xllamacpp 2026.10); "Foundation model REST API reference" of
+Databricks; Azure's "REST API reference", November 2026.
+"""
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote
+
+from providers.completion import Usage
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.errors import failure_in_body, is_error
+from providers.dialects.shared.read_json import malformed, parse_answer
+from providers.failure import UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
+from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
+
+
+class OpenAIEmbeddings:
+    """See providers.tasks.wire_form.EmbeddingsForm."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See EmbeddingsForm."""
+        return family_url(draft)
+
+    def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
+        """See EmbeddingsForm."""
+        return {"model": draft.target.upstream_model, "input": as_json(inputs), **draft.members}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
+        """See EmbeddingsForm."""
+        answer = family_answer(sent, body)
+        entries = listed(answer, "data")
+        return Embeddings(read_vectors(_in_order(entries)), usage_in(answer))
+
+
+def family_url(draft: TaskDraft) -> str:
+    """Return the address of a call on the OpenAI family's wire."""
+    target, profile = draft.target, draft.profile
+    url = base_of(target)
+    if profile.model_in == "path":
+        url += f"/openai/deployments/{quote(target.upstream_model, safe='')}"
+    url += path_with_model(draft.wire.path, target.upstream_model)
+    version = target.api_version or profile.api_version
+    return url if version is None else f"{url}?api-version={quote(version, safe='')}"
+
+
+def family_answer(sent: UpstreamRequest, body: bytes) -> JsonObject:
+    """Return the object of an answer. Raises UpstreamError for an error in it, and for what is no object."""
+    answer = parse_answer(body.strip())
+    if not isinstance(answer, dict):
+        raise malformed("is not a JSON object")
+    if is_error(answer):
+        raise UpstreamError(failure_in_body(sent.target.profile, answer))
+    return answer
+
+
+def usage_in(answer: JsonObject) -> Usage | None:
+    """Return the usage; Voyage and Jina report the total alone, which is the same where nothing is generated."""
+    usage = answer.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    tokens = count_of(usage.get("prompt_tokens"))
+    if tokens is None:
+        tokens = count_of(usage.get("total_tokens"))
+    return None if tokens is None else Usage(tokens, 0)
+
+
+def _in_order(entries: list[JsonValue]) -> Iterator[JsonValue]:
+    """Yield the vectors by their index, or as they come where no entry has one. Raises UpstreamError where an index is
+    missing, repeated or too large."""
+    places: list[int] = []
+    for position, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise malformed("has an entry that is no object")
+        index = entry.get("index", position)
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(entries):
+            raise malformed("has a vector for an input that there is not")
+        places.append(index)
+    if len(set(places)) < len(places):
+        raise malformed("has two vectors for one input")
+    for position in sorted(range(len(places)), key=places.__getitem__):
+        entry = entries[position]
+        yield entry.get("embedding") if isinstance(entry, dict) else None

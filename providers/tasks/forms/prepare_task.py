@@ -1,0 +1,98 @@
+"""The calls of an embeddings or rerank request on one target, and how their answers become one."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from providers.dialect import TaskCalls
+from providers.dialects.shared.read_json import malformed
+from providers.failure import Refusal
+from providers.json_types import JsonValue
+from providers.target import OnUnsupported, Target
+from providers.tasks.embeddings import Embeddings, EmbeddingsRequest, Truncate
+from providers.tasks.forms.registry import EMBEDDINGS_FORMS, RERANK_FORMS
+from providers.tasks.rerank import Ranking, RerankRequest
+from providers.tasks.split_inputs import MOST_LISTED, join_parts, split_inputs
+from providers.tasks.task_draft import begin_draft, make_calls, profile_of
+from providers.tasks.task_fields import TOKENS
+from providers.unified_request import Task
+
+_ENCODING = "encoding_format"
+
+
+def embeddings_calls(
+    request: EmbeddingsRequest, target: Target, on_unsupported: OnUnsupported = "error"
+) -> TaskCalls[Embeddings]:
+    """Return the calls of an embeddings request, split by the vendor's limits. Raises Refusal."""
+    draft = begin_draft(Task.EMBEDDINGS, request, _wanted_embeddings(request, target), target, on_unsupported)
+    form = EMBEDDINGS_FORMS[draft.wire.form]
+    compact = request.base64 and _ENCODING in draft.wire.accepts
+    parts = split_inputs(request, draft.wire, len(request.inputs) if compact else MOST_LISTED)
+    calls = make_calls(draft, form.url(draft), (form.body(draft, part) for part in parts))
+    join = partial(join_parts, request, [len(part) for part in parts])
+    return TaskCalls(target, calls, form.decode, join, tuple(draft.emulated), tuple(draft.dropped))
+
+
+def _wanted_embeddings(request: EmbeddingsRequest, target: Target) -> dict[str, JsonValue]:
+    """Return the optional fields of a request, by name. What a vendor does unasked is not asked for."""
+    wanted: dict[str, JsonValue] = {}
+    if request.tokenized:
+        wanted[TOKENS] = True
+    if request.base64:
+        wanted[_ENCODING] = "base64"
+    input_type = request.input_type or _usual_type(target)
+    fields = (("dimensions", request.dimensions), ("input_type", input_type), ("user", request.user))
+    wanted.update((name, value) for name, value in fields if value is not None)
+    return {**wanted, **_truncation(request.truncate, target, Task.EMBEDDINGS)}
+
+
+def _usual_type(target: Target) -> str | None:
+    """Return what the operator says that inputs are for, where the model takes that at all."""
+    wire = profile_of(target).tasks.get(Task.EMBEDDINGS)
+    return target.input_type if wire is not None and "input_type" in wire.accepts else None
+
+
+def rerank_calls(request: RerankRequest, target: Target, on_unsupported: OnUnsupported = "error") -> TaskCalls[Ranking]:
+    """Return the call of a rerank request: scores of two calls need not be comparable, so a list is never split. Raises
+    Refusal."""
+    draft = begin_draft(Task.RERANK, request, _wanted_rerank(request, target), target, on_unsupported)
+    if draft.wire.most is not None and len(request.documents) > draft.wire.most:
+        message = f"{target.name} ranks at most {draft.wire.most} documents at once; 'documents' has more."
+        raise Refusal("documents", message, "invalid_value")
+    form = RERANK_FORMS[draft.wire.form]
+    calls = make_calls(draft, form.url(draft), [form.body(draft, request)])
+    join = partial(_ranked, request)
+    return TaskCalls(target, calls, form.decode, join, tuple(draft.emulated), tuple(draft.dropped))
+
+
+def _wanted_rerank(request: RerankRequest, target: Target) -> dict[str, JsonValue]:
+    wanted: dict[str, JsonValue] = {"return_documents": True} if request.return_documents else {}
+    fields = (
+        # Some vendors refuse more than there are.
+        ("top_n", None if request.top_n is None else min(request.top_n, len(request.documents))),
+        ("max_tokens_per_doc", request.max_tokens_per_doc),
+        ("user", request.user),
+    )
+    wanted.update((name, value) for name, value in fields if value is not None)
+    return {**wanted, **_truncation(request.truncate, target, Task.RERANK)}
+
+
+def _ranked(request: RerankRequest, parts: Sequence[Ranking]) -> Ranking:
+    """Return the ranking, best first and no longer than asked for. Raises UpstreamError(MALFORMED) where it is not one
+    of the request's documents, or leaves some out."""
+    (found,) = parts
+    results = sorted(found.results, key=lambda each: -each.score)
+    places = {each.index for each in results}
+    if len(places) < len(results) or not places.issubset(range(len(request.documents))):
+        raise malformed("ranks a document twice, or one that there is not")
+    most = min(request.top_n or len(request.documents), len(request.documents))
+    if len(results) < most:
+        raise malformed(f"ranks {len(results)} of {most} documents")
+    return Ranking(results[:most], found.usage, found.search_units)
+
+
+def _truncation(truncate: Truncate, target: Target, task: Task) -> dict[str, JsonValue]:
+    """Return the field that says which end of a long input may be cut; that none may is said where the vendor has a
+    word for it, since some cut unasked."""
+    wire = profile_of(target).tasks.get(task)
+    spoken = wire is not None and "none" in wire.words.get("truncate", ())
+    return {"truncate": truncate} if spoken or truncate != "none" else {}

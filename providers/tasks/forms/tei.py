@@ -1,0 +1,60 @@
+"""Text Embeddings Inference's own endpoints: a bare list of vectors or of scores, without usage. One model a server.
+
+Source: huggingface/text-embeddings-inference docs/openapi.json 1.7.1, November 2026.
+"""
+
+from collections.abc import Mapping
+
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.read_json import malformed, parse_answer
+from providers.json_types import JsonObject, JsonValue
+from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
+from providers.tasks.forms.openai import family_answer
+from providers.tasks.forms.ranked import read_results
+from providers.tasks.read_vectors import read_vectors
+from providers.tasks.rerank import Ranking, RerankRequest
+from providers.tasks.task_draft import TaskDraft
+
+
+def _url(draft: TaskDraft) -> str:
+    return draft.target.base_url.removesuffix("/v1") + draft.wire.path
+
+
+def _list_in(sent: UpstreamRequest, body: bytes) -> list[JsonValue]:
+    answer = parse_answer(body)
+    if isinstance(answer, list):
+        return answer
+    family_answer(sent, body)
+    raise malformed("is not a list")
+
+
+class TeiEmbeddings:
+    """See providers.tasks.wire_form.EmbeddingsForm."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See EmbeddingsForm."""
+        return _url(draft)
+
+    def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
+        """See EmbeddingsForm."""
+        return {"inputs": as_json(inputs), **draft.members}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
+        """See EmbeddingsForm."""
+        return Embeddings(read_vectors(_list_in(sent, body)))
+
+
+class TeiRerank:
+    """See providers.tasks.wire_form.RerankForm."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See RerankForm."""
+        return _url(draft)
+
+    def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
+        """See RerankForm."""
+        return {"query": request.query, "texts": as_json(request.documents), **draft.members}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
+        """See RerankForm."""
+        return Ranking(read_results(_list_in(sent, body), "score"))

@@ -1,0 +1,86 @@
+"""watsonx.ai's embeddings and rankings. The base URL ends in what the calls belong to, as for its texts.
+
+Sources: ibm-watsonx-ai 1.8.1 `foundation_models.embeddings` and `rerank`; IBM Cloud API reference "watsonx.ai",
+November 2026.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import quote
+
+from providers.completion import Usage
+from providers.dialect import UpstreamRequest
+from providers.json_types import JsonObject
+from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
+from providers.tasks.forms.openai import family_answer
+from providers.tasks.forms.ranked import read_results
+from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.rerank import Ranking, RerankRequest
+from providers.tasks.task_draft import TaskDraft
+
+_OWNER = re.compile(r"(?P<origin>.*)/(?P<kind>projects|spaces)/(?P<id>[^/]+)")
+_MEMBERS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"}
+
+
+class _Place(NamedTuple):
+    """The origin of the service, and the members that name the model and its project or space."""
+
+    origin: str
+    members: JsonObject
+
+
+def _place(draft: TaskDraft) -> _Place:
+    model: JsonObject = {"model_id": draft.target.upstream_model}
+    found = _OWNER.fullmatch(draft.target.base_url)
+    if found is None:
+        # The service itself refuses calls that need a project or a space.
+        return _Place(draft.target.base_url, model)
+    return _Place(found["origin"], {**model, _MEMBERS[found["kind"]]: found["id"]})
+
+
+def _url(draft: TaskDraft) -> str:
+    version = quote(draft.target.api_version or draft.profile.api_version or "", safe="")
+    return f"{_place(draft).origin}{draft.wire.path}?version={version}"
+
+
+def _usage(answer: JsonObject) -> Usage | None:
+    tokens = count_of(answer.get("input_token_count"))
+    return None if tokens is None else Usage(tokens, 0)
+
+
+class WatsonxEmbeddings:
+    """See providers.tasks.wire_form.EmbeddingsForm."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See EmbeddingsForm."""
+        return _url(draft)
+
+    def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
+        """See EmbeddingsForm."""
+        return {**_place(draft).members, "inputs": as_json(inputs), **draft.members}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
+        """See EmbeddingsForm."""
+        answer = family_answer(sent, body)
+        results = listed(answer, "results")
+        values = [each.get("embedding") if isinstance(each, dict) else None for each in results]
+        return Embeddings(read_vectors(values), _usage(answer))
+
+
+class WatsonxRerank:
+    """See providers.tasks.wire_form.RerankForm."""
+
+    def url(self, draft: TaskDraft) -> str:
+        """See RerankForm."""
+        return _url(draft)
+
+    def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
+        """See RerankForm."""
+        texts: JsonObject = {"inputs": [{"text": text} for text in request.documents], "query": request.query}
+        return {**_place(draft).members, **texts, **draft.members}
+
+    def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
+        """See RerankForm."""
+        answer = family_answer(sent, body)
+        return Ranking(read_results(listed(answer, "results"), "score"), _usage(answer))

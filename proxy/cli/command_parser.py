@@ -1,0 +1,137 @@
+"""The parser of arguments: argparse's, which answers a mistyped word with the nearest known one, and describes itself.
+
+Sources: `argparse` of Python 3.11 to 3.14, whose message for a wrong choice begins with the choice in quotation marks.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+from config.problem import did_you_mean, one_line
+from proxy.cli.terminal import USAGE
+
+_WRONG_CHOICE: Final = re.compile(
+    r"argument (?P<what>.*?): invalid choice: (?P<quote>['\"])(?P<word>.*?)(?P=quote)[, ]"
+)
+_LONGEST: Final = 60
+"""Characters of a mistyped word that are shown."""
+
+_FILES: Final = frozenset({"FILE", "REQUEST.json|-"})
+"""What the help calls arguments that are files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An option by its names, or without names a positional argument. `choices` are the values it may have; `is_file`
+    says that its value is a file, `takes_value` that it has one."""
+
+    names: tuple[str, ...]
+    summary: str
+    takes_value: bool
+    choices: tuple[str, ...]
+    is_file: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTree:
+    """A command with its arguments and subcommands."""
+
+    summary: str
+    arguments: tuple[Argument, ...]
+    commands: "Mapping[str, CommandTree]"
+
+    @property
+    def options(self) -> tuple[Argument, ...]:
+        """The arguments that have names."""
+        return tuple(argument for argument in self.arguments if argument.names)
+
+    @property
+    def takes_files(self) -> bool:
+        """Whether a positional argument is a file."""
+        return any(argument.is_file and not argument.names for argument in self.arguments)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Parses the arguments of a command. A mistyped command, option or value ends it with one line and status 2."""
+
+    _written: tuple[str, ...] = ()
+
+    def parse_known_args(  # type: ignore[override] # argparse's stub has overloads for namespaces of other types
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """See argparse. What is left over is refused by the command that it was written for."""
+        self._written = tuple(sys.argv[1:] if args is None else args)
+        parsed, left = super().parse_known_args(args, namespace)
+        if left and not self._commands():
+            self._refuse(left)
+        return parsed, left
+
+    def error(self, message: str) -> NoReturn:
+        """See argparse."""
+        wrong = _WRONG_CHOICE.match(message)
+        if wrong is None:
+            if message.startswith("unrecognized arguments: "):
+                self._refuse(message.removeprefix("unrecognized arguments: ").split(" "))
+            # A mistyped option before the command is not left over: the command is missing first.
+            if unknown := [word for word in self._written if word.startswith("--") and not self._begins_option(word)]:
+                self._refuse(unknown)
+            super().error(message)
+        known = [each for action in self._actions if _name(action) == wrong["what"] for each in action.choices or ()]
+        self._end("no such value", f"of {wrong['what']}", wrong["word"], known)
+
+    def tree(self) -> CommandTree:
+        """Return what the parser knows, subcommands included."""
+        arguments = tuple(
+            _argument(action) for action in self._actions if action.nargs != argparse.PARSER and action.help is not None
+        )
+        commands = {name: parser.tree() for name, parser in self._commands().items()}
+        return CommandTree(self.description or "", arguments, commands)
+
+    def _commands(self) -> "dict[str, CommandParser]":
+        return {
+            name: parser
+            for action in self._actions
+            if action.nargs == argparse.PARSER and isinstance(action.choices, Mapping)
+            for name, parser in action.choices.items()
+            if isinstance(parser, CommandParser)
+        }
+
+    def _begins_option(self, word: str) -> bool:
+        name = word.partition("=")[0]
+        return any(option.startswith(name) for action in self._actions for option in action.option_strings)
+
+    def _refuse(self, left: Sequence[str]) -> NoReturn:
+        word = next((each for each in left if each.startswith("-")), left[0])
+        options = [name for action in self._actions for name in action.option_strings]
+        if word.startswith("-"):
+            self._end("no such option", "", word.partition("=")[0], options)
+        self._end("one argument too many", "", word, ())
+
+    def _end(self, what: str, of: str, word: str, known: Sequence[str]) -> NoReturn:
+        shown = one_line(word if len(word) <= _LONGEST else f"{word[:_LONGEST]}...")
+        if of == "of COMMAND":
+            what, of = "no such command", ""
+        near = did_you_mean(word[:_LONGEST], known) or (f"; known: {', '.join(known)}" if known else "")
+        line = f"{self.prog}: {' '.join(filter(None, (what, of)))}: {shown}{near}"
+        print(line, file=sys.stderr)
+        self.exit(USAGE)
+
+
+def _name(action: argparse.Action) -> str:
+    """Return what argparse's messages call an argument."""
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest
+    return "/".join(action.option_strings) or metavar
+
+
+def _argument(action: argparse.Action) -> Argument:
+    return Argument(
+        tuple(action.option_strings),
+        action.help or "",
+        takes_value=action.nargs != 0,
+        choices=tuple(map(str, action.choices or ())),
+        is_file=action.type is Path or action.metavar in _FILES,
+    )

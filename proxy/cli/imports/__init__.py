@@ -1,0 +1,1 @@
+"""Tables written from what others say: another gateway's configuration, a library's list of prices."""

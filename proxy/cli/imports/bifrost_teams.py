@@ -1,0 +1,172 @@
+"""Bifrost's virtual keys, as teams: who may ask for which models, and what a name without provider leads to.
+
+A key that is written out becomes its SHA-256 digest, which is all that a table needs of it.
+
+Sources: Bifrost's pages "Governance" and "Virtual Keys"; the migration guide of v1.5.0, November 2026.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Final
+
+from config.problem import ConfigError, Problem
+from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint, Endpoints, put_route
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
+from proxy.cli.imports.table_values import is_variable, route_name, team_name, unused, variable
+
+MOST_GRANTS: Final = 20_000
+"""Models of all teams together: each may have each."""
+
+REASONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("rate_limit_id", "budget_id", "calendar_aligned"), "teams have no limits and budgets yet"),
+    **dict.fromkeys(("team_id", "customer_id"), "teams are not grouped"),
+    "mcp_configs": "there are no MCP servers",
+}
+
+
+@dataclass(slots=True)
+class Offer:
+    """What a provider serves: the deployments of each model, each with its weight and the names of its key."""
+
+    vendor: str
+    models: dict[str, list[tuple[DraftEndpoint, float, Set[str]]]] = field(default_factory=dict)
+
+    def add(self, model: str, names: Set[str], endpoint: DraftEndpoint, weight: float) -> None:
+        """Add a deployment."""
+        self.models.setdefault(model, []).append((endpoint, weight, names - {""}))
+
+
+@dataclass(slots=True)
+class _Grant:
+    """What one key is granted: names, routes of its own, and the targets of models without provider."""
+
+    models: dict[str, None] = field(default_factory=dict)
+    routes: Block = field(default_factory=Block)
+    bare: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Teams:
+    """Reads the virtual keys."""
+
+    draft: TableDraft
+    endpoints: Endpoints
+    offers: Mapping[str, Offer]
+    all_when_empty: bool
+    variable_of: Callable[[str], str | None]
+    _grants: int = 0
+
+    def read(self, governance: ForeignSection) -> None:
+        """Write a team for each virtual key."""
+        for key in governance.sections("virtual_keys"):
+            self._team(key)
+
+    def _team(self, key: ForeignSection) -> None:
+        teams = self.draft.section("teams")
+        wanted = team_name(key.text("name") or key.text("id") or "")
+        key.text("id")
+        if key.flag("is_active") is False:
+            key.apart(teams.comments).tell("is not active: not taken")
+            return
+        digest = self._digest(key, wanted)
+        if digest is None:
+            teams.comments += key.comments
+            return
+        block = Block({"keys": [digest]}, key.comments)
+        grant = _Grant()
+        for each in key.sections("provider_configs"):
+            self._provider(each.apart(key.comments), grant)
+        for name, targets in grant.bare.items():
+            if name not in grant.routes.entries:
+                put_route(grant.routes, name, targets, "weighted")
+        names: list[DraftValue] = [*grant.models]
+        block.put("models", names)
+        if grant.routes.entries:
+            block.put("routes", grant.routes)
+        key.lose_rest(REASONS)
+        teams.put(unused(wanted, teams.entries), block)
+
+    def _digest(self, key: ForeignSection, team: str) -> str | Reference | None:
+        text = key.text("value")
+        if not text:
+            key.tell("has no value, and so no key: make one with `dragoman key new`; not taken")
+            return None
+        name = self.variable_of(text)
+        if name is None:
+            return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+        wanted = f"{name}_DIGEST" if is_variable(name) else variable(team, "digest")
+        key.lose("value", f"the table has digests of keys: put `sha256:` and that of the key into {wanted}")
+        return self.draft.refer(wanted, f"sha256:{hashlib.sha256(wanted.encode()).hexdigest()}")
+
+    def _provider(self, each: ForeignSection, grant: "_Grant") -> None:
+        provider = each.text("provider") or ""
+        offer = self.offers.get(provider)
+        weight = each.number("weight")
+        allowed = each.texts("allowed_models") or ([ANY_MODEL] if self.all_when_empty else [])
+        keys = set(each.texts("key_ids")) or ({ANY_MODEL} if self.all_when_empty else set())
+        if offer is None:
+            each.tell("names a provider that the table does not have: not taken")
+            return
+        if not allowed or not keys:
+            each.tell("allows no model or no key: nothing of it is granted")
+            return
+        known = offer.models if ANY_MODEL in allowed else {name: offer.models.get(name) for name in allowed}
+        self._check_keys(each, offer, keys, any(name == ANY_MODEL or found is None for name, found in known.items()))
+        everything = ANY_MODEL in allowed and ANY_MODEL in keys
+        for model, found in known.items():
+            self._count(each)
+            if everything and found:
+                grant.models.update(
+                    {f"{self.endpoints.key(endpoint).partition('/')[0]}/*": None for endpoint, _, _ in found}
+                )
+            else:
+                self._model(each, offer, model, keys, grant)
+            if model != ANY_MODEL and found:
+                targets = self._reached(found, keys)[:1]
+                name = route_name(model)
+                for target in targets:
+                    grant.bare.setdefault(name, []).append((target, 1.0 if weight is None else weight))
+        each.lose_rest(REASONS)
+
+    def _check_keys(self, each: ForeignSection, offer: Offer, keys: set[str], open_ended: bool) -> None:
+        every = [names for deployments in offer.models.values() for _, _, names in deployments]
+        if not keys <= {ANY_MODEL}.union(*every):
+            each.lose("key_ids", "names a key that the provider does not have")
+        anything = [names for _, _, names in offer.models.get(ANY_MODEL, ())]
+        if open_ended and ANY_MODEL not in keys and not all(names & keys for names in anything):
+            each.lose("key_ids", f"cannot be held for models of {offer.vendor}/*: every key may be used for them")
+
+    def _model(
+        self,
+        each: ForeignSection,
+        offer: Offer,
+        model: str,
+        keys: set[str],
+        grant: "_Grant",
+    ) -> None:
+        """Grant one model: as it is, or as a route of its name over the deployments of the keys that are allowed."""
+        found = offer.models.get(model)
+        if found is None or model == ANY_MODEL:
+            if ANY_MODEL in offer.models:
+                grant.models[f"{offer.vendor}/{model if found else route_name(model)}"] = None
+            else:
+                each.lose("allowed_models", "names a model that no key of the provider lists")
+            return
+        key = self.endpoints.key(found[0][0])
+        mine = [(self.endpoints.pinned(endpoint), weight) for endpoint, weight, names in found if names & keys]
+        if ANY_MODEL in keys or len(mine) == len(found):
+            grant.models[key] = None
+        elif mine:
+            put_route(grant.routes, key, mine, "weighted")
+
+    def _reached(self, found: list[tuple[DraftEndpoint, float, Set[str]]], keys: set[str]) -> list[str]:
+        if ANY_MODEL in keys or all(names & keys for _, _, names in found):
+            return [self.endpoints.key(found[0][0])]
+        return [self.endpoints.key(found[0][0]) for _, _, names in found if names & keys]
+
+    def _count(self, section: ForeignSection) -> None:
+        self._grants += 1
+        if self._grants > MOST_GRANTS:
+            raise ConfigError([Problem.at(section.node.at, section.path, f"more than {MOST_GRANTS} models of teams")])

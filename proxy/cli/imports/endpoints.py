@@ -1,0 +1,243 @@
+"""The deployments of another gateway, put into vendors, models and deployments of a table.
+
+A vendor has one profile. What all its deployments agree on is written at the vendor, what those of a model agree on at
+the model, the rest at the deployment. Two deployments that differ in nothing are one.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from config.problem import ConfigError, Problem
+from providers.profiles.load_profiles import load_profiles
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
+from proxy.cli.imports.table_values import fits, slashed_name, unused, variable, weights, word
+
+MOST_ENDPOINTS: Final = 5_000
+MOST_TARGETS: Final = 64
+"""Targets of one route: more are not written, so that lists of lists do not multiply."""
+
+ANY_MODEL: Final = "*"
+
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+
+_OF_VENDORS: Final = (
+    *("api_key", "credentials", "base_url", "allow_private", "url_params", "api_version", "headers"),
+    *("timeouts", "retries"),
+)
+"""Settings that may stand at a vendor: those of the account, of its address, and of every call there."""
+
+
+@dataclass(slots=True)
+class DraftEndpoint:
+    """One place where a model runs. `vendor`, `model` and `name` are what it is to be called; `settings` are the
+    table's keys. `model` is ANY_MODEL for every model of the vendor."""
+
+    vendor: str
+    profile: str
+    model: str
+    name: str = "default"
+    settings: dict[str, DraftValue] = field(default_factory=dict)
+    comments: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Share:
+    """An endpoint within a group, and its weight there."""
+
+    endpoint: DraftEndpoint
+    weight: float = 1.0
+
+
+@dataclass(slots=True)
+class _Model:
+    """The deployments of one model by name, and the groups that use them."""
+
+    key: str
+    deployments: dict[str, DraftEndpoint] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Endpoints:
+    """Collects endpoints, names them and writes them into the draft."""
+
+    draft: TableDraft
+    _vendors: dict[str, str] = field(default_factory=dict)
+    _models: dict[str, _Model] = field(default_factory=dict)
+    _places: dict[int, tuple[_Model, str]] = field(default_factory=dict)
+    _known: dict[tuple[str, str], DraftEndpoint] = field(default_factory=dict)
+    _kept: list[DraftEndpoint] = field(default_factory=list)
+
+    def add(self, endpoint: DraftEndpoint, group: str, section: ForeignSection) -> None:
+        """Take up an endpoint that a group uses and a section describes. Raises ConfigError for too many."""
+        if len(self._kept) >= MOST_ENDPOINTS:
+            reason = f"more than {MOST_ENDPOINTS} deployments: import them in parts"
+            raise ConfigError([Problem.at(section.node.at, section.path, reason)])
+        self._kept.append(endpoint)
+        vendor = self.vendor(endpoint.vendor, endpoint.profile)
+        plain = slashed_name(endpoint.model, "model") if endpoint.model != ANY_MODEL else ANY_MODEL
+        self._name_upstream(endpoint, plain, section)
+        self._complete_address(endpoint, section)
+        key = f"{vendor}/{plain}"
+        # The repr of plain settings: equal ones are alike in every member.
+        same = self._known.setdefault((key, repr(endpoint.settings)), endpoint)
+        model = self._models.setdefault(key, _Model(key))
+        model.groups.add(group)
+        if same is not endpoint:
+            same.comments += [each for each in endpoint.comments[:20] if each not in same.comments[:20]]
+            self._places[id(endpoint)] = self._places[id(same)]
+            return
+        name = unused(word(endpoint.name, "default"), model.deployments)
+        model.deployments[name] = endpoint
+        self._places[id(endpoint)] = (model, name)
+
+    def _name_upstream(self, endpoint: DraftEndpoint, plain: str, section: ForeignSection) -> None:
+        if plain != endpoint.model:
+            endpoint.settings.setdefault("upstream_model", endpoint.model)
+        upstream = endpoint.settings.get("upstream_model")
+        if upstream is not None and (plain == ANY_MODEL or not fits("text", upstream)):
+            del endpoint.settings["upstream_model"]
+            section.tell("its name at the vendor has no place in a table: not taken")
+
+    def _complete_address(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
+        """Say what a table wants said of an address that nobody wrote: the profile's own, or none."""
+        own = load_profiles()[endpoint.profile].base_url
+        if "base_url" in endpoint.settings:
+            return
+        if own is None:
+            missing = self.draft.refer(variable(endpoint.vendor, "base_url"), "https://sample.example.com")
+            endpoint.settings["base_url"] = missing
+            section.tell(f"has no address to call: put one into the environment as {missing.text[2:-1]}")
+            return
+        if "localhost" in own:
+            endpoint.settings["allow_private"] = True
+        written = endpoint.settings.get("url_params")
+        known = written.entries if isinstance(written, Block) else {}
+        missing_params = {
+            name: self.draft.refer(variable(endpoint.vendor, name), "sample")
+            for name in _PLACEHOLDER.findall(own)
+            if name not in known
+        }
+        if missing_params:
+            endpoint.settings["url_params"] = Block({**known, **missing_params})
+
+    def vendor(self, name: str, profile: str) -> str:
+        """Return the table's name for a vendor: the wanted one, or one of its own for another profile."""
+        clean = word(name, profile)
+        if self._vendors.get(clean, profile) != profile:
+            clean = f"{clean[:40]}-{profile}"
+        self._vendors[clean] = profile
+        return clean
+
+    def key(self, endpoint: DraftEndpoint) -> str:
+        """Return the name of the endpoint's model in the table."""
+        return self._places[id(endpoint)][0].key
+
+    def pinned(self, endpoint: DraftEndpoint) -> str:
+        """Return the name of the endpoint's deployment in the table."""
+        model, name = self._places[id(endpoint)]
+        return f"{model.key}/{name if len(model.deployments) > 1 else 'default'}"
+
+    def targets(self, group: str, shares: Sequence[Share], taken: Callable[[str], bool]) -> list[tuple[str, float]]:
+        """Return the names that a group's route leads to, each with its weight, once all endpoints are known.
+
+        `taken` tells names that routes have, which would lead to the route instead of the model.
+        """
+        found: dict[str, float] = {}
+        for share in shares:
+            model, _ = self._places[id(share.endpoint)]
+            single = len(model.deployments) == 1 and not taken(model.key)
+            name = model.key if single else self.pinned(share.endpoint)
+            found[name] = found.get(name, 0.0) + share.weight
+        return list(found.items())
+
+    def whole_model(self, group: str, shares: Sequence[Share]) -> str | None:
+        """Return the model that a group is, where it has all its deployments and no other group has any."""
+        models = {id(model): model for model, _ in (self._places[id(share.endpoint)] for share in shares)}
+        if len(models) != 1:
+            return None
+        (model,) = models.values()
+        used = {name for _, name in (self._places[id(share.endpoint)] for share in shares)}
+        return model.key if model.groups == {group} and used == model.deployments.keys() else None
+
+    def balance(self, shares: Sequence[Share], policy: str) -> None:
+        """Give the model of a group, which is the whole model, its policy and its deployments' weights."""
+        model, _ = self._places[id(shares[0].endpoint)]
+        if len(model.deployments) < 2:
+            return
+        block = self.draft.section("models").block(model.key)
+        block.entries = {"policy": policy, **block.entries}
+        parts: dict[str, float] = {}
+        for share in shares:
+            name = self._places[id(share.endpoint)][1]
+            parts[name] = parts.get(name, 0.0) + share.weight
+        whole = weights(list(parts.values()))
+        if policy in ("weighted", "least_busy") and len(set(whole)) > 1:
+            for name, weight in zip(parts, whole, strict=True):
+                block.block("deployments").block(name).put("weight", weight)
+
+    def write(self) -> None:
+        """Write the vendors and models."""
+        by_vendor: dict[str, list[_Model]] = {}
+        for model in self._models.values():
+            by_vendor.setdefault(model.key.partition("/")[0], []).append(model)
+        for vendor, profile in self._vendors.items():
+            models = by_vendor.get(vendor, [])
+            block = self.draft.section("vendors").block(vendor)
+            if profile != vendor:
+                block.put("profile", profile)
+            every = [each for model in models for each in model.deployments.values()]
+            _hoist(every, block, _OF_VENDORS)
+            for model in models:
+                self._write_model(model)
+
+    def _write_model(self, model: _Model) -> None:
+        block = self.draft.section("models").block(model.key)
+        deployments = list(model.deployments.items())
+        if len(deployments) == 1:
+            _, only = deployments[0]
+            block.entries.update(only.settings)
+            block.comments += only.comments
+            return
+        _hoist([each for _, each in deployments], block, None)
+        for name, each in deployments:
+            inner = block.block("deployments").block(name)
+            inner.entries.update(each.settings)
+            inner.comments += each.comments
+
+
+def _hoist(endpoints: Sequence[DraftEndpoint], block: Block, only: Sequence[str] | None) -> None:
+    """Move the settings on which all endpoints agree into a block above them."""
+    if not endpoints:
+        return
+    for key in tuple(endpoints[0].settings) if only is None else only:
+        first = endpoints[0].settings.get(key)
+        if first is not None and all(each.settings.get(key) == first for each in endpoints):
+            block.put(key, first)
+            for each in endpoints:
+                del each.settings[key]
+
+
+def in_weight(targets: Sequence[tuple[str, float]], policy: str) -> Iterator[DraftValue]:
+    """Yield the targets of a route as they are written, each with its weight where the policy has weights."""
+    whole = weights([weight for _, weight in targets])
+    for (name, _), weight in zip(targets, whole, strict=True):
+        weighed = policy in ("weighted", "least_busy") and len(set(whole)) > 1
+        yield Block({"target": name, "weight": weight}) if weighed else name
+
+
+def put_route(
+    routes: Block, name: str, targets: Sequence[tuple[str, float]], policy: str, comments: Sequence[str] = ()
+) -> None:
+    """Write a route: a bare name where it has one target and nothing else."""
+    if len(targets) == 1 and not comments:
+        routes.put(name, targets[0][0])
+        return
+    block = routes.block(name)
+    block.comments += comments
+    if len(targets) > 1 and policy != "priority":
+        block.put("policy", policy)
+    block.put("targets", list(in_weight(targets, policy)))

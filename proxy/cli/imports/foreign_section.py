@@ -1,0 +1,142 @@
+"""Read another gateway's configuration key by key; whatever nobody took of it is told as lost, at its position.
+
+A value of the wrong type is told and not taken. Messages and comments name keys and never repeat a value, which may be
+a credential.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from config.problem import Path, Problem, dotted
+from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode
+
+LARGEST: Final = 1e15
+"""The largest number that is read; no setting of a table is near it."""
+
+NO_COUNTERPART: Final = "has no counterpart"
+
+_NUMBER: Final = re.compile(r"[-+]?([0-9]{1,18}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][-+]?[0-9]{1,3})?")
+_TRUTH: Final = {"true": True, "false": False}
+
+
+@dataclass(slots=True)
+class ForeignSection:
+    """A mapping of the file that is imported.
+
+    `comments` is where in the new table the comments on what is lost of it stand, `losses` the list of all that is
+    lost of the file. `taken` are the keys that were read or told.
+    """
+
+    node: MapNode
+    path: Path
+    losses: list[Problem]
+    comments: list[str]
+    taken: set[str] = field(default_factory=set)
+
+    def __contains__(self, key: str) -> bool:
+        entry = self.node.entries.get(key)
+        return entry is not None and not _is_null(entry.node)
+
+    def lose(self, key: str, reason: str = NO_COUNTERPART) -> None:
+        """Tell that a key that is written is not in the new table, or not as it was, and why."""
+        self.taken.add(key)
+        if key in self:
+            entry = self.node.entries[key]
+            self._tell((*self.path, key), Problem.at(entry.key_at, (*self.path, key), reason))
+
+    def tell(self, reason: str) -> None:
+        """Tell that the whole section is not in the new table, or not as it was, and why."""
+        self._tell(self.path, Problem.at(self.node.at, self.path, reason))
+
+    def lose_rest(self, reasons: Mapping[str, str]) -> None:
+        """Tell every key that was neither read nor told; `reasons` by key."""
+        for key in self.node.entries:
+            if key not in self.taken:
+                self.lose(key, reasons.get(key, NO_COUNTERPART))
+
+    def text(self, key: str) -> str | None:
+        """Return a scalar as text."""
+        node = self._take(key)
+        if node is not None and not isinstance(node, ScalarNode):
+            self.lose(key, "is not text: not taken")
+            return None
+        return None if node is None else node.text
+
+    def holds_text(self, key: str) -> bool:
+        """Return whether a key holds a scalar, without taking it."""
+        return key in self and isinstance(self.node.entries[key].node, ScalarNode)
+
+    def number(self, key: str) -> float | None:
+        """Return a number, written in any of YAML's notations for decimal ones or as text."""
+        node = self._take(key)
+        if node is None:
+            return None
+        text = node.text.replace("_", "") if isinstance(node, ScalarNode) else ""
+        value = float(text) if _NUMBER.fullmatch(text) else math.inf
+        if abs(value) > LARGEST:
+            self.lose(key, "is not a number: not taken")
+            return None
+        return value
+
+    def flag(self, key: str) -> bool | None:
+        """Return true or false."""
+        node = self._take(key)
+        if node is None:
+            return None
+        text = node.text.lower() if isinstance(node, ScalarNode) else ""
+        if text not in _TRUTH:
+            self.lose(key, "is neither true nor false: not taken")
+        return _TRUTH.get(text)
+
+    def texts(self, key: str) -> list[str]:
+        """Return a list of texts; a single text is a list of one."""
+        node = self._take(key)
+        if node is None:
+            return []
+        items = node.items if isinstance(node, ListNode) else (node,)
+        if not all(isinstance(item, ScalarNode) for item in items):
+            self.lose(key, "is not a list of texts: not taken")
+        return [item.text for item in items if isinstance(item, ScalarNode)]
+
+    def section(self, key: str) -> "ForeignSection":
+        """Return the mapping under a key, an empty one where there is none; its comments are this one's."""
+        node = self._take(key)
+        if node is not None and not isinstance(node, MapNode):
+            self.lose(key, "is not a mapping: not taken")
+        known = node if isinstance(node, MapNode) else MapNode(self.node.at, {}, 1, 1)
+        return ForeignSection(known, (*self.path, key), self.losses, self.comments)
+
+    def sections(self, key: str) -> Iterator["ForeignSection"]:
+        """Yield the mappings of a list, each with comments of its own."""
+        node = self._take(key)
+        if node is not None and not isinstance(node, ListNode):
+            self.lose(key, "is not a list: not taken")
+        for index, item in enumerate(node.items if isinstance(node, ListNode) else ()):
+            place = (*self.path, key, index)
+            if isinstance(item, MapNode):
+                yield ForeignSection(item, place, self.losses, [])
+            else:
+                self._tell(place, Problem.at(item.at, place, "is not a mapping: not taken"))
+
+    def written(self) -> tuple[str, ...]:
+        """Return the keys that are written, without those that hold nothing."""
+        return tuple(key for key in self.node.entries if key in self)
+
+    def apart(self, comments: list[str]) -> "ForeignSection":
+        """Return the section with another place for its comments; what was taken is common."""
+        return ForeignSection(self.node, self.path, self.losses, comments, self.taken)
+
+    def _take(self, key: str) -> Node | None:
+        self.taken.add(key)
+        return self.node.entries[key].node if key in self else None
+
+    def _tell(self, path: Path, problem: Problem) -> None:
+        self.losses.append(problem)
+        self.comments.append(f"{dotted(path)}: {problem.message}" if path else problem.message)
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and node.kind == "null"

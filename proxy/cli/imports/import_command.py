@@ -1,0 +1,127 @@
+"""`dragoman import`: write the table that another gateway's configuration means, and check it.
+
+The file is read by the table's own YAML reader (of which JSON is a part), with its limits on size, depth and aliases.
+Whatever is not in the new table stands in it as a comment and on standard error as a line.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from config.problem import ConfigError, Position, Problem
+from config.reading.table_files import DISK, Copies, SourceFiles, UnreadableError
+from config.reading.yaml_tree import MapNode, parse
+from proxy.cli.check_command import examine, text_lines
+from proxy.cli.imports.bifrost_table import bifrost_table
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.litellm_settings import litellm_table
+from proxy.cli.imports.portkey_table import portkey_table
+from proxy.cli.imports.table_draft import TableDraft
+from proxy.cli.imports.table_values import joined
+from proxy.cli.imports.write_yaml import table_text
+from proxy.cli.imports.written_file import Write, put_file
+from proxy.cli.terminal import FAILED
+from proxy.process.load_table import Source
+
+MOST_LINES: Final = 200
+"""Lines on what is lost; the table's comments have all of it."""
+
+_OUTPUT: Final = Path("standard-output.yaml")
+"""What messages call a table that is printed."""
+
+_SURROGATES: Final = re.compile(r"\\\\|\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})")
+"""Two escapes that are one character, or an escaped backslash, after which no escape begins."""
+
+Reader = Callable[[ForeignSection, str], TableDraft]
+
+READERS: Final[Mapping[str, Reader]] = {
+    "litellm": litellm_table,
+    "bifrost": bifrost_table,
+    "portkey": portkey_table,
+}
+"""By the name of the gateway whose configuration is read."""
+
+
+def import_to_output(gateway: str, path: Path, name: str) -> int:
+    """Print the table, and on standard error what is lost and what a check of it says. Returns 0 for a valid table."""
+    draft, losses = read(gateway, path, name)
+    text = table_text(draft)
+    print(text, end="")
+    sys.stdout.flush()
+    return _report(draft, losses, Source(_OUTPUT, _environment(draft)), Copies({_OUTPUT: text.encode()}, {}))
+
+
+def import_to_file(gateway: str, path: Path, name: str, output: Path, write: Write) -> int:
+    """Write the table into a file by `write`, and print the same. Returns 0 for a valid table."""
+    draft, losses = read(gateway, path, name)
+    put_file(output, table_text(draft), write)
+    return _report(draft, losses, Source(output, _environment(draft)), None)
+
+
+def read(gateway: str, path: Path, name: str) -> tuple[TableDraft, list[Problem]]:
+    """Return the table that a file means, and what of the file is lost. Raises ConfigError for a file that cannot be
+    read."""
+    try:
+        text = SourceFiles().read_table(path)
+    except UnreadableError as error:
+        raise ConfigError([Problem.at(Position(str(path), 1, 1), (), f"cannot read the file: {error}")]) from None
+    parsed = parse(json_as_yaml(text) if text.lstrip("\ufeff \t\r\n").startswith("{") else text, str(path))
+    if not isinstance(parsed.root, MapNode):
+        at = Position(str(path), 1, 1) if parsed.root is None else parsed.root.at
+        raise ConfigError(parsed.problems or [Problem.at(at, (), f"is no configuration of {gateway}: not a mapping")])
+    losses = list(parsed.problems)
+    root = ForeignSection(parsed.root, (), losses, [])
+    draft = READERS[gateway](root, name)
+    head = f"From {path.name}, a configuration of {gateway}, by `dragoman import`. Read it through."
+    draft.root.comments.insert(0, head)
+    return draft, list(dict.fromkeys(losses))
+
+
+def json_as_yaml(text: str) -> str:
+    """Return JSON as YAML, of which it is a part but for two things: it may be indented by tabs (within its strings a
+    bare one is not allowed), and a character beyond U+FFFF may be escaped as two surrogates."""
+    return _SURROGATES.sub(_one_escape, text.replace("\t", " "))
+
+
+def _one_escape(found: re.Match[str]) -> str:
+    if found["high"] is None:
+        return found[0]
+    number = 0x10000 + (int(found["high"], 16) - 0xD800) * 0x400 + int(found["low"], 16) - 0xDC00
+    return f"\\U{number:08x}"
+
+
+def _environment(draft: TableDraft) -> dict[str, str]:
+    """Return the environment, with samples for the variables of the table that are not set or empty."""
+    return {**draft.samples, **{name: value for name, value in os.environ.items() if value}}
+
+
+def _report(draft: TableDraft, losses: list[Problem], source: Source, copies: Copies | None) -> int:
+    for line in _loss_lines(losses):
+        print(line, file=sys.stderr)
+    for line in _variable_lines(draft.samples):
+        print(line, file=sys.stderr)
+    findings, summary = examine(source, "warning", copies or DISK)
+    for line in text_lines(findings, summary):
+        print(line, file=sys.stderr)
+    if not draft.section("models").entries:
+        print("there is no model in the table: is the file what it was taken for?", file=sys.stderr)
+        return FAILED
+    return FAILED if summary is None else 0
+
+
+def _loss_lines(losses: list[Problem]) -> Iterator[str]:
+    yield from map(str, losses[:MOST_LINES])
+    if len(losses) > MOST_LINES:
+        yield f"and {len(losses) - MOST_LINES} more, which the table's comments name"
+
+
+def _variable_lines(names: Iterable[str]) -> Iterator[str]:
+    wanted = sorted(names)
+    missing = [name for name in wanted if not os.environ.get(name)]
+    if wanted:
+        yield f"the table refers to {len(wanted)} environment variables: {joined(wanted)}"
+    if missing:
+        yield f"not set here, and checked with samples: {joined(missing)}"

@@ -1,0 +1,288 @@
+"""LiteLLM's `model_list`: each entry as one deployment, or as what could not be taken of it.
+
+Sources: fields of `litellm_params` and `model_info` in litellm 1.109.1 (`types/router.py`, `types/utils.py`); names of
+the providers and of their variables, LiteLLM's pages on each provider, November 2026.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from proxy.cli.imports.accounts import Accounts, aws_region, name_of_address, vendor_of_address
+from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.table_draft import Block, DraftValue, Reference, mapping
+from proxy.cli.imports.table_values import attempts, duration, tokens
+
+PROFILES: Final[Mapping[str, str]] = {
+    **{"openai": "openai", "text-completion-openai": "openai", "custom_openai": "openai_compatible"},
+    **{"openai_like": "openai_compatible", "litellm_proxy": "openai_compatible", "azure": "azure"},
+    **{"azure_text": "azure", "azure_ai": "openai_compatible", "anthropic": "anthropic", "bedrock": "bedrock"},
+    **{"bedrock_converse": "bedrock", "sagemaker": "sagemaker", "sagemaker_chat": "sagemaker"},
+    **{"vertex_ai": "vertex", "vertex_ai_beta": "vertex", "gemini": "gemini", "groq": "groq", "mistral": "mistral"},
+    **{"deepseek": "deepseek", "openrouter": "openrouter", "xai": "xai", "perplexity": "perplexity"},
+    **{"cerebras": "cerebras", "sambanova": "sambanova", "nvidia_nim": "nim", "hyperbolic": "hyperbolic"},
+    **{"deepinfra": "deepinfra", "nebius": "nebius", "novita": "novita", "huggingface": "huggingface"},
+    **{"databricks": "databricks", "github": "github_models", "moonshot": "moonshot", "zai": "zai"},
+    **{"dashscope": "dashscope", "cohere": "cohere", "cohere_chat": "cohere", "hosted_vllm": "vllm", "vllm": "vllm"},
+    **{"ollama": "ollama_native", "ollama_chat": "ollama_native", "lm_studio": "lm_studio", "llamafile": "llamacpp"},
+    **{"fireworks_ai": "fireworks", "together_ai": "together", "replicate": "replicate", "watsonx": "watsonx"},
+    **{"ai21": "ai21", "ai21_chat": "ai21", "triton": "triton", "xinference": "openai_compatible"},
+}
+"""LiteLLM's name of a provider, and the profile of a table."""
+
+KEYLESS: Final = frozenset(
+    {"openai_compatible", "vllm", "ollama_native", "lm_studio", "llamacpp", "triton", "tgi", "bedrock", "sagemaker"}
+    | {"vertex", "vertex_anthropic"}
+)
+"""Profiles whose accounts need no key: servers of one's own, and clouds whose own credentials are looked for."""
+
+VARIABLES: Final[Mapping[str, str]] = {
+    **{"together_ai": "TOGETHERAI_API_KEY", "perplexity": "PERPLEXITYAI_API_KEY", "watsonx": "WATSONX_APIKEY"},
+    **{"text-completion-openai": "OPENAI_API_KEY", "cohere_chat": "COHERE_API_KEY"},
+}
+"""The variables in which LiteLLM looks for a key that is not written, where it is not PROVIDER_API_KEY."""
+
+NAMES: Final[Mapping[str, str]] = {"ollama_native": "ollama", "github_models": "github"}
+"""What a vendor is called whose profile has another name."""
+
+BARE: Final = (("claude", "anthropic"), ("command", "cohere"), ("gemini", "vertex_ai"))
+"""Beginnings of model names without a provider, and whose they are; all others are taken for OpenAI's."""
+
+REASONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("rpm", "tpm"), "there is no limit of a deployment's requests or tokens"),
+    **dict.fromkeys(("max_budget", "budget_duration"), "a deployment has no budget"),
+    "tags": "requests are not routed by tags: give each team its own routes",
+    "max_parallel_requests": "has no exact counterpart: `concurrent` is the nearest, in each process",
+    "region_name": "requests are not routed by region",
+    "mock_response": "there are no made-up answers: the vendor `mock` is the nearest",
+    "azure_ad_token": "a token that expires is not copied: credentials are fetched (credentials: entra)",
+    "input_cost_per_second": "prices are by token",
+    **dict.fromkeys(
+        ("temperature", "top_p", "top_k", "max_tokens", "seed", "stop", "n", "presence_penalty", "frequency_penalty"),
+        "a deployment has no values for what clients leave out",
+    ),
+    "id": "deployments have names of their own",
+    "mode": "the request's path says what is asked for",
+}
+
+_REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
+_STEPS: Final = ("converse/", "converse_like/", "invoke/", "responses/", "o_series/", "gpt5_series/")
+
+
+@dataclass(slots=True)
+class ModelEntry:
+    """One entry of `model_list`: the name that clients use, and the deployment."""
+
+    group: str
+    endpoint: DraftEndpoint
+    section: ForeignSection
+    weight: float | None = None
+    order: float | None = None
+    id: str | None = None
+
+
+@dataclass(slots=True)
+class ModelList:
+    """Reads the entries. `credentials` are the sections of `credential_list` by name."""
+
+    accounts: Accounts
+    credentials: Mapping[str, ForeignSection] = field(default_factory=dict)
+
+    def entry(self, item: ForeignSection) -> ModelEntry | None:
+        """Return an entry; None, with the reason told, for one that cannot be taken."""
+        params, info = item.section("litellm_params"), item.section("model_info")
+        group, model = item.text("model_name"), params.text("model")
+        if not group or not model:
+            item.tell("has no model_name or no litellm_params.model: not taken")
+            return None
+        if model == ANY_MODEL:
+            item.tell("leads every name to every provider: write VENDOR/* for each vendor that is meant")
+            return None
+        found = self._provider(params, model)
+        if found is None:
+            item.tell("its provider is not known here, and there is no api_base: not taken")
+            return None
+        provider, plain = found
+        if not plain or (ANY_MODEL in plain and plain != ANY_MODEL):
+            item.tell("its model is no name, or a pattern other than PROVIDER/*: not taken")
+            return None
+        profile = self._profile(provider, plain, params)
+        vendor = self._vendor(provider, profile, params)
+        endpoint = DraftEndpoint(vendor, profile, plain, comments=item.comments)
+        self._account(endpoint, provider, params)
+        self._common(endpoint, params, info)
+        entry = ModelEntry(group, endpoint, item, _weight(params, info, item), params.number("order"), info.text("id"))
+        endpoint.name = _name(params, entry.id)
+        for section in (params, info, item):
+            section.lose_rest(REASONS)
+        return entry
+
+    def _provider(self, params: ForeignSection, model: str) -> tuple[str, str] | None:
+        named = params.text("custom_llm_provider")
+        prefix, slash, rest = model.partition("/")
+        if named is not None:
+            return (named, model.removeprefix(f"{named}/")) if self._is_known(named, params) else None
+        if slash and self._is_known(prefix, params):
+            for step in _STEPS:
+                rest = rest.removeprefix(step)
+            return prefix, rest
+        if slash:
+            return None
+        bare = next((provider for start, provider in BARE if model.startswith(start)), "openai")
+        params.comments.append(f"The model names no provider: taken for one of {bare}.")
+        return bare, model
+
+    def _is_known(self, provider: str, params: ForeignSection) -> bool:
+        return provider in PROFILES or "api_base" in params
+
+    def _profile(self, provider: str, model: str, params: ForeignSection) -> str:
+        profile = PROFILES.get(provider, "openai_compatible")
+        if profile == "vertex" and "claude" in model:
+            return "vertex_anthropic"
+        if "api_base" in params and profile in ("openai", "huggingface"):
+            if profile == "huggingface":
+                return "tgi"
+            base = params.text("api_base") or ""
+            return "openai" if urlsplit(base).hostname == "api.openai.com" else "openai_compatible"
+        return profile
+
+    def _vendor(self, provider: str, profile: str, params: ForeignSection) -> str:
+        base = params.text("api_base")
+        if profile == "openai_compatible" and provider in PROFILES and base is not None:
+            return vendor_of_address(base, self.accounts.variable_of(base), provider)
+        return NAMES.get(profile, profile) if provider in PROFILES else provider
+
+    def _account(self, endpoint: DraftEndpoint, provider: str, params: ForeignSection) -> None:
+        """Read the key, the address and the cloud's settings, at the entry or at the credential that it names."""
+        name = params.text("litellm_credential_name")
+        given = self.credentials.get(name or "")
+        if name is not None and given is None:
+            params.lose("litellm_credential_name", "names no credential of credential_list")
+        settings, profile = endpoint.settings, endpoint.profile
+        path = "/v1" if profile == "tgi" else ""
+        for section in [params] if given is None else [given.apart(params.comments), params]:
+            settings.update(self.accounts.address(section, "api_base", endpoint.vendor, path))
+            key = self.accounts.secret(section, "api_key", endpoint.vendor)
+            if key is not None:
+                settings["api_key"] = key
+            version = self.accounts.text(section, "api_version", "2024-10-21")
+            if version is not None:
+                settings["api_version"] = version
+            self._cloud(endpoint, section)
+        base = settings.get("base_url")
+        if profile == "anthropic" and isinstance(base, str):
+            settings["base_url"] = base.removesuffix("/messages").removesuffix("/v1")
+        if profile == "azure" and isinstance(base, str):
+            settings["base_url"] = base.partition("/openai/")[0]
+        self._missing(endpoint, provider)
+
+    def _missing(self, endpoint: DraftEndpoint, provider: str) -> None:
+        """Add what LiteLLM reads from variables where nothing is written."""
+        settings, draft = endpoint.settings, self.accounts.draft
+        if endpoint.profile == "azure" and "base_url" not in settings:
+            settings["base_url"] = draft.refer("AZURE_API_BASE", "https://sample.openai.azure.com")
+        if endpoint.profile not in KEYLESS and not settings.keys() & {"api_key", "credentials"}:
+            variable = VARIABLES.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
+            settings["api_key"] = draft.refer(variable, f"sample-{variable}")
+
+    def _cloud(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
+        accounts, settings = self.accounts, endpoint.settings
+        if endpoint.profile in ("bedrock", "sagemaker"):
+            region = aws_region(accounts.url_param(section, "aws_region_name", "us-east-1"))
+            before, _, rest = endpoint.model.partition("/")
+            if _REGION.fullmatch(before) and rest:
+                region, endpoint.model = before, rest
+            role = accounts.role(section, "aws_role_name")
+            profile = accounts.text(section, "aws_profile_name", "sample")
+            accounts.aws_keys(section, "aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+            if region is not None or "url_params" not in settings:
+                settings.update(accounts.aws(region, role_arn=role, profile=profile))
+        elif endpoint.profile in ("vertex", "vertex_anthropic"):
+            project = accounts.url_param(section, "vertex_project")
+            location = accounts.url_param(section, "vertex_location", "us-central1")
+            if project or location or "url_params" not in settings:
+                project = project or accounts.draft.refer("VERTEXAI_PROJECT", "sample")
+                location = location or accounts.draft.refer("VERTEXAI_LOCATION", "us-central1")
+                settings["url_params"] = Block({"project": project, "location": location})
+            settings.update(accounts.google_file(section, "vertex_credentials"))
+        elif endpoint.profile == "azure":
+            self._entra(endpoint, section)
+
+    def _entra(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
+        tenant = self.accounts.url_param(section, "tenant_id")
+        client = self.accounts.text(section, "client_id", "sample")
+        secret = self.accounts.secret(section, "client_secret", endpoint.vendor, "CLIENT_SECRET")
+        if tenant and client and secret:
+            place = tenant.text if isinstance(tenant, Reference) else tenant
+            url = f"https://login.microsoftonline.com/{place}/oauth2/v2.0/token"
+            oidc: dict[str, DraftValue] = {"token_url": Reference(url), "client_id": client, "client_secret": secret}
+            scope = "https://cognitiveservices.azure.com/.default"
+            endpoint.settings["credentials"] = Block({"oidc": Block({**oidc, "scope": scope})})
+        elif tenant or client or secret or "azure_ad_token" in section:
+            endpoint.settings.setdefault("credentials", "entra")
+
+    def _common(self, endpoint: DraftEndpoint, params: ForeignSection, info: ForeignSection) -> None:
+        """Read what does not depend on the provider: headers, timeouts, retries, windows, prices."""
+        settings = endpoint.settings
+        headers = self._headers(endpoint, params)
+        values: dict[str, DraftValue | None] = {
+            "headers": headers,
+            "timeouts": mapping(
+                {"first_event": duration(params, "stream_timeout"), "total": duration(params, "timeout")}
+            ),
+            "retries": mapping({"attempts": attempts(params, "num_retries") or attempts(params, "max_retries")}),
+            "on_unsupported": "drop" if params.flag("drop_params") else None,
+            "price": _price(params) or _price(info),
+            "context_window": tokens(info, "max_input_tokens"),
+            "max_output_tokens": tokens(info, "max_output_tokens") or tokens(info, "max_tokens"),
+        }
+        settings.update({key: value for key, value in values.items() if value is not None})
+
+    def _headers(self, endpoint: DraftEndpoint, params: ForeignSection) -> Block | None:
+        found: dict[str, DraftValue | None] = {}
+        if params.holds_text("organization"):
+            found["OpenAI-Organization"] = self.accounts.header(params, "organization")
+        for key in ("extra_headers", "headers"):
+            found.update(self.accounts.headers(params.section(key), endpoint.vendor))
+        return mapping(found)
+
+
+def _price(section: ForeignSection) -> Block | None:
+    names = {
+        "input": "input_cost_per_token",
+        "output": "output_cost_per_token",
+        "cached_input": "cache_read_input_token_cost",
+    }
+    costs = {name: section.number(key) for name, key in names.items() if key in section}
+    if "input" not in costs or "output" not in costs:
+        for key in names.values():
+            section.lose(key, "a price needs both, input and output: not taken")
+        return None
+    prices: dict[str, DraftValue] = {}
+    for name, cost in costs.items():
+        if cost is None or not 0 <= cost <= 1:
+            section.lose(names[name], "is no price of a token between 0 and 1 USD: not taken")
+            return None
+        prices[name] = round(cost * 1_000_000, 9)
+    return Block(prices)
+
+
+def _weight(params: ForeignSection, info: ForeignSection, item: ForeignSection) -> float | None:
+    """Return the weight, or what LiteLLM takes for one: `rpm`, else `tpm`."""
+    found = None
+    for key in ("weight", "rpm", "tpm"):
+        for section in (params, item, info):
+            if key in section and (number := section.number(key)) is not None and found is None:
+                found = number
+                if key != "weight":
+                    section.lose(key, "there is no such limit; among several deployments of a name it is the weight")
+    return found
+
+
+def _name(params: ForeignSection, id: str | None) -> str:
+    base = params.text("api_base") or ""
+    region = params.text("aws_region_name") or params.text("vertex_location") or ""
+    return id or (name_of_address(base).partition(".")[0] if base else region) or "default"

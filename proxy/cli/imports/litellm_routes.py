@@ -1,0 +1,261 @@
+"""LiteLLM's names for clients and its fallbacks, as routes.
+
+A group is what entries of one `model_name` are together. Where it has fallbacks its own targets come first, as a route
+of their own where they are several: `NAME.group`. Fallbacks lead to groups and never to what these fall back to, so
+that two groups may be each other's.
+
+Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` of litellm 1.109.1, November 2026.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from config.problem import shown
+from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, Endpoints, Share, put_route
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.litellm_deployments import ModelEntry
+from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
+from proxy.cli.imports.table_values import route_name, unused
+
+POLICIES: Final[Mapping[str, str]] = {
+    "simple-shuffle": "weighted",
+    "least-busy": "least_busy",
+    "latency-based-routing": "fastest",
+}
+
+KINDS: Final[Mapping[str, str]] = {
+    "context_window_fallbacks": "context_window",
+    "content_policy_fallbacks": "content_filter",
+}
+"""LiteLLM's lists for single reasons, and the key of a route's `fallbacks`."""
+
+
+@dataclass(slots=True)
+class NameGroup:
+    """The entries of one `model_name`: its route's name, and where a request goes that it cannot answer."""
+
+    name: str
+    entries: list[ModelEntry] = field(default_factory=list)
+    then: list[str] = field(default_factory=list)
+    by_kind: dict[str, list[str]] = field(default_factory=dict)
+    comments: list[str] = field(default_factory=list)
+
+    @property
+    def is_pattern(self) -> bool:
+        return ANY_MODEL in self.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolved:
+    """What a group leads to without its fallbacks: the deployments with their weights, the names in the table, in which
+    order they are tried, and the model that the group is, if it is a whole one."""
+
+    shares: list[Share]
+    targets: list[tuple[str, float]]
+    policy: str
+    model: str | None
+
+
+@dataclass(slots=True)
+class Routes:
+    """Collects groups and fallbacks, and writes the routes. `policy` is for groups whose entries have no order.
+
+    `_names` has the route's name of each group, `_inner` that of the route of its own deployments, `_plain` the groups
+    that need none.
+    """
+
+    draft: TableDraft
+    endpoints: Endpoints
+    policy: str = "weighted"
+    groups: dict[str, NameGroup] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    defaults: list[str] = field(default_factory=list)
+    _by_id: dict[str, ModelEntry] = field(default_factory=dict)
+    _plain: set[str] = field(default_factory=set)
+    _names: dict[str, str] = field(default_factory=dict)
+    _inner: dict[str, str] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
+    _found: "dict[str, _Resolved]" = field(default_factory=dict)
+
+    def add(self, entry: ModelEntry) -> None:
+        """Take up an entry, whose endpoint the draft gets."""
+        group = self.groups.setdefault(entry.group, NameGroup(entry.group))
+        if not self._add_pattern(group, entry):
+            return
+        group.entries.append(entry)
+        self.endpoints.add(entry.endpoint, entry.group, entry.section)
+        if entry.id:
+            self._by_id.setdefault(entry.id, entry)
+
+    def _add_pattern(self, group: NameGroup, entry: ModelEntry) -> bool:
+        """Return whether an entry of a pattern can be taken; `x/*` becomes the vendor x."""
+        endpoint = entry.endpoint
+        if not group.is_pattern:
+            if endpoint.model == ANY_MODEL:
+                entry.section.tell("leads one name to every model of a provider: not taken")
+            return endpoint.model != ANY_MODEL
+        vendor, _, rest = group.name.partition("/")
+        if endpoint.model != ANY_MODEL or (group.name != ANY_MODEL and (rest != ANY_MODEL or ANY_MODEL in vendor)):
+            entry.section.tell("a pattern has a counterpart only as PROVIDER/* for every model: not taken")
+            return False
+        if group.name == ANY_MODEL:
+            self._add_default(entry)
+        else:
+            endpoint.vendor = vendor
+        return True
+
+    def _add_default(self, entry: ModelEntry) -> None:
+        surfaces = self.draft.section("server").block("surfaces")
+        vendor = self.endpoints.vendor(entry.endpoint.vendor, entry.endpoint.profile)
+        openai = surfaces.block("openai")
+        if openai.entries.setdefault("default_vendor", vendor) == vendor:
+            entry.endpoint.comments.append(f"Names without a vendor are {vendor}'s: server.surfaces.openai.")
+        else:
+            entry.section.tell('only one vendor can be the one of "*": clients write the vendor before the model')
+
+    def add_fallbacks(self, section: ForeignSection, key: str) -> None:
+        """Take up one of the lists of fallbacks: mappings of a group to groups."""
+        for each in section.sections(key):
+            for name in each.written():
+                wanted = each.texts(name)
+                group = self.groups.get(self.aliases.get(name, name))
+                if name == ANY_MODEL:
+                    self.defaults += self._known_names(each.apart(section.comments), name, wanted)
+                elif group is None or group.is_pattern or not group.entries:
+                    each.apart(section.comments).lose(name, "names no model of model_list: not taken")
+                else:
+                    known = self._known_names(each.apart(group.comments), name, wanted)
+                    kind = KINDS.get(key)
+                    group.by_kind.setdefault(kind, []).extend(known) if kind else group.then.extend(known)
+
+    def _known_names(self, section: ForeignSection, key: str, wanted: Sequence[str]) -> list[str]:
+        """Return the names of a list that lead somewhere, as many as a route takes."""
+        known = [name for name in dict.fromkeys(wanted) if self._is_known(name)]
+        if len(known) < len(set(wanted)):
+            section.lose(key, "names a model that model_list does not have")
+        if len(known) > MOST_TARGETS:
+            section.lose(key, f"is longer than a route: only the first {MOST_TARGETS} are taken")
+        return known[:MOST_TARGETS]
+
+    def _is_known(self, name: str) -> bool:
+        group = self.groups.get(self.aliases.get(name, name))
+        return name in self._by_id or (group is not None and bool(group.entries) and not group.is_pattern)
+
+    def add_defaults(self, section: ForeignSection) -> None:
+        """Take up where requests go that no other fallback answers."""
+        self.defaults += self._known_names(section, "default_fallbacks", section.texts("default_fallbacks"))
+
+    def write(self) -> None:
+        """Write every route."""
+        named = [group for group in self.groups.values() if group.entries and not group.is_pattern]
+        self.defaults = list(dict.fromkeys(self.defaults))[:MOST_TARGETS]
+        for group in named:
+            group.then = [each for each in dict.fromkeys([*group.then, *self.defaults]) if each != group.name]
+        self._plain = {group.name for group in named if self._is_plain(group)}
+        self._give_names([group for group in named if group.name not in self._plain])
+        for group in named:
+            self._write_group(group)
+        for group in self.groups.values():
+            found = self._resolve(group) if group.is_pattern and group.entries else None
+            if found is not None and found.model is not None and found.policy != "priority":
+                self.endpoints.balance(found.shares, found.policy)
+        routes = self.draft.section("routes")
+        for alias, name in self.aliases.items():
+            if self._is_known(name):
+                routes.put(route_name(alias), self._route_of(self.groups[name]))
+
+    def _give_names(self, groups: Sequence[NameGroup]) -> None:
+        """Give each group its route's name: its own, where a table takes that and no other has it."""
+        for group in sorted(groups, key=lambda each: route_name(each.name) != each.name):
+            name = unused(route_name(group.name), self._taken, 200)
+            self._names[group.name] = name
+            self._taken.add(name)
+            if name != group.name:
+                group.comments.append(f"A table takes no name like {shown(group.name)}: clients must use this one.")
+        for group in groups:
+            self._inner[group.name] = unused(f"{self._names[group.name]}.group", self._taken, 200)
+            self._taken.add(self._inner[group.name])
+
+    def _is_plain(self, group: NameGroup) -> bool:
+        """Return whether the group's name is that of its one model in the table, which needs no route."""
+        if group.name != self.endpoints.key(group.entries[0].endpoint) or group.then or group.by_kind:
+            return False
+        shares = [Share(entry.endpoint) for entry in group.entries]
+        ordered = any(entry.order is not None for entry in group.entries)
+        return not ordered and self.endpoints.whole_model(group.name, shares) == group.name
+
+    def _resolve(self, group: NameGroup) -> "_Resolved":
+        """Return what a group leads to by itself. Found once for each group, when the names of all routes are known:
+        many fallbacks may lead to one large group."""
+        if group.name not in self._found:
+            self._found[group.name] = self._find(group)
+        return self._found[group.name]
+
+    def _find(self, group: NameGroup) -> "_Resolved":
+        entries = sorted(group.entries, key=lambda entry: entry.order if entry.order is not None else float("inf"))
+        ordered = any(entry.order is not None for entry in entries)
+        # As LiteLLM does: the first entry tells whether there are weights, and who has none then gets nothing.
+        weighed = group.entries[0].weight is not None
+        shares = [Share(entry.endpoint, (entry.weight or 0.0) if weighed else 1.0) for entry in entries]
+        targets = self.endpoints.targets(group.name, shares, self._taken.__contains__)
+        model = self.endpoints.whole_model(group.name, shares)
+        if model is None and len(targets) > MOST_TARGETS:
+            reason = f"is beyond the {MOST_TARGETS} targets of a route, as are those after it: not taken"
+            entries[MOST_TARGETS].section.apart(group.comments).tell(reason)
+        policy = "priority" if ordered else self.policy
+        return _Resolved(shares, targets[:MOST_TARGETS], policy, None if model in self._taken else model)
+
+    def _write_group(self, group: NameGroup) -> None:
+        found = self._resolve(group)
+        targets = found.targets
+        if found.model is not None and found.policy != "priority":
+            self.endpoints.balance(found.shares, found.policy)
+            targets = [(found.model, 1.0)]
+        if group.name in self._plain:
+            return
+        routes, name = self.draft.section("routes"), self._names[group.name]
+        if not group.then:
+            put_route(routes, name, targets, found.policy, group.comments)
+        else:
+            if len(targets) > 1:
+                put_route(routes, self._inner[group.name], targets, found.policy)
+                targets = [(self._inner[group.name], 1.0)]
+            after = [(each, 1.0) for other in group.then for each in self._names_of(other)]
+            put_route(routes, name, list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS], "priority", group.comments)
+        self._write_kinds(group, name, targets)
+
+    def _write_kinds(self, group: NameGroup, name: str, targets: Sequence[tuple[str, float]]) -> None:
+        for kind, others in group.by_kind.items():
+            block = self.draft.section("routes").entries[name]
+            if not isinstance(block, Block):
+                block = Block({"targets": [target for target, _ in targets]})
+                self.draft.section("routes").put(name, block)
+            models: list[DraftValue] = [*dict.fromkeys(each for other in others for each in self._models_of(other))]
+            block.block("fallbacks").put(kind, models[:MOST_TARGETS])
+
+    def _route_of(self, group: NameGroup) -> str:
+        return self._names.get(group.name, group.name)
+
+    def _named(self, name: str) -> NameGroup | None:
+        group = self.groups.get(self.aliases.get(name, name))
+        return group if group is not None and group.entries else None
+
+    def _names_of(self, name: str) -> list[str]:
+        """Return what a fallback leads to: a deployment, or a group without what that falls back to itself."""
+        group = self._named(name)
+        if group is None:
+            return [self.endpoints.pinned(self._by_id[name].endpoint)]
+        found = self._resolve(group)
+        if found.model is not None and found.policy != "priority":
+            return [found.model]
+        if len(found.targets) == 1:
+            return [found.targets[0][0]]
+        return [self._inner[group.name] if group.then else self._route_of(group)]
+
+    def _models_of(self, name: str) -> list[str]:
+        """Return the models and deployments of a fallback: those for single reasons may not be routes."""
+        group = self._named(name)
+        if group is None:
+            return [self.endpoints.pinned(self._by_id[name].endpoint)]
+        return [target for target, _ in self._resolve(group).targets]

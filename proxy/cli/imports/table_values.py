@@ -1,0 +1,177 @@
+"""Names, durations and weights of other gateways in the forms that a table takes."""
+
+import hashlib
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from config.problem import shown
+from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
+from config.sections.server_section import AllowedOrigin
+from config.sections.value_types import HeaderName, HeaderValue, Text, Tokens, UrlParam
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.table_draft import Reference, TableDraft
+
+MOST_ATTEMPTS: Final = 10
+LONGEST: Final = 86_400.0
+MOST_WEIGHT: Final = 1_000_000
+
+_WORD_ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_NAME_ODD: Final = re.compile(r"[^A-Za-z0-9._:@/-]+")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_SECRET_HEADER: Final = re.compile(r"(?i)key|token|auth|secret|password|credential|cookie|session")
+_WORD_LENGTH, _NAME_LENGTH = 64, 180
+
+_TYPES: Final[Mapping[str, Any]] = {
+    "header": HeaderName,
+    "header value": HeaderValue,
+    "url_param": UrlParam,
+    "tokens": Tokens,
+    "text": Text,
+    "origin": AllowedOrigin,
+}
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[object]:
+    return TypeAdapter[object](_TYPES[kind])
+
+
+def fits(kind: str, value: object) -> bool:
+    """Return whether a table takes the value as one of _TYPES."""
+    try:
+        _adapter(kind).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def word(text: str, otherwise: str) -> str:
+    """Return the name of a vendor, deployment or team that is nearest to a text."""
+    clean = _WORD_ODD.sub("-", text).strip("-._")[:_WORD_LENGTH].rstrip("-._")
+    return clean or otherwise
+
+
+def slashed_name(text: str, otherwise: str) -> str:
+    """Return the name of a model or route that is nearest to a text."""
+    segments = [each.strip("-") for each in _NAME_ODD.sub("-", text[:_NAME_LENGTH]).split("/")]
+    return "/".join(each for each in segments if each.strip(".")) or otherwise
+
+
+def route_name(text: str) -> str:
+    """Return the name of a route that is nearest to a text, and none of those that are taken."""
+    name = slashed_name(text, "route")
+    return f"{name}-route" if name in RESERVED_ROUTES else name
+
+
+def team_name(text: str) -> str:
+    """Return the name of a team that is nearest to a text, and none of those that are taken."""
+    name = word(text, "team")
+    return f"{name}-team"[:_WORD_LENGTH] if name in RESERVED_TEAMS else name
+
+
+def unused(name: str, used: Collection[str], length: int = _WORD_LENGTH) -> str:
+    """Return the name, or the name with a digest where it is in use: one look-up, however many names are alike."""
+    if name not in used:
+        return name
+    # The number of names used so far is new each time a name is added.
+    mark = hashlib.sha256(f"{name} {len(used)}".encode()).hexdigest()[:6]
+    for candidate in (f"{name[: length - 4]}-{number}" for number in range(2, 10)):
+        if candidate not in used:
+            return candidate
+    return f"{name[: length - 7]}-{mark}"
+
+
+def variable(*parts: str) -> str:
+    """Return the name of an environment variable made of words."""
+    name = re.sub(r"[^A-Z0-9]+", "_", "_".join(parts).upper()).strip("_")
+    return name if _VARIABLE.fullmatch(name) else f"V_{name}"[:100]
+
+
+def is_variable(name: str) -> bool:
+    """Return whether a table can refer to an environment variable of that name."""
+    return _VARIABLE.fullmatch(name) is not None
+
+
+def seconds(value: float) -> str | None:
+    """Return a duration in the table's form; None for one that it does not take."""
+    if not 0 < value <= LONGEST:
+        return None
+    if value < 1 or value != round(value, 3):
+        return f"{max(round(value * 1000), 1)}ms"
+    return f"{value:.3f}".rstrip("0").rstrip(".") + "s"
+
+
+def attempts(section: ForeignSection, retries: str) -> int | None:
+    """Return the attempts of a number of retries, which a key of the section has."""
+    number = section.number(retries)
+    if number is None:
+        return None
+    most = max(int(min(number, MOST_ATTEMPTS)), 0) + 1
+    if most > MOST_ATTEMPTS:
+        section.lose(retries, f"is more than a table takes: written as {MOST_ATTEMPTS} attempts")
+    return min(most, MOST_ATTEMPTS)
+
+
+def duration(section: ForeignSection, key: str, unit: float = 1.0) -> str | None:
+    """Return a duration that a key of the section has, in units of so many seconds."""
+    number = section.number(key)
+    if number is None:
+        return None
+    written = seconds(number * unit)
+    if written is None:
+        section.lose(key, "is no duration between 1ms and 1d: not taken")
+    return written
+
+
+def tokens(section: ForeignSection, key: str) -> int | None:
+    """Return a number of tokens that a key of the section has."""
+    number = section.number(key)
+    if number is None:
+        return None
+    if number != int(number) or not fits("tokens", int(number)):
+        section.lose(key, "is no number of tokens: not taken")
+        return None
+    return int(number)
+
+
+def weights(values: Sequence[float]) -> list[int]:
+    """Return whole weights in the same proportions; a weight above 0 stays above 0."""
+    known = [max(value, 0.0) for value in values]
+    top = max(known, default=0.0)
+    if top <= 0:
+        return [1 for _ in values]
+    for scale in (1, 10, 100, 1000):
+        whole = [round(value * scale) for value in known]
+        if max(whole) <= MOST_WEIGHT and all(map(partial(_is_near, scale), whole, known)):
+            return _reduced(whole, scale)
+    return [max(round(value / top * 1000), 1) if value > 0 else 0 for value in known]
+
+
+def _is_near(scale: int, whole: int, value: float) -> bool:
+    return abs(whole - value * scale) < 1e-6 and (whole > 0) == (value > 0)
+
+
+def _reduced(whole: list[int], scale: int) -> list[int]:
+    divisor = math.gcd(*whole) if scale > 1 else 1
+    return [number // divisor for number in whole]
+
+
+def header_value(draft: TableDraft, vendor: str, name: str, value: str) -> str | Reference | None:
+    """Return what to write for a header: its value, a reference where it may be a credential, None for neither."""
+    if not fits("header", name) or not fits("header value", value):
+        return None
+    if _SECRET_HEADER.search(name) or shown(value) != value:
+        return draft.refer(variable(vendor, name), "sample")
+    return value
+
+
+def joined(reasons: Iterable[str]) -> str:
+    """Return names in one line, the first hundred of them."""
+    known = list(reasons)
+    more = f" and {len(known) - 100} more" if len(known) > 100 else ""
+    return ", ".join(known[:100]) + more

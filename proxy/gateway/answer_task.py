@@ -1,0 +1,88 @@
+"""Answers the calls of tasks that are translated: parsed, planned, dispatched and rendered as its `TaskApi` says."""
+
+import time
+from dataclasses import replace
+from functools import partial
+
+from aiohttp import web
+
+from providers.dialect import TaskCalls
+from providers.failure import UpstreamError
+from providers.target import Target
+from proxy.deadlines import DeadlinePassed
+from proxy.dispatch.attempt_deadline import AttemptLimits
+from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.single_attempt import Dispatcher
+from proxy.errors import upstream_failed
+from proxy.gateway.answer_request import answer_headers, make_job, record_failure
+from proxy.gateway.client_call import ClientCall
+from proxy.gateway.task_apis import A, Q, TaskApi
+from proxy.request_record import RequestRecord, fresh_id
+from proxy.routing.resolve_model import plan
+from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.surface import AnswerFacts
+from proxy.teams.client_keys import permit_extras
+from proxy.upstream.call_task import TaskCaller
+
+MANY_NUMBERS = 16_384
+"""Numbers of an answer that is rendered on the loop, which takes 2 ms."""
+
+
+class TaskAnswers:
+    """Answers calls of tasks."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._threads = dispatcher.off_loop.threads
+        self._caller = TaskCaller(dispatcher.calls, dispatcher.off_loop)
+
+    async def answer(self, api: TaskApi[Q, A], call: ClientCall) -> web.StreamResponse:
+        """Answer a call. Raises GatewayError."""
+        record, team = call.record, call.team
+        body = await call.read_body()
+        heavy = is_heavy(body)
+        request = await self._threads.run(record.owner, partial(api.parse, body)) if heavy else api.parse(body)
+        record.asked = request.model
+        planned = plan(call.snapshot, team, request.model, call.surface.name, self._dispatcher.load)
+        record.model = planned.label
+        api.check(planned)
+        permit_extras(team, request)
+        job = make_job(planned, team, request, call.http.headers, record, heavy=heavy)
+        deadlines = call.shared.deadlines
+        deadlines.add(job.deadlines)
+        try:
+            prepared, answer = await self._dispatched(api, job)
+        finally:
+            deadlines.discard(job.deadlines)
+        record.usage = answer.usage
+        if answer.usage is not None and answer.usage.estimated:
+            record.emulated = (*record.emulated, "usage")
+        facts = AnswerFacts(fresh_id(), int(time.time()), planned.served_name(prepared.target))
+        rendered = await self._rendered(api, request, answer, facts, record)
+        return await call.respond(rendered, answer_headers(record))
+
+    async def _dispatched(self, api: TaskApi[Q, A], job: PlannedRequest[Q]) -> tuple[TaskCalls[A], A]:
+        """Return the answer of the first target that gives one, and the calls that gave it. Raises GatewayError."""
+        record, request, team = job.record, job.request, job.team
+
+        async def prepare(target: Target) -> TaskCalls[A]:
+            work = partial(api.calls, request, target, team.on_unsupported or target.on_unsupported)
+            return await self._threads.run(record.owner, work) if job.heavy else work()
+
+        async def read(prepared: TaskCalls[A], limits: AttemptLimits) -> A:
+            return await self._caller.answer(prepared, record, job.deadlines, limits.answer)
+
+        try:
+            with job.deadlines:
+                return await self._dispatcher.answer(job, prepare, read)
+        except (UpstreamError, DeadlinePassed) as error:
+            failed = upstream_failed(record_failure(record, error), len(record.attempts))
+            if failed.facts.code == "context_length_exceeded":
+                failed.facts = replace(failed.facts, param=api.inputs)
+            raise failed from None
+
+    async def _rendered(
+        self, api: TaskApi[Q, A], request: Q, answer: A, facts: AnswerFacts, record: RequestRecord
+    ) -> bytes:
+        work = partial(api.render, request, answer, facts)
+        return await self._threads.run(record.owner, work) if api.size(answer) > MANY_NUMBERS else work()

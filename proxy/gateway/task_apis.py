@@ -1,0 +1,89 @@
+"""The tasks that are translated, each with its parser, its calls and its renderer; what serves and explains them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from providers.completion import Usage
+from providers.dialect import TaskCalls
+from providers.target import OnUnsupported, Target
+from providers.tasks.embeddings import Embeddings, EmbeddingsRequest
+from providers.tasks.forms.prepare_task import embeddings_calls, rerank_calls
+from providers.tasks.rerank import Ranking, RerankRequest
+from providers.tasks.task_draft import TaskRequest
+from providers.unified_request import Task
+from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.errors import FieldProblem, invalid_request
+from proxy.routing.resolve_model import Plan
+from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.tasks.embeddings import parse_embeddings, render_embeddings
+from proxy.surfaces.tasks.rerank import parse_rerank, render_rerank
+
+
+class ClientTask(ClientRequest, TaskRequest, Protocol):
+    """A client's parsed request for a task."""
+
+    @property
+    def model(self) -> str:
+        """The client's model string."""
+
+
+class TaskAnswer(Protocol):
+    """The answer to a task."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the vendor counted, None where that is not known."""
+
+
+Q = TypeVar("Q", bound=ClientTask)
+A = TypeVar("A", bound=TaskAnswer)
+
+
+def anywhere(planned: Plan) -> None:
+    """Let a task go to any target of its plan."""
+
+
+def in_one_space(planned: Plan) -> None:
+    """Raise GatewayError for a plan over models whose vectors need not be comparable: a fallback among them would mix
+    up, in silence, what the client stores."""
+    models = planned.models
+    if planned.same_space or len(models) == 1:
+        return
+    message = (
+        f"'{planned.asked}' stands for several models ({', '.join(models)}), whose vectors need not be comparable. "
+        "Ask for one of them; where they are comparable, the operator says so with 'same_space: true' at the route."
+    )
+    raise invalid_request((FieldProblem(("model",), message),))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskApi(Generic[Q, A]):
+    """One task. `inputs` is the field whose size a vendor may refuse. `calls` may raise Refusal, `parse` and `check`
+    GatewayError; `size` is how many numbers an answer has, which rendering it takes time for."""
+
+    inputs: str
+    parse: Callable[[bytes], Q]
+    check: Callable[[Plan], None]
+    calls: Callable[[Q, Target, OnUnsupported], TaskCalls[A]]
+    render: Callable[[Q, A, AnswerFacts], bytes]
+    size: Callable[[A], int]
+
+
+def _numbers(answer: Embeddings) -> int:
+    return answer.numbers
+
+
+def _places(answer: Ranking) -> int:
+    return len(answer.results)
+
+
+EMBEDDINGS: TaskApi[EmbeddingsRequest, Embeddings] = TaskApi(
+    "input", parse_embeddings, in_one_space, embeddings_calls, render_embeddings, _numbers
+)
+RERANK: TaskApi[RerankRequest, Ranking] = TaskApi(
+    "documents", parse_rerank, anywhere, rerank_calls, render_rerank, _places
+)
+
+# Any: each task has types of its own, which whoever takes one out of the table does not tell apart.
+TASK_APIS: Mapping[Task, TaskApi[Any, Any]] = {Task.EMBEDDINGS: EMBEDDINGS, Task.RERANK: RERANK}

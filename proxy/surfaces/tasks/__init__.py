@@ -1,0 +1,1 @@
+"""The client APIs of embeddings and rankings: from bytes to typed requests and back. Pure."""

@@ -1,0 +1,109 @@
+"""Reads the body of a task's request field by field, and finds every problem before it is refused.
+
+Null means absent, as voyageai 0.5.0 sends it. A field may come under the name that another vendor's clients use.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar, cast
+
+from providers.json_types import JsonObject, JsonValue
+from providers.tasks.embeddings import Truncate
+from proxy.errors import FieldProblem, invalid_request
+from proxy.surfaces.request import pass_through_fields as extras
+from proxy.surfaces.request.parse_json import load
+from proxy.surfaces.request.rule_kinds import Check, Invalid, string, text
+
+T = TypeVar("T")
+
+MOST_ELEMENTS = 400_000
+"""JSON elements of a body: 2,048 inputs may have 300,000 token ids (OpenAPI 2.3.0 "Create embeddings")."""
+
+
+def truncation(value: JsonValue) -> Truncate:
+    """Check which end of a long input may be cut: a boolean, or Cohere's words in any case."""
+    if isinstance(value, bool):
+        return "end" if value else "none"
+    if isinstance(value, str) and value.lower() in ("none", "start", "end"):
+        return cast(Truncate, value.lower())
+    raise Invalid("must be true, false, 'NONE', 'START' or 'END'")
+
+
+COMMON: Mapping[str, Check] = {
+    "model": text,
+    "user": string,
+    "truncate": truncation,
+    "inference_timeout": extras.timeout,
+    "inference_extra_params": extras.params,
+    "inference_extra_headers": extras.headers,
+}
+"""The fields that all tasks have, with their checks."""
+
+
+@dataclass(slots=True)
+class TaskFields:
+    """One body while it is read. `values` holds the checked values of known fields under our names, `unknown` the
+    others."""
+
+    values: dict[str, object] = field(default_factory=dict)
+    unknown: JsonObject = field(default_factory=dict)
+    problems: list[FieldProblem] = field(default_factory=list)
+
+    @property
+    def truncate(self) -> Truncate:
+        """Which end of a long input may be cut."""
+        return cast(Truncate, self.values.get("truncate", "none"))
+
+    def get(self, name: str, kind: type[T]) -> T | None:
+        """Return a field's checked value; None where it is absent or invalid."""
+        value = self.values.get(name)
+        return value if isinstance(value, kind) else None
+
+    def required(self, name: str, kind: type[T], otherwise: T) -> T:
+        """Return the value of a field that must be there; notes the problem and returns `otherwise` without it."""
+        value = self.get(name, kind)
+        if value is None and all(problem.loc[:1] != (name,) for problem in self.problems):
+            self.refuse(name, Invalid("is required"))
+        return otherwise if value is None else value
+
+    def refuse(self, name: str, bad: Invalid) -> None:
+        """Add the problem of a field."""
+        loc = (name, *bad.loc)
+        path = ".".join(map(str, loc))
+        self.problems.append(FieldProblem(loc, f"'{path}' {bad.message}.", bad.code))
+
+    def checked(self, name: str, check: Callable[[], T]) -> T | None:
+        """Return what a check returns; notes its problem."""
+        try:
+            return check()
+        except Invalid as bad:
+            self.refuse(name, bad)
+            return None
+
+    def end(self) -> None:
+        """Raise GatewayError where there are problems."""
+        if self.problems:
+            raise invalid_request(tuple(self.problems))
+
+
+def read_fields(body: bytes, checks: Mapping[str, Check], aliases: Mapping[str, str]) -> TaskFields:
+    """Return the fields of a body; `aliases` maps other names to ours. Raises GatewayError for what is no object."""
+    known = {**COMMON, **checks}
+    data = load(body, {*known, *aliases}, MOST_ELEMENTS)
+    fields = TaskFields()
+    for written, value in data.items():
+        if value is None:
+            continue
+        name = aliases.get(written, written)
+        check = known.get(name)
+        if check is None:
+            # Names that some server reads as a protected member are refused too.
+            passed = fields.checked(written, partial(extras.member, written, value))
+            if passed is not None:
+                fields.unknown[written] = passed
+            continue
+        found = fields.checked(written, partial(check, value))
+        if found is not None and fields.values.setdefault(name, found) != found:
+            fields.refuse(written, Invalid(f"says another thing than '{name}'", code="conflicting_parameters"))
+    return fields

@@ -1,0 +1,85 @@
+"""Rerank as a client API: Cohere's and Jina's request, parsed into a RerankRequest, and one shape of answer.
+
+Sources: `cohere` 7.3.1 `ClientV2.rerank`; Jina's "Reranker API"; voyageai 0.5.0 `Client.rerank`; vLLM 0.33, whose
+`top_n: 0` is all, November 2026.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from providers.json_types import JsonValue
+from providers.tasks.rerank import Ranking, RerankRequest
+from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, integer, text
+from proxy.surfaces.response.write_sse import utf8_json
+from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.tasks.read_fields import read_fields
+
+MOST_DOCUMENTS: Final = 10_000
+
+
+def _documents(value: JsonValue) -> tuple[str, ...]:
+    """Check a list of texts, or of objects that hold one."""
+    if not isinstance(value, list) or not value:
+        raise Invalid("must be a list of texts, and not empty")
+    if len(value) > MOST_DOCUMENTS:
+        raise Invalid(f"may hold at most {MOST_DOCUMENTS} documents")
+    return tuple([check_at(_document, item, index) for index, item in enumerate(value)])
+
+
+def _document(value: JsonValue) -> str:
+    if isinstance(value, dict) and value.keys() == {"text"}:
+        value = value["text"]
+    if isinstance(value, str) and value:
+        return value
+    raise Invalid("must be a non-empty string, or an object with one as its 'text' alone")
+
+
+_CHECKS: Mapping[str, Check] = {
+    "query": text,
+    "documents": _documents,
+    "top_n": integer(0),
+    "return_documents": boolean,
+    "max_tokens_per_doc": integer(1),
+}
+
+_ALIASES: Mapping[str, str] = {"top_k": "top_n", "truncation": "truncate"}
+
+
+def parse_rerank(body: bytes) -> RerankRequest:
+    """Return the checked request. Raises GatewayError with all problems."""
+    fields = read_fields(body, _CHECKS, _ALIASES)
+    query = fields.required("query", str, "")
+    documents: tuple[str, ...] = fields.required("documents", tuple, ())
+    model = fields.required("model", str, "")
+    fields.end()
+    return RerankRequest(
+        model,
+        query,
+        documents,
+        top_n=fields.get("top_n", int) or None,
+        return_documents=fields.get("return_documents", bool) or False,
+        max_tokens_per_doc=fields.get("max_tokens_per_doc", int),
+        truncate=fields.truncate,
+        user=fields.get("user", str),
+        unknown=fields.unknown or None,
+        timeout=fields.get("inference_timeout", float),
+        extra_params=fields.get("inference_extra_params", dict),
+        extra_headers=fields.get("inference_extra_headers", dict),
+    )
+
+
+def render_rerank(request: RerankRequest, answer: Ranking, facts: AnswerFacts) -> bytes:
+    """Return the body of the answer, best first."""
+    results: list[dict[str, object]] = []
+    for each in answer.results:
+        entry: dict[str, object] = {"index": each.index, "relevance_score": each.score}
+        if request.return_documents:
+            entry["document"] = {"text": request.documents[each.index]}
+        results.append(entry)
+    body: dict[str, object] = {"id": f"rerank-{facts.unique}", "model": facts.model, "results": results}
+    if answer.usage is not None:
+        tokens = answer.usage.prompt_tokens
+        body["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens}
+    if answer.search_units is not None:
+        body["meta"] = {"billed_units": {"search_units": answer.search_units}}
+    return utf8_json(body)

@@ -1,0 +1,59 @@
+"""Imports configurations of other gateways as the command does, and asks the table where requests would go."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.problem import Problem
+from config.reading.table_files import Copies
+from config.reading.yaml_tree import MapNode, parse
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.import_command import read
+from proxy.cli.imports.table_draft import TableDraft
+from proxy.cli.imports.write_yaml import table_text
+from proxy.process.load_table import LoadedTable, Source
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.resolve_model import plan
+from proxy.routing.snapshot import ANYONE
+
+FIXTURES = Path("tests/fixtures/imports")
+TABLE = Path("table.yaml")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import made: the text, what was lost, and the table that the text is."""
+
+    draft: TableDraft
+    text: str
+    losses: list[Problem]
+    table: LoadedTable
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """The reasons by path."""
+        return {problem.path: problem.message for problem in self.losses}
+
+    def reached(self, name: str, team: str | None = None) -> list[str]:
+        """The deployments that a request for the name may go to, in the order of an idle gateway without chance."""
+        user = ANYONE if team is None else self.table.snapshot.teams[team]
+        return [target.name for target in plan(self.table.snapshot, user, name, "openai", IDLE).targets]
+
+
+def imported(gateway: str, path: Path, name: str = "name") -> Imported:
+    """Import a file; fails unless the table can be served once its variables are set."""
+    draft, losses = read(gateway, path, name)
+    text = table_text(draft)
+    table = Source(TABLE, draft.samples).load_to_serve(Copies({TABLE: text.encode()}, {}))
+    return Imported(draft, text, losses, table)
+
+
+def fixture(name: str) -> Imported:
+    """Import a fixture; its folder is the gateway."""
+    return imported(name.partition("/")[0], FIXTURES / name)
+
+
+def section(text: str) -> ForeignSection:
+    """A section of YAML text."""
+    root = parse(text, "f.yaml").root
+    assert isinstance(root, MapNode)
+    return ForeignSection(root, (), [], [])

@@ -1,0 +1,105 @@
+"""Virtual keys as teams: digests, allow lists, keys of providers, names without a provider."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from config.problem import ConfigError
+from proxy.cli.imports import bifrost_teams
+from tests.proxy.cli.imports.kit import Imported, fixture, imported
+
+US, EU = "prod-assistant-us-key-01-configurations", "prod-assistant-eu-key-01-configurations"
+
+
+def table(tmp_path: Path, *virtual_keys: object) -> Imported:
+    def key(name: str, *models: str) -> dict[str, object]:
+        return {"id": f"id-{name}", "name": name, "value": f"env.{name.upper()}", "models": [*models], "weight": 1}
+
+    providers = {
+        "openai": {"keys": [key("one", "gpt-4o", "gpt-4o-mini"), key("two", "gpt-4o")]},
+        "groq": {"keys": [key("g", "*")]},
+        "mistral": {"keys": [key("m", "gpt-4o")]},
+    }
+    path = tmp_path / "config.json"
+    config = {"providers": providers, "governance": {"virtual_keys": [*virtual_keys]}}
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return imported("bifrost", path)
+
+
+def grant(provider: str, models: list[str], keys: list[str] | None = None, **more: object) -> dict[str, object]:
+    return {"provider": provider, "allowed_models": models, "key_ids": ["*"] if keys is None else keys, **more}
+
+
+def virtual_key(*grants: object, **more: object) -> dict[str, object]:
+    return {"name": "search", "value": "sk-bf-1", "provider_configs": [*grants], **more}
+
+
+def test_the_documented_virtual_keys() -> None:
+    made = fixture("bifrost/virtual_keys.json")
+    assert list(made.table.snapshot.teams) == [US, EU]
+    assert made.reached("azure/gpt-4.1", US) == made.reached("gpt-4.1", US) == ["azure/gpt-4.1/azure-us-key-1-prod"]
+    assert made.reached("gpt-4.1", EU) == ["azure/gpt-4.1/azure-eu-key-1-prod"]
+    assert made.reached("openai/gpt-x", US) == ["openai/gpt-x/default"]
+    assert made.reached("google/gemini-2.5-pro", EU) == ["vertex/google/gemini-2.5-pro/vertex-europe-west1-prod"]
+    assert made.table.snapshot.teams[EU].allow == ("bedrock/*",)
+    assert "governance.virtual_keys.0.value" in made.lost
+    assert "governance.virtual_keys.1.provider_configs.1.key_ids" in made.lost
+
+
+def test_a_key_that_is_written_out_becomes_its_digest(tmp_path: Path) -> None:
+    made = table(tmp_path, virtual_key(grant("groq", ["*"])))
+    digest = hashlib.sha256(b"sk-bf-1").hexdigest()
+    assert made.table.snapshot.keys[digest].team.name == "search"
+    assert "sk-bf-1" not in made.text
+
+
+def test_a_team_may_ask_for_what_its_key_might(tmp_path: Path) -> None:
+    made = table(tmp_path, virtual_key(grant("openai", ["gpt-4o"]), grant("groq", ["llama"])))
+    assert made.table.snapshot.teams["search"].allow == ("openai/gpt-4o", "groq/llama")
+    assert made.table.snapshot.teams["search"].routes.keys() == {"gpt-4o"}
+
+
+def test_weights_between_providers_are_a_route_of_the_bare_name(tmp_path: Path) -> None:
+    made = table(
+        tmp_path, virtual_key(grant("openai", ["gpt-4o"], weight=0.75), grant("mistral", ["gpt-4o"], weight=0.25))
+    )
+    route = made.table.snapshot.teams["search"].routes["gpt-4o"]
+    assert route.policy == "weighted"
+    assert [(member.name, member.weight) for member in route.members] == [("openai/gpt-4o", 3), ("mistral/gpt-4o", 1)]
+
+
+def test_keys_of_a_provider_are_held_by_deployment(tmp_path: Path) -> None:
+    made = table(tmp_path, virtual_key(grant("openai", ["gpt-4o"], ["id-two"]), grant("groq", ["*"], ["gone"])))
+    assert made.reached("openai/gpt-4o", "search") == made.reached("gpt-4o", "search") == ["openai/gpt-4o/two"]
+    assert made.lost["governance.virtual_keys.0.provider_configs.1.key_ids"].startswith(
+        "cannot be held for models of groq/*"
+    )
+
+
+def test_there_is_a_most_of_models_of_teams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bifrost_teams, "MOST_GRANTS", 2)
+    keys = [virtual_key(grant("openai", ["gpt-4o"])) for _ in range(3)]
+    with pytest.raises(ConfigError, match="more than 2 models of teams"):
+        table(tmp_path, *keys)
+
+
+def test_what_grants_nothing_is_told(tmp_path: Path) -> None:
+    made = table(
+        tmp_path,
+        virtual_key(grant("openai", ["gpt-4o"]), grant("gone", ["*"]), grant("groq", []), grant("mistral", ["other"])),
+        virtual_key(grant("groq", ["*"]), is_active=False),
+        {"name": "none"},
+        virtual_key(grant("groq", ["*"]), value="env.V K", rate_limit_id="r"),
+    )
+    path = "governance.virtual_keys"
+    assert set(made.lost) == {
+        *(f"{path}.0.provider_configs.{each}" for each in (1, 2)),
+        f"{path}.0.provider_configs.3.allowed_models",
+        f"{path}.1",
+        f"{path}.2",
+        f"{path}.3.value",
+        f"{path}.3.rate_limit_id",
+    }
+    assert list(made.table.snapshot.teams) == ["search", "search-2"]

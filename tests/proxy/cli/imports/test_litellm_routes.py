@@ -1,0 +1,180 @@
+"""Groups, orders, aliases, patterns and fallbacks of LiteLLM's, as routes."""
+
+from pathlib import Path
+
+import pytest
+
+from proxy.cli.imports.endpoints import MOST_TARGETS
+from tests.proxy.cli.imports.kit import Imported, imported
+
+
+def entry(name: str, model: str, more: str = "") -> str:
+    return f"- {{model_name: '{name}', litellm_params: {{model: '{model}'{more}}}}}\n"
+
+
+def table(tmp_path: Path, entries: str, rest: str = "") -> Imported:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"model_list:\n{entries}{rest}", encoding="utf-8")
+    return imported("litellm", path)
+
+
+TWO = entry("a", "openai/x") + entry("a", "groq/y") + entry("b", "openai/z") + entry("c", "mistral/w")
+
+
+def test_a_group_with_fallbacks_is_a_route_of_its_own(tmp_path: Path) -> None:
+    made = table(tmp_path, TWO, "litellm_settings: {fallbacks: [{a: [b]}, {b: [a]}], default_fallbacks: [c]}\n")
+    routes = made.table.loaded.config.routes
+    assert [target.target for target in routes["a"].targets] == ["a.group", "openai/z", "mistral/w"]
+    assert [target.target for target in routes["b"].targets] == ["openai/z", "a.group", "mistral/w"]
+    assert routes["a.group"].policy == "weighted"
+    assert set(made.reached("a")[:2]) == {"openai/x/default", "groq/y/default"}
+    assert made.reached("c") == ["mistral/w/default"]
+    assert made.losses == []
+
+
+def test_fallbacks_for_one_reason_are_models(tmp_path: Path) -> None:
+    rest = "router_settings: {context_window_fallbacks: [{b: [a]}], content_policy_fallbacks: [{b: [c]}]}\n"
+    fallbacks = table(tmp_path, TWO, rest).table.loaded.config.routes["b"].fallbacks
+    assert (fallbacks.context_window, fallbacks.content_filter) == (["openai/x", "groq/y"], ["mistral/w"])
+
+
+def test_an_order_is_a_priority(tmp_path: Path) -> None:
+    made = table(tmp_path, entry("a", "openai/x", ", order: 2") + entry("a", "groq/y", ", order: 1"))
+    assert made.reached("a") == ["groq/y/default", "openai/x/default"]
+
+
+def test_an_order_within_one_model_holds_too(tmp_path: Path) -> None:
+    entries = entry("a", "openai/x", ", order: 2, api_key: os.environ/B, organization: b")
+    made = table(tmp_path, entries + entry("a", "openai/x", ", order: 1, api_key: os.environ/A"))
+    assert made.reached("a") == ["openai/x/default-2", "openai/x/default"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "policy", "told"),
+    [
+        ("least-busy", "least_busy", False),
+        ("latency-based-routing", "fastest", False),
+        ("cost-based", "least_busy", True),
+    ],
+)
+def test_strategies(strategy: str, policy: str, told: bool, tmp_path: Path) -> None:
+    made = table(tmp_path, TWO, f"router_settings: {{routing_strategy: {strategy}}}\n")
+    assert made.table.snapshot.routes["a"].policy == policy
+    assert ("router_settings.routing_strategy" in made.lost) == told
+
+
+def test_one_model_under_two_names_is_told_apart_by_deployment(tmp_path: Path) -> None:
+    made = table(
+        tmp_path,
+        entry("eu", "openai/x", ", api_key: os.environ/EU") + entry("us", "openai/x", ", api_key: os.environ/US"),
+    )
+    assert made.reached("eu") == ["openai/x/default"]
+    assert made.reached("us") == ["openai/x/default-2"]
+    assert len(made.reached("openai/x")) == 2
+
+
+def test_entries_that_are_the_same_are_one_deployment(tmp_path: Path) -> None:
+    made = table(tmp_path, entry("a", "openai/x") * 2 + entry("b", "openai/x"))
+    assert made.reached("a") == made.reached("b") == ["openai/x/default"]
+
+
+def test_a_name_that_is_its_models_needs_no_route(tmp_path: Path) -> None:
+    made = table(tmp_path, entry("openai/x", "openai/x"))
+    assert made.reached("openai/x") == ["openai/x/default"]
+    assert "routes" not in made.text
+
+
+def test_a_name_that_is_another_models_leads_where_it_did(tmp_path: Path) -> None:
+    made = table(tmp_path, entry("openai/x", "groq/y") + entry("b", "openai/x"))
+    assert made.reached("openai/x") == ["groq/y/default"]
+    assert made.reached("b") == ["openai/x/default"]
+
+
+def test_patterns(tmp_path: Path) -> None:
+    entries = (
+        entry("*", "openai/*")
+        + entry("anthropic/*", "anthropic/*")
+        + entry("my/*", "groq/*")
+        + entry("gpt-*", "openai/*")
+    )
+    made = table(tmp_path, entries)
+    assert made.reached("gpt-9") == ["openai/gpt-9/default"]
+    assert made.reached("my/llama") == ["my/llama/default"]
+    assert made.table.snapshot.wildcards["my"].targets[0].profile.name == "groq"
+    assert set(made.lost) == {"model_list.3"}
+
+
+def test_a_fallback_may_be_one_deployment(tmp_path: Path) -> None:
+    rest = "  model_info: {id: mine}\n"
+    entries = "- model_name: a\n  litellm_params: {model: openai/x}\n" + rest + entry("b", "openai/z")
+    made = table(tmp_path, entries, "router_settings: {fallbacks: [{b: [mine]}]}\n")
+    assert made.reached("b") == ["openai/z/default", "openai/x/default"]
+
+
+def test_what_leads_nowhere_is_told(tmp_path: Path) -> None:
+    made = table(
+        tmp_path,
+        TWO,
+        "router_settings: {fallbacks: [{gone: [a]}, {a: [gone, b]}, 7], "
+        "model_group_alias: {x: gone, y: {model: b}, z: [1]}}\n",
+    )
+    assert set(made.lost) == {
+        "router_settings.fallbacks.0.gone",
+        "router_settings.fallbacks.1.a",
+        "router_settings.fallbacks.2",
+        "router_settings.model_group_alias.x",
+        "router_settings.model_group_alias.z",
+    }
+    assert made.reached("y") == ["openai/z/default"]
+    assert made.reached("a")[-1] == "openai/z/default"
+
+
+def test_a_name_that_a_table_does_not_take_is_changed_and_told(tmp_path: Path) -> None:
+    made = table(tmp_path, entry("my model", "openai/x"))
+    assert made.reached("my-model") == ["openai/x/default"]
+    assert "clients must use this one" in made.text
+
+
+def test_names_that_become_alike_stay_apart(tmp_path: Path) -> None:
+    known = {"my model": "openai/x", "my-model": "groq/y", "my+model": "mistral/z", "my-model.group": "cohere/w"}
+    entries = "".join(entry(name, model) for name, model in known.items())
+    made = table(tmp_path, entries, "router_settings: {fallbacks: [{my-model: [my model]}]}\n")
+    assert made.reached("my-model") == ["groq/y/default", "openai/x/default"]
+    assert made.reached("my-model-2") == ["openai/x/default"]
+    assert made.reached("my-model-3") == ["mistral/z/default"]
+    assert made.reached("my-model.group") == ["cohere/w/default"]
+
+
+def test_the_first_entry_tells_whether_there_are_weights(tmp_path: Path) -> None:
+    made = table(tmp_path, entry("a", "openai/x", ", weight: 3") + entry("a", "groq/y"))
+    assert [(member.name, member.weight) for member in made.table.snapshot.routes["a"].members] == [
+        ("openai/x", 3),
+        ("groq/y", 0),
+    ]
+    one_model = "".join(
+        entry("b", "openai/x", f", weight: {weight}, api_key: os.environ/K{weight}") for weight in (0, 5)
+    )
+    made = table(tmp_path, one_model)
+    assert [target.weight for target in made.table.snapshot.models["openai/x"].targets] == [0, 5]
+
+
+def test_defaults_that_lead_nowhere_are_told(tmp_path: Path) -> None:
+    made = table(tmp_path, TWO, "litellm_settings: {default_fallbacks: [gone], fallbacks: [{'*': [c, lost]}]}\n")
+    assert set(made.lost) == {"litellm_settings.default_fallbacks", "litellm_settings.fallbacks.0.*"}
+    assert made.reached("b") == ["openai/z/default", "mistral/w/default"]
+
+
+def test_lists_do_not_multiply(tmp_path: Path) -> None:
+    many = "".join(entry(f"m{i}", f"openai/x{i}") for i in range(100))
+    names = ", ".join(f"m{i}" for i in range(100))
+    made = table(
+        tmp_path, many, f"litellm_settings: {{fallbacks: [{{m0: [{names}]}}], default_fallbacks: [{names}]}}\n"
+    )
+    assert max(len(route.members) for route in made.table.snapshot.routes.values()) <= MOST_TARGETS
+    assert "litellm_settings.fallbacks.0.m0" in made.lost
+
+
+def test_a_group_of_many_models_is_cut_and_told(tmp_path: Path) -> None:
+    made = table(tmp_path, "".join(entry("m", f"openai/x{i}") for i in range(100)))
+    assert len(made.table.snapshot.routes["m"].members) == MOST_TARGETS
+    assert set(made.lost) == {f"model_list.{MOST_TARGETS}"}

@@ -1,0 +1,1 @@
+"""The client APIs of embeddings and rankings, as bytes and values."""

@@ -1,0 +1,154 @@
+"""The calls of a task in virtual time: side by side, under one deadline, the first failure ends all."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from providers.dialect import TaskCalls, UpstreamRequest
+from providers.failure import FailureKind, UpstreamError
+from providers.unified_request import Task
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from proxy.request_record import Attempt, RequestRecord
+from proxy.upstream import call_task
+from proxy.upstream.call_task import TaskCaller
+from proxy.upstream.call_vendor import AT_ONCE
+from proxy.upstream.send_call import CallSender
+from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, UpstreamResponse, fail
+from tests.providers.tasks.kit import at
+from tests.proxy.kit.in_process_checks import off_loop
+from tests.proxy.kit.virtual_time import run
+
+TARGET = at("openai")
+
+
+@dataclass
+class _Answering:
+    """A response whose body comes after some seconds."""
+
+    seconds: float
+    pieces: list[bytes]
+    released: bool = False
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=lambda: {"count": "7"})
+
+    async def read(self) -> bytes:
+        await asyncio.sleep(self.seconds)
+        return self.pieces.pop(0) if self.pieces else b""
+
+    def release(self) -> None:
+        self.released = True
+
+    def close(self) -> None:
+        self.released = True
+
+
+@dataclass
+class _Vendor:
+    """A transport that answers by the body of the call."""
+
+    answer: Callable[[bytes], UpstreamResponse]
+    seen: list[bytes] = field(default_factory=list)
+    repeats: list[Repeats] = field(default_factory=list)
+
+    async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
+        self.seen.append(request.body)
+        self.repeats.append(repeats)
+        return self.answer(request.body)
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def _calls(count: int) -> TaskCalls[str]:
+    calls = [
+        UpstreamRequest(TARGET, Task.EMBEDDINGS, "https://v.example/e", b"%d" % number, stream=False)
+        for number in range(count)
+    ]
+
+    def decode(sent: UpstreamRequest, headers: object, body: bytes) -> str:
+        if body == b"bad":
+            raise UpstreamError(fail(FailureKind.MALFORMED, "bad").failure)
+        return f"{sent.body.decode()}={body.decode()}"
+
+    def join(parts: Sequence[str]) -> str:
+        return " ".join(parts)
+
+    return TaskCalls(TARGET, tuple(calls), decode, join)
+
+
+def _ask(vendor: _Vendor, count: int, total: float = 100.0, answer: float | None = None) -> tuple[str, float, float]:
+    """The answer, how long it took, and how long was spent waiting."""
+
+    async def asked() -> tuple[str, float, float]:
+        loop = asyncio.get_running_loop()
+        record = RequestRecord("r", loop.time(), "openai", "/", attempts=[Attempt("v/m", 0.0)])
+        begun = loop.time()
+        with Deadlines(total) as deadlines:
+            caller = TaskCaller(CallSender(vendor), off_loop())
+            found = await caller.answer(_calls(count), record, deadlines, answer)
+        return found, loop.time() - begun, record.waited
+
+    return run(asked())
+
+
+def test_the_answers_are_joined_in_the_order_of_the_calls() -> None:
+    vendor = _Vendor(lambda body: _Answering(3.0 - int(body), [b"x"]))
+    found, seconds, waited = _ask(vendor, 3)
+    assert found == "0=x 1=x 2=x"
+    assert seconds == waited == 6.0  # a piece and the end of the body, three seconds each
+
+
+def test_so_many_run_at_once_and_no_more() -> None:
+    vendor = _Vendor(lambda body: _Answering(1.0, [b"x"]))
+    assert _ask(vendor, 2 * AT_ONCE)[1] == 4.0
+
+
+def test_the_first_failure_ends_all() -> None:
+    vendor = _Vendor(lambda body: _Answering(1.0 if body == b"1" else 50.0, [b"bad"]))
+    with pytest.raises(UpstreamError) as caught:
+        _ask(vendor, 3)
+    assert caught.value.failure.status == 200
+
+
+def test_one_deadline_holds_for_all() -> None:
+    vendor = _Vendor(lambda body: _Answering(30.0, [b"x"]))
+    with pytest.raises(DeadlinePassed) as caught:
+        _ask(vendor, 3, total=20.0)
+    assert caught.value.phase is Phase.TOTAL
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_each_call_must_begin_to_be_answered_in_time(count: int) -> None:
+    vendor = _Vendor(lambda body: _Answering(30.0, [b"x"]))
+    with pytest.raises(DeadlinePassed) as caught:
+        _ask(vendor, count, answer=5.0)
+    assert caught.value.phase is Phase.ANSWER
+
+
+def test_a_connection_that_was_closed_while_idle_costs_one_more_call() -> None:
+    def answer(body: bytes) -> UpstreamResponse:
+        if len(vendor.seen) == 1:
+            raise RepeatableError(fail(FailureKind.STALE, "stale").failure, RepeatCause.STALE_CONNECTION)
+        return _Answering(0.0, [b"x"])
+
+    vendor = _Vendor(answer)
+    assert _ask(vendor, 1)[0] == "0=x"
+    assert vendor.repeats == [(), (RepeatCause.STALE_CONNECTION,)]
+
+
+def test_a_web_page_and_a_body_without_end_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UpstreamError, match="web page"):
+        _ask(_Vendor(lambda body: _Answering(0.0, [b"<html>"])), 1)
+    monkeypatch.setattr(call_task, "MOST_BYTES", 10)
+    made = _Answering(0.0, [b"12345678", b"90123", b"x"])
+    with pytest.raises(UpstreamError, match="larger than 10"):
+        _ask(_Vendor(lambda body: made), 1)
+    assert made.released
+    assert made.pieces == [b"x"]
+
+
+def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_task, "LONG", 2)
+    assert _ask(_Vendor(lambda body: _Answering(0.0, [b"long enough"])), 1)[0] == "0=long enough"
