@@ -59,16 +59,16 @@ teams:
   counters: {{keys: ["{digest_of(COUNTERS_KEY)}"], models: ["*"]}}
   callers: {{keys: ["{digest_of(CALLERS_KEY)}"], models: ["*"]}}
 """
+CLAUDE, OPENAI, ENGINE = "anthropic/claude-opus-4-7", "openai/gpt-5.1", "engine/coder"
+GEMINI, BEDROCK = "gemini/gemini-3-flash-preview", "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"
 VENDORS: dict[str, Callable[[AgentPlan], StrictVendor]] = {
-    "openai/gpt-5.1": OpenAIResponses,
-    "anthropic/claude-opus-4-7": AdaptiveAnthropic,
-    "engine/coder": OpenAI,
-    "gemini/gemini-3-flash-preview": Gemini,
-    "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0": Bedrock,
+    CLAUDE: AdaptiveAnthropic,
+    OPENAI: OpenAI,
+    ENGINE: OpenAI,
+    GEMINI: Gemini,
+    BEDROCK: Bedrock,
 }
-TRANSLATED = pytest.mark.parametrize(
-    "model", list(VENDORS), ids=["responses", "anthropic", "chat", "gemini", "bedrock"]
-)
+TRANSLATED = pytest.mark.parametrize("model", list(VENDORS), ids=["claude", "openai", "engine", "gemini", "bedrock"])
 BEFORE, AFTER = "one\ntwo\nthree\n", "one\nzwei\nthree\n"
 
 
@@ -81,7 +81,10 @@ class Desk:
 
     def play(self, model: str, plan: AgentPlan) -> StrictVendor:
         """Let a vendor follow a plan."""
-        vendor = VENDORS[model](plan)
+        return self.follow(model, VENDORS[model](plan))
+
+    def follow(self, model: str, vendor: StrictVendor) -> StrictVendor:
+        """Let a vendor behave so."""
         self.vendors[model].default = vendor.play
         return vendor
 
@@ -179,13 +182,15 @@ async def test_claude_code_edits_a_file_by_another_vendors_model(desk: Desk, fol
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
     assert session.lines[-1]["result"] == "Edited."
     # Of an engine that nobody knows the gateway does not know either that its effort can be chosen.
-    assert vendor.wire.thinking == [model != "engine/coder"] * 3
+    assert vendor.wire.thinking == [model != ENGINE] * 3
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
 
 @TRANSLATED
 async def test_codex_edits_a_file_by_another_vendors_model(desk: Desk, folder: Path, model: str) -> None:
-    vendor = desk.play(model, AgentPlan(codexs_moves()))
+    plan = AgentPlan(codexs_moves())
+    # OpenAI has the API that Codex speaks.
+    vendor = desk.follow(model, OpenAIResponses(plan)) if model == OPENAI else desk.play(model, plan)
     session = await codex(desk.gateway.url, model, "Edit the notes.", folder)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
     assert said_by_codex(session.lines) == ["I read.", "Edited."]
@@ -246,30 +251,30 @@ class _BrokenOnce:
 
 
 async def test_claude_code_asks_again_after_a_stream_that_broke(desk: Desk, folder: Path) -> None:
-    vendor = desk.play("engine/coder", AgentPlan(claudes_moves(folder)))
+    vendor = desk.play(ENGINE, AgentPlan(claudes_moves(folder)))
     broken = _BrokenOnce(vendor, 2)
-    desk.vendors["engine/coder"].default = broken.play
-    session = await claude_code(desk.gateway.url, "engine/coder", "Edit the notes.", folder)
+    desk.vendors[ENGINE].default = broken.play
+    session = await claude_code(desk.gateway.url, ENGINE, "Edit the notes.", folder)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
     assert broken.calls == 4
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
 
 async def test_claude_code_reports_a_stream_that_broke_after_a_whole_block(desk: Desk, folder: Path) -> None:
-    vendor = desk.play("engine/coder", AgentPlan(claudes_moves(folder)))
+    vendor = desk.play(ENGINE, AgentPlan(claudes_moves(folder)))
     broken = _BrokenOnce(vendor, 4)
-    desk.vendors["engine/coder"].default = broken.play
-    session = await claude_code(desk.gateway.url, "engine/coder", "Edit the notes.", folder)
+    desk.vendors[ENGINE].default = broken.play
+    session = await claude_code(desk.gateway.url, ENGINE, "Edit the notes.", folder)
     assert (session.status, session.lines[-1]["is_error"]) == (1, True), session.output
     assert (folder / "notes.txt").read_text(encoding="utf-8") == BEFORE
 
 
 @pytest.mark.parametrize("frames", [2, 4])
 async def test_codex_asks_again_after_a_stream_that_broke(desk: Desk, folder: Path, frames: int) -> None:
-    vendor = desk.play("engine/coder", AgentPlan(codexs_moves()))
+    vendor = desk.play(ENGINE, AgentPlan(codexs_moves()))
     broken = _BrokenOnce(vendor, frames)
-    desk.vendors["engine/coder"].default = broken.play
-    session = await codex(desk.gateway.url, "engine/coder", "Edit the notes.", folder)
+    desk.vendors[ENGINE].default = broken.play
+    session = await codex(desk.gateway.url, ENGINE, "Edit the notes.", folder)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
     assert broken.calls == 4
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
