@@ -32,7 +32,7 @@ _SHORTEST_STALL: Final = 1.0
 
 KeepThinking = Literal["shared", "process", "off"]
 
-SurfaceName = Literal["openai", "scale", "fireworks", "pais", "anthropic"]
+SurfaceName = Literal["openai", "scale", "fireworks", "pais", "anthropic", "responses"]
 
 
 def _credential_or_none(value: object) -> object:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_WORKERS = 256
 """The same as for `server.workers` of the table, whose import takes longer than `dragoman version` may."""
 
-SURFACE_NAMES = ("openai", "scale", "fireworks", "pais", "anthropic")
+SURFACE_NAMES = ("openai", "scale", "fireworks", "pais", "anthropic", "responses")
 
 GATEWAYS = {
     "litellm": "the config.yaml of LiteLLM's proxy",

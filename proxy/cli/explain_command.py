@@ -17,6 +17,7 @@ from proxy.gateway.dry_run import (
     Calls,
     Explanation,
     NotGenerating,
+    StoreNeeded,
     Trial,
     default_path,
     explained,
@@ -48,7 +49,7 @@ def explain(source: Source, options: ExplainOptions, form: Form) -> int:
     path = options.path or default_path(options.surface or DEFAULT_SURFACE, body)
     try:
         explanation = explained(snapshot, team, path, body)
-    except NotGenerating as error:
+    except (NotGenerating, StoreNeeded) as error:
         raise CommandError(str(error), USAGE) from None
     if options.surface not in (None, explanation.surface):
         raise CommandError(f"the path {path} belongs to the surface {explanation.surface}", USAGE)

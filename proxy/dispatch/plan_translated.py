@@ -2,6 +2,9 @@
 
 A target that speaks the client's API gets the client's own body, and nothing is lost. For any other, what no other API
 can honour is refused, and what promises nothing is named as left out.
+
+Instructions within the conversation become text of the user for engines: the templates of many models refuse them
+there, and Claude Code 2.1.197 sends one behind its first turn.
 """
 
 from dataclasses import replace
@@ -9,9 +12,19 @@ from typing import cast
 
 from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.failure import Refusal
+from providers.json_types import JsonValue
 from providers.operator_permits import NO_MEDIA, Media
 from providers.target import OnUnsupported, Target
-from providers.unified_request import ContextBehavior, Params, TranslationLosses, UnifiedRequest
+from providers.unified_request import (
+    ChatPrompt,
+    ContextBehavior,
+    Params,
+    Prompt,
+    TranslationLosses,
+    UnifiedRequest,
+)
+
+_INSTRUCTING = ("system", "developer")
 
 
 def plan_translated(
@@ -25,6 +38,9 @@ def plan_translated(
     """Plan as `plan_calls` does. Raises Refusal."""
     asked = request.params
     given_up: list[str] = []
+    moved = instructions_as_users(request.prompt) if target.is_engine else None
+    if moved is not None:
+        request = replace(request, prompt=moved)
     while True:
         try:
             plan = plan_calls(request, target, "error", behavior, media)
@@ -48,7 +64,7 @@ def plan_translated(
     lost = [name for name in given_up if name in asked and name not in kept]
     return replace(
         plan,
-        emulated=tuple(dict.fromkeys((*plan.emulated, *kept))),
+        emulated=tuple(dict.fromkeys((*plan.emulated, *kept, *(("messages",) if moved is not None else ())))),
         dropped=tuple(dict.fromkeys((*plan.dropped, *lost, *losses.left_out))),
     )
 
@@ -57,3 +73,34 @@ def _without(request: UnifiedRequest, name: str, losses: TranslationLosses) -> U
     """Return the request with what may stand instead of a field; what the client gave by itself stays."""
     params = {key: value for key, value in request.params.items() if key != name}
     return replace(request, params=cast(Params, {**losses.instead[name], **params}))
+
+
+def instructions_as_users(prompt: Prompt) -> ChatPrompt | None:
+    """Return a conversation whose later instructions are text of the user's turns, one turn where several follow each
+    other; None where it has none."""
+    messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
+    begun = next(
+        (place for place, message in enumerate(messages) if message["role"] not in _INSTRUCTING), len(messages)
+    )
+    if not any([message["role"] in _INSTRUCTING for message in messages[begun:]]):
+        return None
+    turns = [*messages[:begun]]
+    joined: list[JsonValue] | None = None
+    moved = False
+    for message in messages[begun:]:
+        instructs = message["role"] in _INSTRUCTING
+        turn = {**message, "role": "user"} if instructs else message
+        if turns and turns[-1]["role"] == turn["role"] == "user" and (instructs or moved):
+            if joined is None:
+                joined = [*_parts(turns[-1]["content"])]
+                turns[-1] = {"role": "user", "content": joined}
+            joined += _parts(turn["content"])
+        else:
+            turns.append(turn)
+            joined = None
+        moved = instructs
+    return ChatPrompt(tuple(turns))
+
+
+def _parts(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]

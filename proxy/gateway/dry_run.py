@@ -28,6 +28,7 @@ from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES, PathMatch
+from proxy.surfaces.surface import ReferredIds, StoringSurface
 from proxy.teams.client_keys import permit_extras
 from proxy.upstream.request_headers import SESSION_HEADERS, call_headers
 
@@ -100,8 +101,15 @@ class NotGenerating(ValueError):
     """A path without calls that could be explained."""
 
 
+class StoreNeeded(ValueError):
+    """A request that refers to stored responses, which only a running gateway has."""
+
+
 def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:
-    """Explain a POST of `body` to `path` with a key of the team. Raises NotGenerating for another kind of path."""
+    """Explain a POST of `body` to `path` with a key of the team.
+
+    Raises NotGenerating for another kind of path, and StoreNeeded.
+    """
     match = resolve_path(path)
     load = _ObservedIdle()
     planned: Plan | None = None
@@ -131,9 +139,13 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
 def _planned_text(
     snapshot: Snapshot, team: Team, match: PathMatch, operation: Operation, body: bytes, load: Idle
 ) -> tuple[Plan, Callable[[Target], Outcome]]:
-    request = match.surface.parse(operation, body, snapshot.default_models.get(match.surface.name))
+    surface = match.surface
+    if isinstance(surface, StoringSurface) and (ids := surface.referred_ids(body)) != ReferredIds():
+        named = [*([ids.previous] if ids.previous else []), *ids.items]
+        raise StoreNeeded(f"the request refers to {named[0]}, which only a running gateway has stored; write it out")
+    request = surface.parse(operation, body, snapshot.default_models.get(surface.name))
     permit_extras(team, request)
-    planned = plan(snapshot, team, request.model, match.surface.name, load)
+    planned = plan(snapshot, team, request.model, surface.name, load)
     return honouring_first(planned, request, team), partial(_outcome, request, team)
 
 
@@ -200,12 +212,13 @@ def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
 
 
 def default_path(surface: str, body: bytes) -> str:
-    """Return the surface's first path for a body of this prompt; that of text completions where it has none."""
+    """Return the surface's first path for a body of this prompt; that of text completions where it has none, and its
+    first path where the surface has one kind of body alone."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         value = None
     fields = value if isinstance(value, dict) else {}
     wanted = next((operation for operation, name in PROMPT_FIELDS.items() if name in fields), Operation.COMPLETIONS)
-    endpoints = (endpoint for each in SURFACES if each.name == surface for endpoint in each.endpoints)
-    return next(endpoint.path for endpoint in endpoints if endpoint.action == wanted)
+    endpoints = [endpoint for each in SURFACES if each.name == surface for endpoint in each.endpoints]
+    return next((endpoint.path for endpoint in endpoints if endpoint.action == wanted), endpoints[0].path)

@@ -8,11 +8,12 @@ from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.fireworks import FIREWORKS
 from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.openai import OPENAI
+from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
 from proxy.surfaces.surface import Action, Surface
 from proxy.surfaces.vmware_pais import PAIS
 
-SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS, ANTHROPIC)
+SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS, ANTHROPIC, RESPONSES)
 
 
 @dataclass(frozen=True, slots=True)

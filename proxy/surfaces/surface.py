@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from providers.completion import Chunk, Completion, Usage
 from providers.json_types import JsonObject
@@ -122,6 +122,18 @@ class Renderer(Protocol):
         """Return the events of a broken stream: no finish reason and no terminator that means success."""
 
 
+@runtime_checkable
+class StoringRenderer(Renderer, Protocol):
+    """A renderer of an API whose answers later requests refer to."""
+
+    def stored(self) -> StoredResponse | None:
+        """Return what is to be stored, once `completion` or `end` has returned.
+
+        None where the client asked that nothing be, and where there is no answer: before the end, after `error`, and
+        for an answer that says it failed.
+        """
+
+
 class Surface(Protocol):
     """One API."""
 
@@ -165,3 +177,12 @@ class Surface(Protocol):
 
     def model(self, card: ModelCard) -> bytes:
         """Return the body of one model."""
+
+
+@runtime_checkable
+class StoringSurface(Surface, Protocol):
+    """An API whose requests refer to stored answers by id. Its renderers are StoringRenderers."""
+
+    def referred_ids(self, body: bytes) -> ReferredIds:
+        """Return the ids that a body refers to, to look up for `parse`; none for a body that is no JSON object. Costs
+        next to nothing for a body that refers to nothing."""

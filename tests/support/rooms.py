@@ -50,7 +50,10 @@ PROXY: Final[Rooms] = {
     "surfaces/anthropic": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
     ),
-    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic"),
+    "surfaces/responses": (
+        *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+    ),
+    "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic", "surfaces/responses"),
     "off_loop": (),
     "shared_state": (),
     "deployment_health": ("shared_state",),

@@ -35,6 +35,9 @@ from providers.request_fields import PROMPT_FIELDS, PROTECTED_PARAMS, is_neutral
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
+_NEWEST = "9999-12-31"
+"""A version of a vendor's API that is after all of them."""
+
 
 class OpenAIDialect(OpenAIErrors):
     """See providers.dialect.Dialect."""
@@ -80,8 +83,10 @@ class OpenAIDialect(OpenAIErrors):
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
         """See NativeDialect."""
         native = responses_request(request)
-        if native is None or (profile := _for_target(target).profile).responses is None:
+        if native is None or target.profile.responses is None:
             return None
+        # The API has no versions, whatever that of the vendor's chats.
+        profile = _for_model(target.profile, _NEWEST, target.upstream_model, target.model).profile
         return encode_responses(request, native, target, profile, self.capabilities(request, target))
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:

@@ -47,6 +47,7 @@ def _turn(made: Translation, value: JsonValue, index: int) -> list[JsonObject]:
         role = message.get("role")
         if role not in ROLES:
             raise Invalid(f"must be one of {', '.join(repr(name) for name in ROLES)}", "role")
+        made.instructs_later = made.instructs_later or role == "system"
         content = message.get("content")
         if content is None:
             raise Invalid("is required", "content")

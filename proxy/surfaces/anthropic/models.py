@@ -27,7 +27,8 @@ def model_json(card: ModelCard) -> JsonObject:
         "created_at": created,
         "lifecycle": "active",
     }
-    return body if card.window is None else {**body, "max_input_tokens": card.window}
+    sizes = {"max_input_tokens": card.window, "max_tokens": card.max_output}
+    return {**body, **{name: size for name, size in sizes.items() if size is not None}}
 
 
 def models_json(cards: Sequence[ModelCard]) -> bytes:

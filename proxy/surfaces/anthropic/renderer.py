@@ -199,24 +199,37 @@ class MessagesRenderer:
         """Return the events of all but calls."""
         frames: list[bytes] = []
         extras = chunk.extras
-        details = extras.reasoning_details if extras is not None else ()
-        for detail in details:
-            frames.append(self._before_thought(detail))
+        own: list[JsonObject] = []
+        if extras is not None and extras.reasoning_details:
+            own = self._sorted(extras)
+            frames += [self._before_thought(detail) for detail in own]
         if chunk.reasoning:
             if self._open != "thinking":
                 frames.append(self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""}))
             frames.append(THINKING % (self._index - 1) + ascii_json(chunk.reasoning) + END)
-        for detail in details:
-            frames.append(self._after_thought(detail))
+        for detail in own:
+            if isinstance(signature := detail.get("signature"), str) and signature:
+                frames.append(self._sign(signature))
         text = chunk.text or chunk.refusal
         if text:
             if self._text is None:
                 frames.append(self._begin("text", {"type": "text", "text": ""}))
                 self._text = TEXT % (self._index - 1)
             frames.append((self._text or b"") + ascii_json(text) + END)
-        if extras is not None:
+        if extras is not None and _holds_more(extras):
             frames += self._rest(extras)
         return b"".join(frames)
+
+    def _sorted(self, extras: Extras) -> list[JsonObject]:
+        """Return the details of Claude's, and keep the others: what another vendor needs back."""
+        details = extras.reasoning_details
+        own = [detail for detail in details if is_claudes(detail)]
+        if not own:
+            self._details.add(extras)
+        elif len(own) < len(details):
+            others = tuple([detail for detail in details if detail not in own])
+            self._details.add(Extras(reasoning_details=others))
+        return own
 
     def _rest(self, extras: Extras) -> list[bytes]:
         """Return the events of citations and of the vendor's own blocks, and keep all else for the end."""
@@ -239,8 +252,6 @@ class MessagesRenderer:
 
     def _before_thought(self, detail: JsonObject) -> bytes:
         """Begin the block that a piece of Claude's thinking belongs to, or show a redacted one."""
-        if not is_claudes(detail):
-            return b""
         if detail["type"] == "reasoning.encrypted":
             return self._begin("", redacted_block(detail)) + block_stop(self._index - 1)
         if self._open == "thinking" and self._thought == detail.get("index"):
@@ -248,14 +259,6 @@ class MessagesRenderer:
         begun = self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""})
         self._thought = detail.get("index")
         return begun
-
-    def _after_thought(self, detail: JsonObject) -> bytes:
-        """Sign the block that a piece of Claude's thinking ends, or keep what another vendor needs back."""
-        if not is_claudes(detail):
-            self._details.add(Extras(reasoning_details=(detail,)))
-            return b""
-        signature = detail.get("signature")
-        return self._sign(signature) if isinstance(signature, str) and signature else b""
 
     def _sign(self, signature: str) -> bytes:
         signed = block_delta(self._index - 1, {"type": "signature_delta", "signature": signature})
@@ -306,6 +309,11 @@ def _needs_block(chunk: Chunk) -> bool:
         return True
     extras = chunk.extras
     return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))
+
+
+def _holds_more(extras: Extras) -> bool:
+    """Return whether extras hold anything besides thinking."""
+    return bool(extras.annotations or extras.images or extras.audio or extras.message or extras.choice or extras.answer)
 
 
 def _listed(value: JsonValue) -> list[JsonValue]:

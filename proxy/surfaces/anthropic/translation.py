@@ -15,11 +15,13 @@ class Translation:
 
     `chat` holds its fields in OpenAI's chat shape, of which only `messages` is in Anthropic's until the end. `binding`
     says by field what only Anthropic's own API can honour, `left_out` names what promised nothing, `instead` fields
-    that may give way to another, or to nothing.
+    that may give way to another, or to nothing. `instructs_later` says that instructions stand within the conversation,
+    which not every vendor takes.
     """
 
     chat: JsonObject = field(default_factory=dict)
     system: list[JsonObject] = field(default_factory=list)
+    instructs_later: bool = False
     binding: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, None] = field(default_factory=dict)
     instead: dict[str, JsonObject] = field(default_factory=dict)
@@ -35,7 +37,7 @@ class Translation:
 
     def losses(self) -> TranslationLosses | None:
         """Return what the translation cannot say; None where it says everything."""
-        if not (self.binding or self.left_out or self.instead):
+        if not (self.binding or self.left_out or self.instead or self.instructs_later):
             return None
         return TranslationLosses(self.binding, tuple(self.left_out), self.instead)
 

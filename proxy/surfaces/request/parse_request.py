@@ -61,10 +61,11 @@ def parse_fields(
             parsed.refuse(name, bad)
     for step in STEPS:
         step(parsed)
-    return _request(parsed, default_model)
+    return make_request(parsed, default_model)
 
 
-def _request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequest:
+def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequest:
+    """Return the request of checked fields without conflicts. Raises GatewayError with all problems."""
     values, operation = parsed.values, parsed.operation
     model = parsed.take("model", str)
     if model is None:

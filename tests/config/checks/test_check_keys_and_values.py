@@ -115,7 +115,7 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("models: {gpt: {}}", "2:10 models.gpt: a model key is vendor/model or vendor/*"),
         (
             "server: {surfaces: {opnai: {}}}",
-            "2:21 server.surfaces.opnai: must be openai, scale, fireworks, pais or anthropic; "
+            "2:21 server.surfaces.opnai: must be openai, scale, fireworks, pais, anthropic or responses; "
             "did you mean openai or pais?",
         ),
         ("routes: {r: {}}", "2:10 routes.r.targets: required key is missing"),

@@ -187,3 +187,11 @@ def test_a_path_of_another_surface_is_wrong_usage(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="belongs to the surface openai") as caught:
         explain(Source(None, {}), ExplainOptions(str(request), None, "scale", "/v1/completions"), FORMS["text"])
     assert caught.value.status == USAGE
+
+
+def test_a_request_that_refers_to_stored_responses_is_wrong_usage(tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text('{"model": "mock/echo", "previous_response_id": "resp_1", "input": "x"}', encoding="utf-8")
+    with pytest.raises(CommandError, match="refers to resp_1, which only a running gateway has stored") as caught:
+        explain(Source(None, {}), ExplainOptions(str(request), None, "responses", None), FORMS["text"])
+    assert caught.value.status == USAGE

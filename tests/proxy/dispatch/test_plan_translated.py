@@ -8,10 +8,18 @@ import pytest
 
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import Refusal
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import NativeApi, NativeRequest, Params, TranslationLosses, UnifiedRequest
-from proxy.dispatch.plan_translated import plan_translated
+from providers.unified_request import (
+    ChatPrompt,
+    NativeApi,
+    NativeRequest,
+    Params,
+    TextPrompt,
+    TranslationLosses,
+    UnifiedRequest,
+)
+from proxy.dispatch.plan_translated import instructions_as_users, plan_translated
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.gemini import kit as gemini_kit
 from tests.providers.dialects.openai.kit import chat, target
@@ -93,7 +101,58 @@ def test_a_target_of_the_same_api_loses_nothing() -> None:
     assert plan.dropped == ()
 
 
+def test_what_the_client_s_own_body_goes_without_is_named_where_it_goes_on() -> None:
+    losses = TranslationLosses({}, ("context_management",), INSTEAD, ("reasoning",))
+    assert plan_translated(losses, own(), anthropic_kit.TARGET).dropped == ("reasoning",)
+    assert planned(GPT, losses).dropped == ("context_management",)
+
+
 def test_a_field_below_the_top_is_refused_by_the_name_of_its_holder() -> None:
     with pytest.raises(Refusal) as caught:
         plan_translated(TranslationLosses({"output_config.x": "'output_config.x'"}), chat(), GPT)
     assert caught.value.param == "output_config"
+
+
+# Instructions within the conversation ---------------------------------------------------------------------------------
+
+VLLM = target("vllm")
+
+
+def talk(*turns: tuple[str, JsonValue]) -> ChatPrompt:
+    return ChatPrompt(tuple({"role": role, "content": content} for role, content in turns))
+
+
+def part(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def test_an_engine_gets_later_instructions_as_text_of_the_user_s() -> None:
+    prompt = talk(("system", "S"), ("user", "a"), ("system", "b"), ("assistant", "c"), ("user", "d"))
+    plan = plan_translated(TranslationLosses({}), chat(prompt=prompt), VLLM)
+    assert body(plan)["messages"] == [
+        {"role": "system", "content": "S"},
+        {"role": "user", "content": [part("a"), part("b")]},
+        {"role": "assistant", "content": "c"},
+        {"role": "user", "content": "d"},
+    ]
+    assert plan.emulated == ("messages",)
+
+
+def test_a_hosted_vendor_gets_them_in_their_place() -> None:
+    prompt = talk(("user", "a"), ("system", "b"))
+    plan = plan_translated(TranslationLosses({}), chat(prompt=prompt), GPT)
+    assert body(plan)["messages"] == [{"role": "user", "content": "a"}, {"role": "system", "content": "b"}]
+    assert plan.emulated == ()
+
+
+def test_turns_that_follow_each_other_are_joined_only_around_instructions() -> None:
+    joined = instructions_as_users(
+        talk(("user", "a"), ("user", "b"), ("system", [part("c")]), ("user", "d"), ("tool", "e"), ("system", "f"))
+    )
+    assert joined == talk(("user", "a"), ("user", [part("b"), part("c"), part("d")]), ("tool", "e"), ("user", "f"))
+
+
+def test_a_conversation_without_later_instructions_stays() -> None:
+    assert instructions_as_users(talk(("system", "S"), ("system", "T"), ("user", "a"))) is None
+    assert instructions_as_users(talk(("system", "S"))) is None
+    assert instructions_as_users(TextPrompt(("a",))) is None

@@ -19,7 +19,15 @@ from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.errors import GatewayError
-from proxy.gateway.dry_run import Explanation, default_path, explained, is_counted, sent_calls, upstream_headers
+from proxy.gateway.dry_run import (
+    Explanation,
+    StoreNeeded,
+    default_path,
+    explained,
+    is_counted,
+    sent_calls,
+    upstream_headers,
+)
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
@@ -181,6 +189,14 @@ def test_one_constraint_takes_each_vendors_own_form(snapshot: Snapshot, model: s
 
 
 @pytest.mark.parametrize(
+    "refers", [{"previous_response_id": "resp_1"}, {"input": [{"type": "item_reference", "id": "resp_1"}]}]
+)
+def test_what_only_a_running_gateway_has_stored_is_said_to_be_needed(snapshot: Snapshot, refers: JsonObject) -> None:
+    with pytest.raises(StoreNeeded, match="resp_1"):
+        ask(snapshot, {"model": "openai/gpt-4o-mini", "input": "hi", **refers}, "/v1/responses")
+
+
+@pytest.mark.parametrize(
     ("surface", "body", "path"),
     [
         ("openai", b'{"messages": []}', "/v1/chat/completions"),
@@ -190,6 +206,7 @@ def test_one_constraint_takes_each_vendors_own_form(snapshot: Snapshot, model: s
         ("scale", b'{"messages": []}', "/v4/beta/chat/completions"),
         ("fireworks", b"{}", "/inference/v1/completions"),
         ("pais", b"{}", "/api/v1/compatibility/openai/v1/completions"),
+        ("responses", b'{"input": "x"}', "/v1/responses"),
     ],
 )
 def test_the_body_chooses_the_path_of_a_surface(surface: str, body: bytes, path: str) -> None:

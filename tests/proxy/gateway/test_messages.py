@@ -85,7 +85,7 @@ async def test_another_vendor_gets_a_translation(served: Rig) -> None:
     wire = sent(served)
     assert isinstance(wire["messages"], list)
     assert isinstance(wire["tools"], list)
-    assert len(wire["messages"]) == 7
+    assert len(wire["messages"]) == 6
     assert len(wire["tools"]) == 2
     assert not {"system", "metadata", "context_management", "output_config"} & wire.keys()
     assert "x-anthropic-billing-header" in answer.headers["x-dragoman-dropped"]

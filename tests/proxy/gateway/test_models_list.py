@@ -10,6 +10,7 @@ from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.gateway import models_list as catalogue_module
 from proxy.gateway.models_list import Catalogue
 from proxy.routing.snapshot import ANYONE, Snapshot, Team
+from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import SURFACES
 from tests.proxy.discovery import kit as discovery
 from tests.proxy.kit.tables import snapshot
@@ -104,6 +105,9 @@ async def test_a_name_tells_what_holds_for_all_of_its_targets(
     made, table = Catalogue(5), snapshot(PRICED)
     for surface in SURFACES:
         card = orjson.loads(await made.model(table, ANYONE, surface, name))
+        if surface is ANTHROPIC:
+            assert (card.get("max_input_tokens"), card.get("max_tokens")) == (window, most)
+            continue
         assert (card.get("context_length"), card.get("max_model_len"), card.get("pricing")) == (window, window, price)
         top = None if window is most is None else {"context_length": window, "max_completion_tokens": most}
         assert card.get("top_provider") == top

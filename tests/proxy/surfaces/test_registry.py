@@ -9,6 +9,7 @@ from config.sections.server_section import SurfaceName
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.registry import SURFACES, surface_for_path
+from proxy.surfaces.responses.responses_surface import RESPONSES
 from tests.proxy.surfaces.kit import ROWS
 
 
@@ -36,7 +37,7 @@ def test_a_path_wears_the_errors_of_its_longest_prefix(path: str, name: str) -> 
 
 
 def test_every_row_is_served() -> None:
-    assert set(map(id, SURFACES)) == {*map(id, ROWS.values()), id(FIM), id(ANTHROPIC)}
+    assert set(map(id, SURFACES)) == {*map(id, ROWS.values()), id(FIM), id(ANTHROPIC), id(RESPONSES)}
 
 
 def test_no_two_surfaces_claim_one_endpoint() -> None:

@@ -60,8 +60,9 @@ def test_the_response_before_is_never_named_to_the_vendor() -> None:
 )
 def test_the_vendors_that_have_the_api_are_asked_at_its_address(profile: str, base: str, url: str) -> None:
     target = target_of(profile, "gpt-5.1", base_url=base, upstream_model="prod")
-    sent, body = own_call(own_request(), target)
+    sent, body = own_call(own_request(reasoning={"effort": "low"}), target)
     assert (sent.url, body["model"]) == (url, "prod")
+    assert (body["include"], body["reasoning"]) == ([ENCRYPTED], {"effort": "low"})
 
 
 @pytest.mark.parametrize("profile", ["vllm", "openrouter", "groq", "xai", "anthropic", "openai_compatible", "pais"])

@@ -10,6 +10,12 @@ def test_a_translation_that_says_everything_loses_nothing() -> None:
     assert Translation().losses() is None
 
 
+def test_instructions_within_the_conversation_are_for_the_planning_to_know_of() -> None:
+    losses = Translation(instructs_later=True).losses()
+    assert losses is not None
+    assert (losses.binding, losses.left_out, losses.instead) == ({}, (), {})
+
+
 def test_the_first_of_a_field_s_bindings_is_told() -> None:
     made = Translation()
     made.bind("tools", "a tool of type 'a'")

@@ -1,0 +1,182 @@
+"""The items of a Responses request: checked, references resolved, with those of the responses that it continues.
+
+Sources: OpenAI OpenAPI 2.3.0 `InputItem`, `EasyInputMessage`; openai 3.54.0 `types/responses`; bodies of the AI SDK's
+tool loop and of Codex CLI 0.169.0, measured in November 2026.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.errors import ErrorFacts, FieldProblem, GatewayError, invalid_request
+from proxy.surfaces.request.rule_kinds import Check, Invalid, check_at, json_object, string, text
+from proxy.surfaces.responses.referred_ids import REFERENCE
+from proxy.surfaces.responses.request_draft import ResponsesDraft
+from proxy.surfaces.surface import RequestContext
+
+MAX_ITEMS: Final = 8192
+"""Items of a whole conversation, those of stored responses included; each turn with a call has three."""
+
+REASONING: Final = "reasoning"
+
+ROLES: Final = ("user", "assistant", "system", "developer")
+
+_OURS: Final = re.compile(r"[a-z]{2,5}_[0-9a-zA-Z-]+_[a-z]?[0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedInput:
+    """The items of a request. `own` are those of its body, references resolved; `whole` has those before them too."""
+
+    own: tuple[JsonObject, ...]
+    whole: tuple[JsonObject, ...]
+
+
+def resolve_input(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput:
+    """Return the items of a request. Raises GatewayError for a reference to what is not there, Invalid for items that
+    make no sense."""
+    previous = draft.data.get("previous_response_id")
+    chain = context.chain if isinstance(previous, str) else ()
+    if isinstance(previous, str) and (not chain or chain[-1].id != previous):
+        raise previous_not_found(previous)
+    own = tuple(_resolved(draft, _checked(draft.data.get("input")), context.items))
+    before = [item for each in chain for item in (*each.input, *_output(each.response))]
+    if len(before) + len(own) > MAX_ITEMS:
+        raise Invalid(f"may hold at most {MAX_ITEMS} items, those of the responses before it included")
+    return ResolvedInput(own, (*before, *own))
+
+
+def previous_not_found(previous: str) -> GatewayError:
+    """Return the error for a response that is not stored, or is another team's."""
+    message = f"Previous response with id '{previous[:128]}' not found."
+    return invalid_request((FieldProblem(("previous_response_id",), message, "previous_response_not_found"),))
+
+
+def with_ids(items: Iterable[JsonObject], unique: str) -> tuple[JsonObject, ...]:
+    """Return items as they are stored: each has an id, its own or one made of its place."""
+    return tuple(
+        item if isinstance(item.get("id"), str) else {**item, "id": f"{_prefix(item)}_{unique}_i{place}"}
+        for place, item in enumerate(items)
+    )
+
+
+def is_own_id(name: JsonValue) -> bool:
+    """Return whether an id of an item may be one of this gateway's, which no vendor knows."""
+    return isinstance(name, str) and _OURS.fullmatch(name) is not None
+
+
+_PREFIXES: Mapping[str, str] = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+}
+
+
+def _prefix(item: JsonObject) -> str:
+    return _PREFIXES.get(str(item.get("type")), "item")
+
+
+def _output(response: JsonObject) -> list[JsonObject]:
+    output = response.get("output")
+    return [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+
+
+def _checked(given: JsonValue) -> Iterator[JsonObject]:
+    """Yield the items of `input`, each with its type. Raises Invalid."""
+    if isinstance(given, str):
+        yield {"type": "message", "role": "user", "content": [{"type": "input_text", "text": given}]}
+        return
+    if given is None:
+        return
+    if not isinstance(given, list):
+        raise Invalid("must be a string or a list of items")
+    if len(given) > MAX_ITEMS:
+        raise Invalid(f"may hold at most {MAX_ITEMS} items")
+    for index, item in enumerate(given):
+        yield check_at(_item, item, index)
+
+
+def _item(value: JsonValue) -> JsonObject:
+    item = json_object(value)
+    kind = item.get("type")
+    if kind is None:
+        if "role" not in item:
+            raise Invalid("is required", "type")
+        item = {**item, "type": "message"}
+        kind = "message"
+    rules = _ITEMS.get(check_at(text, kind, "type"))
+    for name, check in (rules or {}).items():
+        check_at(check, item.get(name), name)
+    return item
+
+
+def _role(value: JsonValue) -> None:
+    if value not in ROLES:
+        raise Invalid(f"must be one of {', '.join(repr(name) for name in ROLES)}")
+
+
+def _content(value: JsonValue) -> None:
+    """Check a text, or a list of parts."""
+    if isinstance(value, str):
+        return
+    if not isinstance(value, list):
+        raise Invalid("must be a string or a list of parts")
+    _parts(value)
+
+
+def _parts(value: JsonValue) -> None:
+    """Check a list of parts; null is none."""
+    if value is None:
+        return
+    if not isinstance(value, list):
+        raise Invalid("must be a list of parts")
+    for index, part in enumerate(value):
+        check_at(text, check_at(json_object, part, index).get("type"), index, "type")
+
+
+def _text_or_none(value: JsonValue) -> None:
+    if value is not None:
+        string(value)
+
+
+_CALLED: Mapping[str, Check] = {"call_id": text, "name": text, "namespace": _text_or_none}
+_ANSWERED: Mapping[str, Check] = {"call_id": text, "output": _content}
+
+_ITEMS: Mapping[str, Mapping[str, Check]] = {
+    "message": {"role": _role, "content": _content},
+    "function_call": {**_CALLED, "arguments": string},
+    "custom_tool_call": {**_CALLED, "input": string},
+    "function_call_output": _ANSWERED,
+    "custom_tool_call_output": _ANSWERED,
+    REASONING: {"summary": _parts, "content": _parts, "encrypted_content": _text_or_none},
+    REFERENCE: {"id": text},
+}
+
+
+def _resolved(
+    draft: ResponsesDraft, items: Iterable[JsonObject], stored: Mapping[str, JsonObject]
+) -> Iterator[JsonObject]:
+    """Yield the items with what references stand for. Thinking that is gone is left out."""
+    for item in items:
+        if item["type"] != REFERENCE:
+            yield item
+            continue
+        name = str(item["id"])
+        found = stored.get(name)
+        if found is not None:
+            yield found
+        elif name.startswith("rs_"):
+            draft.left_out[REASONING] = draft.native_left_out[REASONING] = None
+        else:
+            raise _item_not_found(name)
+
+
+def _item_not_found(name: str) -> GatewayError:
+    """Return the error for a reference to an item that is not stored, or is another team's."""
+    message = f"Item with id '{name[:128]}' not found; send the item itself."
+    return GatewayError(ErrorFacts(404, "invalid_request_error", "item_not_found", message, "input"))

@@ -1,0 +1,67 @@
+"""Shows the answers of OpenAI's own Responses API: the vendor's bytes, with the model's name as this table has it.
+
+Source: OpenAI OpenAPI 2.3.0 `ResponseStreamEvent`, November 2026.
+"""
+
+from typing import Final
+
+import orjson
+
+from providers.completion import NativeEvent
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.response.write_sse import ascii_json, utf8_json
+from proxy.surfaces.responses.request_draft import ResponseTerms
+from proxy.surfaces.responses.write_events import framed
+from proxy.surfaces.surface import AnswerFacts
+
+FAILED: Final = frozenset({"response.failed", "error"})
+"""Events after which the stream is broken."""
+
+_WITH_RESPONSE: Final = frozenset(
+    {"response.created", "response.in_progress", "response.queued", "response.completed", "response.incomplete"}
+    | {"response.failed"}
+)
+"""Events that hold the response itself."""
+
+_ECHOES: Final = ("previous_response_id", "store")
+"""Members that repeat what the gateway sees to in the vendor's place."""
+
+
+class NativeAnswer:
+    """One answer. `response` is the latest state of it that the vendor sent, `number` that of the next event, `failed`
+    the event with which the vendor gave up."""
+
+    __slots__ = ("_facts", "_terms", "failed", "number", "response")
+
+    def __init__(self, facts: AnswerFacts, terms: ResponseTerms) -> None:
+        self._facts = facts
+        self._terms = terms
+        self.response: JsonObject | None = None
+        self.number = 0
+        self.failed: bytes | None = None
+
+    def whole(self, body: bytes) -> bytes:
+        """Return the body of a whole answer."""
+        self.response = self._shown(orjson.loads(body))
+        return utf8_json(self.response)
+
+    def event(self, event: NativeEvent) -> bytes:
+        """Return an event; empty for one after which the stream is broken, which is `failed` then."""
+        self.number += 1
+        data = event.data
+        if event.name in _WITH_RESPONSE:
+            members = orjson.loads(data)
+            self.response = members["response"] = self._shown(members.get("response"))
+            data = ascii_json(members)
+        elif not data.isascii() or b"\n" in data:
+            data = ascii_json(orjson.loads(data))
+        shown = framed(event.name, data)
+        if event.name not in FAILED:
+            return shown
+        self.failed = shown if event.name == "response.failed" else None
+        return b""
+
+    def _shown(self, given: JsonValue) -> JsonObject:
+        response: JsonObject = given if isinstance(given, dict) else {}
+        ours = {name: self._terms.echoes[name] for name in _ECHOES if name in self._terms.echoes}
+        return {**response, "model": self._facts.model, **ours}

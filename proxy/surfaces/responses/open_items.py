@@ -1,0 +1,257 @@
+"""Items of an answer while they are written: their events, and the item that is left of them in the end.
+
+An item holds its pieces until it is closed, since the last events of a response repeat them whole.
+
+Sources: OpenAI OpenAPI 2.3.0 `OutputItem`, `ResponseStreamEvent`; openai 3.54.0 `types/responses` and its accumulator,
+which needs an `added` event for each item and part; Codex CLI 0.169.0, which reads `output_item.done` alone; November
+2026.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.responses.gather_details import GatheredDetails
+from proxy.surfaces.responses.write_events import EventWriter
+
+IN_PROGRESS: Final = "in_progress"
+
+
+class OpenItem:
+    """An item that is being written. `kind` is its type, `place` its index in the output."""
+
+    __slots__ = ("_writer", "id", "item", "place")
+
+    def __init__(self, writer: EventWriter, name: str, place: int) -> None:
+        self._writer = writer
+        self.id = name
+        self.place = place
+        self.item: JsonObject = {}
+
+    def open(self) -> bytes:
+        """Return the event that begins the item."""
+        return self._item_event("output_item.added", self._whole(IN_PROGRESS))
+
+    def close(self, status: str) -> bytes:
+        """Return the events that end the item, which `item` holds from now on."""
+        events = self._end()
+        self.item = self._whole(status)
+        return events + self._item_event("output_item.done", self.item)
+
+    def _end(self) -> bytes:
+        """Return the events that end what the item is made of."""
+        return b""
+
+    def _whole(self, status: str) -> JsonObject:
+        """Return the item with what it holds so far."""
+        raise NotImplementedError
+
+    def _item_event(self, kind: str, item: JsonObject) -> bytes:
+        return self._writer.event(f"response.{kind}", {"output_index": self.place, "item": item})
+
+    def _event(self, kind: str, **members: object) -> bytes:
+        place = {"item_id": self.id, "output_index": self.place}
+        return self._writer.event(f"response.{kind}", {**place, **members})
+
+
+class MessageItem(OpenItem):
+    """A message. `pieces` are those of its open part; `head` are the members of an event that only adds text to it,
+    empty while no such part is open. `extra` are further members of the item, `length` its text's once it is closed."""
+
+    __slots__ = ("_annotations", "_content", "_kind", "_logprobs", "extra", "head", "length", "pieces")
+
+    def __init__(self, writer: EventWriter, name: str, place: int) -> None:
+        super().__init__(writer, name, place)
+        self._content: list[JsonValue] = []
+        self._kind: str | None = None
+        self._annotations: list[JsonValue] = []
+        self._logprobs: list[JsonValue] = []
+        self.extra: JsonObject = {}
+        self.length = 0
+        self.head = b""
+        self.pieces: list[str] = []
+
+    def text(self, text: str, logprobs: list[JsonValue]) -> bytes:
+        """Return the events of further text."""
+        events = self._begin("output_text")
+        self.pieces.append(text)
+        self._logprobs += logprobs
+        return events + self._in_part("output_text.delta", delta=text, logprobs=logprobs)
+
+    def refusal(self, text: str) -> bytes:
+        """Return the events of a further piece of a refusal."""
+        events = self._begin("refusal")
+        self.pieces.append(text)
+        return events + self._in_part("refusal.delta", delta=text)
+
+    def annotate(self, annotations: Iterable[JsonObject]) -> bytes:
+        """Return the events of annotations of the text."""
+        events = [self._begin("output_text")]
+        for annotation in annotations:
+            number = len(self._annotations)
+            self._annotations.append(annotation)
+            events.append(self._in_part("output_text.annotation.added", annotation_index=number, annotation=annotation))
+        return b"".join(events)
+
+    def _begin(self, kind: str) -> bytes:
+        """Open a part of a kind, unless it is open."""
+        if self._kind == kind:
+            return b""
+        events = self._end()
+        self._kind = kind
+        empty = self._part("")
+        if kind == "output_text":
+            place = (self.id.encode(), self.place, len(self._content))
+            self.head = b'"item_id":"%b","output_index":%d,"content_index":%d' % place
+        return events + self._in_part("content_part.added", part=empty)
+
+    def _end(self) -> bytes:
+        if self._kind is None:
+            return b""
+        whole = "".join(self.pieces)
+        part = self._part(whole)
+        if self._kind == "refusal":
+            events = self._in_part("refusal.done", refusal=whole)
+        else:
+            self.length += len(whole)
+            events = self._in_part("output_text.done", text=whole, logprobs=self._logprobs)
+        events += self._in_part("content_part.done", part=part)
+        self._content.append(part)
+        self._kind, self.head, self.pieces, self._annotations, self._logprobs = None, b"", [], [], []
+        return events
+
+    def _part(self, whole: str) -> JsonObject:
+        if self._kind == "refusal":
+            return {"type": "refusal", "refusal": whole}
+        return {"type": "output_text", "text": whole, "annotations": self._annotations, "logprobs": self._logprobs}
+
+    def _in_part(self, kind: str, **members: object) -> bytes:
+        return self._event(kind, content_index=len(self._content), **members)
+
+    def _whole(self, status: str) -> JsonObject:
+        body: JsonObject = {"id": self.id, "type": "message", "status": status, "role": "assistant"}
+        return {**self.extra, **body, "content": [*self._content]}
+
+
+class ReasoningItem(OpenItem):
+    """What a model thought: a text, and what its vendor wants back in the next turn, sealed in `encrypted_content`."""
+
+    __slots__ = ("_begun", "_pieces", "details")
+
+    added = "content_part"
+    delta = "reasoning_text"
+    index = "content_index"
+
+    def __init__(self, writer: EventWriter, name: str, place: int) -> None:
+        super().__init__(writer, name, place)
+        self._pieces: list[str] = []
+        self._begun = False
+        self.details = GatheredDetails()
+
+    def text(self, text: str) -> bytes:
+        """Return the events of further thought."""
+        events = b""
+        if not self._begun:
+            self._begun = True
+            events = self._event(f"{self.added}.added", **{self.index: 0}, part=self._part(""))
+        self._pieces.append(text)
+        return events + self._event(f"{self.delta}.delta", **{self.index: 0}, delta=text)
+
+    def _end(self) -> bytes:
+        if not self._begun:
+            return b""
+        whole = "".join(self._pieces)
+        events = self._event(f"{self.delta}.done", **{self.index: 0}, text=whole)
+        return events + self._event(f"{self.added}.done", **{self.index: 0}, part=self._part(whole))
+
+    def _part(self, whole: str) -> JsonObject:
+        return {"type": "reasoning_text", "text": whole}
+
+    def _shown(self, parts: list[JsonValue]) -> JsonObject:
+        return {"summary": [], "content": parts}
+
+    def _whole(self, status: str) -> JsonObject:
+        done = status != IN_PROGRESS
+        parts: list[JsonValue] = [self._part("".join(self._pieces))] if done and self._begun else []
+        body: JsonObject = {"id": self.id, "type": "reasoning", "status": status, **self._shown(parts)}
+        sealed = self.details.sealed() if done else None
+        return body if sealed is None else {**body, "encrypted_content": sealed}
+
+
+class SummaryItem(ReasoningItem):
+    """What a model thought, for clients that want it as a summary."""
+
+    __slots__ = ()
+
+    added = "reasoning_summary_part"
+    delta = "reasoning_summary_text"
+    index = "summary_index"
+
+    def _part(self, whole: str) -> JsonObject:
+        return {"type": "summary_text", "text": whole}
+
+    def _shown(self, parts: list[JsonValue]) -> JsonObject:
+        return {"summary": parts}
+
+
+class CallItem(OpenItem):
+    """A call of a function; `number` is the call's index in the choice, `called` its members besides its arguments."""
+
+    __slots__ = ("_pieces", "called", "number")
+
+    kind = "function_call"
+    held = "arguments"
+    delta = "function_call_arguments"
+    nothing = "{}"
+
+    def __init__(self, writer: EventWriter, name: str, place: int, number: int, called: JsonObject) -> None:
+        super().__init__(writer, name, place)
+        self.number = number
+        self.called = called
+        self._pieces: list[str] = []
+
+    def add(self, piece: str, extra: Mapping[str, JsonValue] | None) -> bytes:
+        """Return the events of a further piece."""
+        if extra:
+            self.called = {**extra, **self.called}
+        if not piece:
+            return b""
+        self._pieces.append(piece)
+        return self._event(f"{self.delta}.delta", delta=piece)
+
+    def _end(self) -> bytes:
+        events = b""
+        if not self._pieces and self.nothing:
+            # Clients parse the arguments, and a call without any is one with none.
+            events = self.add(self.nothing, None)
+        named: dict[str, object] = {"name": self.called["name"]} if self.kind == "function_call" else {}
+        return events + self._event(f"{self.delta}.done", **{self.held: "".join(self._pieces)}, **named)
+
+    def _whole(self, status: str) -> JsonObject:
+        whole = "" if status == IN_PROGRESS else "".join(self._pieces)
+        return {**self.called, "id": self.id, "type": self.kind, "status": status, self.held: whole}
+
+
+class CustomCallItem(CallItem):
+    """A call of a custom tool, whose input is a text."""
+
+    __slots__ = ()
+
+    kind = "custom_tool_call"
+    held = "input"
+    delta = "custom_tool_call_input"
+    nothing = ""
+
+
+class ImageItem(OpenItem):
+    """A picture in the answer, as OpenAI shows those that its own tool made."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, writer: EventWriter, name: str, place: int, data: str) -> None:
+        super().__init__(writer, name, place)
+        self._data = data
+
+    def _whole(self, status: str) -> JsonObject:
+        body: JsonObject = {"id": self.id, "type": "image_generation_call", "status": status}
+        return {**body, "result": None if status == IN_PROGRESS else self._data}

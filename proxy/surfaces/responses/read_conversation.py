@@ -1,0 +1,179 @@
+"""Turns the items of a Responses request into the messages of a chat.
+
+What the model made between two messages of others is one turn: its thinking, its text and its calls. Parts of messages
+keep their form, which dialects read in chats too.
+
+Sources: OpenAI OpenAPI 2.3.0 `InputItem`; openai 3.54.0 `types/responses`, November 2026.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.responses.input_items import REASONING
+from proxy.surfaces.responses.request_draft import ResponsesDraft
+from proxy.surfaces.thinking_envelope import EnvelopeOpener
+
+_LEFT_OUT: Final = frozenset(
+    {"web_search_call", "tool_search_call", "tool_search_output", "image_generation_call", "mcp_list_tools"}
+)
+"""Items of the past that a conversation makes sense without."""
+
+
+@dataclass(slots=True)
+class _ModelTurn:
+    """What the model made since the last message of others."""
+
+    details: list[JsonValue] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    parts: list[JsonValue] = field(default_factory=list)
+    calls: list[JsonValue] = field(default_factory=list)
+    extra: JsonValue = None
+
+    def message(self) -> JsonObject | None:
+        """Return the turn as a message; None where there is nothing but thinking, which no vendor takes alone."""
+        if not self.parts and not self.calls:
+            return None
+        content: JsonValue = self.parts or None
+        if len(self.parts) == 1 and isinstance(only := self.parts[0], dict) and only.keys() == {"type", "text"}:
+            content = only["text"]
+        message: JsonObject = {"role": "assistant", "content": content}
+        if self.details:
+            message["reasoning_details"] = self.details
+        elif self.thoughts:
+            message["reasoning_content"] = "\n\n".join(self.thoughts)
+        if self.calls:
+            message["tool_calls"] = self.calls
+        if self.extra:
+            message["extra_content"] = self.extra
+        return message
+
+
+class ConversationReader:
+    """Reads the items of one request; `messages` are those so far."""
+
+    __slots__ = ("_draft", "_opener", "_turn", "messages")
+
+    def __init__(self, draft: ResponsesDraft) -> None:
+        self._draft = draft
+        self._opener = EnvelopeOpener()
+        self._turn: _ModelTurn | None = None
+        self.messages: list[JsonValue] = []
+
+    def read(self, instructions: JsonValue, items: Iterable[JsonObject]) -> list[JsonValue]:
+        """Return the messages."""
+        if instructions:
+            self.messages.append({"role": "system", "content": instructions})
+        for item in items:
+            kind = str(item.get("type") or "message")
+            handle = _HANDLERS.get(kind)
+            if handle is not None:
+                handle(self, item)
+            elif kind in _LEFT_OUT:
+                self._draft.left_out[f"input.{kind}"] = None
+            else:
+                self._draft.only["input"] = f"an item of type '{kind[:64]}'"
+        self._end_turn()
+        return self.messages
+
+    def _message(self, item: JsonObject) -> None:
+        parts = _parts(item.get("content"))
+        if item.get("role") != "assistant":
+            self._end_turn()
+            self.messages.append({"role": item.get("role"), "content": _content(parts)})
+            return
+        turn = self._begin_turn()
+        # An empty text says nothing, and several vendors refuse it.
+        turn.parts += [part for part in parts if not isinstance(part, dict) or part.get("text") != ""]
+        turn.extra = item.get("extra_content") or turn.extra
+
+    def _reasoning(self, item: JsonObject) -> None:
+        turn, sealed = self._begin_turn(), item.get("encrypted_content")
+        if isinstance(sealed, str) and sealed:
+            details = self._opener.open(sealed)
+            if details is None:
+                self._draft.left_out[REASONING] = None
+                return
+            turn.details += details
+        elif said := _texts(item.get("content")) or _texts(item.get("summary")):
+            turn.thoughts.append(said)
+
+    def _function_call(self, item: JsonObject) -> None:
+        called: JsonObject = {"name": self._name(item), "arguments": item.get("arguments")}
+        self._add_call(item, {"id": item.get("call_id"), "type": "function", "function": called})
+
+    def _custom_call(self, item: JsonObject) -> None:
+        called: JsonObject = {"name": self._name(item), "input": item.get("input")}
+        self._add_call(item, {"id": item.get("call_id"), "type": "custom", "custom": called})
+
+    def _add_call(self, item: JsonObject, call: JsonObject) -> None:
+        if extra := item.get("extra_content"):
+            call["extra_content"] = extra
+        self._begin_turn().calls.append(call)
+
+    def _name(self, item: JsonObject) -> JsonValue:
+        namespace, name = item.get("namespace"), item.get("name")
+        if not isinstance(namespace, str) or not namespace:
+            return name
+        return self._draft.names.joined(namespace, str(name))
+
+    def _output(self, item: JsonObject) -> None:
+        self._end_turn()
+        content = _content(_parts(item.get("output")))
+        self.messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content})
+
+    def _begin_turn(self) -> _ModelTurn:
+        if self._turn is None:
+            self._turn = _ModelTurn()
+        return self._turn
+
+    def _end_turn(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None and (message := turn.message()) is not None:
+            self.messages.append(message)
+
+
+_HANDLERS: Mapping[str, Callable[[ConversationReader, JsonObject], None]] = {
+    "message": ConversationReader._message,
+    REASONING: ConversationReader._reasoning,
+    "function_call": ConversationReader._function_call,
+    "custom_tool_call": ConversationReader._custom_call,
+    "function_call_output": ConversationReader._output,
+    "custom_tool_call_output": ConversationReader._output,
+}
+
+
+def _content(parts: list[JsonValue]) -> JsonValue:
+    """Return a content as a text where it is one text without further members."""
+    if not parts:
+        return ""
+    if len(parts) == 1 and isinstance(only := parts[0], dict) and only.keys() == {"type", "text"}:
+        return only["text"]
+    return parts
+
+
+def _parts(content: JsonValue) -> list[JsonValue]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [_part(part) for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+
+def _part(part: JsonObject) -> JsonValue:
+    match part.get("type"):
+        case "input_text":
+            return {**part, "type": "text"}
+        case "output_text" | "text" | "summary_text":
+            # Annotations and log probabilities describe the text, and no vendor takes them back.
+            return {"type": "text", "text": part.get("text")}
+        case "refusal":
+            return {"type": "refusal", "refusal": part.get("refusal")}
+        case _:
+            return {name: value for name, value in part.items() if value is not None}
+
+
+def _texts(parts: JsonValue) -> str:
+    """Return the texts of a reasoning item's summary or content, a paragraph each."""
+    listed: list[JsonValue] = parts if isinstance(parts, list) else []
+    texts = [part.get("text") for part in listed if isinstance(part, dict)]
+    return "\n\n".join([said for said in texts if isinstance(said, str) and said])

@@ -1,0 +1,156 @@
+"""Parses a Responses body into a unified request, which says in the form of a chat what the client said in items.
+
+Sources: OpenAI OpenAPI 2.3.0 `CreateResponse`, `Response`; openai 3.54.0 `types/responses`, November 2026.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import SHORTEST_PROMPTS, Operation, TranslationLosses
+from proxy.surfaces.request import pass_through_fields as extras
+from proxy.surfaces.request.chat_messages import messages
+from proxy.surfaces.request.field_conflicts import STEPS
+from proxy.surfaces.request.parse_json import load
+from proxy.surfaces.request.parse_request import make_request
+from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
+from proxy.surfaces.request.rule_kinds import Invalid
+from proxy.surfaces.responses.input_items import ResolvedInput, resolve_input
+from proxy.surfaces.responses.native_body import native_request
+from proxy.surfaces.responses.own_fields import OWN, READERS, UNIFIED
+from proxy.surfaces.responses.read_conversation import ConversationReader
+from proxy.surfaces.responses.read_tools import read_tools
+from proxy.surfaces.responses.request_draft import ResponsesDraft, ResponsesRequest, ResponseTerms
+from proxy.surfaces.surface import RequestContext
+
+RULES: Final = SurfaceRules({Operation.CHAT: UNIFIED}, {Operation.CHAT: {"context_length_exceeded_behavior": "error"}})
+
+_ACTED_ON: Final = UNIFIED.keys() | READERS.keys()
+
+_NOTHING: Final = ResolvedInput((), ())
+
+_ECHOED: Mapping[str, JsonValue] = {
+    "background": False,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None,
+    "store": True,
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": None,
+    "truncation": "disabled",
+    "user": None,
+}
+"""Members of a response that repeat the request, with their values where the client said nothing: the AI SDK, LangChain
+and openai's Node client end at lists that are missing."""
+
+
+def read_request(body: bytes, default_model: str | None, context: RequestContext) -> ResponsesRequest:
+    """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems, or at a
+    reference to what is not stored."""
+    data = load(body, _ACTED_ON)
+    parsed = ParsedFields(RULES, Operation.CHAT)
+    draft = ResponsesDraft(data, parsed)
+    _read_fields(draft)
+    read_tools(draft)
+    resolved = _read_input(draft, context)
+    for step in STEPS:
+        step(parsed)
+    native = None if parsed.problems else native_request(draft, resolved.whole, OWN, UNIFIED)
+    if native is None:
+        for name, why in draft.only.items():
+            parsed.refuse(name, Invalid(f"cannot be translated: {why} has no other form", code="unsupported_parameter"))
+    request = make_request(parsed, default_model)
+    return ResponsesRequest(
+        request.operation,
+        request.model,
+        request.prompt,
+        request.params,
+        request.stream,
+        request.stream_options,
+        request.injected,
+        request.unknown,
+        request.timeout,
+        request.extra_params,
+        request.extra_headers,
+        native=native,
+        losses=_losses(draft),
+        terms=_terms(draft, resolved, context),
+    )
+
+
+def _read_fields(draft: ResponsesDraft) -> None:
+    parsed = draft.parsed
+    for name, value in draft.data.items():
+        if value is None or name in READERS:
+            continue
+        check = UNIFIED.get(name)
+        try:
+            if check is None:
+                parsed.unknown[name] = extras.member(name, value)
+            else:
+                parsed.values[name] = check(value)
+        except Invalid as bad:
+            parsed.refuse(name, bad)
+    # Later, since they may say what a unified field says too.
+    for name, read in READERS.items():
+        value = draft.data.get(name)
+        if value is None:
+            continue
+        try:
+            read(draft, value)
+        except Invalid as bad:
+            parsed.refuse(name, bad)
+
+
+def _read_input(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput:
+    """Set the conversation, and return its items."""
+    parsed = draft.parsed
+    try:
+        resolved = resolve_input(draft, context)
+        if not resolved.whole:
+            raise Invalid("is required")
+        said = draft.data.get("instructions")
+        chat = ConversationReader(draft).read(said if isinstance(said, str) else None, resolved.whole)
+        parsed.values["messages"] = messages(chat)
+    except Invalid as bad:
+        parsed.refuse("input", bad)
+        # Only the problem is to be reported; without a prompt `make_request` would add another.
+        parsed.values["messages"] = SHORTEST_PROMPTS[Operation.CHAT]
+        return _NOTHING
+    return resolved
+
+
+def _losses(draft: ResponsesDraft) -> TranslationLosses:
+    """Return what only OpenAI's own API can say. Codex always says how much to think and to write, whatever the model,
+    so that gives way."""
+    return TranslationLosses(
+        dict(draft.only), tuple(draft.left_out), {"reasoning_effort": {}, "verbosity": {}}, tuple(draft.native_left_out)
+    )
+
+
+def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestContext) -> ResponseTerms:
+    data = draft.data
+    echoes: dict[str, JsonValue] = {
+        name: absent if (given := data.get(name)) is None else given for name, absent in _ECHOED.items()
+    }
+    asked = data.get("reasoning")
+    members: JsonObject = asked if isinstance(asked, dict) else {}
+    shown = members.get("summary") or members.get("generate_summary")
+    return ResponseTerms(
+        echoes,
+        summary=shown is not None,
+        origins=draft.names.origins(),
+        input=resolved.own,
+        ancestors=tuple([each.id for each in context.chain]) if data.get("previous_response_id") is not None else (),
+        store=data.get("store") is not False,
+    )

@@ -1,0 +1,220 @@
+"""Reads the tools of a Responses request, and the choice among them, into those of a chat.
+
+A tool that OpenAI runs itself stays as it is: a target that does not have it refuses it by its type. Web and tool
+search are left out instead, because Codex always offers them. The grammar of a custom tool is told in its description,
+since nothing but OpenAI's own API is known to hold a model to it.
+
+Sources: OpenAI OpenAPI 2.3.0 `Tool`, `ToolChoiceParam`; openai 3.54.0 `types/responses`; bodies of Codex CLI 0.169.0,
+November 2026.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, one_of, string, text
+from proxy.surfaces.request.tools import CHOICES, MAX_TOOLS
+from proxy.surfaces.responses.request_draft import ResponsesDraft
+from proxy.surfaces.responses.tool_names import NamespaceNames
+
+_WEB_SEARCH: Final = re.compile(r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", re.ASCII)
+"""The types of OpenAI's web searches."""
+
+_CALLED: Final = ("function", "custom")
+"""Types of tools that clients run."""
+
+
+def read_tools(draft: ResponsesDraft) -> None:
+    """Set `tools` and `tool_choice`."""
+    given, choice = draft.data.get("tools"), draft.data.get("tool_choice")
+    tools: list[JsonObject] = []
+    try:
+        offered = _listed(given)
+        draft.names = NamespaceNames(frozenset(_own_names(offered)))
+        reader = _Reader(draft)
+        tools = [tool for index, item in enumerate(offered) for tool in reader.at(item, index)]
+        if len(tools) > MAX_TOOLS:
+            raise Invalid(f"may hold at most {MAX_TOOLS} tools, those of namespaces included")
+    except Invalid as bad:
+        draft.parsed.refuse("tools", bad)
+    try:
+        tools = _choose(draft, tools, choice)
+    except Invalid as bad:
+        draft.parsed.refuse("tool_choice", bad)
+    if tools:
+        draft.parsed.values["tools"] = tools
+
+
+def _listed(given: JsonValue) -> list[JsonObject]:
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        raise Invalid("must be a list of tools")
+    return [check_at(json_object, item, index) for index, item in enumerate(given)]
+
+
+def _own_names(tools: list[JsonObject]) -> Iterator[str]:
+    for tool in tools:
+        name = tool.get("name")
+        if tool.get("type") in _CALLED and isinstance(name, str):
+            yield name
+
+
+class _Reader:
+    """Reads one entry of the list."""
+
+    __slots__ = ("_draft",)
+
+    def __init__(self, draft: ResponsesDraft) -> None:
+        self._draft = draft
+
+    def at(self, tool: JsonObject, index: int) -> list[JsonObject]:
+        """Return the entry at an index as tools of a chat. Raises Invalid."""
+        try:
+            return self._read(tool)
+        except Invalid as bad:
+            raise Invalid(bad.message, index, *bad.loc, code=bad.code) from None
+
+    def _read(self, tool: JsonObject) -> list[JsonObject]:
+        kind = check_at(text, tool.get("type"), "type")
+        if kind in _CALLED:
+            return [self._called(tool, None)]
+        if kind == "namespace":
+            return self._namespace(tool)
+        searches_tools = kind == "tool_search" and tool.get("execution") == "client"
+        if not searches_tools and not _WEB_SEARCH.fullmatch(kind):
+            return [tool]
+        if _demands(self._draft.data.get("tool_choice"), kind):
+            return [tool]
+        self._draft.left_out["tools.tool_search" if searches_tools else "tools.web_search"] = None
+        return []
+
+    def _namespace(self, tool: JsonObject) -> list[JsonObject]:
+        namespace = check_at(text, tool.get("name"), "name")
+        listed = tool.get("tools")
+        if not isinstance(listed, list):
+            raise Invalid("must be a list of tools", "tools")
+        about = tool.get("description")
+        tools = [self._of_namespace(member, namespace, index) for index, member in enumerate(listed)]
+        if tools and isinstance(about, str) and about:
+            # One name is all that is left of the namespace, so what it is for stands with its first tool.
+            held = tools[0].get("function") or tools[0].get("custom")
+            if isinstance(held, dict):
+                held["description"] = f"[{namespace}: {about}]\n{held.get('description') or ''}".rstrip()
+        return tools
+
+    def _of_namespace(self, member: JsonValue, namespace: str, index: int) -> JsonObject:
+        tool = check_at(json_object, member, "tools", index)
+        if tool.get("type") not in _CALLED:
+            raise Invalid("must be 'function' or 'custom'", "tools", index, "type")
+        try:
+            return self._called(tool, namespace)
+        except Invalid as bad:
+            raise Invalid(bad.message, "tools", index, *bad.loc) from None
+
+    def _called(self, tool: JsonObject, namespace: str | None) -> JsonObject:
+        name = check_at(text, tool.get("name"), "name")
+        wire = name if namespace is None else self._draft.names.joined(namespace, name)
+        about = tool.get("description")
+        if about is not None:
+            check_at(string, about, "description")
+        if tool["type"] == "custom":
+            return {"type": "custom", "custom": {"name": wire, **_described(self._about_custom(tool))}}
+        function: JsonObject = {"name": wire, **_described(about)}
+        if (parameters := tool.get("parameters")) is not None:
+            function["parameters"] = check_at(json_object, parameters, "parameters")
+        if (strict := tool.get("strict")) is not None and check_at(boolean, strict, "strict"):
+            function["strict"] = True
+        return {"type": "function", "function": function}
+
+    def _about_custom(self, tool: JsonObject) -> str:
+        """Return the description of a custom tool, with its grammar."""
+        about = str(tool.get("description") or "")
+        if (form := tool.get("format")) is None:
+            return about
+        held = check_at(json_object, form, "format")
+        if check_at(text, held.get("type"), "format", "type") != "grammar":
+            return about
+        syntax = check_at(one_of("lark", "regex"), held.get("syntax"), "format", "syntax")
+        definition = check_at(text, held.get("definition"), "format", "definition")
+        self._draft.left_out["tools.format"] = None
+        what = "Lark grammar" if syntax == "lark" else "regular expression"
+        return f"{about}\n\nThe input must match this {what}:\n{definition}".lstrip()
+
+
+def _described(about: JsonValue) -> JsonObject:
+    return {"description": about} if about else {}
+
+
+# The choice -----------------------------------------------------------------------------------------------------------
+
+
+def _demands(choice: JsonValue, kind: str) -> bool:
+    """Return whether a choice names a tool of this type, or a list that has one."""
+    if not isinstance(choice, dict):
+        return False
+    listed = choice.get("tools")
+    entries: list[JsonValue] = listed if isinstance(listed, list) else []
+    return choice.get("type") == kind or any([isinstance(each, dict) and each.get("type") == kind for each in entries])
+
+
+def _choose(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonValue) -> list[JsonObject]:
+    """Set the choice, and return the tools that it allows. Raises Invalid."""
+    if choice is None:
+        return tools
+    if isinstance(choice, str):
+        if choice not in CHOICES:
+            raise Invalid("must be 'none', 'auto', 'required' or an object")
+        _put_mode(draft, tools, choice)
+        return tools
+    held = json_object(choice)
+    kind = check_at(text, held.get("type"), "type")
+    if kind == "allowed_tools":
+        return _allow(draft, tools, held)
+    if kind in _CALLED:
+        name = _named(draft, held)
+        draft.parsed.values["tool_choice"] = {"type": kind, kind: {"name": name}}
+    else:
+        draft.parsed.values["tool_choice"] = held
+    return tools
+
+
+def _put_mode(draft: ResponsesDraft, tools: list[JsonObject], mode: str) -> None:
+    if mode == "required" and not tools:
+        if not draft.data.get("tools"):
+            raise Invalid("needs 'tools' to choose from")
+        draft.only["tool_choice"] = "a call of one of these tools"
+    elif tools:
+        draft.parsed.values["tool_choice"] = mode
+
+
+def _allow(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonObject) -> list[JsonObject]:
+    """Offer only the tools that a choice allows."""
+    mode = check_at(one_of("auto", "required"), choice.get("mode"), "mode")
+    listed = choice.get("tools")
+    if not isinstance(listed, list) or not listed:
+        raise Invalid("must be a non-empty list of tools", "tools")
+    allowed: set[tuple[str, str]] = set()
+    for index, item in enumerate(listed):
+        entry = check_at(json_object, item, "tools", index)
+        kind = check_at(text, entry.get("type"), "tools", index, "type")
+        allowed.add((kind, _named(draft, entry) if kind in _CALLED else ""))
+    kept = [tool for tool in tools if _is_allowed(tool, allowed)]
+    if not kept and not draft.parsed.refused("tools"):
+        raise Invalid("must allow one of the 'tools'")
+    _put_mode(draft, kept, str(mode))
+    return kept
+
+
+def _is_allowed(tool: JsonObject, allowed: Collection[tuple[str, str]]) -> bool:
+    kind = str(tool.get("type"))
+    held = tool.get(kind) if kind in _CALLED else None
+    return (kind, str(held.get("name")) if isinstance(held, dict) else "") in allowed
+
+
+def _named(draft: ResponsesDraft, entry: JsonObject) -> str:
+    name, namespace = check_at(text, entry.get("name"), "name"), entry.get("namespace")
+    if namespace is None:
+        return name
+    return draft.names.joined(check_at(text, namespace, "namespace"), name)

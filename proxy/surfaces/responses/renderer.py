@@ -1,0 +1,221 @@
+"""Renders answers as OpenAI's Responses API: whole, as events, and as they are stored.
+
+Sources: OpenAI OpenAPI 2.3.0 `Response`, `ResponseStreamEvent`; which failures Codex CLI 0.169.0 repeats a request
+after, measured in November 2026.
+"""
+
+from typing import Final
+
+from providers.completion import Choice, Chunk, Completion, ToolCallDelta, Usage
+from providers.json_types import JsonObject
+from providers.unified_request import UnifiedRequest
+from proxy.errors import ErrorFacts
+from proxy.surfaces.response.choices import NO_USAGE
+from proxy.surfaces.response.extras import answer_members
+from proxy.surfaces.response.write_sse import ascii_json, utf8_json
+from proxy.surfaces.responses.build_output import OutputBuilder
+from proxy.surfaces.responses.input_items import with_ids
+from proxy.surfaces.responses.native_answer import NativeAnswer
+from proxy.surfaces.responses.open_items import IN_PROGRESS, MessageItem
+from proxy.surfaces.responses.request_draft import NO_TERMS, ResponsesRequest
+from proxy.surfaces.responses.write_events import EventWriter, SilentWriter, framed, response_object, usage_json
+from proxy.surfaces.surface import AnswerFacts, StoredResponse
+
+_INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+"""The reason of an incomplete response by the finish reason."""
+
+_CODES: Final = frozenset({"rate_limit_exceeded", "context_length_exceeded", "insufficient_quota"})
+"""Codes that clients act on; every other failure is the server's."""
+
+
+class ResponsesRenderer:
+    """Renders one answer. See StoringRenderer.
+
+    `_plain` is the message whose text grows, while nothing but text comes.
+    """
+
+    __slots__ = (
+        *("_begun", "_facts", "_finish", "_native", "_output", "_plain", "_response", "_terms", "_tier", "_usage"),
+        "_writer",
+    )
+
+    def __init__(self, request: UnifiedRequest, facts: AnswerFacts) -> None:
+        self._facts = facts
+        self._terms = request.terms if isinstance(request, ResponsesRequest) else NO_TERMS
+        self._writer = EventWriter() if request.stream else SilentWriter()
+        self._output = OutputBuilder(request, self._terms, self._writer, facts.unique)
+        self._plain: MessageItem | None = None
+        self._native: NativeAnswer | None = None
+        self._begun = False
+        self._finish: str | None = None
+        self._usage: Usage | None = None
+        self._tier: str | None = None
+        self._response: JsonObject | None = None
+
+    # Whole answers -------------------------------------------------------------------------------------------------
+
+    def completion(self, completion: Completion) -> bytes:
+        """See Renderer."""
+        if completion.native is not None:
+            native = NativeAnswer(self._facts, self._terms)
+            body = native.whole(completion.native)
+            self._response = native.response
+            return body
+        for choice in completion.choices[:1]:
+            self._add(_as_chunk(choice))
+        self._tier = completion.service_tier
+        self._usage = completion.usage or NO_USAGE
+        beside = self._output.beside
+        beside |= completion.extra or {}
+        if completion.system_fingerprint is not None:
+            beside["system_fingerprint"] = completion.system_fingerprint
+        self._response = self._final()
+        return utf8_json(self._response)
+
+    # Streams -------------------------------------------------------------------------------------------------------
+
+    def chunk(self, chunk: Chunk) -> bytes:
+        """See Renderer."""
+        message = self._plain
+        if message is not None and _only_text(chunk):
+            text = chunk.text
+            if not text:
+                return b""
+            # Formatted by hand, because nearly every token comes this way.
+            message.pieces.append(text)
+            writer, output = self._writer, self._output
+            number = writer.number
+            writer.number = number + 1
+            output.room -= len(text)
+            if output.room < 0:
+                output.grow(0)
+            return (
+                b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":%d,'
+                b'%b,"delta":%b,"logprobs":[]}\n\n' % (number, message.head, ascii_json(text))
+            )
+        if chunk.native is not None:
+            if self._native is None:
+                self._native = NativeAnswer(self._facts, self._terms)
+            return self._native.event(chunk.native)
+        if self._native is not None:
+            # The event that this belongs to has been shown.
+            return b""
+        begin = b"" if self._begun else self._begin()
+        return begin + self._add(chunk)
+
+    def usage(self, usage: Usage) -> bytes:
+        """See Renderer; the last event has it."""
+        self._usage = usage
+        return b""
+
+    def end(self) -> bytes:
+        """See Renderer."""
+        if self._native is not None:
+            self._response = self._native.response
+            return b""
+        begin = b"" if self._begun else self._begin()
+        response = self._response = self._final()
+        return begin + self._writer.event(f"response.{response['status']}", {"response": response})
+
+    def error(self, facts: ErrorFacts) -> bytes:
+        """See Renderer. Codex reads no other event of a failure."""
+        self._response = None
+        error = {"code": facts.code if facts.code in _CODES else "server_error", "message": facts.message}
+        native = self._native
+        if native is not None:
+            if native.failed is not None:
+                return native.failed
+            self._writer.number = native.number
+            known = native.response or response_object(self._facts, self._terms.echoes, "failed")
+            return self._writer.event("response.failed", {"response": {**known, "status": "failed", "error": error}})
+        begin = b"" if self._begun else self._begin()
+        failed = response_object(self._facts, self._terms.echoes, "failed", self._output.items, error=error)
+        return begin + self._writer.event("response.failed", {"response": failed})
+
+    def stored(self) -> StoredResponse | None:
+        """See StoringRenderer."""
+        response = self._response
+        name = None if response is None else response.get("id")
+        if response is None or not isinstance(name, str) or not self._terms.store:
+            return None
+        if response.get("status") not in ("completed", "incomplete"):
+            return None
+        return StoredResponse(name, self._terms.ancestors, with_ids(self._terms.input, self._facts.unique), response)
+
+    def _begin(self) -> bytes:
+        self._begun = True
+        body = ascii_json(response_object(self._facts, self._terms.echoes, IN_PROGRESS))
+        kinds = ("response.created", "response.in_progress")
+        self._writer.number = len(kinds)
+        return b"".join(
+            [
+                framed(kind, b'{"type":"%b","sequence_number":%d,"response":%b}' % (kind.encode(), number, body))
+                for number, kind in enumerate(kinds)
+            ]
+        )
+
+    def _add(self, chunk: Chunk) -> bytes:
+        output = self._output
+        events = output.add(chunk)
+        if chunk.service_tier is not None:
+            self._tier = chunk.service_tier
+        beside = output.beside
+        for name, value in (
+            ("system_fingerprint", chunk.system_fingerprint),
+            ("native_finish_reason", chunk.native_finish_reason),
+            ("stop_reason", chunk.matched_stop),
+        ):
+            if value is not None:
+                beside[name] = value
+        if chunk.finish_reason is not None:
+            self._finish = chunk.finish_reason
+            events += output.finish("incomplete" if chunk.finish_reason in _INCOMPLETE else "completed")
+        self._plain = output.message
+        return events
+
+    def _final(self) -> JsonObject:
+        """Return the response as it is in the end."""
+        reason = _INCOMPLETE.get(self._finish or "")
+        members: dict[str, object] = {
+            "incomplete_details": None if reason is None else {"reason": reason},
+            "usage": None if self._usage is None else usage_json(self._usage),
+            "service_tier": self._tier,
+        }
+        status = "completed" if reason is None else "incomplete"
+        body = response_object(self._facts, self._terms.echoes, status, self._output.items, **members)
+        return {**answer_members(self._output.beside), **body}  # type: ignore[dict-item]
+
+
+def _only_text(chunk: Chunk) -> bool:
+    return (
+        chunk.finish_reason is None
+        and chunk.logprobs is None
+        and chunk.reasoning is None
+        and chunk.refusal is None
+        and not chunk.tool_calls
+        and chunk.signature is None
+        and chunk.extras is None
+        and chunk.native is None
+    )
+
+
+def _as_chunk(choice: Choice) -> Chunk:
+    """Return a whole choice as the one chunk of a stream."""
+    calls = tuple(
+        [
+            ToolCallDelta(number, call.id, call.name, call.arguments, call.kind, call.extra)
+            for number, call in enumerate(choice.tool_calls)
+        ]
+    )
+    return Chunk(
+        text=choice.text,
+        finish_reason=choice.finish_reason,
+        native_finish_reason=choice.native_finish_reason,
+        logprobs=choice.logprobs,
+        refusal=choice.refusal,
+        reasoning=choice.reasoning,
+        tool_calls=calls,
+        matched_stop=choice.matched_stop,
+        signature=choice.signature,
+        extras=choice.extras,
+    )

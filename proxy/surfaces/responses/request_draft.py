@@ -1,0 +1,58 @@
+"""What a Responses body becomes while it is read, and the request that it is in the end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import UnifiedRequest
+from proxy.surfaces.request.parse_state import ParsedFields
+from proxy.surfaces.responses.tool_names import NamespacedName, NamespaceNames
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseTerms:
+    """What the answer needs of its request besides the unified fields.
+
+    `echoes` are the members of the response that repeat the request. `summary` says that the client wants thoughts as a
+    summary. `origins` are the tools of namespaces by their joined names. `input` are the request's own items,
+    `ancestors` the ids of the responses that it continues; `store` says whether the response is to be stored.
+    """
+
+    echoes: Mapping[str, JsonValue] = field(default_factory=dict)
+    summary: bool = False
+    origins: Mapping[str, NamespacedName] = field(default_factory=dict)
+    input: tuple[JsonObject, ...] = ()
+    ancestors: tuple[str, ...] = ()
+    store: bool = True
+
+
+NO_TERMS = ResponseTerms()
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsesRequest(UnifiedRequest):
+    """A unified request that came in the form of the Responses API."""
+
+    terms: ResponseTerms = NO_TERMS
+
+
+@dataclass(slots=True)
+class ResponsesDraft:
+    """One body while it is read.
+
+    `parsed` has the unified fields so far and every problem. `left_out` names what the translation goes without,
+    `native_left_out` what OpenAI's own API goes without; `only` says by field what that API alone can honour, as the
+    subject of a sentence.
+    """
+
+    data: JsonObject
+    parsed: ParsedFields
+    names: NamespaceNames = field(default_factory=NamespaceNames)
+    left_out: dict[str, None] = field(default_factory=dict)
+    native_left_out: dict[str, None] = field(default_factory=dict)
+    only: dict[str, str] = field(default_factory=dict)
+
+    def put(self, own: str, name: str, value: object) -> None:
+        """Set a unified field that the client's field `own` says; another value of it conflicts."""
+        if self.parsed.values.setdefault(name, value) != value:
+            self.parsed.conflict(own, f"differs from '{name}', which says the same")

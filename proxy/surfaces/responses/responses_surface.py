@@ -1,0 +1,88 @@
+"""OpenAI's Responses API as clients speak it.
+
+Sources: OpenAI OpenAPI 2.3.0 `createResponse`; openai 3.54.0 for Python and 6.49.0 for Node; Codex CLI 0.169.0,
+November 2026. The paths exist without `/v1` too, because clients put it into the base URL or forget it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from providers.unified_request import Operation, UnifiedRequest
+from proxy.errors import ErrorFacts
+from proxy.surfaces.response.error_body import openai_body
+from proxy.surfaces.response.write_sse import ascii_json
+from proxy.surfaces.responses.read_request import read_request
+from proxy.surfaces.responses.referred_ids import referred_ids
+from proxy.surfaces.responses.renderer import ResponsesRenderer
+from proxy.surfaces.responses.request_draft import ResponsesRequest
+from proxy.surfaces.surface import (
+    NO_CONTEXT,
+    AnswerFacts,
+    Endpoint,
+    ModelCard,
+    ReferredIds,
+    RequestContext,
+    StoringRenderer,
+)
+
+_PARAMS: Mapping[str, str] = MappingProxyType(
+    {
+        "messages": "input",
+        "prompt": "input",
+        "max_tokens": "max_output_tokens",
+        "response_format": "text.format",
+        "verbosity": "text.verbosity",
+        "reasoning_effort": "reasoning.effort",
+        "logprobs": "include",
+    }
+)
+"""The client's fields by the unified ones that errors of targets name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsesSurface:
+    """The API. See Surface and StoringSurface."""
+
+    name: str = "responses"
+    endpoints: Sequence[Endpoint] = (
+        Endpoint("POST", "/v1/responses", Operation.CHAT),
+        Endpoint("POST", "/responses", Operation.CHAT),
+    )
+    prefixes: Sequence[str] = ("/v1/responses", "/responses")
+    key_headers: Sequence[str] = ("authorization", "x-api-key", "api-key")
+    reads_context: bool = True
+    default_vendor: str | None = None
+
+    def parse(
+        self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
+    ) -> ResponsesRequest:
+        """See Surface."""
+        return read_request(body, default_model, context)
+
+    def referred_ids(self, body: bytes) -> ReferredIds:
+        """See StoringSurface."""
+        return referred_ids(body)
+
+    def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> StoringRenderer:
+        """See Surface."""
+        return ResponsesRenderer(request, facts)
+
+    def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
+        """See Surface; OpenAI's envelope, which names the client's own fields."""
+        own = _PARAMS.get(facts.param or "")
+        if own is not None:
+            facts = replace(facts, param=own, message=facts.message.replace(f"'{facts.param}'", f"'{own}'"))
+        return facts.status, ascii_json(openai_body(facts, facts.status))
+
+    def models(self, cards: Sequence[ModelCard]) -> bytes:
+        """See Surface. The list has its path on the openai surface."""
+        return ascii_json({"object": "list", "data": [{"id": card.id, "object": "model"} for card in cards]})
+
+    def model(self, card: ModelCard) -> bytes:
+        """See Surface."""
+        return ascii_json({"id": card.id, "object": "model"})
+
+
+RESPONSES: Final = ResponsesSurface()

@@ -1,0 +1,84 @@
+"""Writes the events of one streamed response, each with its number, and the response that the last of them repeats.
+
+Source: OpenAI OpenAPI 2.3.0 `ResponseStreamEvent`, `Response`; openai 3.54.0 `types/responses`, November 2026.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from providers.completion import Usage
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.response.write_sse import ascii_json
+from proxy.surfaces.surface import AnswerFacts
+
+_DETAILS: Final = ("cached_tokens", "cache_write_tokens")
+
+
+class EventWriter:
+    """Numbers and writes the events of one stream."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0
+        """The number of the next event."""
+
+    def event(self, kind: str, members: Mapping[str, object]) -> bytes:
+        """Return one event."""
+        number = self.number
+        self.number = number + 1
+        return framed(kind, ascii_json({"type": kind, "sequence_number": number, **members}))
+
+
+class SilentWriter(EventWriter):
+    """Writes nothing, for an answer that is not streamed."""
+
+    __slots__ = ()
+
+    def event(self, kind: str, members: Mapping[str, object]) -> bytes:
+        """Return nothing."""
+        return b""
+
+
+def framed(kind: str, data: bytes) -> bytes:
+    """Return an event with one data line."""
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
+
+
+def response_object(
+    facts: AnswerFacts,
+    echoes: Mapping[str, JsonValue],
+    status: str,
+    output: Sequence[JsonObject] = (),
+    **members: object,
+) -> dict[str, object]:
+    """Return a response; `members` replace those of a response that has just begun."""
+    return {
+        "id": f"resp_{facts.unique}",
+        "object": "response",
+        "created_at": facts.created,
+        "status": status,
+        "model": facts.model,
+        "output": list(output),
+        "error": None,
+        "incomplete_details": None,
+        "usage": None,
+        "service_tier": None,
+        **echoes,
+        **members,
+    }
+
+
+def usage_json(usage: Usage) -> dict[str, object]:
+    """Return the usage, whose details are never absent here, and `estimated` if the gateway estimated it."""
+    prompt, completion = dict(usage.prompt_details or {}), dict(usage.completion_details or {})
+    body: dict[str, object] = {
+        "input_tokens": usage.prompt_tokens,
+        "input_tokens_details": {**dict.fromkeys(_DETAILS, 0), **prompt},
+        "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0, **completion},
+        "total_tokens": usage.total_tokens,
+    }
+    if usage.estimated:
+        body["estimated"] = True
+    return {**usage.extra, **body} if usage.extra else body

@@ -1,0 +1,97 @@
+"""OpenAI's own answers, as they are shown and stored."""
+
+import orjson
+import pytest
+
+from providers.completion import Chunk, Completion, NativeEvent
+from providers.json_types import JsonObject, JsonValue
+from proxy.errors import ErrorFacts
+from tests.proxy.surfaces.responses.kit import USAGE, events, rendering, typed
+
+BROKEN = ErrorFacts(502, "server_error", "upstream_error", "The upstream closed the connection.")
+ITEM: JsonObject = typed("web_search_call", id="ws_1", status="completed", action={"type": "search", "queries": ["é"]})
+
+
+def response(status: str, *items: JsonValue) -> JsonObject:
+    return {"id": "resp_68cf", "model": "gpt-x-2026", "status": status, "output": [*items], "store": False, "new": 1}
+
+
+def sent(kind: str, number: int, **members: JsonValue) -> Chunk:
+    return Chunk(native=NativeEvent(kind, orjson.dumps({"type": kind, "sequence_number": number, **members})))
+
+
+CREATED = sent("response.created", 0, response=response("in_progress"))
+DELTA = sent("response.output_text.delta", 1, delta="a", obfuscation="xyz")
+DONE = sent("response.completed", 2, response=response("completed", ITEM))
+
+
+def test_events_pass_with_the_model_as_the_table_has_it() -> None:
+    renderer = rendering(stream=True, previous_response_id=None)
+    stream = renderer.chunk(CREATED) + renderer.chunk(DELTA) + renderer.chunk(Chunk(text="a")) + renderer.chunk(DONE)
+    stream += renderer.chunk(Chunk(finish_reason="stop")) + renderer.usage(USAGE) + renderer.end()
+    found = events(stream)
+    assert [event["type"] for event in found] == [
+        "response.created",
+        "response.output_text.delta",
+        "response.completed",
+    ]
+    assert found[1] == {"type": "response.output_text.delta", "sequence_number": 1, "delta": "a", "obfuscation": "xyz"}
+    assert found[2]["response"] == {
+        **response("completed", ITEM),
+        "model": "openai/gpt-x",
+        "store": True,
+        "previous_response_id": None,
+    }
+
+
+def test_the_vendor_s_response_is_stored_under_its_own_id() -> None:
+    renderer = rendering(stream=True)
+    for chunk in (CREATED, DELTA, DONE):
+        renderer.chunk(chunk)
+    assert renderer.stored() is None
+    renderer.end()
+    kept = renderer.stored()
+    assert kept is not None
+    assert kept.id == "resp_68cf"
+    assert kept.response["output"] == [ITEM]
+    assert kept.input[0]["id"] == "msg_u1_i0"
+
+
+def test_a_whole_answer_is_the_vendor_s_own() -> None:
+    renderer = rendering(store=False)
+    body = renderer.completion(Completion((), USAGE, native=orjson.dumps(response("completed", ITEM))))
+    assert orjson.loads(body) == {
+        **response("completed", ITEM),
+        "model": "openai/gpt-x",
+        "previous_response_id": None,
+    }
+    assert renderer.stored() is None
+
+
+@pytest.mark.parametrize("data", ['{"type":"x","d":"\u2028"}'.encode(), b'{"type":"x",\n"d":"\xe2\x80\xa8"}'])
+def test_an_event_is_one_line_of_ascii(data: bytes) -> None:
+    shown = rendering(stream=True).chunk(Chunk(native=NativeEvent("x", data)))
+    assert shown == b'event: x\ndata: {"type":"x","d":"\\u2028"}\n\n'
+
+
+def test_a_failure_of_the_vendor_s_is_shown_as_it_is_once() -> None:
+    renderer = rendering(stream=True)
+    renderer.chunk(CREATED)
+    failed = sent("response.failed", 1, response={**response("failed"), "error": {"code": "x", "message": "y"}})
+    assert renderer.chunk(failed) == b""
+    (event,) = [orjson.loads(renderer.error(BROKEN).split(b"data: ")[1])]
+    assert event["response"]["error"] == {"code": "x", "message": "y"}
+    assert event["response"]["model"] == "openai/gpt-x"
+    assert renderer.stored() is None
+
+
+@pytest.mark.parametrize("given", [(), (sent("error", 1, code="x", message="y"),)])
+def test_a_stream_that_breaks_ends_in_a_failure_of_its_response(given: tuple[Chunk, ...]) -> None:
+    renderer = rendering(stream=True)
+    stream = b"".join([renderer.chunk(chunk) for chunk in (CREATED, DELTA, *given)])
+    last = orjson.loads(renderer.error(BROKEN).split(b"data: ")[1])
+    assert len(events(stream)) == 2
+    assert last["type"] == "response.failed"
+    assert last["response"]["id"] == "resp_68cf"
+    assert last["response"]["error"]["code"] == "server_error"
+    assert renderer.stored() is None

@@ -1,0 +1,42 @@
+"""The surface as the gateway sees it."""
+
+import orjson
+
+from providers.failure import Refusal
+from providers.unified_request import Operation
+from proxy.errors import ErrorFacts, field_refused
+from proxy.surfaces.responses.responses_surface import RESPONSES
+from proxy.surfaces.surface import ModelCard, StoringRenderer, StoringSurface
+from tests.proxy.surfaces.responses.kit import rendering
+
+
+def test_the_surface_refers_to_what_it_stores() -> None:
+    assert isinstance(RESPONSES, StoringSurface)
+    assert isinstance(rendering(), StoringRenderer)
+    assert RESPONSES.reads_context
+    assert RESPONSES.referred_ids(b'{"previous_response_id":"resp_1"}').previous == "resp_1"
+
+
+def test_its_paths_are_served_with_and_without_the_version() -> None:
+    assert [(each.method, each.path, each.action) for each in RESPONSES.endpoints] == [
+        ("POST", "/v1/responses", Operation.CHAT),
+        ("POST", "/responses", Operation.CHAT),
+    ]
+
+
+def test_errors_have_openai_s_envelope_and_name_the_client_s_fields() -> None:
+    refusal = Refusal("max_tokens", "'max_tokens' is not supported by v/m/default.")
+    status, body = RESPONSES.error(field_refused(refusal).facts)
+    assert status == 400
+    assert orjson.loads(body)["error"] == {
+        "message": "'max_output_tokens' is not supported by v/m/default.",
+        "type": "invalid_request_error",
+        "param": "max_output_tokens",
+        "code": "unsupported_parameter",
+    }
+    assert RESPONSES.error(ErrorFacts(404, "t", "c", "m", "model"))[0] == 404
+
+
+def test_models_have_their_entries() -> None:
+    card = ModelCard("v/m", 1, "v", None)
+    assert orjson.loads(RESPONSES.models([card]))["data"] == [orjson.loads(RESPONSES.model(card))]
