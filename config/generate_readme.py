@@ -20,6 +20,7 @@ _SECTIONS: Final = {
     "Cors": "`server.cors`",
     "Admin": "`server.admin`",
     "ServerLimits": "`server.limits`",
+    "KeepResponses": "`server.keep_responses`",
     "Shared": "`server.shared`",
     "SurfaceSettings": "`server.surfaces.<surface>`",
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",

@@ -251,6 +251,7 @@ class UnifiedRequest:
     `inference_extra_params` and `inference_extra_headers`, checked for protected names. `legacy_calls` says that the
     client sent its tools as `functions`, and reads `function_call`. `native` is the client's own body, where it is in
     an API that some vendors speak; everything else here says the same for the others, but for `losses`.
+    `shortens` says that the oldest turns are to be left out where the conversation does not fit.
     """
 
     operation: Operation
@@ -267,6 +268,7 @@ class UnifiedRequest:
     legacy_calls: bool = False
     native: NativeRequest | None = None
     losses: TranslationLosses | None = None
+    shortens: bool = False
 
     @property
     def passes_members(self) -> bool:

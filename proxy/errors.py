@@ -134,6 +134,49 @@ def _unknown(model: str, nearest: tuple[str, ...]) -> ErrorFacts:
     return ErrorFacts(404, "invalid_request_error", "model_not_found", message, "model")
 
 
+def previous_response_not_found(response_id: str) -> GatewayError:
+    """Return the error for a request that continues a response which is not stored, or no longer with all before it."""
+    message = (
+        f"Previous response with id '{_shown(response_id)}' not found. It was not stored, has expired or was deleted; "
+        "send the conversation's items in 'input' instead."
+    )
+    facts = ErrorFacts(
+        400, "invalid_request_error", "previous_response_not_found", message, "previous_response_id", NO_RETRY
+    )
+    return GatewayError(facts)
+
+
+def conversation_too_long(how: str) -> GatewayError:
+    """Return the error for a request that continues more than is looked up for one; `how` says of what."""
+    message = f"The conversation before this request {how}; send the items that matter in 'input' instead."
+    return invalid_request((FieldProblem(("previous_response_id",), message),))
+
+
+def responses_not_stored() -> GatewayError:
+    """Return the error for a request that continues a response where the operator lets none be stored."""
+    message = "Responses are not stored here; send the conversation's items in 'input' instead."
+    return invalid_request((FieldProblem(("previous_response_id",), message, "unsupported_parameter"),))
+
+
+def response_not_found(response_id: str) -> GatewayError:
+    """Return the error for a response that is not stored for this key."""
+    message = f"Response with id '{_shown(response_id)}' not found."
+    return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", message, "id", NO_RETRY))
+
+
+def stored_responses_unreachable() -> GatewayError:
+    """Return the error for a response that another process may have, while the memory they share does not answer."""
+    message = "Stored responses cannot be reached at the moment. Try again shortly."
+    verdict = VERDICTS[FailureKind.BUSY]
+    return GatewayError(ErrorFacts(verdict.status, verdict.type, verdict.code, message, headers={"retry-after": "2"}))
+
+
+def operation_not_served(name: str) -> GatewayError:
+    """Return the error for an operation of an API that is known and not served here."""
+    message = f"'{name}' is not served here."
+    return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", message, headers=NO_RETRY))
+
+
 def not_found(path: str) -> GatewayError:
     """Return the error for an unknown path."""
     message = f"Unknown path '{path}'."

@@ -13,6 +13,7 @@ from config.sections.value_types import (
     Credential,
     Duration,
     Host,
+    Lifetime,
     LogFormat,
     NamedVendor,
     Port,
@@ -30,7 +31,7 @@ from config.web_origins import normal_host, normal_origin
 _SHORTEST_STALL: Final = 1.0
 """Seconds; the event loop of a process that starts, or writes a large answer, may block for parts of one."""
 
-KeepThinking = Literal["shared", "process", "off"]
+KeptWhere = Literal["shared", "process", "off"]
 
 SurfaceName = Literal["openai", "scale", "fireworks", "pais", "anthropic", "responses"]
 
@@ -122,6 +123,26 @@ class ServerLimits(Section):
     )
 
 
+class KeepResponsesSection(Section):
+    """The responses that clients of the Responses API have stored, which is what that API does unless they say
+    otherwise, so that their next request can name the one that it continues. A team finds its own alone, without teams
+    a client's address. At `shared` one owner's take up to 64 MiB; a response of more than 8 MiB is not stored."""
+
+    where: KeptWhere = Field(
+        default="shared",
+        description="In each process and at `server.shared` where that is written, in each `process` alone, or nowhere "
+        "(off): then a request that continues a response is refused. Several processes need `server.shared`: without "
+        "it each finds only the responses that it stored itself.",
+    )
+    lifetime: Lifetime = Field(
+        default=86400.0, description="How long a response is kept after it was stored or last used, 30d at most."
+    )
+    memory: Size = Field(
+        default=64 * 2**20,
+        description="What they may take in one process, such as 64MiB. The team with the most loses its oldest first.",
+    )
+
+
 class SharedSection(Section):
     """What the processes behind one name tell each other: that a vendor limits them, refuses a credential, or that its
     quota is spent. Advice only: no request waits for it. Needs the extra `redis`, and Redis 6.2 or newer."""
@@ -168,11 +189,14 @@ class ServerSection(Section):
     shared: SharedSection | None = Field(
         default=None, description="What several processes tell each other. None written: nothing."
     )
-    keep_thinking: KeepThinking = Field(
+    keep_thinking: KeptWhere = Field(
         default="shared",
         description="Where what models thought before they called tools is kept for an hour, for clients that do not "
         "send it back though the vendor wants it: in each process and at `shared` where that is written, in each "
         "`process` alone, or nowhere (off).",
+    )
+    keep_responses: KeepResponsesSection = Field(
+        default=KeepResponsesSection(), description="Where stored responses are kept, and for how long."
     )
     drain_grace: Duration = Field(default=1.0, description="On shutdown: from not being ready to closing the listener.")
     drain_timeout: Duration = Field(default=600.0, description="On shutdown: time running requests have to finish.")

@@ -154,6 +154,7 @@ def to_moment(value: str) -> datetime:
 
 Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, _DURATION, "duration")]
 Timeout = Annotated[Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, _DURATION, "duration")]
+Lifetime = Annotated[float, Field(ge=1, le=30 * _LONGEST), Referable(to_seconds, _DURATION, "duration")]
 Moment = Annotated[
     datetime,
     Checked(to_moment),

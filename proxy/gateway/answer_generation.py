@@ -1,12 +1,21 @@
 """Answers the calls that generate text: parsed by their surface, planned, dispatched, and rendered."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
+from proxy.conversations.response_entries import NOTHING_STORED, StoredData, read_chain, read_items
+from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
+from proxy.deadlines import Deadlines
+from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.prefer_honouring import honouring_first
+from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
 from proxy.dispatch.single_attempt import Dispatcher
+from proxy.errors import GatewayError
 from proxy.gateway.answer_request import Exchange, make_job
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.restore_thinking import TurnMemory
@@ -14,17 +23,24 @@ from proxy.overload.admission_limits import Admission
 from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import plan
 from proxy.surfaces.request.parse_json import is_heavy
-from proxy.surfaces.surface import NO_CONTEXT, RequestContext
+from proxy.surfaces.surface import RequestContext
 from proxy.teams.client_keys import permit_extras
+
+TOO_LONG: Final = "context_length_exceeded"
+"""The code of an error that says that a conversation does not fit."""
 
 
 class TextGeneration:
-    """Answers calls that generate text. `turns` is the memory of what models thought."""
+    """Answers calls that generate text. `turns` is the memory of what models thought, `responses` that of stored
+    responses."""
 
-    def __init__(self, dispatcher: Dispatcher, admission: Admission, turns: TurnMemory) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, admission: Admission, turns: TurnMemory, responses: StoredResponses
+    ) -> None:
         self._dispatcher = dispatcher
         self._admission = admission
         self._turns = turns
+        self._responses = responses
 
     async def answer(self, call: ClientCall, operation: Operation) -> web.StreamResponse:
         """Answer a call, whole or as a stream. Raises GatewayError while nothing has been written."""
@@ -32,8 +48,13 @@ class TextGeneration:
         body = await call.read_body()
         heavy = is_heavy(body)
         default_model = snapshot.default_models.get(surface.name)
-        context = RequestContext(http.headers) if surface.reads_context else NO_CONTEXT
-        parse = partial(surface.parse, operation, body, default_model, context)
+        parse = partial(surface.parse, operation, body, default_model)
+        store = None
+        if surface.reads_context:
+            continued = await self._continued(call, body, heavy=heavy)
+            heavy = heavy or continued.heavy
+            parse = partial(_parse_in_context, parse, http.headers, continued, not self._responses.off)
+            store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         request = await self._dispatcher.off_loop.threads.run(record.owner, parse) if heavy else parse()
         self._admit(call, request, record)
         planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
@@ -44,16 +65,41 @@ class TextGeneration:
         permit_extras(team, request)
         planned = honouring_first(planned, request, team)
         job = make_job(planned, team, request, http.headers, record, heavy=heavy)
-        exchange = Exchange(self._dispatcher, call.shared.metrics, job, surface, http, call.begin_stream, keeper)
-        deadlines = call.shared.deadlines
-        deadlines.add(job.deadlines)
-        try:
-            if request.stream:
-                return await exchange.streamed()
-            answer, headers = await exchange.whole()
-        finally:
-            deadlines.discard(job.deadlines)
-        return await call.respond(answer, headers)
+        metrics = call.shared.metrics
+        exchange = Exchange(self._dispatcher, metrics, job, surface, http, call.begin_stream, keeper, store)
+        for _ in range(MOST_TRIES if request.shortens else 0):
+            try:
+                return await _finished(call, exchange)
+            except GatewayError as error:
+                exchange = replace(exchange, job=await self._shorter(exchange.job, error))
+        return await _finished(call, exchange)
+
+    async def _shorter(
+        self, job: PlannedRequest[UnifiedRequest], error: GatewayError
+    ) -> PlannedRequest[UnifiedRequest]:
+        """Return the job without the oldest turns of its conversation. Raises the error where it is another one, or
+        there are none to leave out."""
+        if error.facts.code != TOO_LONG:
+            raise error
+        shorten = partial(shortened, job.request, error.facts.message)
+        record = job.record
+        shorter = await self._dispatcher.off_loop.threads.run(record.owner, shorten) if job.heavy else shorten()
+        if shorter is None:
+            raise error
+        record.outcome = "ok"
+        left = job.deadlines.remaining
+        return replace(job, request=shorter, deadlines=Deadlines(left), total=left)
+
+    async def _continued(self, call: ClientCall, body: bytes, *, heavy: bool) -> StoredData:
+        """Return the stored responses that a body continues. Raises GatewayError where they are not there."""
+        surface = STORING.get(call.surface.name)
+        if surface is None:
+            return NOTHING_STORED
+        find = partial(surface.referred_ids, body)
+        referred = await self._dispatcher.off_loop.threads.run(call.record.owner, find) if heavy else find()
+        continued = await self._responses.recall(call.stored_for, referred)
+        call.hold_more(continued.size)
+        return continued
 
     def _admit(self, call: ClientCall, request: UnifiedRequest, record: RequestRecord) -> None:
         """Admit a team's parsed request, once, before it is planned; limits and budgets of teams belong here. Raises
@@ -61,3 +107,22 @@ class TextGeneration:
         record.asked, record.stream = request.model, request.stream
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
+
+
+async def _finished(call: ClientCall, exchange: Exchange) -> web.StreamResponse:
+    """Return the answer, which a stream has been written of. Raises GatewayError while nothing has been written."""
+    deadlines, running = exchange.job.deadlines, call.shared.deadlines
+    running.add(deadlines)
+    try:
+        if exchange.job.request.stream:
+            return await exchange.streamed()
+        answer, headers = await exchange.whole()
+    finally:
+        running.discard(deadlines)
+    return await call.respond(answer, headers)
+
+
+def _parse_in_context(
+    parse: Callable[[RequestContext], UnifiedRequest], headers: Mapping[str, str], continued: StoredData, stores: bool
+) -> UnifiedRequest:
+    return parse(RequestContext(headers, read_chain(continued), read_items(continued), stores))

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import TypeVar
 
 from aiohttp import web
@@ -12,6 +13,7 @@ from aiohttp import web
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
+from proxy.conversations.stored_responses import AnswerStore
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
@@ -39,7 +41,7 @@ BeginStream = Callable[[Mapping[str, str]], Awaitable[web.StreamResponse]]
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One planned request of one client. `begin` sends the head of a streamed answer; `keeper` keeps what the model
-    thought before it called tools, where a vendor wants it back."""
+    thought before it called tools, where a vendor wants it back; `store` stores answers that later requests name."""
 
     dispatcher: Dispatcher
     metrics: Metrics
@@ -48,6 +50,7 @@ class Exchange:
     http: web.BaseRequest
     begin: BeginStream
     keeper: TurnKeeper | None = None
+    store: AnswerStore | None = None
     _renderer: Renderer | None = None
 
     async def whole(self) -> tuple[bytes, Mapping[str, str]]:
@@ -63,7 +66,11 @@ class Exchange:
         record.usage = completion.usage
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
-        return self._make_renderer(prepared).completion(completion), answer_headers(record)
+        renderer = self._make_renderer(prepared)
+        body = renderer.completion(completion)
+        if self.store is not None:
+            await self.store.keep(renderer, record)
+        return body, answer_headers(record)
 
     async def streamed(self) -> web.StreamResponse:
         """Write the stream to its end, failures included. Raises GatewayError while nothing has been written."""
@@ -82,7 +89,10 @@ class Exchange:
                     response = await self.begin(answer_headers(record))
                     await Relay(stream, renderer, response.write, deadlines, record, prepared.request).run()
                     deadlines.pause()
-                    await response.write_eof(renderer.end())
+                    end = renderer.end()
+                    if self.store is not None:
+                        await self.store.keep(renderer, record)
+                    await response.write_eof(end)
                     record.finished = self.dispatcher.now()
                     deadlines.stop()
                     await stream.finish()
@@ -129,7 +139,9 @@ class Exchange:
                 self.http.transport.close()
 
     def _make_renderer(self, prepared: CallPlan) -> Renderer:
-        facts = AnswerFacts(fresh_id(), int(time.time()), self.job.plan.served_name(prepared.target))
+        # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.
+        unique = fresh_id() if self.store is None else token_hex(16)
+        facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target))
         return self.surface.renderer(prepared.request, facts)
 
 

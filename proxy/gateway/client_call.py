@@ -86,6 +86,12 @@ class ClientCall:
             raise shared.overloaded(record, reason)
         return body
 
+    def hold_more(self, length: int) -> None:
+        """Count bytes that the call needs besides its body. Raises GatewayError where they do not fit beside those of
+        others."""
+        if not self.admitted.hold_more(length):
+            raise self.shared.overloaded(self.record, OverloadReason.BODY_BYTES)
+
     async def begin_stream(self, extra: Mapping[str, str]) -> web.StreamResponse:
         """Write the head of a streamed answer with these headers."""
         self.admitted.commit()

@@ -8,6 +8,9 @@ from functools import partial
 from aiohttp import web
 
 from providers.unified_request import Operation, Task
+from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
@@ -27,7 +30,8 @@ from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
-from proxy.gateway.restore_thinking import TurnMemory
+from proxy.gateway.response_endpoints import ResponseEndpoints
+from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
@@ -56,7 +60,7 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
-    memory of what models thought, `catalogue` makes the models lists.
+    memory of what models thought, `responses` that of stored responses, `catalogue` makes the models lists.
 
     `on_begin` receives each record once its team is known; `idle` is set while nothing is in flight.
     """
@@ -81,13 +85,15 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
         self.catalogue = Catalogue(current.since)
-        self.turns = TurnMemory(self._now)
+        self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
+        self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self._calls = ClientCalls(metrics, self._now)
-        self._generation = TextGeneration(dispatcher, admission, self.turns)
+        self._generation = TextGeneration(dispatcher, admission, self.turns, self.responses)
         tasks = TaskAnswers(dispatcher)
         passed = PassThrough(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
+            **ResponseEndpoints(self.responses, dispatcher).actions(),
             **{task: partial(tasks.answer, api) for task, api in TASK_APIS.items()},
             Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),

@@ -3,12 +3,9 @@
 import re
 from collections.abc import Container
 
-from proxy.surfaces.registry import PATHS, VERSION_HEADER, PathMatch, for_anthropics_client, surface_for_path
-from proxy.surfaces.surface import ReadAction
+from proxy.surfaces.registry import NAMING, PATHS, VERSION_HEADER, PathMatch, for_anthropics_client, surface_for_path
 
 _SLASHES = re.compile(r"/{2,}")
-
-_LISTS = tuple((f"{path}/", match) for path, match in PATHS.items() if ReadAction.MODELS in match.methods.values())
 
 
 def resolve_path(path: str, headers: Container[str] = ()) -> PathMatch:
@@ -16,7 +13,7 @@ def resolve_path(path: str, headers: Container[str] = ()) -> PathMatch:
     methods. Of a path that several APIs share, the headers tell the client's.
 
     Repeated slashes collapse, since clients join base URLs carelessly. An escaped slash separates no segments: it is
-    part of a model's name, or the path is unknown.
+    part of a name, or the path is unknown.
     """
     match = PATHS.get(path) or _normal_match(path)
     return for_anthropics_client(match) if "GET" in match.methods and VERSION_HEADER in headers else match
@@ -27,8 +24,9 @@ def _normal_match(path: str) -> PathMatch:
     match = PATHS.get(clean) or PATHS.get(clean.rstrip("/"))
     if match is not None:
         return match
-    for prefix, listing in _LISTS:
-        if clean.startswith(prefix):
-            tail = clean[len(prefix) :].replace("%2F", "/").replace("%25", "%")
-            return PathMatch(listing.surface, clean, listing.methods, tail)
+    for naming in NAMING:
+        name = naming.name_in(clean)
+        if name is not None:
+            tail = name.replace("%2F", "/").replace("%25", "%")
+            return PathMatch(naming.match.surface, clean, naming.match.methods, tail)
     return PathMatch(surface_for_path(clean), clean)

@@ -3,14 +3,15 @@
 Only where a deployment of the request's plan wants thinking back; other requests cost nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from providers.completion import Choice, StreamEvent
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+from proxy.conversations.owner_memory import OwnerMemory
 from proxy.gateway.kept_turns import (
     GatheredTurns,
     MissingTurn,
@@ -24,35 +25,27 @@ from proxy.gateway.kept_turns import (
     with_thinking,
 )
 from proxy.routing.resolve_model import Plan
-from proxy.teams.kept_thinking import KeptThinking
 from proxy.upstream.vendor_stream import Stream
+
+TURN_BYTES: Final = 64 * 1024 * 1024
+"""What all turns together may take in one process."""
+
+TURN_SECONDS: Final = 3600.0
+"""How long a turn is kept after it was made or last used; a person may have to approve what a tool does."""
 
 MOST_RESTORED: Final = 2 * 1024 * 1024
 """Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
 
-
 _HOLDER: Final = 16
 """Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
-
-
-class OtherProcesses(Protocol):
-    """Turns that this process shares with others."""
-
-    def put(self, owner: str, key: str, data: bytes) -> None:
-        """Write a turn soon."""
-
-    async def take(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return what is there of these keys, after a short time at the latest."""
 
 
 @dataclass(slots=True, eq=False)
 class TurnMemory:
     """The kept turns of this process, and of others where it shares them. While it is `off` nothing is kept."""
 
-    now: Callable[[], float]
+    entries: OwnerMemory
     off: bool = False
-    kept: KeptThinking = field(default_factory=KeptThinking)
-    others: OtherProcesses | None = None
 
     def concerns(self, planned: Plan, request: UnifiedRequest) -> bool:
         """Return whether a request is a chat for which a deployment may want thinking back."""
@@ -80,21 +73,10 @@ class TurnMemory:
         restored = with_thinking(messages, missing, await self._known(owner, missing))
         return (request if restored is None else replace(request, prompt=ChatPrompt(restored))), keeper
 
-    def put(self, owner: str, key: str, data: bytes) -> None:
-        """Keep a turn."""
-        self.kept.put(owner, key, data, self.now())
-        if self.others is not None:
-            self.others.put(owner, key, data)
-
     async def _known(self, owner: str, missing: Iterable[MissingTurn]) -> dict[str, TurnThinking]:
         """Return the turns that are known; none that would make the request too large."""
         keys = list(dict.fromkeys([turn.key for turn in missing]))
-        found = self.kept.take(owner, keys, self.now())
-        if self.others is not None and (unknown := [key for key in keys if key not in found]):
-            elsewhere = await self.others.take(owner, unknown)
-            for key, data in elsewhere.items():
-                self.kept.put(owner, key, data, self.now())
-            found |= elsewhere
+        found = await self.entries.find(owner, keys)
         known: dict[str, TurnThinking] = {}
         left = MOST_RESTORED
         for key in keys:
@@ -120,7 +102,7 @@ class TurnKeeper:
         for choice in choices:
             thinking = thinking_to_keep(choice, target)
             if thinking is not None and (data := pack_turn(thinking)) is not None:
-                self._memory.put(self._owner, key_of_answer(choice, self._messages), data)
+                self._memory.entries.put(self._owner, {key_of_answer(choice, self._messages): data})
 
     def watched(self, target: Target, stream: Stream) -> Stream:
         """Return the stream, whose choices are kept as they end, before the client learns of it."""

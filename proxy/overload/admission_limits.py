@@ -204,6 +204,11 @@ class Admitted:
         self._held = length
         return length == bodies.total or bodies.fits(self._owner)
 
+    def hold_more(self, length: int) -> bool:
+        """Count bytes that the request needs besides its body. Returns False where they are too many with those of
+        others."""
+        return self.hold_body(self._held + length)
+
     def complete(self) -> OverloadReason | None:
         """Count the request as complete. Returns why it is refused, or None."""
         admission = self._admission

@@ -14,13 +14,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from config.sections.server_section import AdminSection, KeepThinking, ServerSection
+from config.sections.server_section import AdminSection, ServerSection
 from proxy.background_tasks import Work, background
 from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
-from proxy.gateway.restore_thinking import TurnMemory
 from proxy.listener.cors_and_host_names import ADMIN, BrowserGuard
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.malformed_requests import MalformedRequests
@@ -39,6 +38,7 @@ from proxy.process.c_allocator import return_large_buffers
 from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
+from proxy.process.kept_by_settings import keep_by_settings
 from proxy.process.load_table import EMBEDDED, LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
@@ -46,8 +46,6 @@ from proxy.process.shutdown import AT_ONCE, DRAINING, Shutdown, drain_or_stop
 from proxy.process.status import OneProcess, StatusSource
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
-from proxy.shared_state.shared_thinking import SharedThinking
-from proxy.teams.kept_thinking import SECONDS
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.process_log import set_up
@@ -210,8 +208,7 @@ async def public_gateway(
         outputs.heartbeat.beat()  # requests may come before the first tick
         status = OneProcess(gateway, dispatcher, live, metrics, lines, discovered)
         url = url_of(scheme_of(server), host, listener)
-        services = [lag.run, memory.run, checks.run, *_sharing(shared, gateway.turns, server.keep_thinking)]
-        metrics.watch_kept_turns(gateway.turns.kept)
+        services = [lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)]
         rest = (public, listener, presented, url, services, discovered)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
@@ -267,16 +264,6 @@ async def _discovering(
     stack.push_async_callback(discovered.aclose)
     await discovered.use(table.snapshot)
     return discovered
-
-
-def _sharing(shared: SharedState | None, turns: TurnMemory, keep: KeepThinking) -> Iterator[Callable[[], Work]]:
-    """Yield the services that share what this process knows with others; none where the table has no `shared`."""
-    turns.off = keep == "off"
-    if shared is not None:
-        yield shared.run
-    if shared is not None and keep == "shared":
-        turns.others = others = SharedThinking(shared.command, lambda: shared.up, shared.prefix, SECONDS)
-        yield others.run
 
 
 def _close_with(stack: AsyncExitStack, server: PublicServer, listener: asyncio.Server) -> None:

@@ -92,9 +92,10 @@ class Reloader:
 
 
 def _needs_restart(old: ServerSection, new: ServerSection) -> tuple[str, ...]:
-    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "keep_thinking", "watch", "log")
+    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "watch", "log")
+    kept = ("keep_thinking", "keep_responses")
     times = ("drain_grace", "drain_timeout", "stall_limit")
-    changed = [name for name in (*fixed, *times) if getattr(old, name) != getattr(new, name)]
+    changed = [name for name in (*fixed, *kept, *times) if getattr(old, name) != getattr(new, name)]
     # New certificates take effect at once; only whether there is TLS at all is fixed with the listener.
     if (old.tls is None) != (new.tls is None):
         changed.append("tls")

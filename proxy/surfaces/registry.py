@@ -1,7 +1,8 @@
 """Every surface, and the path table: which surface and which action a path has."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from proxy.errors import ErrorFacts, method_not_allowed, not_found
 from proxy.surfaces.anthropic.surface import ANTHROPIC
@@ -10,7 +11,7 @@ from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
-from proxy.surfaces.surface import Action, Surface
+from proxy.surfaces.surface import Action, ReadAction, Surface
 from proxy.surfaces.vmware_pais import PAIS
 
 SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS, ANTHROPIC, RESPONSES)
@@ -18,8 +19,8 @@ SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAI
 
 @dataclass(frozen=True, slots=True)
 class PathMatch:
-    """A path with its surface and the action of each method (none for an unknown path). Below a models list, `tail` is
-    the rest of the path, decoded: the name of one model."""
+    """A path with its surface and the action of each method (none for an unknown path). `tail` is what the path names,
+    decoded: below a models list one model, or the id of one response."""
 
     surface: Surface
     path: str
@@ -36,8 +37,30 @@ class PathMatch:
         return action
 
 
+@dataclass(frozen=True, slots=True)
+class NamingPaths:
+    """The paths that name something between a prefix and a suffix: one segment, or with slashes (`segments`)."""
+
+    prefix: str
+    suffix: str
+    segments: bool
+    match: PathMatch
+
+    def name_in(self, path: str) -> str | None:
+        """Return what a path names; None for a path of another form."""
+        path = path if self.segments else path.rstrip("/")
+        if not path.startswith(self.prefix) or not path.endswith(self.suffix):
+            return None
+        name = path[len(self.prefix) : len(path) - len(self.suffix)]
+        return name if self.segments or (name and "/" not in name) else None
+
+
+NAME: Final = "{id}"
+"""Stands for one segment in an endpoint's path."""
+
+
 def match_endpoints(surfaces: Sequence[Surface]) -> Mapping[str, PathMatch]:
-    """Return every path of the surfaces with its match."""
+    """Return every path of the surfaces with its match, those that name something by their templates."""
     matches: dict[str, PathMatch] = {}
     for surface in surfaces:
         for endpoint in surface.endpoints:
@@ -46,7 +69,21 @@ def match_endpoints(surfaces: Sequence[Surface]) -> Mapping[str, PathMatch]:
     return matches
 
 
-PATHS = match_endpoints(SURFACES)
+def naming_paths(matches: Mapping[str, PathMatch]) -> Iterator[NamingPaths]:
+    """Return the paths that name something: by templates, and below the models lists, where names have slashes."""
+    for path, match in matches.items():
+        prefix, name, suffix = path.partition(NAME)
+        if name:
+            yield NamingPaths(prefix, suffix, False, match)
+        elif ReadAction.MODELS in match.methods.values():
+            yield NamingPaths(f"{path}/", "", True, match)
+
+
+_ALL = match_endpoints(SURFACES)
+
+PATHS = {path: match for path, match in _ALL.items() if NAME not in path}
+
+NAMING = tuple(naming_paths(_ALL))
 
 _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
     sorted(

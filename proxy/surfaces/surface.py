@@ -18,13 +18,24 @@ class ReadAction(Enum):
     MODELS = "models"
 
 
+class StoredAction(Enum):
+    """Actions on stored responses. Below the path of the first four stands the id of one."""
+
+    RETRIEVE = "retrieve"
+    DELETE = "delete"
+    INPUT_ITEMS = "input_items"
+    CANCEL = "cancel"
+    COMPACT = "compact"
+    INPUT_TOKENS = "input_tokens"
+
+
 class CountAction(Enum):
     """Actions that measure a request and generate nothing."""
 
     TOKENS = "count_tokens"
 
 
-Action = Operation | Task | ReadAction | CountAction
+Action = Operation | Task | ReadAction | StoredAction | CountAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +43,8 @@ class StoredResponse:
     """A response that was stored for later turns, as the Responses API has it.
 
     `ancestors` are the ids of the responses before it, oldest first; `input` the items of its own request alone, each
-    with an id; `response` the object that the client got, whose `output` holds its items. All of it is read-only.
+    with an id; `response` the object that the client got, whose `output` holds its items. For a later turn it is read
+    with `id` and `output` alone. All of it is read-only.
     """
 
     id: str
@@ -54,12 +66,14 @@ class RequestContext:
     """What belongs to a request besides its body.
 
     `headers` are the client's, by case-insensitive name. `chain` are the stored responses that it continues, oldest
-    first, and `items` the stored items that it names, by id: what is not found is absent.
+    first, and `items` the stored items that it names, by id: what is not found is absent. Where `stores` is not set,
+    the operator lets no answer be stored, whatever the client asks for.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
     chain: tuple[StoredResponse, ...] = ()
     items: Mapping[str, JsonObject] = field(default_factory=dict)
+    stores: bool = True
 
 
 NO_CONTEXT = RequestContext()
@@ -67,7 +81,7 @@ NO_CONTEXT = RequestContext()
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path of a surface, and what it does."""
+    """One method of one path of a surface, and what it does. In a path, `{id}` stands for any one segment."""
 
     method: str
     path: str

@@ -9,7 +9,14 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 """A series: the sample's name and its labels, in the order in which they are shown."""
 
 ADDED_GAUGES: Final = frozenset(
-    {"dragoman_inflight_requests", "dragoman_concurrency_limit", "dragoman_kept_turns", "dragoman_kept_turns_bytes"}
+    {
+        "dragoman_inflight_requests",
+        "dragoman_concurrency_limit",
+        "dragoman_kept_turns",
+        "dragoman_kept_turns_bytes",
+        "dragoman_kept_responses",
+        "dragoman_kept_responses_bytes",
+    }
 )
 """Gauges that are merged by their sum. Others are merged by their largest value: the worst lag, the worst state that
 any process has seen a deployment in."""

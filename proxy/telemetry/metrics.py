@@ -186,6 +186,12 @@ class Metrics:
         self._gauge("kept_turns", "Turns with tool calls whose thinking is kept.", ()).set_function(lambda: len(kept))
         self._gauge("kept_turns_bytes", "What their thinking takes in memory.", ()).set_function(lambda: kept.size)
 
+    def watch_kept_responses(self, kept: KeptSize) -> None:
+        """Add the gauges of the responses that are stored for later turns."""
+        count = self._gauge("kept_responses", "Stored responses, and the items in them.", ())
+        count.set_function(lambda: len(kept))
+        self._gauge("kept_responses_bytes", "What they take in memory.", ()).set_function(lambda: kept.size)
+
     def shed_before_parsing(self, surface: str, reason: OverloadReason, count: int) -> None:
         """Count requests that were refused for the gateway's own sake before they were parsed."""
         self._record(self._sheds, count, reason.value)

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.teams.kept_thinking import KeptThinking
+from proxy.conversations.kept_entries import KeptEntries
 from tests.conformance.vendor_rules import FINAL, TURNS, DeepSeek, ThinkingVendor, listed, thought, vendors
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
@@ -155,7 +155,7 @@ async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rul
 async def test_a_gateway_that_keeps_nothing_cannot_pass_them(place: int) -> None:
     vendor = vendors()[place]
     async with before(vendor) as made:
-        made.gateway.turns.kept = KeptThinking(0)
+        made.gateway.turns.entries.kept = KeptEntries(0, 3600.0)
         with pytest.raises(AssertionError):
             await loop(made, vendor, "nothing", whole)
     assert vendor.refused

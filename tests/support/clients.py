@@ -112,7 +112,8 @@ class Client(LineProcess):
     async def run(
         self, scenario: str, server: str, fields: Mapping[str, JsonValue], options: Options = USUAL
     ) -> Outcome:
-        """Let the SDK do one thing: `completion`, `completion_stream`, `chat`, `chat_stream`, `models` or `model`.
+        """Let the SDK do one thing: `completion`, `completion_stream`, `chat`, `chat_stream`, `models`, `model`, and
+        openai's also `response`, `response_stream`, `response_retrieve`, `response_delete` and `response_items`.
 
         `server` is the root, such as `http://127.0.0.1:8080`; `fields` are the arguments of the SDK's method (all but
         fireworks-ai 0.x take what they do not know in `extra_body`). Raises `RuntimeError` when the driver broke.

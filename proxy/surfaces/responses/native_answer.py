@@ -23,15 +23,18 @@ _WITH_RESPONSE: Final = frozenset(
 )
 """Events that hold the response itself."""
 
+_LAST: Final = frozenset({"response.completed", "response.incomplete"})
+"""Events that end an answer. They are shown once it is stored: clients go on from it at once."""
+
 _ECHOES: Final = ("previous_response_id", "store")
 """Members that repeat what the gateway sees to in the vendor's place."""
 
 
 class NativeAnswer:
     """One answer. `response` is the latest state of it that the vendor sent, `number` that of the next event, `failed`
-    the event with which the vendor gave up."""
+    the event with which the vendor gave up, `last` the one that ends the answer."""
 
-    __slots__ = ("_facts", "_terms", "failed", "number", "response")
+    __slots__ = ("_facts", "_terms", "failed", "last", "number", "response")
 
     def __init__(self, facts: AnswerFacts, terms: ResponseTerms) -> None:
         self._facts = facts
@@ -39,6 +42,7 @@ class NativeAnswer:
         self.response: JsonObject | None = None
         self.number = 0
         self.failed: bytes | None = None
+        self.last = b""
 
     def whole(self, body: bytes) -> bytes:
         """Return the body of a whole answer."""
@@ -46,7 +50,8 @@ class NativeAnswer:
         return utf8_json(self.response)
 
     def event(self, event: NativeEvent) -> bytes:
-        """Return an event; empty for one after which the stream is broken, which is `failed` then."""
+        """Return an event; empty for one after which the stream is broken, which is `failed` then, and for the one that
+        ends the answer, which is `last`."""
         self.number += 1
         data = event.data
         if event.name in _WITH_RESPONSE:
@@ -56,6 +61,9 @@ class NativeAnswer:
         elif not data.isascii() or b"\n" in data:
             data = ascii_json(orjson.loads(data))
         shown = framed(event.name, data)
+        if event.name in _LAST:
+            self.last = shown
+            return b""
         if event.name not in FAILED:
             return shown
         self.failed = shown if event.name == "response.failed" else None

@@ -89,8 +89,7 @@ def _native(name: str) -> "Reader":
 
 
 def _truncation(draft: ResponsesDraft, value: JsonValue) -> None:
-    if one_of("auto", "disabled")(value) == "auto":
-        _only_native(draft, "truncation", "'truncation' of 'auto'")
+    draft.shortens = one_of("auto", "disabled")(value) == "auto"
 
 
 def _limit(draft: ResponsesDraft, value: JsonValue) -> None:

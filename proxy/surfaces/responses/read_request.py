@@ -61,6 +61,8 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
     parsed = ParsedFields(RULES, Operation.CHAT)
     draft = ResponsesDraft(data, parsed)
     _read_fields(draft)
+    if data.get("store") is True and not context.stores:
+        draft.left_out["store"] = draft.native_left_out["store"] = None
     read_tools(draft)
     resolved = _read_input(draft, context)
     for step in STEPS:
@@ -84,6 +86,7 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
         request.extra_headers,
         native=native,
         losses=_losses(draft),
+        shortens=draft.shortens,
         terms=_terms(draft, resolved, context),
     )
 
@@ -143,6 +146,7 @@ def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestConte
     echoes: dict[str, JsonValue] = {
         name: absent if (given := data.get(name)) is None else given for name, absent in _ECHOED.items()
     }
+    store = echoes["store"] = context.stores and data.get("store") is not False
     asked = data.get("reasoning")
     members: JsonObject = asked if isinstance(asked, dict) else {}
     shown = members.get("summary") or members.get("generate_summary")
@@ -152,5 +156,5 @@ def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestConte
         origins=draft.names.origins(),
         input=resolved.own,
         ancestors=tuple([each.id for each in context.chain]) if data.get("previous_response_id") is not None else (),
-        store=data.get("store") is not False,
+        store=store,
     )

@@ -112,7 +112,7 @@ class ResponsesRenderer:
         """See Renderer."""
         if self._native is not None:
             self._response = self._native.response
-            return b""
+            return self._native.last
         begin = b"" if self._begun else self._begin()
         response = self._response = self._final()
         return begin + self._writer.event(f"response.{response['status']}", {"response": response})

@@ -42,7 +42,7 @@ class ResponsesDraft:
 
     `parsed` has the unified fields so far and every problem. `left_out` names what the translation goes without,
     `native_left_out` what OpenAI's own API goes without; `only` says by field what that API alone can honour, as the
-    subject of a sentence.
+    subject of a sentence. `shortens` says that the oldest turns may be left out.
     """
 
     data: JsonObject
@@ -51,6 +51,7 @@ class ResponsesDraft:
     left_out: dict[str, None] = field(default_factory=dict)
     native_left_out: dict[str, None] = field(default_factory=dict)
     only: dict[str, str] = field(default_factory=dict)
+    shortens: bool = False
 
     def put(self, own: str, name: str, value: object) -> None:
         """Set a unified field that the client's field `own` says; another value of it conflicts."""

@@ -24,8 +24,23 @@ from proxy.surfaces.surface import (
     ModelCard,
     ReferredIds,
     RequestContext,
+    StoredAction,
     StoringRenderer,
 )
+
+_BASES: Final = ("/v1/responses", "/responses")
+
+_STORED: Mapping[tuple[str, str], StoredAction] = MappingProxyType(
+    {
+        ("GET", "/{id}"): StoredAction.RETRIEVE,
+        ("DELETE", "/{id}"): StoredAction.DELETE,
+        ("GET", "/{id}/input_items"): StoredAction.INPUT_ITEMS,
+        ("POST", "/{id}/cancel"): StoredAction.CANCEL,
+        ("POST", "/compact"): StoredAction.COMPACT,
+        ("POST", "/input_tokens"): StoredAction.INPUT_TOKENS,
+    }
+)
+"""The endpoints of stored responses, below each base path."""
 
 _PARAMS: Mapping[str, str] = MappingProxyType(
     {
@@ -49,6 +64,7 @@ class ResponsesSurface:
     endpoints: Sequence[Endpoint] = (
         Endpoint("POST", "/v1/responses", Operation.CHAT),
         Endpoint("POST", "/responses", Operation.CHAT),
+        *(Endpoint(method, base + path, action) for base in _BASES for (method, path), action in _STORED.items()),
     )
     prefixes: Sequence[str] = ("/v1/responses", "/responses")
     key_headers: Sequence[str] = ("authorization", "x-api-key", "api-key")

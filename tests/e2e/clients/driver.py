@@ -33,13 +33,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """The resources of a connected SDK; `models` is None where it cannot list models of the gateway, `embeddings` where
-    it has none."""
+    """The resources of a connected SDK; `models` is None where it cannot list models of the gateway, `embeddings` and
+    `responses` where it does not know them."""
 
     completions: Foreign
     chat: Foreign
     models: Foreign = None
     embeddings: Foreign = None
+    responses: Foreign = None
 
 
 def openai(options: Options) -> Sdk:
@@ -47,7 +48,7 @@ def openai(options: Options) -> Sdk:
     from openai import OpenAI  # type: ignore[import-not-found]
 
     client = OpenAI(base_url=options.url, api_key=options.api_key, max_retries=options.max_retries, timeout=TIMEOUT)
-    return Sdk(client.completions, client.chat.completions, client.models, client.embeddings)
+    return Sdk(client.completions, client.chat.completions, client.models, client.embeddings, client.responses)
 
 
 def scale_gp(options: Options) -> Sdk:
@@ -173,6 +174,12 @@ def run(connect: Callable[[Options], Sdk], order: Mapping[str, Wire]) -> dict[st
         calls["model"] = lambda: heard.whole(sdk.models.retrieve(fields["model"]))
     if sdk.embeddings is not None:
         calls["embeddings"] = lambda: heard.whole(sdk.embeddings.create(**fields))
+    if sdk.responses is not None:
+        calls["response"] = lambda: heard.whole(sdk.responses.create(**fields))
+        calls["response_stream"] = lambda: heard.stream(sdk.responses.create(stream=True, **fields), leave_after)
+        calls["response_retrieve"] = lambda: heard.whole(sdk.responses.retrieve(**fields))
+        calls["response_delete"] = lambda: heard.whole(sdk.responses.delete(**fields))
+        calls["response_items"] = lambda: heard.stream(sdk.responses.input_items.list(**fields), leave_after)
     call = calls[order["scenario"]]
     try:
         call()

@@ -6,7 +6,7 @@ from providers.unified_request import Operation
 from proxy.errors import GatewayError
 from proxy.gateway.match_path import resolve_path
 from proxy.surfaces.registry import SURFACES
-from proxy.surfaces.surface import ReadAction
+from proxy.surfaces.surface import ReadAction, StoredAction
 
 TEXT, CHAT = Operation.COMPLETIONS, Operation.CHAT
 PAIS = "/api/v1/compatibility/openai/v1"
@@ -115,3 +115,29 @@ def test_an_escaped_slash_separates_nothing(path: str) -> None:
 )
 def test_in_a_model_s_name_it_is_a_slash_decoded_once(tail: str, name: str) -> None:
     assert resolve_path(f"/v1/models/{tail}").tail == name
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "action", "name"),
+    [
+        ("/v1/responses/resp_1", "GET", StoredAction.RETRIEVE, "resp_1"),
+        ("/v1/responses/resp_1/", "DELETE", StoredAction.DELETE, "resp_1"),
+        ("//v1//responses//resp_1//input_items/", "GET", StoredAction.INPUT_ITEMS, "resp_1"),
+        ("/responses/resp_1/cancel", "POST", StoredAction.CANCEL, "resp_1"),
+        ("/v1/responses/input_items", "GET", StoredAction.RETRIEVE, "input_items"),
+        ("/v1/responses/a%2Fb", "GET", StoredAction.RETRIEVE, "a/b"),
+        ("/v1/responses/compact", "POST", StoredAction.COMPACT, None),
+        ("/v1/responses/input_tokens", "POST", StoredAction.INPUT_TOKENS, None),
+    ],
+)
+def test_a_path_names_a_response(path: str, method: str, action: StoredAction, name: str | None) -> None:
+    route = resolve_path(path)
+    assert (route.surface.name, route.action(method), route.tail) == ("responses", action, name)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/responses//input_items/x/y"]
+)
+def test_an_id_has_no_slash(path: str) -> None:
+    route = resolve_path(path)
+    assert (route.surface.name, route.methods) == ("responses", {})

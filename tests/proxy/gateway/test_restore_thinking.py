@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -12,10 +12,18 @@ from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCall, T
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
+from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.owner_memory import OtherProcesses, OwnerMemory
 from proxy.gateway.kept_turns import TurnThinking, missing_turns, pack_turn
-from proxy.gateway.restore_thinking import MOST_RESTORED, TurnKeeper, TurnMemory, WatchedStream
+from proxy.gateway.restore_thinking import (
+    MOST_RESTORED,
+    TURN_BYTES,
+    TURN_SECONDS,
+    TurnKeeper,
+    TurnMemory,
+    WatchedStream,
+)
 from proxy.routing.resolve_model import Plan
-from proxy.teams.kept_thinking import KeptThinking
 from proxy.upstream.vendor_stream import LocalStream
 from tests.conformance.vendor_rules import DeepSeek, listed, thought
 from tests.providers.dialects.openai.kit import target
@@ -43,8 +51,8 @@ def chat(*messages: JsonObject) -> UnifiedRequest:
     return UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt(messages), {"tools": [{"type": "function"}]})
 
 
-def memory(**members: object) -> TurnMemory:
-    return replace(TurnMemory(lambda: 0.0), **members)  # type: ignore[arg-type]
+def memory(others: OtherProcesses | None = None) -> TurnMemory:
+    return TurnMemory(OwnerMemory(lambda: 0.0, KeptEntries(TURN_BYTES, TURN_SECONDS), others))
 
 
 async def sent(turns: TurnMemory, *messages: JsonObject, owner: str = "a", to: Target = CLAUDE) -> Sequence[JsonObject]:
@@ -104,7 +112,7 @@ async def test_a_fallback_that_wants_it_is_enough() -> None:
 async def test_an_answer_of_a_vendor_that_signs_nothing_is_not_kept() -> None:
     turns = memory()
     (await keeping(turns)).keep(OPENAI, [ANSWERED])
-    assert len(turns.kept) == 0
+    assert len(turns.entries.kept) == 0
 
 
 async def test_a_request_is_given_no_more_than_so_much_the_latest_turns_first() -> None:
@@ -114,7 +122,7 @@ async def test_a_request_is_given_no_more_than_so_much_the_latest_turns_first() 
     for missing in missing_turns(messages):
         data = pack_turn(TurnThinking(text="x" * (MOST_RESTORED // 4 - 100)))
         assert data is not None
-        turns.put("a", missing.key, data)
+        turns.entries.put("a", {missing.key: data})
     restored = await sent(turns, *messages)
     assert ["reasoning_content" in message for message in restored] == [False] * 5 + [True] * 4
 
@@ -124,7 +132,7 @@ async def test_turns_of_many_small_parts_are_given_in_part() -> None:
     dense = b'{"details":[' + b"{}," * 150_000 + b"{}]}"
     messages: list[JsonObject] = [{**ASKED, "tool_calls": [{**CALL, "id": f"{ID}{number}"}]} for number in range(250)]
     for missing in missing_turns(messages):
-        turns.put("a", missing.key, dense)
+        turns.entries.put("a", {missing.key: dense})
     began = time.process_time()
     await sent(turns, *messages)
     assert time.process_time() - began < 0.2
@@ -146,17 +154,17 @@ class Others:
     data: dict[tuple[str, str], bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
-    def put(self, owner: str, key: str, data: bytes) -> None:
-        self.data[owner, key] = data
+    def put(self, owner: str, entries: Mapping[str, bytes]) -> None:
+        self.data.update({(owner, key): data for key, data in entries.items()})
 
-    async def take(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
-        self.asked += keys
-        return {key: self.data[owner, key] for key in keys if (owner, key) in self.data}
+    async def take(self, owner: str, wanted: Sequence[str], held: Sequence[str] = ()) -> dict[str, bytes]:
+        self.asked += wanted
+        return {key: self.data[owner, key] for key in wanted if (owner, key) in self.data}
 
 
 async def test_a_turn_that_another_process_kept_is_found_once_and_known_from_then_on() -> None:
     others = Others()
-    one, two = memory(others=others), memory(others=others, kept=KeptThinking())
+    one, two = memory(others), memory(others)
     (await keeping(one)).keep(CLAUDE, [ANSWERED])
     assert await sent(two, USER, ASKED) == (USER, RESTORED)
     assert await sent(two, USER, ASKED) == (USER, RESTORED)
@@ -170,7 +178,7 @@ async def test_what_others_wrote_there_is_left_alone(data: bytes) -> None:
     others = Others()
     (missing,) = missing_turns([USER, ASKED])
     others.data["a", missing.key] = data
-    assert await sent(memory(others=others), USER, ASKED) == (USER, ASKED)
+    assert await sent(memory(others), USER, ASKED) == (USER, ASKED)
 
 
 async def test_a_stream_is_passed_on_as_it_is_and_kept_before_its_end_is() -> None:
@@ -186,9 +194,9 @@ async def test_a_stream_is_passed_on_as_it_is_and_kept_before_its_end_is() -> No
     assert isinstance(stream, WatchedStream)
     seen = stream.first()
     assert [next(seen), next(seen)] == events[:2]
-    assert len(turns.kept) == 0
+    assert len(turns.entries.kept) == 0
     assert next(seen) is events[2]
-    assert len(turns.kept) == 1
+    assert len(turns.entries.kept) == 1
     assert list(seen) == events[3:]
     assert stream.over
     assert [*stream.take(), *stream.conclude()] == []
@@ -261,7 +269,7 @@ async def test_thinking_as_long_as_a_megabyte_is_relayed_and_not_kept(served: tu
     answer: JsonObject = {"id": "a", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
     made.vendor.default = json_answer(200, answer)
     assert await ask(made, "a", USER) == 200
-    assert len(made.gateway.turns.kept) == 0
+    assert len(made.gateway.turns.entries.kept) == 0
 
 
 async def test_a_flood_of_turns_leaves_a_light_request_its_turn_and_its_time(served: tuple[Rig, DeepSeek]) -> None:
@@ -281,11 +289,11 @@ async def test_a_flood_of_turns_leaves_a_light_request_its_turn_and_its_time(ser
     data = pack_turn(TurnThinking(text="x" * 500_000))
     assert data is not None
     for number in range(5_000):
-        turns.put("team a", str(number), data if number % 2 else b"{}")
+        turns.entries.put("team a", {str(number): data if number % 2 else b"{}"})
         await asyncio.sleep(0)
     stop.set()
     await beating
     assert worst < 0.1
-    assert turns.kept.size <= 64 * 1024 * 1024
+    assert turns.entries.kept.size <= 64 * 1024 * 1024
     asked: JsonObject = {"role": "assistant", "content": "", "tool_calls": [*vendor._calls(1)]}
     assert await ask(made, "b", USER, asked) == 200

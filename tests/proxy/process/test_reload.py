@@ -97,6 +97,7 @@ CHANGES = {
     "limits": "limits: {streams: 7}",
     "shared": 'shared: {redis: "redis://127.0.0.1:1"}',
     "keep_thinking": "keep_thinking: process",
+    "keep_responses": "keep_responses: {lifetime: 1h}",
     "drain_grace": "drain_grace: 3s",
     "drain_timeout": "drain_timeout: 3s",
     "stall_limit": "stall_limit: 7s",

@@ -11,10 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
 from providers.target import Price
+from proxy.conversations.kept_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.request_record import Attempt, Outcome, RequestRecord
-from proxy.teams.kept_thinking import KeptThinking
 from proxy.telemetry.merged_metrics import of_worker
 from proxy.telemetry.metrics import DURATION_BUCKETS, Metrics
 from proxy.version import VERSION
@@ -97,7 +97,8 @@ ROW = re.compile(r"^\| (`(?:dragoman|process)_.*) \| (counter|gauge|histogram) \
 def test_what_operators_are_told_there_is_to_see_is_there_and_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = everything()
     metrics.shared(lambda: True)
-    metrics.watch_kept_turns(KeptThinking())
+    metrics.watch_kept_turns(KeptEntries(1_000_000, 3600.0))
+    metrics.watch_kept_responses(KeptEntries(1_000_000, 3600.0))
     metrics.worker_metrics()
     monkeypatch.setattr("proxy.telemetry.metrics.MAX_LABEL_SETS", 0)
     metrics.observe(finished(status=599))
@@ -334,10 +335,18 @@ def test_what_processes_share_is_shown_where_they_share_as_it_is_when_it_is_show
 
 
 def test_what_is_kept_of_turns_has_gauges() -> None:
-    metrics, kept = Metrics(), KeptThinking()
+    metrics, kept = Metrics(), KeptEntries(1_000_000, 3600.0)
     metrics.watch_kept_turns(kept)
     kept.put("a", "k", b"x" * 88, 0.0)
     assert (series(metrics)["dragoman_kept_turns{}"], series(metrics)["dragoman_kept_turns_bytes{}"]) == (1.0, 600.0)
+
+
+def test_stored_responses_have_gauges() -> None:
+    metrics, kept = Metrics(), KeptEntries(1_000_000, 3600.0)
+    metrics.watch_kept_responses(kept)
+    kept.put("a", "k", b"x" * 88, 0.0)
+    found = series(metrics)
+    assert (found["dragoman_kept_responses{}"], found["dragoman_kept_responses_bytes{}"]) == (1.0, 600.0)
 
 
 def test_a_stream_that_broke_is_told_from_one_that_did_not_though_both_began_with_200() -> None:

@@ -79,7 +79,6 @@ def test_what_asks_for_nothing_of_a_target_is_taken(field: dict[str, JsonValue])
 @pytest.mark.parametrize(
     "field",
     [
-        {"truncation": "auto"},
         {"context_management": [{"type": "compaction"}]},
         {"moderation": {"x": 1}},
         {"image": {"x": 1}},
@@ -145,3 +144,10 @@ def test_notes_of_codex_are_left_out_and_named() -> None:
     request = ask(client_metadata={"turn": "1"})
     assert losses(request).left_out == ("client_metadata",)
     assert not request.unknown
+
+
+def test_the_oldest_turns_may_be_left_out_where_the_client_says_so() -> None:
+    assert ask(truncation="auto").shortens
+    assert native_body(ask(truncation="auto"))["truncation"] == "auto"
+    assert not ask(truncation="disabled").shortens
+    assert not ask().shortens

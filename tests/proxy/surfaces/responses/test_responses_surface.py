@@ -6,7 +6,7 @@ from providers.failure import Refusal
 from providers.unified_request import Operation
 from proxy.errors import ErrorFacts, field_refused
 from proxy.surfaces.responses.responses_surface import RESPONSES
-from proxy.surfaces.surface import ModelCard, StoringRenderer, StoringSurface
+from proxy.surfaces.surface import ModelCard, StoredAction, StoringRenderer, StoringSurface
 from tests.proxy.surfaces.responses.kit import rendering
 
 
@@ -18,10 +18,13 @@ def test_the_surface_refers_to_what_it_stores() -> None:
 
 
 def test_its_paths_are_served_with_and_without_the_version() -> None:
-    assert [(each.method, each.path, each.action) for each in RESPONSES.endpoints] == [
-        ("POST", "/v1/responses", Operation.CHAT),
-        ("POST", "/responses", Operation.CHAT),
-    ]
+    served = [(each.method, each.path, each.action) for each in RESPONSES.endpoints]
+    assert served[:2] == [("POST", "/v1/responses", Operation.CHAT), ("POST", "/responses", Operation.CHAT)]
+    stored = [(method, path, action) for method, path, action in served if isinstance(action, StoredAction)]
+    assert {action for _, _, action in stored} == set(StoredAction)
+    assert ("GET", "/v1/responses/{id}/input_items", StoredAction.INPUT_ITEMS) in stored
+    assert ("DELETE", "/responses/{id}", StoredAction.DELETE) in stored
+    assert len(served) == 2 + 2 * len(StoredAction)
 
 
 def test_errors_have_openai_s_envelope_and_name_the_client_s_fields() -> None:

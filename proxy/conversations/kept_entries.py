@@ -1,0 +1,130 @@
+"""Entries that outlive their requests, such as what models thought and stored responses: bounded in bytes and time,
+with a fair share for each owner. They outlive the table too.
+
+Pure: time is an argument, in seconds.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+OVERHEAD: Final = 512
+"""Bytes that an entry takes besides its data."""
+
+Name = tuple[str, str]
+"""An owner, which is a team or, where there are no teams, a client's address, and the key of an entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEntry:
+    """The data of an entry, and until when it is kept."""
+
+    data: bytes
+    until: float
+
+    @property
+    def size(self) -> int:
+        """The bytes that it counts."""
+        return OVERHEAD + len(self.data)
+
+
+@dataclass(slots=True, eq=False)
+class OwnedKeys:
+    """The entries of one owner, the one not used for longest first, and what they take together."""
+
+    keys: dict[str, None] = field(default_factory=dict)
+    size: int = 0
+
+
+class KeptEntries:
+    """The entries of all owners: at most `most` bytes, each for `seconds` after it was put or last used. Where there
+    are too many, the owner with the most bytes loses its oldest: nobody loses any while it has less than an equal
+    share."""
+
+    __slots__ = ("_entries", "_largest", "_owners", "_seconds", "most", "size")
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self.most = most
+        self._seconds = seconds
+        self._entries: dict[Name, KeptEntry] = {}  # in the order of their ends
+        self._owners: dict[str, OwnedKeys] = {}
+        self._largest: list[tuple[int, str]] = []  # a heap of owners by size, which also has sizes that were
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def has_room_for(self, entries: Mapping[str, bytes]) -> bool:
+        """Return whether these entries can be kept at the same time, if need be in place of all others."""
+        return sum([OVERHEAD + len(data) for data in entries.values()]) <= self.most
+
+    def put(self, owner: str, key: str, data: bytes, now: float) -> None:
+        """Keep an entry, in place of one of the same key."""
+        self.forget_ended(now)
+        self.drop(owner, key)
+        entry = KeptEntry(data, now + self._seconds)
+        if entry.size > self.most:
+            return
+        self._entries[owner, key] = entry
+        owned = self._owners.setdefault(owner, OwnedKeys())
+        owned.keys[key] = None
+        owned.size += entry.size
+        self.size += entry.size
+        self._note(owner, owned)
+        while self.size > self.most:
+            self._drop_oldest_of_largest()
+
+    def take(self, owner: str, keys: Iterable[str], now: float) -> dict[str, bytes]:
+        """Return the entries that are kept of these keys, and keep them on from now."""
+        self.forget_ended(now)
+        found: dict[str, bytes] = {}
+        owned = self._owners.get(owner)
+        if owned is None:
+            return found
+        for key in keys:
+            entry = self._entries.pop((owner, key), None)
+            if entry is not None:
+                found[key] = entry.data
+                self._entries[owner, key] = KeptEntry(entry.data, now + self._seconds)
+                del owned.keys[key]
+                owned.keys[key] = None
+        return found
+
+    def forget_ended(self, now: float) -> None:
+        """Forget the entries whose time is over."""
+        while self._entries:
+            owner, key = name = next(iter(self._entries))
+            if self._entries[name].until > now:
+                return
+            self.drop(owner, key)
+
+    def drop(self, owner: str, key: str) -> None:
+        """Forget an entry, if there is one."""
+        entry = self._entries.pop((owner, key), None)
+        if entry is None:
+            return
+        owned = self._owners[owner]
+        del owned.keys[key]
+        owned.size -= entry.size
+        self.size -= entry.size
+        if owned.keys:
+            self._note(owner, owned)
+        else:
+            del self._owners[owner]
+
+    def _note(self, owner: str, owned: OwnedKeys) -> None:
+        """Put an owner's size into the heap, which is made anew where most of it is of the past."""
+        heappush(self._largest, (-owned.size, owner))
+        if len(self._largest) > 64 + 4 * len(self._owners):
+            self._largest = [(-each.size, name) for name, each in self._owners.items()]
+            heapify(self._largest)
+
+    def _drop_oldest_of_largest(self) -> None:
+        while True:
+            size, owner = self._largest[0]
+            owned = self._owners.get(owner)
+            if owned is not None and owned.size == -size:
+                self.drop(owner, next(iter(owned.keys)))
+                return
+            heappop(self._largest)

@@ -1,0 +1,170 @@
+"""Stored responses as entries of an owner's memory, and back. Pure.
+
+Keys: `r:` and a response's id; `i:` and an item's id, whose data is the id of the latest response that holds the item.
+The lines of a response's data are its ancestors, which are needed before anything else is read; its input and output,
+which are what a conversation goes on with; and the object that the client got, without its output. Others may write to
+a shared memory: what no gateway wrote counts as not there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Final
+
+import orjson
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.errors import previous_response_not_found
+from proxy.surfaces.request.parse_json import INLINE_PARSE_BYTES, InvalidJson, decode, is_heavy
+from proxy.surfaces.surface import StoredResponse
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of one stored response with its input; a longer one is not stored."""
+
+MOST_TURNS: Final = 512
+"""Responses in one conversation that is continued by id."""
+
+MOST_ITEMS: Final = 1024
+"""Items of one response that can be found by their own ids: those of the output, then the latest of the input."""
+
+LONGEST_ID: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class StoredData:
+    """What a request continues, as it is kept: the chain's responses by id, oldest first, and those that hold the items
+    that it names. `holders` has the id of the response that holds an item."""
+
+    chain: Mapping[str, bytes] = field(default_factory=dict)
+    holders: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes."""
+        return sum(map(len, self.chain.values())) + sum(map(len, self.held.values()))
+
+    @property
+    def heavy(self) -> bool:
+        """Whether reading it may block the event loop for more than a few ms."""
+        return self.size > INLINE_PARSE_BYTES or any(map(is_heavy, (*self.chain.values(), *self.held.values())))
+
+
+NOTHING_STORED = StoredData()
+
+
+def response_key(response_id: str) -> str:
+    """Return the key of a response."""
+    return f"r:{response_id}"
+
+
+def item_key(item_id: str) -> str:
+    """Return the key that leads from an item to its response."""
+    return f"i:{item_id}"
+
+
+def entries_of(stored: StoredResponse) -> dict[str, bytes]:
+    """Return the entries that a response is kept as; none for one that is too long, or is no valid JSON, and for one
+    with an id that a vendor made which nobody could ask for."""
+    if not _is_id(stored.id):
+        return {}
+    items = {"input": stored.input, "output": stored.response.get("output")}
+    try:
+        data = b"\n".join(map(orjson.dumps, (stored.ancestors, items, {**stored.response, "output": None})))
+    except orjson.JSONEncodeError:
+        return {}
+    if len(data) > MOST_BYTES:
+        return {}
+    leads_to = stored.id.encode()
+    newest_first = chain(_items(stored.response.get("output")), reversed(stored.input))
+    names = [name for item in newest_first if (name := _id_of(item)) is not None]
+    leads = {item_key(name): leads_to for name in islice(dict.fromkeys(names), MOST_ITEMS)}
+    return {**leads, response_key(stored.id): data}
+
+
+def ancestors_in(data: bytes) -> tuple[str, ...] | None:
+    """Return the ids of a kept response's ancestors, oldest first; None for what is no response."""
+    try:
+        listed: JsonValue = orjson.loads(data[: max(0, data.find(b"\n"))])
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(listed, list) or len(listed) > MOST_TURNS:
+        return None
+    names = tuple([name for name in listed if isinstance(name, str) and _is_id(name)])
+    return names if len(names) == len(listed) else None
+
+
+def read_turn(response_id: str, data: bytes) -> StoredResponse | None:
+    """Return what a conversation goes on with: of a kept response's object only the id and the output. None for what is
+    no response."""
+    ancestors = ancestors_in(data)
+    return None if ancestors is None else _turn(response_id, ancestors, data)
+
+
+def _turn(response_id: str, ancestors: tuple[str, ...], data: bytes) -> StoredResponse | None:
+    lines = data.split(b"\n", 2)
+    try:
+        items = decode(lines[1]) if len(lines) == 3 else {}
+    except InvalidJson:
+        return None
+    said, output = items.get("input"), items.get("output")
+    if not isinstance(said, list) or not isinstance(output, list):
+        return None
+    return StoredResponse(response_id, ancestors, tuple(_items(said)), {"id": response_id, "output": output})
+
+
+def answer_in(response_id: str, data: bytes) -> bytes | None:
+    """Return the JSON of the object that the client got; None for what is no response."""
+    turn = read_turn(response_id, data)
+    try:
+        rest = None if turn is None else decode(data.split(b"\n", 2)[2])
+    except InvalidJson:
+        return None
+    if turn is None or rest is None or rest.get("id") != response_id:
+        return None
+    return orjson.dumps({**rest, "output": turn.response["output"]})
+
+
+def read_chain(stored: StoredData) -> tuple[StoredResponse, ...]:
+    """Return the responses of a chain. Raises GatewayError where one of them makes no sense."""
+    found: list[StoredResponse] = []
+    names = tuple(stored.chain)
+    for response_id, data in stored.chain.items():
+        response = _turn(response_id, names[: len(found)], data)
+        if response is None:
+            raise previous_response_not_found(response_id)
+        found.append(response)
+    return tuple(found)
+
+
+def read_items(stored: StoredData) -> Mapping[str, JsonObject]:
+    """Return the items that a request names, by id; what is not found is absent."""
+    items: dict[str, JsonObject] = {}
+    for response_id, data in stored.held.items():
+        response = read_turn(response_id, data)
+        if response is None:
+            continue
+        for item in items_of(response):
+            name = _id_of(item)
+            if name is not None and stored.holders.get(name) == response_id:
+                items[name] = item
+    return items
+
+
+def items_of(response: StoredResponse) -> Sequence[JsonObject]:
+    """Return the items of a response's own input and of its output."""
+    return [*response.input, *_items(response.response.get("output"))]
+
+
+def _items(listed: JsonValue) -> Iterator[JsonObject]:
+    values: Iterable[JsonValue] = listed if isinstance(listed, list) else ()
+    return (item for item in values if isinstance(item, dict))
+
+
+def _id_of(item: JsonObject) -> str | None:
+    name = item.get("id")
+    return name if isinstance(name, str) and _is_id(name) else None
+
+
+def _is_id(name: str) -> bool:
+    return 0 < len(name) <= LONGEST_ID

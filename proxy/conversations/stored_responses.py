@@ -1,0 +1,142 @@
+"""Stores responses for later turns, and finds what a request continues: its chain of responses, and items by id."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.response_entries import (
+    MOST_BYTES,
+    MOST_TURNS,
+    NOTHING_STORED,
+    StoredData,
+    ancestors_in,
+    entries_of,
+    item_key,
+    response_key,
+)
+from proxy.errors import (
+    conversation_too_long,
+    previous_response_not_found,
+    response_not_found,
+    responses_not_stored,
+    stored_responses_unreachable,
+)
+from proxy.request_record import RequestRecord
+from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import ReferredIds, Renderer, StoredResponse, StoringRenderer, StoringSurface
+
+RESPONSE_BYTES: Final = 64 * 1024 * 1024
+RESPONSE_SECONDS: Final = 86400.0
+"""What all responses may take in one process, and how long each is kept after it was stored or last used, unless the
+table says otherwise."""
+
+MOST_CONTINUED: Final = 2 * MOST_BYTES
+"""Bytes of stored responses that one request may continue."""
+
+STORING: Final[Mapping[str, StoringSurface]] = {
+    each.name: each for each in SURFACES if isinstance(each, StoringSurface)
+}
+"""The surfaces whose answers are stored, by name."""
+
+
+@dataclass(slots=True, eq=False)
+class StoredResponses:
+    """The stored responses of this process, and of others where it shares them. While it is `off` none are stored.
+    `warn` is called at the first response that others who get its client's next request cannot know."""
+
+    entries: OwnerMemory
+    off: bool = False
+    warn: Callable[[], None] | None = None
+
+    async def recall(self, owner: str, referred: ReferredIds) -> StoredData:
+        """Return what a request continues. Raises GatewayError where the response that it names, or one of those before
+        that, is not there."""
+        if self.off:
+            if referred.previous is not None:
+                raise responses_not_stored()
+            return NOTHING_STORED
+        chain = {} if referred.previous is None else await self._chain(owner, referred.previous)
+        holders, held = await self._holders(owner, referred.items) if referred.items else ({}, {})
+        found = StoredData(chain, holders, held)
+        if found.size > MOST_CONTINUED:
+            raise conversation_too_long(f"takes more than {MOST_CONTINUED >> 20} MiB")
+        return found
+
+    async def get(self, owner: str, response_id: str) -> bytes:
+        """Return a stored response as it is kept. Raises GatewayError where there is none."""
+        data = (await self._find(owner, [response_id])).get(response_id)
+        if data is None:
+            raise response_not_found(response_id)
+        return data
+
+    async def keep(self, owner: str, stored: StoredResponse) -> bool:
+        """Store a response, and return whether it is. Waits briefly until other processes know it."""
+        entries = {} if self.off else entries_of(stored)
+        if not entries or not self.entries.kept.has_room_for(entries):
+            return False
+        if self.warn is not None:
+            self.warn()
+            self.warn = None
+        await self.entries.put_and_wait(owner, entries)
+        return True
+
+    async def delete(self, owner: str, response_id: str) -> None:
+        """Forget a response. Raises GatewayError where there is none, or where others may still have it."""
+        if response_id not in await self._find(owner, [response_id]):
+            raise response_not_found(response_id)
+        if not await self.entries.delete(owner, response_key(response_id)):
+            raise stored_responses_unreachable()
+
+    async def _chain(self, owner: str, previous: str) -> dict[str, bytes]:
+        """Return a response and those before it, oldest first."""
+        last = (await self._find(owner, [previous])).get(previous)
+        ancestors = None if last is None else ancestors_in(last)
+        if last is None or ancestors is None:
+            raise previous_response_not_found(previous)
+        if len(ancestors) >= MOST_TURNS:
+            raise conversation_too_long(f"has more than {MOST_TURNS} turns")
+        found = await self._find(owner, ancestors)
+        if sum(map(len, found.values())) > MOST_CONTINUED:
+            raise conversation_too_long(f"takes more than {MOST_CONTINUED >> 20} MiB")
+        for name in ancestors:
+            if name not in found:
+                raise previous_response_not_found(name)
+        return {**{name: found[name] for name in ancestors}, previous: last}
+
+    async def _holders(self, owner: str, items: Collection[str]) -> tuple[dict[str, str], dict[str, bytes]]:
+        """Return which responses hold the items, and these responses."""
+        leads = await self.entries.find_undeleted(owner, [item_key(name) for name in items])
+        if not leads.certain:
+            raise stored_responses_unreachable()
+        holders = {
+            name: data.decode(errors="replace")
+            for name in items
+            if (data := leads.entries.get(item_key(name))) is not None
+        }
+        return holders, await self._find(owner, dict.fromkeys(holders.values()))
+
+    async def _find(self, owner: str, response_ids: Collection[str]) -> dict[str, bytes]:
+        """Return the responses that are there, by id. Raises GatewayError where others may have one, and cannot be
+        asked."""
+        if self.off:
+            return {}
+        found = await self.entries.find_undeleted(owner, [response_key(name) for name in response_ids])
+        data = {name: found.entries[key] for name in response_ids if (key := response_key(name)) in found.entries}
+        if len(data) < len(response_ids) and not found.certain:
+            raise stored_responses_unreachable()
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStore:
+    """Stores the answer to one request of an owner."""
+
+    responses: StoredResponses
+    owner: str
+
+    async def keep(self, renderer: Renderer, record: RequestRecord) -> None:
+        """Store what was rendered. Where the client wants that and it is not done, its record names `store`."""
+        stored = renderer.stored() if isinstance(renderer, StoringRenderer) else None
+        if stored is not None and not await self.responses.keep(self.owner, stored):
+            record.dropped = (*record.dropped, "store")

@@ -1,0 +1,71 @@
+"""Leaves the oldest turns of a conversation out where it does not fit, for clients that ask for that. Pure.
+
+Source: OpenAI OpenAPI 2.3.0 `truncation: auto`, which leaves items out from the beginning of the conversation, November
+2026. Instructions are kept, and turns are left out whole, so that no result stands without its call.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from providers.context_overflow import read_overflow
+from providers.json_types import JsonObject
+from providers.unified_request import ChatPrompt, TranslationLosses, UnifiedRequest
+
+MOST_TRIES: Final = 4
+"""Times that a conversation is shortened for one request; at half each, a sixteenth is left."""
+
+UNKNOWN_SHARE: Final = 0.5
+"""What is kept of a conversation where the refusal does not say how much it is too long."""
+
+_ROOM: Final = 0.9
+"""The share of the window that is filled where the refusal says how long it is: lengths are compared in bytes."""
+
+_LEAST: Final = 0.02
+NO_LOSSES: Final = TranslationLosses({}, ())
+
+_INSTRUCTING: Final = ("system", "developer")
+
+
+def shortened(request: UnifiedRequest, refusal: str) -> UnifiedRequest | None:
+    """Return the request without its oldest turns, after a refusal in these words; None where none can be left out.
+
+    Its native form stays as it is: who takes that leaves turns out by itself.
+    """
+    if not isinstance(request.prompt, ChatPrompt):
+        return None
+    messages = latest_turns(request.prompt.messages, kept_share(refusal))
+    if messages is None:
+        return None
+    losses = request.losses or NO_LOSSES
+    left_out = tuple(dict.fromkeys((*losses.left_out, "input")))
+    return replace(request, prompt=ChatPrompt(messages), losses=replace(losses, left_out=left_out))
+
+
+def kept_share(refusal: str) -> float:
+    """Return the share of a conversation that may fit, as far as the refusal says."""
+    sizes = read_overflow(refusal, {})
+    if sizes is None or not sizes.window or not sizes.prompt or sizes.prompt <= sizes.window:
+        return UNKNOWN_SHARE
+    return max(_LEAST, _ROOM * sizes.window / sizes.prompt)
+
+
+def latest_turns(messages: Sequence[JsonObject], share: float) -> tuple[JsonObject, ...] | None:
+    """Return the instructions and as many of the latest turns as take that share of the bytes, one at least; None where
+    that would leave nothing out."""
+    first = next((at for at, message in enumerate(messages) if message.get("role") not in _INSTRUCTING), len(messages))
+    begins = [at for at in range(first + 1, len(messages)) if messages[at].get("role") == "user"]
+    if not begins:
+        return None
+    sizes = [len(orjson.dumps(message)) for message in messages]
+    room = share * sum(sizes) - sum(sizes[:first])
+    begin, size, end = begins[-1], 0, len(messages)
+    for at in reversed(begins):
+        size += sum(sizes[at:end])
+        end = at
+        if size > room:
+            break
+        begin = at
+    return (*messages[:first], *messages[begin:])

@@ -1,0 +1,131 @@
+"""The endpoints of stored responses: one response, its deletion, its input items, and what is not served.
+
+Sources: OpenAI OpenAPI 2.3.0 (`getResponse`, `deleteResponse`, `listInputItems`), openai-python 3.54.0 and openai-node
+6.49.0, November 2026. Input items are those of the whole conversation before the answer, earlier answers included, as
+Alibaba documents it for the same API (Model Studio, "List input items", November 2026).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+import orjson
+from aiohttp import web
+
+from providers.json_types import JsonObject
+from proxy.conversations.response_entries import StoredData, answer_in, items_of, read_chain
+from proxy.conversations.stored_responses import StoredResponses
+from proxy.dispatch.single_attempt import Dispatcher
+from proxy.errors import FieldProblem, GatewayError, invalid_request, operation_not_served, response_not_found
+from proxy.gateway.client_call import ClientCall
+from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.surface import Action, ReferredIds, StoredAction
+
+MOST_LISTED: Final = 100
+LISTED: Final = 20
+"""The largest and the default `limit` of a list."""
+
+_TRUE: Final = ("true", "1")
+
+T = TypeVar("T")
+
+Answer = Callable[[ClientCall], Awaitable[web.StreamResponse]]
+
+
+class ResponseEndpoints:
+    """Answers the calls about stored responses."""
+
+    def __init__(self, responses: StoredResponses, dispatcher: Dispatcher) -> None:
+        self._responses = responses
+        self._threads = dispatcher.off_loop.threads
+
+    def actions(self) -> Mapping[Action, Answer]:
+        """Return what answers each action."""
+        return {
+            StoredAction.RETRIEVE: self._retrieve,
+            StoredAction.DELETE: self._delete,
+            StoredAction.INPUT_ITEMS: self._input_items,
+            StoredAction.CANCEL: partial(_refuse, "cancel: only responses made in the background can be cancelled"),
+            StoredAction.COMPACT: partial(_refuse, "compact"),
+            StoredAction.INPUT_TOKENS: partial(_refuse, "input_tokens"),
+        }
+
+    async def _retrieve(self, call: ClientCall) -> web.StreamResponse:
+        query = call.http.query
+        if query.get("stream", "").lower() in _TRUE:
+            raise _unsupported("stream", "A stored response is not streamed again; retrieve it without 'stream'.")
+        name = call.match.tail or ""
+        data = await self._responses.get(call.stored_for, name)
+        call.hold_more(len(data))
+        body = await self._run(call, partial(answer_in, name, data), heavy=is_heavy(data))
+        if body is None:
+            raise response_not_found(name)
+        return await call.respond(body, _leaving_include_out(call))
+
+    async def _delete(self, call: ClientCall) -> web.StreamResponse:
+        name = call.match.tail or ""
+        await self._responses.delete(call.stored_for, name)
+        return await call.respond(orjson.dumps({"id": name, "object": "response", "deleted": True}), {})
+
+    async def _input_items(self, call: ClientCall) -> web.StreamResponse:
+        query, owner, name = call.http.query, call.stored_for, call.match.tail or ""
+        if "before" in query:
+            raise _unsupported("before", "A list has no 'before'; use 'after' and 'order'.")
+        await self._responses.get(owner, name)
+        chain = await self._responses.recall(owner, ReferredIds(previous=name))
+        call.hold_more(chain.size)
+        listed = partial(_page, chain, query.get("after"), _limit(query.get("limit")), _descends(query.get("order")))
+        return await call.respond(await self._run(call, listed, heavy=chain.heavy), _leaving_include_out(call))
+
+    async def _run(self, call: ClientCall, work: Callable[[], T], *, heavy: bool) -> T:
+        return await self._threads.run(call.record.owner, work) if heavy else work()
+
+
+async def _refuse(name: str, call: ClientCall) -> web.StreamResponse:
+    raise operation_not_served(name)
+
+
+def _page(chain: StoredData, after: str | None, limit: int, sign: int) -> bytes:
+    """Return one page of the input items of the last response of a chain; `sign` is -1 for the latest first."""
+    *before, last = read_chain(chain)
+    items: Sequence[JsonObject] = [*(item for each in before for item in items_of(each)), *last.input][::sign]
+    if after is not None:
+        at = next((position for position, item in enumerate(items) if item.get("id") == after), None)
+        if at is None:
+            raise _invalid("after", "'after' names no item of this list.")
+        items = items[at + 1 :]
+    page = items[:limit]
+    ids = [item.get("id") for item in page] or [None]
+    return orjson.dumps(
+        {"object": "list", "data": page, "first_id": ids[0], "last_id": ids[-1], "has_more": len(items) > limit}
+    )
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return LISTED
+    if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_LISTED)) and 1 <= int(text) <= MOST_LISTED:
+        return int(text)
+    raise _invalid("limit", f"'limit' must be a number from 1 to {MOST_LISTED}.")
+
+
+def _descends(order: str | None) -> int:
+    if order not in (None, "asc", "desc"):
+        raise _invalid("order", "'order' must be 'asc' or 'desc'.")
+    return 1 if order == "asc" else -1
+
+
+def _leaving_include_out(call: ClientCall) -> Mapping[str, str]:
+    """Return the headers of an answer: a response is stored as it was answered, so nothing can be included later."""
+    if not any(name in call.http.query for name in ("include", "include[]")):
+        return {}
+    call.record.dropped = ("include",)
+    return {"x-dragoman-dropped": "include"}
+
+
+def _invalid(param: str, message: str) -> GatewayError:
+    return invalid_request((FieldProblem((param,), message),))
+
+
+def _unsupported(param: str, message: str) -> GatewayError:
+    return invalid_request((FieldProblem((param,), message, "unsupported_parameter"),))
