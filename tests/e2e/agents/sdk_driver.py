@@ -8,6 +8,8 @@ Imports nothing but the standard library and the SDKs. An order has a `scenario`
 - `talk`: the client sends `prompt` with a tool and answers its calls until there are none; `stream` says how, `stored`
   whether the gateway keeps the conversation. The answer has `turns`: `thought`, `text`, `calls`, `finish`, `usage`.
 - `embed` and `moderate`: the answer's `result` is that for `texts`; `count`: for `prompt`.
+- `keep`: an answer is made, retrieved, its input listed, and deleted; the `result` has what was seen.
+- `models`: the `result` is the ids of the models in the Messages API's list.
 
 `error` is None, or has the `kind`, the `status` and the `message` of what was raised.
 """
@@ -212,6 +214,19 @@ EMBEDDERS: Mapping[str, Callable[[Order], object]] = {
 }
 
 
+def _kept(order: Order) -> object:
+    client = openai(order)
+    made = client.responses.create(model=order["model"], input=order["prompt"])
+    again = client.responses.retrieve(made.id)
+    items = [item.content[0].text for item in client.responses.input_items.list(made.id)]
+    client.responses.delete(made.id)
+    try:
+        client.responses.retrieve(made.id)
+    except Exception as error:
+        return [made.output_text, again.output_text, items, type(error).__name__]
+    return [made.output_text, again.output_text, items, None]
+
+
 def carried_out(order: Order, turns: Turns) -> object:
     """Carry out an order and return its result."""
     match order["scenario"]:
@@ -220,6 +235,10 @@ def carried_out(order: Order, turns: Turns) -> object:
             return None
         case "embed":
             return EMBEDDERS[order["client"]](order)
+        case "keep":
+            return _kept(order)
+        case "models":
+            return [model.id for model in anthropic(order).models.list()]
         case "moderate":
             return openai(order).moderations.create(input=order["texts"]).model_dump(mode="json", exclude_unset=True)
         case _:

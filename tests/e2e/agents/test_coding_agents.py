@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
 ]
 
-KEY, COUNTERS_KEY, CALLERS_KEY = "sk-of-the-team", "sk-of-the-counters", "sk-of-the-callers"
+KEY, COUNTERS_KEY, CALLERS_KEY, SEARCHERS_KEY = "sk-of-the-team", "sk-of-counters", "sk-of-callers", "sk-of-searchers"
 TABLE = f"""\
 version: 1
 defaults: {{allow_private: true, api_key: k-4711}}
@@ -58,6 +58,7 @@ teams:
   coders: {{keys: ["{digest_of(KEY)}"], models: ["*"]}}
   counters: {{keys: ["{digest_of(COUNTERS_KEY)}"], models: ["*"]}}
   callers: {{keys: ["{digest_of(CALLERS_KEY)}"], models: ["*"]}}
+  searchers: {{keys: ["{digest_of(SEARCHERS_KEY)}"], models: ["*"]}}
 """
 CLAUDE, OPENAI, ENGINE = "anthropic/claude-opus-4-7", "openai/gpt-5.1", "engine/coder"
 GEMINI, BEDROCK = "gemini/gemini-3-flash-preview", "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -216,6 +217,25 @@ async def test_claude_codes_subagent_asks_for_a_model_by_its_own_name(desk: Desk
     assert session.lines[-1]["result"] == "They were read."
     asked = [line["model"] for line in await desk.logged("callers", 4)]
     assert sorted(map(str, asked)) == ["claude-haiku-4-5-20251001"] * 2 + ["mock/script"] * 2
+
+
+async def test_claude_codes_search_is_refused_where_the_vendor_has_none(desk: Desk, folder: Path) -> None:
+    # A text as its answer would be taken for what was found.
+    moves = (Move(0, "", (("WebSearch", {"query": "notes"}),)), Move(1, "", text="Nothing was found."))
+    session = await claude_code(desk.gateway.url, "mock/script", prompt_of(moves), folder, by(SEARCHERS_KEY))
+    assert (session.status, session.lines[-1]["result"]) == (0, "Nothing was found."), session.output
+    asked = [(line["status"], line.get("code")) for line in await desk.logged("searchers", 3)]
+    assert sorted(asked, key=str) == [(200, None), (200, None), (400, "unsupported_parameter")]
+
+
+async def test_codex_calls_a_tool_of_a_namespace(desk: Desk, folder: Path) -> None:
+    given: JsonObject = {"message": prompt_of((Move(0, "", text="I am here."),))}
+    moves = (Move(0, "", (("multi_agent_v1__spawn_agent", given),)), Move(1, "", text="It was begun."))
+    session = await codex(desk.gateway.url, "mock/script", prompt_of(moves), folder)
+    assert session.status == 0, session.output
+    items = [line["item"] for line in session.lines if line["type"] == "item.completed"]
+    begun = [item["status"] for item in items if isinstance(item, dict) and item.get("tool") == "spawn_agent"]
+    assert (begun, said_by_codex(session.lines)) == (["completed"], ["It was begun."])
 
 
 async def test_claude_codes_counts_are_answered_and_start_no_generation(desk: Desk, folder: Path) -> None:

@@ -187,6 +187,21 @@ async def test_the_gateway_keeps_a_conversation(place: str, client: str, stream:
     check_conversation(client, await bench.run(place, "talk", client, **order))
 
 
+@pytest.mark.parametrize(("place", "client"), ways((PYTHON, "openai"), (NODE, "openai")))
+async def test_a_kept_answer_is_retrieved_listed_and_deleted(place: str, client: str, bench: Bench) -> None:
+    prompt = prompt_of(["All found."])
+    outcome = await bench.run(place, "keep", client, model="mock/script", prompt=prompt)
+    assert (outcome["error"], outcome["result"]) == (None, ["All found.", "All found.", [prompt], "NotFoundError"])
+
+
+@pytest.mark.parametrize(("place", "client"), ways((PYTHON, "anthropic"), (NODE, "anthropic")))
+async def test_models_are_listed_in_the_form_of_messages(place: str, client: str, bench: Bench) -> None:
+    outcome = await bench.run(place, "models", client, model="")
+    assert outcome["error"] is None, outcome
+    assert isinstance(outcome["result"], list)
+    assert "mock/cut-2" in outcome["result"]
+
+
 @pytest.mark.parametrize("client", ["llama_index", "haystack"])
 @STREAMED
 async def test_a_rag_framework_asks_over_responses(client: str, stream: bool, bench: Bench) -> None:

@@ -138,12 +138,31 @@ const embedders = {
 };
 const talks = { chat, responses, messages, langchain };
 
+async function keep(order) {
+  const client = openai(order);
+  const made = await client.responses.create({ model: order.model, input: order.prompt });
+  const again = await client.responses.retrieve(made.id);
+  const items = [];
+  for await (const item of client.responses.inputItems.list(made.id)) items.push(item.content[0].text);
+  await client.responses.delete(made.id);
+  const gone = await client.responses.retrieve(made.id).then(() => null, (error) => error.constructor.name);
+  return [made.output_text, again.output_text, items, gone];
+}
+
+async function models(order) {
+  const ids = [];
+  for await (const model of anthropic(order).models.list()) ids.push(model.id);
+  return ids;
+}
+
 async function run(order) {
   const turns = [];
   try {
     let result = null;
     if (order.scenario === "talk") await talks[order.client](order, turns);
     else if (order.scenario === "embed") result = await embedders[order.client](order);
+    else if (order.scenario === "keep") result = await keep(order);
+    else if (order.scenario === "models") result = await models(order);
     else if (order.scenario === "moderate") result = await openai(order).moderations.create({ input: order.texts });
     else {
       const asked = { model: order.model, messages: [{ role: "user", content: order.prompt }] };
