@@ -59,6 +59,8 @@ def _check_items(items: list[JsonObject], plan: AgentPlan) -> int:
                 sealed = [move.signature for move in plan.moves]
                 if item.get("encrypted_content") not in sealed:
                     raise Broken("The encrypted content could not be verified.")
+            case _:
+                pass
     if pending:
         raise Broken("No tool output found for function call.")
     return results
@@ -136,5 +138,7 @@ def _parts(body: JsonObject, move: Move) -> Iterator[JsonObject]:
             case "function_call":
                 yield {"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]}
                 yield {"type": "response.function_call_arguments.done", **at, "arguments": item["arguments"]}
+            case _:
+                pass
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": "response.completed", "response": _response(body, move, "completed")}
