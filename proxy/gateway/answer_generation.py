@@ -45,17 +45,8 @@ class TextGeneration:
     async def answer(self, call: ClientCall, operation: Operation) -> web.StreamResponse:
         """Answer a call, whole or as a stream. Raises GatewayError while nothing has been written."""
         http, record, snapshot, team, surface = call.http, call.record, call.snapshot, call.team, call.surface
-        body = await call.read_body()
-        heavy = is_heavy(body)
-        default_model = snapshot.default_models.get(surface.name)
-        parse = partial(surface.parse, operation, body, default_model)
-        store = None
-        if surface.reads_context:
-            continued = await self._continued(call, body, heavy=heavy)
-            heavy = heavy or continued.heavy
-            parse = partial(_parse_in_context, parse, http.headers, continued, not self._responses.off)
-            store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
-        request = await self._dispatcher.off_loop.threads.run(record.owner, parse) if heavy else parse()
+        request, heavy = await self.read(call, operation)
+        store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         self._admit(call, request, record)
         planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
         record.model = planned.label
@@ -73,6 +64,20 @@ class TextGeneration:
             except GatewayError as error:
                 exchange = replace(exchange, job=await self._shorter(exchange.job, error))
         return await _finished(call, exchange)
+
+    async def read(self, call: ClientCall, operation: Operation) -> tuple[UnifiedRequest, bool]:
+        """Return the request that a call's body holds, with what it continues, and whether it is a large one. Raises
+        GatewayError for an invalid one."""
+        surface, threads = call.surface, self._dispatcher.off_loop.threads
+        body = await call.read_body()
+        heavy = is_heavy(body)
+        default_model = call.snapshot.default_models.get(surface.name)
+        parse = partial(surface.parse, operation, body, default_model)
+        if surface.reads_context:
+            continued = await self._continued(call, body, heavy=heavy)
+            heavy = heavy or continued.heavy
+            parse = partial(_parse_in_context, parse, call.http.headers, continued, not self._responses.off)
+        return await threads.run(call.record.owner, parse) if heavy else parse(), heavy
 
     async def _shorter(
         self, job: PlannedRequest[UnifiedRequest], error: GatewayError

@@ -7,6 +7,7 @@ Source: `anthropic` 2.12.0 `MessageCountTokensParams`, `MessageTokensCount`; Cla
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -16,7 +17,7 @@ from aiohttp import web
 from providers.dialects.native_token_counts import count_question, read_count
 from providers.failure import Refusal, UpstreamError
 from providers.target import Target
-from providers.unified_request import UnifiedRequest
+from providers.unified_request import NativeApi, UnifiedRequest
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
@@ -45,12 +46,20 @@ class TokenCounting:
 
     async def answer(self, call: ClientCall) -> web.StreamResponse:
         """Answer a call. Raises GatewayError for an invalid body, and for a model that the team may not use."""
-        record, snapshot, team, surface = call.record, call.snapshot, call.team, call.surface
+        record, snapshot, surface = call.record, call.snapshot, call.surface
         body = await call.read_body()
         parse = partial(parse_count, body, snapshot.default_models.get(surface.name), call.http.headers)
         threads = self._dispatcher.off_loop.threads
         heavy = is_heavy(body)
         request = await threads.run(record.owner, parse) if heavy else parse()
+        tokens, headers = await self.count(call, request, heavy=heavy)
+        return await call.respond(orjson.dumps({"input_tokens": tokens}), headers)
+
+    async def count(self, call: ClientCall, request: UnifiedRequest, *, heavy: bool) -> tuple[int, Mapping[str, str]]:
+        """Return the number of tokens of a request's prompt, and the headers of the answer: they tell an estimate.
+        Raises GatewayError for a model that the team may not use."""
+        record, snapshot, team, surface = call.record, call.snapshot, call.team, call.surface
+        threads = self._dispatcher.off_loop.threads
         record.asked = request.model
         planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
         record.model = planned.label
@@ -62,7 +71,7 @@ class TokenCounting:
             tokens = await threads.run(record.owner, estimate) if heavy else estimate()
             record.emulated = ("input_tokens",)
             headers["x-dragoman-emulated"] = "input_tokens"
-        return await call.respond(orjson.dumps({"input_tokens": tokens}), headers)
+        return tokens, headers
 
     async def _counted(
         self, planned: Plan, request: UnifiedRequest, team: Team, record: RequestRecord, *, heavy: bool
@@ -88,7 +97,11 @@ class TokenCounting:
     ) -> int | None:
         threads, calls = self._dispatcher.off_loop.threads, self._dispatcher.calls
         native = request.native
-        question = None if native is None else partial(count_question, target, native.body, native.headers)
+        question = (
+            None
+            if native is None or native.api is not NativeApi.MESSAGES
+            else partial(count_question, target, native.body, native.headers)
+        )
         sent = None if question is None else await threads.run(record.owner, question) if heavy else question()
         if sent is None:
             prepare = partial(prepared_for, request, target, team)

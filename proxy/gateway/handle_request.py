@@ -90,16 +90,16 @@ class Gateway:
         self._calls = ClientCalls(metrics, self._now)
         self._generation = TextGeneration(dispatcher, admission, self.turns, self.responses)
         tasks = TaskAnswers(dispatcher)
-        passed = PassThrough(dispatcher)
+        passed, counting = PassThrough(dispatcher), TokenCounting(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
-            **ResponseEndpoints(self.responses, dispatcher).actions(),
+            **ResponseEndpoints(self.responses, self._generation, counting, dispatcher).actions(),
             **{task: partial(tasks.answer, api) for task, api in TASK_APIS.items()},
             Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
             Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
             Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
-            CountAction.TOKENS: TokenCounting(dispatcher).answer,
+            CountAction.TOKENS: counting.answer,
         }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None

@@ -1,4 +1,5 @@
-"""The endpoints of stored responses: one response, its deletion, its input items, and what is not served.
+"""The endpoints of stored responses: one response, its deletion, its input items, the count of a prompt's tokens, and
+what is not served.
 
 Sources: OpenAI OpenAPI 2.3.0 (`getResponse`, `deleteResponse`, `listInputItems`), openai-python 3.54.0 and openai-node
 6.49.0, November 2026. Input items are those of the whole conversation before the answer, earlier answers included, as
@@ -13,11 +14,14 @@ import orjson
 from aiohttp import web
 
 from providers.json_types import JsonObject
+from providers.unified_request import Operation
 from proxy.conversations.response_entries import StoredData, answer_in, items_of, read_chain
 from proxy.conversations.stored_responses import StoredResponses
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import FieldProblem, GatewayError, invalid_request, operation_not_served, response_not_found
+from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.client_call import ClientCall
+from proxy.gateway.count_tokens import TokenCounting
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import Action, ReferredIds, StoredAction
 
@@ -35,8 +39,12 @@ Answer = Callable[[ClientCall], Awaitable[web.StreamResponse]]
 class ResponseEndpoints:
     """Answers the calls about stored responses."""
 
-    def __init__(self, responses: StoredResponses, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self, responses: StoredResponses, generation: TextGeneration, counting: TokenCounting, dispatcher: Dispatcher
+    ) -> None:
         self._responses = responses
+        self._generation = generation
+        self._counting = counting
         self._threads = dispatcher.off_loop.threads
 
     def actions(self) -> Mapping[Action, Answer]:
@@ -47,7 +55,7 @@ class ResponseEndpoints:
             StoredAction.INPUT_ITEMS: self._input_items,
             StoredAction.CANCEL: partial(_refuse, "cancel: only responses made in the background can be cancelled"),
             StoredAction.COMPACT: partial(_refuse, "compact"),
-            StoredAction.INPUT_TOKENS: partial(_refuse, "input_tokens"),
+            StoredAction.INPUT_TOKENS: self._input_tokens,
         }
 
     async def _retrieve(self, call: ClientCall) -> web.StreamResponse:
@@ -76,6 +84,11 @@ class ResponseEndpoints:
         call.hold_more(chain.size)
         listed = partial(_page, chain, query.get("after"), _limit(query.get("limit")), _descends(query.get("order")))
         return await call.respond(await self._run(call, listed, heavy=chain.heavy), _leaving_include_out(call))
+
+    async def _input_tokens(self, call: ClientCall) -> web.StreamResponse:
+        request, heavy = await self._generation.read(call, Operation.CHAT)
+        tokens, headers = await self._counting.count(call, request, heavy=heavy)
+        return await call.respond(orjson.dumps({"object": "response.input_tokens", "input_tokens": tokens}), headers)
 
     async def _run(self, call: ClientCall, work: Callable[[], T], *, heavy: bool) -> T:
         return await self._threads.run(call.record.owner, work) if heavy else work()

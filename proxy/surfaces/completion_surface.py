@@ -1,21 +1,15 @@
-"""A surface made of data: everything in which the completion APIs differ is a field of CompletionSurface.
-
-Members of the models list beyond OpenAI's: vLLM 0.32 `entrypoints/openai` (`root`, `max_model_len`); OpenRouter,
-"Models API Standard" (`context_length`, `top_provider`, `pricing`); both read in November 2026.
-"""
+"""A surface made of data: everything in which the completion APIs differ is a field of CompletionSurface."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from functools import lru_cache
 from types import MappingProxyType
 
-from providers.target import Price
 from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.request.parse_request import parse
 from proxy.surfaces.request.parse_state import SurfaceRules
 from proxy.surfaces.response.chat import ChatRenderer
+from proxy.surfaces.response.models_list import model_body, models_body
 from proxy.surfaces.response.text import TextRenderer
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
 from proxy.surfaces.surface import NO_CONTEXT, AnswerFacts, Endpoint, ModelCard, ReadAction, Renderer, RequestContext
@@ -82,48 +76,11 @@ class CompletionSurface:
 
     def models(self, cards: Sequence[ModelCard]) -> bytes:
         """See Surface; OpenAI's form."""
-        return ascii_json({"object": "list", "data": [_card(card) for card in cards]})
+        return models_body(cards)
 
     def model(self, card: ModelCard) -> bytes:
         """See Surface; an entry of the list."""
-        return ascii_json(_card(card))
-
-
-def _card(card: ModelCard) -> dict[str, object]:
-    """Return an entry of OpenAI's form, with what is known of the model under the names that clients read: `root` and
-    `max_model_len` are vLLM's (its benchmark reads the one, Continue the other), the rest is OpenRouter's."""
-    body: dict[str, object] = {
-        "id": card.id,
-        "object": "model",
-        "created": card.created,
-        "owned_by": card.owned_by,
-        "root": card.id,
-    }
-    if card.window is not None:
-        body["max_model_len"] = body["context_length"] = card.window
-    if card.window is not None or card.max_output is not None:
-        body["top_provider"] = {"context_length": card.window, "max_completion_tokens": card.max_output}
-    if card.price is not None:
-        body["pricing"] = _pricing(card.price)
-    return body
-
-
-@lru_cache(maxsize=256)
-def _pricing(price: Price) -> dict[str, str]:
-    """Return a price as OpenRouter writes it: text in USD per token, without an exponent.
-
-    Cached: of 10,000 models that share a price it would otherwise be most of the list's cost.
-    """
-    pricing = {"prompt": _per_token(price.input), "completion": _per_token(price.output)}
-    if price.cached_input is not None:
-        pricing["input_cache_read"] = _per_token(price.cached_input)
-    return pricing
-
-
-def _per_token(per_million: float) -> str:
-    # By way of the shortest decimal: 0.15 a million is 0.00000015, not what a binary division leaves of it.
-    exact = format(Decimal(repr(per_million)).scaleb(-6), "f")
-    return exact.rstrip("0").rstrip(".") if "." in exact else exact
+        return model_body(card)
 
 
 def generation_endpoints(*bases: str) -> tuple[Endpoint, ...]:

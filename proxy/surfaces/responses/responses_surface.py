@@ -12,6 +12,7 @@ from typing import Final
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.response.error_body import openai_body
+from proxy.surfaces.response.models_list import model_body, models_body
 from proxy.surfaces.response.write_sse import ascii_json
 from proxy.surfaces.responses.read_request import read_request
 from proxy.surfaces.responses.referred_ids import referred_ids
@@ -94,11 +95,11 @@ class ResponsesSurface:
 
     def models(self, cards: Sequence[ModelCard]) -> bytes:
         """See Surface. The list has its path on the openai surface."""
-        return ascii_json({"object": "list", "data": [{"id": card.id, "object": "model"} for card in cards]})
+        return models_body(cards)
 
     def model(self, card: ModelCard) -> bytes:
         """See Surface."""
-        return ascii_json({"id": card.id, "object": "model"})
+        return model_body(card)
 
 
 RESPONSES: Final = ResponsesSurface()

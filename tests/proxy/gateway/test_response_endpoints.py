@@ -6,7 +6,7 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from tests.proxy.conversations.test_response_entries import item, response
 from tests.proxy.conversations.test_stored_responses import conversation
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
@@ -137,10 +137,30 @@ async def test_a_list_whose_conversation_has_lost_a_response_names_it(served: Ri
     assert (found["code"], "'resp_0'" in str(found["message"])) == ("previous_response_not_found", True)
 
 
-@pytest.mark.parametrize("path", ["/resp_0/cancel", "/compact", "/input_tokens"])
+@pytest.mark.parametrize("path", ["/resp_0/cancel", "/compact"])
 async def test_what_is_not_served_is_refused_by_name(served: Rig, path: str) -> None:
     found = error(await call(served, "POST", path), 404)
     assert path.rpartition("/")[2] in str(found["message"])
+
+
+async def test_the_tokens_of_a_prompt_are_counted_with_what_it_continues(served: Rig) -> None:
+    async def counted(**fields: JsonValue) -> int:
+        answer = await served.post("/v1/responses/input_tokens", {"model": "v/m", **fields})
+        found = body(answer)
+        assert answer.headers["x-dragoman-emulated"] == "input_tokens"
+        assert found["object"] == "response.input_tokens"
+        assert isinstance(found["input_tokens"], int)
+        return found["input_tokens"]
+
+    said = item("m", role="user", content="x" * 400)
+    await served.gateway.responses.keep(OWNER, response("resp_9", said=(said,)))
+    alone = await counted(input="hello there")
+    assert 0 < alone < await counted(input="hello there", previous_response_id="resp_9")
+    assert served.vendor.requests == []
+    refused = await served.post("/v1/responses/input_tokens", {"model": "v/m", "input": 7})
+    assert error(refused, 400)["param"] == "input"
+    unknown = await served.post("/v1/responses/input_tokens", {"model": "absent", "input": "x"})
+    assert error(unknown, 404)["code"] == "model_not_found"
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/resp_0"), ("PUT", "/resp_0"), ("GET", "/resp_0/cancel")])

@@ -52,6 +52,18 @@ def test_a_committed_stream_makes_room_for_a_request() -> None:
     assert admission.refusal() is None
 
 
+def test_what_a_request_needs_besides_its_body_counts_with_bodies_until_it_ends() -> None:
+    admission = door()
+    other, held = admission.begin(100), admission.begin(200)
+    assert held.hold_more(50)
+    assert admission.bodies.total == 350
+    assert not held.hold_more(10_000)
+    held.end()
+    assert admission.bodies.total == 100
+    other.end()
+    assert admission.bodies.total == 0
+
+
 def test_streams_begin_up_to_their_lid_and_others_are_let_in_beyond_it() -> None:
     admission = door()
     first = admission.begin(0)

@@ -77,29 +77,6 @@ def test_the_models_list_is_openais_with_what_clients_of_vllm_and_openrouter_rea
     assert orjson.loads(row.models(())) == {"object": "list", "data": []}
 
 
-@pytest.mark.parametrize(
-    ("per_million", "text"),
-    [
-        *((0.0, "0"), (0.15, "0.00000015"), (1.0, "0.000001"), (2.5, "0.0000025"), (600.0, "0.0006"), (15, "0.000015")),
-        *(
-            (1e-7, "0.0000000000001"),
-            (1_000_000.0, "1"),
-            (10_000_000.0, "10"),
-            (0.1 + 0.2, "0.00000030000000000000004"),
-        ),
-    ],
-)
-def test_a_price_is_text_in_usd_per_token_without_an_exponent(per_million: float, text: str) -> None:
-    card = ModelCard("m", 1, "v", price=Price(per_million, per_million))
-    assert orjson.loads(ROWS["openai"].model(card))["pricing"] == {"prompt": text, "completion": text}
-
-
-def test_a_limit_without_a_window_is_told_where_clients_look_for_it() -> None:
-    told = orjson.loads(ROWS["openai"].model(ModelCard("m", 1, "v", max_output=8)))
-    assert told["top_provider"] == {"context_length": None, "max_completion_tokens": 8}
-    assert "context_length" not in told
-
-
 def test_endpoints_are_both_operations_below_each_base() -> None:
     assert generation_endpoints("/a", "") == (
         Endpoint("POST", "/a/completions", Operation.COMPLETIONS),
