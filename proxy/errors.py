@@ -190,6 +190,17 @@ def method_not_allowed(method: str, allowed: str) -> GatewayError:
     return GatewayError(ErrorFacts(405, "invalid_request_error", "method_not_allowed", message, headers=headers))
 
 
+def websocket_refused(method: str) -> GatewayError:
+    """Return the error for an offer of WebSocket where a request of another method is expected.
+
+    Codex CLI 0.169.0 offers it to a provider that it takes for OpenAI, and goes on over HTTP at once after a 426;
+    after a 404 or 405 it offers it six times more, and after a 400 it gives up (tried in November 2026).
+    """
+    message = f"There is no WebSocket here; send a request with {method}."
+    headers = {"upgrade": "HTTP/1.1"}
+    return GatewayError(ErrorFacts(426, "invalid_request_error", "upgrade_required", message, headers=headers))
+
+
 def bad_http(message: str, status: int = 400) -> GatewayError:
     """Return the error for bytes that are no readable request, or that did not arrive."""
     return GatewayError(ErrorFacts(status, "invalid_request_error", "bad_request", message))

@@ -10,6 +10,9 @@ from providers.mock.fields import Fields
 from providers.mock.regex import sample
 from providers.mock.schema import instance
 
+_FREE = (None, "auto", "none")
+"""The choices of a tool by which none must be called."""
+
 _ANY_OBJECT: JsonObject = {"properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 
 
@@ -25,6 +28,11 @@ def options(fields: Fields) -> tuple[str, ...] | None:
         return _MAKERS[name](fields)
     except Unsupported as error:
         raise bad_request(name, f"The mock cannot keep '{name}': {error}.") from None
+
+
+def is_constrained(fields: Fields) -> bool:
+    """Return whether the request constrains its text or forces a call, which is dearer to answer."""
+    return any(fields.any(name) is not None for name in _MAKERS) or fields.any("tool_choice") not in _FREE
 
 
 def _json(schema: JsonValue) -> str:
@@ -80,11 +88,11 @@ def tool(fields: Fields) -> tuple[str | None, str]:
     """Return the function that must be called and its arguments; none where the model may choose."""
     tools, choice = fields.any("tools"), fields.any("tool_choice")
     if tools is None or tools == []:
-        if choice not in (None, "none", "auto"):
+        if choice not in _FREE:
             raise bad_request("tool_choice", "'tool_choice' is only allowed when 'tools' are specified.")
         return None, ""
     parameters = _functions(tools)
-    if choice in (None, "auto", "none"):
+    if choice in _FREE:
         return None, ""
     name = next(iter(parameters))
     if isinstance(choice, dict):
@@ -98,6 +106,12 @@ def tool(fields: Fields) -> tuple[str | None, str]:
         return name, _json(parameters[name])
     except Unsupported as error:
         raise bad_request("tools", f"The mock cannot call '{name}': {error}.") from None
+
+
+def function_names(fields: Fields) -> tuple[str, ...]:
+    """Return the names of the functions that may be called."""
+    tools = fields.any("tools")
+    return tuple(_functions(tools)) if tools else ()
 
 
 def _functions(tools: JsonValue) -> dict[str, JsonValue]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from providers.mock.errors import bad_request
 from providers.mock.request import MockPrompt, MockRequest
+from providers.mock.script import ScriptedTurn
 from providers.mock.vocabulary import Draw, alternatives, sentences, tokenize
 
 MAX_TOKENS = 4096
@@ -37,8 +38,19 @@ class MockToken:
 
 
 @dataclass(frozen=True, slots=True)
+class MockCall:
+    """A call of a scripted turn; `arguments` in tokens."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """One choice. `generated` counts the tokens that are not a repeated prompt; `matched` is the stop string hit."""
+    """One choice. `generated` counts the tokens that are not a repeated prompt; `matched` is the stop string hit.
+
+    Of a scripted turn `tokens` are its text, beside `thought` and `calls`.
+    """
 
     index: int
     tokens: tuple[MockToken, ...]
@@ -46,6 +58,8 @@ class Candidate:
     finish: Finish
     matched: str | None
     tool: str | None
+    thought: tuple[str, ...] = ()
+    calls: tuple[MockCall, ...] = ()
 
     @property
     def text(self) -> str:
@@ -77,7 +91,7 @@ def generate(request: MockRequest, style: MockStyle) -> Generation:
             generated += candidate.generated
         best = sorted(candidates, key=_mean_logprob, reverse=True) if request.best_of > request.n else candidates
         choices += [replace(best[number], index=len(choices) + number) for number in range(request.n)]
-    return Generation(tuple(choices), sum(len(prompt.tokens) for prompt in request.prompts), generated)
+    return Generation(tuple(choices), sum(prompt.size for prompt in request.prompts), generated)
 
 
 def _echoed(prompt: MockPrompt) -> list[str]:
@@ -116,6 +130,8 @@ def _mean_logprob(candidate: Candidate) -> float:
 
 def _candidate(request: MockRequest, style: MockStyle, source: _Source, number: int) -> Candidate:
     source.budget.spend(1)
+    if request.turn is not None:
+        return _scripted(request, request.turn, source, number)
     pieces = _pieces(request, style, source)
     pieces, finish = _limited(request, pieces)
     pieces, matched = _stopped(request, pieces)
@@ -126,6 +142,29 @@ def _candidate(request: MockRequest, style: MockStyle, source: _Source, number: 
     source.budget.spend(len(pieces) + len(source.prompt.tokens) * request.echo)
     tokens = _tokens(request, source.prompt, pieces, source.draw)
     return Candidate(number, tokens, len(pieces), finish, matched, request.tool)
+
+
+def _scripted(request: MockRequest, turn: ScriptedTurn, source: _Source, number: int) -> Candidate:
+    """Return a scripted turn, which a stop string in its text ends, and which is cut where the limit is reached."""
+    text, matched = _stopped(request, tokenize(turn.text))
+    made = () if matched is not None else turn.calls
+    parts = [tokenize(turn.thinking), text, *[tokenize(call.arguments) for call in made]]
+    size = sum(map(len, parts))
+    left = size if request.limit is None else request.limit
+    kept: list[tuple[str, ...]] = []
+    for part in parts:
+        kept.append(tuple(part[: max(0, left)]))
+        left -= len(part)
+    thought, said, *given = kept
+    calls = [MockCall(call.name, arguments) for call, arguments in zip(made, given, strict=True)]
+    finish: Finish = "tool_calls" if calls else "stop"
+    if left < 0:
+        # Calls that were not begun are not there; the last one that was may be cut within its arguments.
+        calls, finish, matched = [call for call in calls if call.arguments], "length", None
+    generated = sum(map(len, kept))
+    source.budget.spend(generated)
+    tokens = _tokens(request, source.prompt, said, source.draw)
+    return Candidate(number, tokens, generated, finish, matched, None, thought, tuple(calls))
 
 
 def _pieces(request: MockRequest, style: MockStyle, source: _Source) -> list[str]:

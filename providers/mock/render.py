@@ -1,7 +1,8 @@
 """Writes candidates as OpenAI's JSON: whole answers and stream frames.
 
 Shapes: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`, `CreateChatCompletionResponse` and its stream form; a choice's
-`stop_reason` is vLLM's member for the stop string that ended it.
+`stop_reason` is vLLM's member for the stop string that ended it, `reasoning_content` DeepSeek's for what a scripted
+turn thinks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from providers.mock.vocabulary import Draw
 CREATED = 1704067200
 """2024-01-01: the mock has no clock."""
 CallIds = Callable[[int], str]
-"""Returns the random part of a call's id, from the index of its choice."""
+"""Returns the random part of a call's id, from a number of its own: the index of its choice, if that has one call."""
 
 DONE = b"data: [DONE]\n\n"
 
@@ -89,7 +90,7 @@ def _usage(generation: Generation) -> JsonObject:
         "completion_tokens": generation.completion_tokens,
         "total_tokens": generation.prompt_tokens + generation.completion_tokens,
         "prompt_tokens_details": {"cached_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": sum(len(each.thought) for each in generation.choices)},
     }
 
 
@@ -117,7 +118,15 @@ def _chat_choice(request: MockRequest, ids: CallIds, candidate: Candidate) -> Js
     message: JsonObject = {"role": "assistant", "content": candidate.text, "refusal": None}
     if candidate.tool is not None:
         message["content"] = None
-        message["tool_calls"] = [_call(ids, candidate, candidate.text)]
+        message["tool_calls"] = [_call(ids(candidate.index), candidate.tool, candidate.text)]
+    if candidate.thought:
+        message["reasoning_content"] = "".join(candidate.thought)
+    if candidate.calls:
+        message["content"] = candidate.text or None
+        message["tool_calls"] = [
+            _call(ids(candidate.index + number * request.n), call.name, "".join(call.arguments))
+            for number, call in enumerate(candidate.calls)
+        ]
     logprobs = _logprobs(request.logprobs, candidate.tokens)
     return {"index": candidate.index, "message": message, "logprobs": logprobs, **_ending(candidate)}
 
@@ -125,20 +134,31 @@ def _chat_choice(request: MockRequest, ids: CallIds, candidate: Candidate) -> Js
 def _chat_events(request: MockRequest, ids: CallIds, candidate: Candidate) -> Iterator[tuple[bool, JsonObject]]:
     first: JsonObject = {"role": "assistant", "content": ""}
     if candidate.tool is not None:
-        first = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **_call(ids, candidate, "")}]}
-    yield False, {"index": candidate.index, "delta": first, "logprobs": None, "finish_reason": None}
+        called = _call(ids(candidate.index), candidate.tool, "")
+        first = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **called}]}
+    yield False, _delta(candidate, first)
+    for piece in candidate.thought:
+        yield True, _delta(candidate, {"reasoning_content": piece})
     for token in candidate.tokens:
         delta: JsonObject = {"content": token.text}
         if candidate.tool is not None:
             delta = {"tool_calls": [{"index": 0, "function": {"arguments": token.text}}]}
         logprobs = _logprobs(request.logprobs, (token,))
         yield True, {"index": candidate.index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
+    for number, call in enumerate(candidate.calls):
+        begun = _call(ids(candidate.index + number * request.n), call.name, "")
+        yield False, _delta(candidate, {"tool_calls": [{"index": number, **begun}]})
+        for piece in call.arguments:
+            yield True, _delta(candidate, {"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
     yield False, {"index": candidate.index, "delta": {}, "logprobs": None, **_ending(candidate)}
 
 
-def _call(ids: CallIds, candidate: Candidate, arguments: str) -> JsonObject:
-    function: JsonObject = {"name": candidate.tool, "arguments": arguments}
-    return {"id": f"call_{ids(candidate.index)}", "type": "function", "function": function}
+def _delta(candidate: Candidate, delta: JsonObject) -> JsonObject:
+    return {"index": candidate.index, "delta": delta, "logprobs": None, "finish_reason": None}
+
+
+def _call(unique: str, name: str, arguments: str) -> JsonObject:
+    return {"id": f"call_{unique}", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _logprobs(wanted: MockLogprobs | None, tokens: Sequence[MockToken]) -> JsonObject | None:

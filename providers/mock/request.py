@@ -11,9 +11,20 @@ import orjson
 
 from providers.json_types import JsonValue
 from providers.mock import constraints
-from providers.mock.errors import MockError, bad_request
+from providers.mock.errors import MockError, bad_request, overflow
 from providers.mock.fields import Fields
+from providers.mock.script import MAX_MESSAGES, ScriptedTurn, next_turn
 from providers.mock.vocabulary import tokenize, word
+
+MAX_TEXT = 48 * 1024
+"""The most characters of a prompt that is made into tokens, and bytes of a request that constrains its answer; more
+overflow the context window. The mock works on the gateway's own event loop, and single marks only take it 10 ms."""
+
+MAX_BODY = 256 * 1024
+"""The most bytes of a request: coding agents begin with 80 kB, of which most are tools."""
+
+SCRIPT = "script"
+"""The word in a model's name by which it plays scripts."""
 
 MAX_CHOICES = 128
 MAX_STOPS = 64
@@ -38,11 +49,20 @@ KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class MockPrompt:
-    """One prompt: its tokens, the text that decides the answer, and the text that the model `echo` repeats."""
+    """One prompt: its tokens, the text that decides the answer, and the text that the model `echo` repeats.
+
+    `estimate` is the number of tokens of a prompt that was not made into any.
+    """
 
     tokens: tuple[str, ...]
     text: str
     repeated: str
+    estimate: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of tokens."""
+        return self.estimate or len(self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +76,7 @@ class MockLogprobs:
 @dataclass(frozen=True, slots=True)
 class MockRequest:
     """A checked request. `options` are the only texts that keep its constraint; `tool` is the function to call, whose
-    arguments are then the text."""
+    arguments are then the text; `turn` is what a script says that the answer is."""
 
     chat: bool
     model: str
@@ -75,12 +95,15 @@ class MockRequest:
     include_usage: bool
     options: tuple[str, ...] | None
     tool: str | None
+    turn: ScriptedTurn | None
 
 
 def parse(path: str, data: bytes) -> MockRequest:
     """Return the request of a path relative to the base URL. Raises MockError."""
     if path not in KNOWN:
         raise MockError(404, f"Invalid URL (POST {path})")
+    if len(data) > MAX_BODY:
+        raise overflow(len(data))
     try:
         body = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -94,10 +117,20 @@ def parse(path: str, data: bytes) -> MockRequest:
     model = fields.text("model")
     if not model:
         raise bad_request("model", "you must provide a model parameter")
-    return _request(path == _CHAT, model, fields)
+    if len(data) > MAX_TEXT and (path != _CHAT or constraints.is_constrained(fields)):
+        raise overflow(len(data))
+    turn = _scripted(fields) if path == _CHAT and SCRIPT in model.split("+") else None
+    return _request(path == _CHAT, model, fields, turn)
 
 
-def _request(chat: bool, model: str, fields: Fields) -> MockRequest:
+def _scripted(fields: Fields) -> ScriptedTurn | None:
+    """Return the turn that the conversation's script says; a constraint on the text comes before any script."""
+    if constraints.options(fields) is not None:
+        return None
+    return next_turn(fields.any("messages"), constraints.function_names(fields))
+
+
+def _request(chat: bool, model: str, fields: Fields, turn: ScriptedTurn | None) -> MockRequest:
     n = fields.integer("n", 1, MAX_CHOICES) or 1
     best_of = fields.integer("best_of", 0, 20) or n
     stream, options = fields.flag("stream"), fields.object("stream_options")
@@ -111,11 +144,11 @@ def _request(chat: bool, model: str, fields: Fields) -> MockRequest:
     newer = fields.integer("max_completion_tokens", 0, 10**6)
     if len(fields.strings("stop")) > MAX_STOPS:
         raise bad_request("stop", f"Invalid 'stop': array too long. Expected an array with maximum length {MAX_STOPS}.")
-    tool, arguments = constraints.tool(fields)
+    tool, arguments = constraints.tool(fields) if turn is None else (None, "")
     return MockRequest(
         chat=chat,
         model=model,
-        prompts=(_conversation(fields.any("messages")),) if chat else _prompts(fields.any("prompt")),
+        prompts=(_conversation(fields.any("messages"), turn),) if chat else _prompts(fields.any("prompt")),
         limit=limit if newer is None else newer,
         n=n,
         best_of=best_of,
@@ -130,6 +163,7 @@ def _request(chat: bool, model: str, fields: Fields) -> MockRequest:
         include_usage=options.get("include_usage") is True,
         options=(arguments,) if tool else constraints.options(fields),
         tool=tool,
+        turn=turn,
     )
 
 
@@ -163,24 +197,31 @@ def _id_prompt(ids: Sequence[JsonValue]) -> MockPrompt:
     return MockPrompt(tokens, text, text)
 
 
-def _conversation(value: JsonValue) -> MockPrompt:
+def _conversation(value: JsonValue, turn: ScriptedTurn | None) -> MockPrompt:
     """Read a conversation. All messages decide the answer; the last one of the user, or the last at all, can be
-    repeated."""
+    repeated. The tokens of one that follows a script are only estimated."""
     if not isinstance(value, list) or not value:
         raise bad_request("messages", "'messages' must be a non-empty list.")
+    if len(value) > MAX_MESSAGES:
+        raise bad_request("messages", f"'messages' must not have more than {MAX_MESSAGES} messages.")
     tokens: list[str] = []
     turns: list[tuple[str, str]] = []
+    size = 0
     for message in value:
         role = message.get("role") if isinstance(message, dict) else None
         if not isinstance(message, dict) or not isinstance(role, str):
             raise bad_request("messages", "Each of 'messages' must be an object with a 'role'.")
         text = _content(message.get("content"))
-        tokens += tokenize(text)
+        size += len(text)
+        if turn is None:
+            if size > MAX_TEXT:
+                raise overflow(size)
+            tokens += tokenize(text)
         turns.append((role, text))
     users = [text for role, text in turns if role == "user"]
-    return MockPrompt(
-        tuple(tokens), "\n".join([f"{role}: {text}" for role, text in turns]), (users or [turns[-1][1]])[-1]
-    )
+    whole = "\n".join([f"{role}: {text}" for role, text in turns])
+    estimate = 0 if turn is None else len(whole) // 4
+    return MockPrompt(tuple(tokens), whole, (users or [turns[-1][1]])[-1], estimate)
 
 
 def _content(content: JsonValue) -> str:

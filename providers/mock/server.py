@@ -13,6 +13,7 @@ not in the table means nothing:
 | `typed`               | streams with 30 ms before each token, for people to see                                      |
 | `long-<n>`            | has n tokens, unless the request's limit is lower; all choices together have at most 4096   |
 | `empty`               | has no text                                                                                  |
+| `script`              | is the next turn of the conversation's script (`providers.mock.script`), if it has one       |
 | `slow-<ms>`           | takes that long before each token; a whole body takes as long as its tokens would            |
 | `first-<ms>`          | takes that long before its first byte                                                        |
 | `error-<status>`      | is an error: 400 401 403 404 408 409 413 422 429 500 502 503 504 529                         |
@@ -34,7 +35,7 @@ import orjson
 from providers.mock import render, vectors
 from providers.mock.errors import RETRY_AFTER, STATUSES, MockError, by_status, overflow
 from providers.mock.generate import Generation, MockStyle, generate
-from providers.mock.request import MockRequest, parse
+from providers.mock.request import MAX_TEXT, MockRequest, parse
 
 End = Literal["eof", "cut", "hang"]
 
@@ -88,10 +89,6 @@ class _Behaviour:
 FAULTS = frozenset({"overflow", "malformed"})
 """Words of a name that cause faults, besides the numbered ones."""
 
-MAX_BODY = 48 * 1024
-"""The most bytes of a request; a longer one overflows the context window. The mock reads bodies on the gateway's own
-event loop, and those of single marks only take it 10 ms."""
-
 _BREAKS: dict[str, End] = {"cut": "cut", "eof": "eof", "hang": "hang", "midstream-error": "eof"}
 _NUMBERED = re.compile(r"(long|slow|first|error|cut|eof|hang|midstream-error)-(\d{1,9})", re.ASCII)
 _JSON = {"content-type": "application/json"}
@@ -108,13 +105,11 @@ def is_harmless(model: str) -> bool:
 def answer(path: str, body: bytes) -> MockAnswer:
     """Return the server's answer to a POST of `body` to `path`, which is relative to the base URL. Raises nothing."""
     try:
-        if len(body) > MAX_BODY:
-            raise overflow(len(body))
         if vectors.is_task(path):
             return _of_task(path, body)
         request = parse(path, body)
         behaviour = _behaviour(request.model)
-        _raise_fault(behaviour, sum(len(prompt.tokens) for prompt in request.prompts))
+        _raise_fault(behaviour, sum(prompt.size for prompt in request.prompts))
         generation = generate(request, behaviour.style)
     except MockError as error:
         return _error(error)
@@ -123,6 +118,8 @@ def answer(path: str, body: bytes) -> MockAnswer:
 
 def _of_task(path: str, body: bytes) -> MockAnswer:
     """Return an answer that is no text; the words of the model's name mean the same, a token being the whole body."""
+    if len(body) > MAX_TEXT:
+        raise overflow(len(body))
     model, fields = vectors.task_model(path, body)
     behaviour = _behaviour(model)
     _raise_fault(behaviour, len(body))

@@ -13,7 +13,15 @@ from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.errors import NOT_ALLOWED, GatewayError, OverloadReason, internal_error, too_many_wrong_keys
+from proxy.errors import (
+    NOT_ALLOWED,
+    ErrorFacts,
+    GatewayError,
+    OverloadReason,
+    internal_error,
+    too_many_wrong_keys,
+    websocket_refused,
+)
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.answer_task import TaskAnswers
@@ -176,14 +184,11 @@ class Gateway:
         surface, snapshot = match.surface, self._current.snapshot
         try:
             action = match.action(http.method)
-        except GatewayError:
-            if match.path == "/" and http.method == "HEAD":
-                # Claude Code's probe, which has no key.
-                return self._calls.response(200, b"", record, {})
-            known = recognize(snapshot, http.headers, surface.key_headers, self._unix_now())
-            if known is not None:
-                record.team, record.key = known.team.name, known.name
-            raise
+        except GatewayError as error:
+            probed = self._answer_probe(http, match, record, error.facts)
+            if probed is None:
+                raise
+            return probed
         team = self._identify(snapshot, http, surface, record)
         arrive(http.headers)
         self.on_begin(record)
@@ -193,6 +198,20 @@ class Gateway:
         if isinstance(action, Operation):
             return await self._generation.answer(call, action)
         return await self._actions[action](call)
+
+    def _answer_probe(
+        self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, facts: ErrorFacts
+    ) -> BufferedResponse | None:
+        """Answer what clients probe that is not there; None for anything else. Raises GatewayError for WebSocket."""
+        if match.path == "/" and http.method == "HEAD":
+            # Claude Code's probe, which has no key.
+            return self._calls.response(200, b"", record, {})
+        known = recognize(self._current.snapshot, http.headers, match.surface.key_headers, self._unix_now())
+        if known is not None:
+            record.team, record.key = known.team.name, known.name
+        if facts.status == 405 and http.headers.get("upgrade", "").lower() == "websocket":
+            raise websocket_refused(facts.headers["allow"]) from None
+        return None
 
     def _identify(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Team:
         """Return the team of the request's key. Raises GatewayError without a valid one."""

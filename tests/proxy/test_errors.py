@@ -36,6 +36,7 @@ def test_a_refusal_is_a_fault_of_the_request_that_names_the_field() -> None:
         (errors.model_not_found("a/b", ()), 404, "model_not_found", "model"),
         (errors.not_found("/x"), 404, "not_found", None),
         (errors.method_not_allowed("GET", "POST"), 405, "method_not_allowed", None),
+        (errors.websocket_refused("POST"), 426, "upgrade_required", None),
         (errors.bad_http("Bad line."), 400, "bad_request", None),
         (errors.bad_http("Too slow.", 408), 408, "bad_request", None),
         (errors.too_large(10), 413, "request_too_large", None),
@@ -61,6 +62,7 @@ def test_the_nearest_names_are_offered() -> None:
 def test_headers_say_what_a_client_can_do_about_it() -> None:
     assert errors.invalid_key().facts.headers == {"x-should-retry": "false"}
     assert errors.method_not_allowed("GET", "POST").facts.headers == {"allow": "POST"}
+    assert errors.websocket_refused("POST").facts.headers == {"upgrade": "HTTP/1.1"}
 
 
 @pytest.mark.parametrize("kind", FailureKind)

@@ -51,6 +51,28 @@ def test_threat_07_the_mock_does_a_bounded_amount_of_work(name: str) -> None:
     assert size < 4 * 2**20
 
 
+SCRIPTS: dict[str, list[str]] = {
+    "turn": ['```script\n["' + "!" * 48_000 + '"]\n```'],
+    "tokens": ['```script\n["' + "!" * 4000 + '"]\n```'],
+    "nesting": ["```script\n" + "[" * 20_000 + "]" * 20_000 + "\n```"],
+    "fences": ['```script\n["a"]\n```', "\n```scripts" * 20_000],
+    "messages": ['```script\n["a"]\n```', *["b"] * 2000],
+    "text": ['```script\n["a"]\n```', "!" * 200_000],
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_threat_07_a_script_costs_a_bounded_amount_of_work(name: str, stream: bool) -> None:
+    messages = [{"role": "user", "content": text} for text in SCRIPTS[name]]
+    body = orjson.dumps({"model": "script", "messages": messages, "stream": stream})
+    began = time.process_time()
+    answer = mock.answer("/chat/completions", body)
+    size = sum(len(piece.data) for piece in answer.pieces)
+    assert time.process_time() - began < BOUND
+    assert size < 4 * 2**20
+
+
 async def test_threat_07_no_client_chooses_faults_from_a_row_for_any_model() -> None:
     async with rig("vendors: {mock: {}}\nmodels: {mock/*: {}, mock/error-400: {}}\n") as made:
         for model, status in (("mock/hello", 200), ("mock/hang-0", 404), ("mock/long-9", 404), ("mock/error-400", 400)):

@@ -28,8 +28,6 @@ FINAL = "Paris is the warmest."
 
 TURNS = 5
 
-TOOLS = frozenset({"weather", "compare"})
-
 
 class Broken(Exception):
     """The conversation breaks a rule; the text is the vendor's."""
@@ -50,7 +48,29 @@ class Move:
         return base64.b64encode(f"signed:{self.number}:{self.thought}".encode()).decode()
 
 
-def _plan() -> tuple[Move, ...]:
+@dataclass(frozen=True, slots=True)
+class AgentPlan:
+    """An agent's moves, in order. `tools` are those that it may call, None for any; where a request offers others, the
+    agent gives a `Trip` by the first of them."""
+
+    moves: tuple[Move, ...]
+    tools: frozenset[str] | None = None
+
+    def after(self, results: int) -> Move:
+        """Return the move when the results of that many calls have been seen. Raises Broken where none comes then."""
+        seen = 0
+        for move in self.moves:
+            if seen == results:
+                return move
+            seen += len(move.calls)
+        raise Broken(f"{results} results of calls do not end a turn")
+
+    def is_own(self, tool: JsonObject) -> bool:
+        """Return whether a tool is not of the agent's task."""
+        return self.tools is not None and tool.get("name") not in self.tools
+
+
+def _moves() -> tuple[Move, ...]:
     made = [{"city": rest[0]} if name == "weather" else {"first": rest[0], "second": rest[1]} for name, *rest in CALLS]
     calls = [(str(call[0]), dict[str, JsonValue](given)) for call, given in zip(CALLS, made, strict=True)]
     return (
@@ -62,7 +82,7 @@ def _plan() -> tuple[Move, ...]:
     )
 
 
-PLAN = _plan()
+WEATHER = AgentPlan(_moves(), frozenset({"weather", "compare"}))
 
 
 @dataclass(slots=True)
@@ -88,11 +108,6 @@ def objects(value: JsonValue) -> list[JsonObject]:
 
 def object_of(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
-
-
-def move_after(results: int) -> Move:
-    """Return the agent's move when it has seen that many results."""
-    return PLAN[{0: 0, 2: 1, 3: 2, 4: 3, 5: 4}[results]]
 
 
 def refused_keyword(schema: JsonValue, refused: frozenset[str]) -> str | None:

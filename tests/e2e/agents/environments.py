@@ -6,6 +6,7 @@ python -m tests.e2e.agents.environments lock   choose their dependencies anew (n
 
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -16,25 +17,41 @@ from tests.support.environments import CACHE, Environment, LineProcess
 
 HERE = Path(__file__).resolve().parent
 NODE = HERE / "node"
+CLI = HERE / "cli"
 LOCKED_BY = "python -m tests.e2e.agents.environments lock"
 
 REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
     "agents": (
-        "pydantic-ai-slim[openai]==2.68.0",
+        "pydantic-ai-slim[anthropic,openai]==2.68.0",
         "langgraph==1.2.22",
         "langchain==1.4.7",
         "langchain-openai==1.7.3",
+        "langchain-anthropic==1.7.7",
         "openai-agents==0.24.0",
+        "openai==3.54.0",
+        "anthropic==2.12.0",
+    ),
+    "rag": (
+        "llama-index-core==0.14.25",
+        "llama-index-embeddings-openai==0.7.0",
+        "llama-index-llms-openai==0.8.3",
+        "haystack-ai==3.4.0",
     ),
     "instructor": ("instructor==1.17.0",),
 }
-"""What is installed together: instructor wants another jiter than the openai of the others."""
+"""What is installed together: instructor wants another jiter than the openai of the others, llama-index an older
+openai."""
 
 FRAMEWORKS: Mapping[str, str] = {
     "pydantic_ai": "agents",
     "langgraph": "agents",
     "openai_agents": "agents",
     "instructor": "instructor",
+    "pydantic_ai_responses": "agents",
+    "langgraph_responses": "agents",
+    "openai_agents_default": "agents",
+    "pydantic_ai_anthropic": "agents",
+    "langgraph_anthropic": "agents",
 }
 """The environment of each framework in Python."""
 
@@ -49,19 +66,52 @@ def python_process(framework: str) -> LineProcess:
     return LineProcess(environment(FRAMEWORKS[framework]), "tests.e2e.agents.driver", framework)
 
 
-def install_node() -> Path:
-    """Install the packages of the lock file if they are absent, and return the driver's path beside them.
+def sdk_process(name: str) -> LineProcess:
+    """Start the driver of the SDKs in an environment."""
+    return LineProcess(environment(name), "tests.e2e.agents.sdk_driver")
 
-    Raises RuntimeError with npm's output when that fails.
+
+class NodeProcess:
+    """A driver in Node.js that answers line by line."""
+
+    def __init__(self, driver: str, *arguments: str) -> None:
+        self._process = subprocess.Popen(
+            ["node", driver, *arguments],
+            cwd=install_packages(NODE),
+            env={"PATH": os.environ.get("PATH", "")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def exchange(self, line: str) -> str:
+        """Return the answer to a line."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def install_packages(folder: Path) -> Path:
+    """Install what the lock file of a folder lists if it is absent; return where it is, beside the folder's modules.
+
+    Packages run no scripts of theirs. Raises RuntimeError with npm's output when it fails.
     """
-    files = [NODE / name for name in ("package.json", "package-lock.json", "driver.mjs")]
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".mjs"))
     digest = hashlib.sha256(b"".join([path.read_bytes() for path in files])).hexdigest()[:16]
-    target = CACHE / f"node-{digest}"
+    target = CACHE / f"{folder.name}-{digest}"
     CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "node.flock").open("w") as lock:
+    (CACHE / ".gitignore").write_text("*\n", encoding="utf-8")
+    with (CACHE / f"{folder.name}.flock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.is_dir():
-            unfinished = CACHE / "node.unfinished"
+            unfinished = CACHE / f"{folder.name}.unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
             for path in files:
@@ -69,9 +119,9 @@ def install_node() -> Path:
             command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
             done = subprocess.run(command, cwd=unfinished, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise RuntimeError(f"could not install the packages of {NODE}:\n{done.stderr.strip()[-2000:]}")
+                raise RuntimeError(f"could not install the packages of {folder}:\n{done.stderr.strip()[-2000:]}")
             unfinished.rename(target)
-    return target / "driver.mjs"
+    return target
 
 
 def main() -> None:
@@ -79,11 +129,13 @@ def main() -> None:
         for name in REQUIREMENTS:
             environment(name).write_lock()
         lock = ["npm", "install", "--package-lock-only", "--omit-lockfile-registry-resolved", "--no-audit", "--no-fund"]
-        subprocess.run(lock, cwd=NODE, check=True)
+        for folder in (NODE, CLI):
+            subprocess.run(lock, cwd=folder, check=True)
         return
     for name in REQUIREMENTS:
         environment(name).install()
-    install_node()
+    for folder in (NODE, CLI):
+        install_packages(folder)
 
 
 if __name__ == "__main__":

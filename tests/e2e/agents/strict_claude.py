@@ -7,16 +7,16 @@ Sources: platform.claude.com `api/errors`, "Extended thinking" and "Structured o
 from collections.abc import Iterator
 
 import orjson
+from typing_extensions import override
 
 from providers.json_types import JsonObject, JsonValue
 from tests.e2e.agents.agent_plan import (
     CLAUDE_REFUSES,
-    PLAN,
-    TOOLS,
     TRIP,
+    WEATHER,
+    AgentPlan,
     Broken,
     Wire,
-    move_after,
     object_of,
     objects,
     refused_keyword,
@@ -31,8 +31,11 @@ from tests.support.vendor_script import Received, Script
 class Anthropic:
     """`POST /v1/messages` of claude-sonnet-4-5, whose thinking has a budget."""
 
-    def __init__(self) -> None:
+    _thinking_types = frozenset({"enabled"})
+
+    def __init__(self, plan: AgentPlan = WEATHER) -> None:
         self.wire = Wire()
+        self._plan = plan
 
     def play(self, received: Received) -> Script:
         """See StrictVendor."""
@@ -48,19 +51,22 @@ class Anthropic:
         return json_answer(200, message)
 
     def _message(self, body: JsonObject) -> JsonObject:
-        turns, thinking = objects(body.get("messages")), object_of(body.get("thinking")).get("type") == "enabled"
+        turns, asked = self._turns(body), object_of(body.get("thinking")).get("type")
+        thinking = asked in self._thinking_types
         limit = body.get("max_tokens")
         if not isinstance(limit, int):
             raise Broken("max_tokens: Field required")
-        if thinking:
+        if asked not in (None, "disabled") and not thinking:
+            raise Broken(f"{asked} thinking is not supported on this model")
+        if asked == "enabled":
             budget = object_of(body["thinking"]).get("budget_tokens")
             if not isinstance(budget, int) or not 1024 <= budget < limit:
                 raise Broken("`max_tokens` must be greater than `thinking.budget_tokens`.")
             if body.get("temperature", 1) != 1 or object_of(body.get("tool_choice")).get("type") in ("any", "tool"):
                 raise Broken("Thinking may not be enabled when tool_choice forces tool use.")
-        if "effort" in object_of(body.get("output_config")):
+        if "effort" in object_of(body.get("output_config")) and "adaptive" not in self._thinking_types:
             raise Broken("This model does not support the effort parameter.")
-        results = _check_claude_turns(turns, thinking)
+        results = _check_claude_turns(turns, thinking, self._plan)
         blocks, reason = self._blocks(body, results, thinking)
         return {
             "id": f"msg_{results}",
@@ -73,6 +79,9 @@ class Anthropic:
             "usage": {"input_tokens": 10, "output_tokens": 5},
         }
 
+    def _turns(self, body: JsonObject) -> list[JsonObject]:
+        return objects(body.get("messages"))
+
     def _blocks(self, body: JsonObject, results: int, thinking: bool) -> tuple[list[JsonValue], str]:
         tools = objects(body.get("tools"))
         form = object_of(object_of(body.get("output_config")).get("format"))
@@ -80,7 +89,7 @@ class Anthropic:
             if word := refused_keyword(form.get("schema"), CLAUDE_REFUSES):
                 raise Broken(f"output_config.format.schema: property '{word}' is not supported")
             return [{"type": "text", "text": orjson.dumps(TRIP).decode()}], "end_turn"
-        own = [tool for tool in tools if tool.get("name") not in TOOLS]
+        own = [tool for tool in tools if self._plan.is_own(tool)]
         for tool in tools:
             if tool.get("strict") and (word := refused_keyword(tool.get("input_schema"), CLAUDE_REFUSES)):
                 raise Broken(f"tools.0.custom.input_schema: property '{word}' is not supported")
@@ -89,7 +98,7 @@ class Anthropic:
         if not tools:
             return [{"type": "text", "text": orjson.dumps(TRIP).decode()}], "end_turn"
         self.wire.thinking.append(thinking)
-        move = move_after(results)
+        move = self._plan.after(results)
         blocks: list[JsonValue] = []
         if thinking:
             blocks.append({"type": "thinking", "thinking": move.thought, "signature": move.signature})
@@ -100,7 +109,17 @@ class Anthropic:
         return blocks, "tool_use" if move.calls else "end_turn"
 
 
-def _check_claude_turns(turns: list[JsonObject], thinking: bool) -> int:
+class AdaptiveAnthropic(Anthropic):
+    """The same of a newer model: it chooses how long it thinks, and the system may speak between turns."""
+
+    _thinking_types = frozenset({"adaptive"})
+
+    @override
+    def _turns(self, body: JsonObject) -> list[JsonObject]:
+        return [turn for turn in objects(body.get("messages")) if turn.get("role") != "system"]
+
+
+def _check_claude_turns(turns: list[JsonObject], thinking: bool, plan: AgentPlan) -> int:
     """Return the number of results. Raises Broken where the API would answer 400."""
     pending: set[str] = set()
     results = 0
@@ -116,13 +135,13 @@ def _check_claude_turns(turns: list[JsonObject], thinking: bool) -> int:
             raise Broken("messages: text content blocks must be non-empty")
         pending = {str(block["id"]) for block in blocks if block.get("type") == "tool_use"}
         if pending:
-            _check_claude_thinking(number, blocks, thinking)
+            _check_claude_thinking(number, blocks, thinking, plan)
     if not turns or turns[-1]["role"] != "user" or pending:
         raise Broken("messages: the final turn must be the user's")
     return results
 
 
-def _check_claude_thinking(number: int, blocks: list[JsonObject], thinking: bool) -> None:
+def _check_claude_thinking(number: int, blocks: list[JsonObject], thinking: bool, plan: AgentPlan) -> None:
     called = str(next(block["id"] for block in blocks if block.get("type") == "tool_use"))
     given = [block for block in blocks if block.get("type") == "thinking"]
     if thinking and (not given or blocks[0] is not given[0]):
@@ -132,7 +151,7 @@ def _check_claude_thinking(number: int, blocks: list[JsonObject], thinking: bool
             "thinking block"
         )
     for block in given:
-        move = PLAN[int(called.split("_")[1])]
+        move = plan.moves[int(called.split("_")[1])]
         if block.get("signature") != move.signature or block.get("thinking") != move.thought:
             raise Broken(f"messages.{number}.content.0: Invalid `signature` in `thinking` block")
 
@@ -171,8 +190,9 @@ def _claude_parts(message: JsonObject) -> Iterator[JsonObject]:
 class Bedrock:
     """`converse` and `converse-stream` of a Claude with a thinking budget."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: AgentPlan = WEATHER) -> None:
         self.wire = Wire()
+        self._plan = plan
 
     def play(self, received: Received) -> Script:
         """See StrictVendor."""
@@ -192,15 +212,17 @@ class Bedrock:
     def _blocks(self, body: JsonObject) -> tuple[list[JsonObject], str]:
         extra = object_of(body.get("additionalModelRequestFields"))
         thinking = object_of(extra.get("thinking")).get("type") == "enabled"
-        results = _check_claude_turns([_as_claude(turn) for turn in objects(body.get("messages"))], thinking)
+        results = _check_claude_turns(
+            [_as_claude(turn) for turn in objects(body.get("messages"))], thinking, self._plan
+        )
         tools = [object_of(tool.get("toolSpec")) for tool in objects(object_of(body.get("toolConfig")).get("tools"))]
-        own = [tool for tool in tools if tool.get("name") not in TOOLS]
+        own = [tool for tool in tools if self._plan.is_own(tool)]
         if own:
             return [{"toolUse": {"toolUseId": "tooluse_trip", "name": own[0]["name"], "input": TRIP}}], "tool_use"
         if not tools:
             return [{"text": orjson.dumps(TRIP).decode()}], "end_turn"
         self.wire.thinking.append(thinking)
-        move = move_after(results)
+        move = self._plan.after(results)
         blocks: list[JsonObject] = []
         if thinking:
             reasoning: JsonObject = {"reasoningText": {"text": move.thought, "signature": move.signature}}

@@ -10,12 +10,11 @@ import orjson
 
 from providers.json_types import JsonObject, JsonValue
 from tests.e2e.agents.agent_plan import (
-    PLAN,
-    TOOLS,
     TRIP,
+    WEATHER,
+    AgentPlan,
     Broken,
     Wire,
-    move_after,
     object_of,
     objects,
 )
@@ -28,8 +27,9 @@ from tests.support.vendor_script import Received, Script
 class Gemini:
     """`generateContent` and `streamGenerateContent` of gemini-3-flash, whose calls must come back signed."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: AgentPlan = WEATHER) -> None:
         self.wire = Wire()
+        self._plan = plan
 
     def play(self, received: Received) -> Script:
         """See StrictVendor."""
@@ -46,20 +46,20 @@ class Gemini:
 
     def _answer(self, body: JsonObject) -> JsonObject:
         config = object_of(body.get("generationConfig"))
-        results = _check_gemini_turns(objects(body.get("contents")))
+        results = _check_gemini_turns(objects(body.get("contents")), self._plan)
         declared = [
             declaration
             for tool in objects(body.get("tools"))
             for declaration in objects(tool.get("functionDeclarations"))
         ]
-        own = [each for each in declared if each.get("name") not in TOOLS]
+        own = [each for each in declared if self._plan.is_own(each)]
         if own:
             call: JsonObject = {"functionCall": {"id": "trip", "name": own[0]["name"], "args": TRIP}}
             return _candidate([{**call, "thoughtSignature": base64.b64encode(b"trip").decode()}])
         if not declared:
             return _candidate([{"text": orjson.dumps(TRIP).decode()}])
         self.wire.thinking.append(bool(object_of(config.get("thinkingConfig"))))
-        move = move_after(results)
+        move = self._plan.after(results)
         parts: list[JsonValue] = []
         if object_of(config.get("thinkingConfig")).get("includeThoughts"):
             parts.append({"text": move.thought, "thought": True})
@@ -82,7 +82,7 @@ def _candidate(parts: list[JsonValue]) -> JsonObject:
     }
 
 
-def _check_gemini_turns(turns: list[JsonObject]) -> int:
+def _check_gemini_turns(turns: list[JsonObject], plan: AgentPlan) -> int:
     """Return the number of results. Raises Broken where the API would answer 400."""
     results = 0
     pending: list[str] = []
@@ -99,7 +99,7 @@ def _check_gemini_turns(turns: list[JsonObject]) -> int:
             made = str(calls[0].get("id")).split("_")
             if "thoughtSignature" not in first:
                 raise Broken(f"Function call is missing a thought_signature in functionCall parts: {number}")
-            if first["thoughtSignature"] != PLAN[int(made[1])].signature:
+            if first["thoughtSignature"] != plan.moves[int(made[1])].signature:
                 raise Broken("Corrupted thought signature.")
     return results
 

@@ -3,9 +3,9 @@
 import orjson
 import pytest
 
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.mock.errors import MockError
-from providers.mock.generate import MAX_TOKENS, Candidate, MockStyle, generate
+from providers.mock.generate import MAX_TOKENS, Candidate, MockCall, MockStyle, generate
 from providers.mock.request import parse
 
 ECHO = MockStyle(echo=True)
@@ -128,3 +128,40 @@ def test_an_answer_has_a_largest_size() -> None:
         choices(MockStyle(length=10**9))
     with pytest.raises(MockError, match="at most 4096 tokens and alternatives"):
         choices(MockStyle(length=1_000), logprobs=True, top_logprobs=5)
+
+
+def scripted(turn: JsonObject, **more: JsonValue) -> Candidate:
+    script = f"```script\n{orjson.dumps([turn]).decode()}\n```"
+    tools: JsonValue = [{"type": "function", "function": {"name": "f"}}]
+    body = {"model": "script", "messages": [{"role": "user", "content": script}], "tools": tools, **more}
+    return generate(parse("/chat/completions", orjson.dumps(body)), MockStyle()).choices[0]
+
+
+TURN: JsonObject = {"thinking": "a b", "text": "c d", "calls": [{"name": "f", "arguments": "e f"}, {"name": "f"}]}
+
+
+def test_a_scripted_turn_is_the_candidate() -> None:
+    made = scripted(TURN)
+    assert (made.thought, made.text, made.finish, made.generated) == (("a", " b"), "c d", "tool_calls", 8)
+    assert made.calls == (MockCall("f", ("e", " f")), MockCall("f", ("{", "}")))
+    assert scripted({"text": "c"}).finish == "stop"
+
+
+@pytest.mark.parametrize(
+    ("limit", "thought", "text", "calls"),
+    [(0, 0, "", []), (1, 1, "", []), (3, 2, "c", []), (5, 2, "c d", [1]), (6, 2, "c d", [2]), (7, 2, "c d", [2, 1])],
+)
+def test_a_scripted_turn_is_cut_at_the_limit(limit: int, thought: int, text: str, calls: list[int]) -> None:
+    made = scripted(TURN, max_tokens=limit)
+    assert (len(made.thought), made.text, [len(call.arguments) for call in made.calls]) == (thought, text, calls)
+    assert (made.finish, made.generated) == ("length", limit)
+
+
+def test_a_stop_in_a_scripted_text_ends_the_turn_before_its_calls() -> None:
+    made = scripted(TURN, stop=" d")
+    assert (made.text, made.calls, made.finish, made.matched) == ("c", (), "stop", " d")
+
+
+def test_a_scripted_turn_has_no_more_tokens_than_any_answer() -> None:
+    with pytest.raises(MockError, match=str(MAX_TOKENS)):
+        scripted({"calls": [{"name": "f", "arguments": "!" * (MAX_TOKENS + 1)}]})

@@ -1,6 +1,7 @@
 """The JSON of the mock's answers and frames."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import orjson
 import pytest
@@ -14,6 +15,7 @@ CHAT: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hé 
 TEXT: JsonObject = {"model": "m", "prompt": "hé there, you"}
 TOOLS: JsonValue = [{"type": "function", "function": {"name": "f", "parameters": {"const": {"city": "Oslo"}}}}]
 ECHO = MockStyle(echo=True)
+Wire = dict[str, Any]  # Any: an answer as it came over the wire
 
 
 def whole(path: str, body: JsonObject) -> JsonObject:
@@ -153,3 +155,49 @@ def test_a_call_is_the_same_streamed_or_not() -> None:
             assert token or (piece["id"], function["name"]) == (call["id"], "f")
             arguments += str(function["arguments"])
     assert arguments == '{"city":"Oslo"}'
+
+
+SCRIPTED: JsonObject = {
+    "model": "script",
+    "n": 2,
+    "tools": TOOLS,
+    "messages": [
+        {
+            "role": "user",
+            "content": '```script\n[{"thinking": "a b", "text": "c d", "calls": [{"name": "f"}, {"name": "f"}]}]\n```',
+        }
+    ],
+}
+
+
+def test_a_scripted_turn_has_its_thought_its_text_and_calls_with_ids_of_their_own() -> None:
+    answer: Wire = whole("/chat/completions", SCRIPTED)
+    messages = [choice["message"] for choice in answer["choices"]]
+    assert [(each["content"], each["reasoning_content"]) for each in messages] == [("c d", "a b")] * 2
+    calls = [call for each in messages for call in each["tool_calls"]]
+    assert [call["function"] for call in calls] == [{"name": "f", "arguments": "{}"}] * 4
+    assert len({call["id"] for call in calls}) == 4
+    assert answer["usage"]["completion_tokens_details"] == {"reasoning_tokens": 4}
+
+
+def test_a_scripted_stream_is_the_whole_answer_in_pieces() -> None:
+    body = {**SCRIPTED, "n": 1}
+    answer: Wire = whole("/chat/completions", body)
+    wanted = answer["choices"][0]["message"]
+    found: dict[str, str] = {}
+    for _, event in frames("/chat/completions", body):
+        choice: Wire = only(event)
+        delta = choice["delta"]
+        for name in ("reasoning_content", "content"):
+            found[name] = found.get(name, "") + (delta.get(name) or "")
+        for call in delta.get("tool_calls", []):
+            place = f"call {call['index']}"
+            found[place] = found.get(place, call.get("id", "")) + call["function"]["arguments"]
+    assert (found["content"], found["reasoning_content"]) == (wanted["content"], wanted["reasoning_content"])
+    assert [found["call 0"], found["call 1"]] == [f"{call['id']}{{}}" for call in wanted["tool_calls"]]
+
+
+def test_a_scripted_turn_of_calls_alone_has_no_content() -> None:
+    block = '```script\n[{"calls": [{"name": "f"}]}]\n```'
+    answer: Wire = whole("/chat/completions", {**SCRIPTED, "n": 1, "messages": [{"role": "user", "content": block}]})
+    assert answer["choices"][0]["message"]["content"] is None

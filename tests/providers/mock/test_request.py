@@ -5,7 +5,8 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.mock.errors import MockError
-from providers.mock.request import KNOWN, MockLogprobs, MockRequest, parse
+from providers.mock.request import KNOWN, MAX_BODY, MAX_TEXT, MockLogprobs, MockRequest, parse
+from providers.mock.script import MAX_MESSAGES, ScriptedTurn
 from providers.request_fields import REQUEST_FIELDS
 
 TEXT: JsonObject = {"model": "m", "prompt": "Say hi"}
@@ -135,3 +136,54 @@ def test_an_unknown_path_is_a_404() -> None:
 def test_the_mock_calls_fields_what_clients_call_them() -> None:
     spellings = {name for field in REQUEST_FIELDS for name in (field.name, *field.aliases)}
     assert {name for known in KNOWN.values() for name in known} - {"safety_identifier", "store"} <= spellings
+
+
+SCRIPT: JsonObject = {"model": "slow-1+script", "messages": [{"role": "user", "content": '```script\n["Hi."]\n```'}]}
+
+
+def test_a_model_that_plays_scripts_reads_the_turn_and_estimates_the_prompt() -> None:
+    request = chat_request(**SCRIPT)
+    assert request.turn == ScriptedTurn("", "Hi.", ())
+    assert (request.prompts[0].tokens, request.prompts[0].size) == ((), len("user: ```script\n['Hi.']\n```") // 4)
+    assert chat_request(**{**SCRIPT, "model": "m"}).turn is None
+    assert chat_request(model="script").turn is None
+
+
+def test_a_constraint_on_the_text_comes_before_a_script_and_a_script_before_a_forced_call() -> None:
+    constrained = chat_request(**SCRIPT, response_format={"type": "json_object"})
+    assert (constrained.turn, constrained.options) == (None, ('{"answer":"text"}',))
+    tools: JsonValue = [{"type": "function", "function": {"name": "f"}}]
+    forced = chat_request(**SCRIPT, tools=tools, tool_choice="required")
+    assert (forced.turn, forced.tool) == (ScriptedTurn("", "Hi.", ()), None)
+
+
+def overflows(path: str, body: JsonObject) -> bool:
+    try:
+        parse(path, orjson.dumps(body))
+    except MockError as error:
+        return error.code == "context_length_exceeded"
+    return False
+
+
+def test_what_is_made_into_tokens_and_what_constrains_an_answer_is_shorter_than_what_is_only_read() -> None:
+    long = "a" * (MAX_TEXT + 1)
+    tools: JsonValue = [{"type": "function", "function": {"name": "f", "description": long}}]
+    assert overflows("/chat/completions", {**CHAT, "messages": [{"role": "user", "content": long}]})
+    assert overflows("/completions", {**TEXT, "prompt": long})
+    assert not overflows("/chat/completions", {**CHAT, "tools": tools, "tool_choice": "auto"})
+    assert overflows("/chat/completions", {**CHAT, "tools": tools, "tool_choice": "required"})
+    assert overflows("/chat/completions", {**CHAT, "tools": tools, "response_format": {"type": "json_object"}})
+
+
+def test_a_conversation_with_a_script_may_be_longer() -> None:
+    script = SCRIPT["messages"]
+    assert isinstance(script, list)
+    messages: list[JsonValue] = [{"role": "system", "content": "a" * (MAX_TEXT + 1)}, *script]
+    assert not overflows("/chat/completions", {"model": "script", "messages": messages})
+    messages.append({"role": "system", "content": "a" * MAX_BODY})
+    assert overflows("/chat/completions", {"model": "script", "messages": messages})
+
+
+def test_the_messages_of_a_conversation_are_limited() -> None:
+    with pytest.raises(MockError, match=str(MAX_MESSAGES)):
+        chat_request(messages=[{"role": "user", "content": "a"}] * (MAX_MESSAGES + 1))

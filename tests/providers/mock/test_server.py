@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.json_types import JsonObject, JsonValue
-from providers.mock.server import MockAnswer, answer
+from providers.mock.server import MockAnswer, answer, is_harmless
 
 PATHS = ("/completions", "/chat/completions")
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
@@ -181,3 +181,16 @@ def test_no_body_breaks_the_mock(path: str, body: bytes) -> None:
     made = answer(path, body)
     assert made.status in (200, 400, 404)
     assert made == answer(path, body)
+
+
+def test_a_script_is_played_whole_and_streamed_and_with_the_other_words() -> None:
+    body: JsonObject = {"messages": [{"role": "user", "content": '```script\n["one two", "three"]\n```'}]}
+    for stream in (False, True):
+        assert text_of(ask("script", "/chat/completions", stream=stream, **body)) == "one two"
+    assert is_harmless("script")
+    assert len(ask("script+cut-1", "/chat/completions", stream=True, **body).pieces) < len(  # type: ignore[arg-type]
+        ask("script", "/chat/completions", stream=True, **body).pieces  # type: ignore[arg-type]
+    )
+    assert [piece.delay for piece in ask("script+slow-20", "/chat/completions", stream=True, **body).pieces] == [
+        *[0, 0.02, 0.02, 0, 0]
+    ]

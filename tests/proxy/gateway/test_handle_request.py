@@ -154,6 +154,13 @@ async def test_another_method_is_a_405_with_the_right_one(served: Rig) -> None:
         assert (answer.status, answer.headers["allow"]) == (405, "POST")
 
 
+async def test_an_offer_of_websocket_is_a_426_where_a_request_of_another_method_is_expected(served: Rig) -> None:
+    offer = {**AUTH, "Connection": "Upgrade", "Upgrade": "websocket"}
+    answer = await exchange(served.port, request("GET", "/v1/completions", None, offer))
+    assert (answer.status, answer.code, answer.headers["upgrade"]) == (426, "upgrade_required", "HTTP/1.1")
+    assert (await exchange(served.port, request("GET", "/v1/nothing", None, offer))).status == 404
+
+
 async def test_a_body_too_large_is_refused_by_its_length_before_it_comes(served: Rig) -> None:
     async with connected(served.port) as client:
         await client.send(

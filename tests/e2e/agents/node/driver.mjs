@@ -1,5 +1,7 @@
 // Runs the Vercel AI SDK: a JSON line in, the SDK called, a JSON line out; the lines are those of driver.py.
 import { createInterface } from "node:readline";
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createOpenRouter } from "@openrouter/ai-sdk-provider";
 import { generateObject, generateText, stepCountIs, streamObject, streamText, tool } from "ai";
@@ -24,11 +26,19 @@ const models = {
   vercel: ({ url, model }) =>
     createOpenAICompatible({ name: "gateway", baseURL: url, apiKey: "sk-test", supportsStructuredOutputs: true, includeUsage: true })(model),
   vercel_openrouter: ({ url, model }) => createOpenRouter({ baseURL: url, apiKey: "sk-test" })(model),
+  // The two as they come: over Responses, whose items are sent by their ids, and over Messages.
+  vercel_openai: ({ url, model }) => createOpenAI({ baseURL: url, apiKey: "sk-test" })(model),
+  vercel_anthropic: ({ url, model }) => createAnthropic({ baseURL: url, apiKey: "sk-test" })(model),
 };
 const options = {
   vercel: { gateway: { reasoningEffort: "medium" } },
   vercel_openrouter: { openrouter: { reasoning: { effort: "medium" } } },
+  vercel_openai: { openai: { reasoningEffort: "medium", reasoningSummary: "detailed", forceReasoning: true } },
+  vercel_anthropic: { anthropic: { thinking: { type: "enabled", budgetTokens: 2048 } } },
 };
+
+// Its warnings would be lines among the answers.
+globalThis.AI_SDK_LOG_WARNINGS = false;
 
 async function run(framework, order) {
   const calls = [];
