@@ -1,7 +1,7 @@
 """The cost of requests and streamed chunks on each surface that chats, and of vectors.
 
-`python -m tests.bench.surfaces`. In process, without a socket: a body parsed and made into the vendor's call; a vendor's
-chunk decoded and rendered; the vendor's vectors decoded and rendered. The chat surface is what the others are held
+`python -m tests.bench.surfaces`. In process, without a socket: a body parsed and made into a vendor's call; a chunk of
+the vendor's decoded and rendered; its vectors decoded and rendered. The chat surface is what the others are held
 against, in turns in one run.
 """
 
