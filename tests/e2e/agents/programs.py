@@ -19,7 +19,7 @@ from tests.e2e.agents.environments import CLI, install_packages
 _CLAUDE = "node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
 _CODEX = "node_modules/@openai/codex/bin/codex.js"
 
-_SETTINGS = """\
+SETTINGS = """\
 model = {model}
 model_provider = "dragoman"
 model_providers.dragoman = {name = "Dragoman", base_url = "{url}/v1", env_key = "DRAGOMAN_API_KEY"}
@@ -59,7 +59,7 @@ async def codex(gateway: str, model: str, prompt: str, folder: Path) -> Session:
     """Run Codex CLI in `folder`. The lines of a session are its events."""
     home = folder.parent / f"{folder.name}-home"
     home.mkdir()
-    chosen = _SETTINGS.replace("{url}", gateway).replace("{model}", orjson.dumps(model).decode())
+    chosen = SETTINGS.replace("{url}", gateway).replace("{model}", orjson.dumps(model).decode())
     (home / "config.toml").write_text(chosen, encoding="utf-8")
     environment = {"HOME": str(home), "CODEX_HOME": str(home), "DRAGOMAN_API_KEY": "sk-of-the-team"}
     options = ["--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
