@@ -71,6 +71,11 @@ VENDORS: dict[str, Callable[[AgentPlan], StrictVendor]] = {
     BEDROCK: Bedrock,
 }
 TRANSLATED = pytest.mark.parametrize("model", list(VENDORS), ids=["claude", "openai", "engine", "gemini", "bedrock"])
+THINKING = (
+    'model_reasoning_effort = "high"\nmodel_reasoning_summary = "detailed"\nmodel_supports_reasoning_summaries = true\n'
+)
+"""What makes Codex ask a model that it does not know for thoughts."""
+
 BEFORE, AFTER = "one\ntwo\nthree\n", "one\nzwei\nthree\n"
 
 
@@ -202,9 +207,11 @@ async def test_codex_edits_a_file_by_another_vendors_model(desk: Desk, folder: P
     plan = AgentPlan(codexs_moves())
     # OpenAI has the API that Codex speaks.
     vendor = desk.follow(model, OpenAIResponses(plan)) if model == OPENAI else desk.play(model, plan)
-    session = await codex(desk.gateway.url, model, "Edit the notes.", folder)
+    session = await codex(desk.gateway.url, model, "Edit the notes.", folder, THINKING)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
     assert said_by_codex(session.lines) == ["I read.", "Edited."]
+    assert said_by_codex(session.lines, "reasoning") == ["Read first.", "Now the edit.", "That was it."]
+    assert vendor.wire.thinking == [model != ENGINE] * 3
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
 
@@ -317,7 +324,7 @@ async def test_codex_asks_again_after_a_stream_that_broke(desk: Desk, folder: Pa
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
 
-def said_by_codex(lines: Sequence[JsonObject]) -> list[JsonValue]:
-    """The texts of the assistant, in order."""
+def said_by_codex(lines: Sequence[JsonObject], kind: str = "agent_message") -> list[JsonValue]:
+    """The texts of the assistant, in order, or what it thought."""
     items = [line["item"] for line in lines if line["type"] == "item.completed"]
-    return [item["text"] for item in items if isinstance(item, dict) and item["type"] == "agent_message"]
+    return [item["text"] for item in items if isinstance(item, dict) and item["type"] == kind]
