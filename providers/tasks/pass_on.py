@@ -78,6 +78,11 @@ class PassedCall:
     dropped: tuple[str, ...] = ()
 
     @property
+    def calls(self) -> tuple[UpstreamRequest, ...]:
+        """The call alone."""
+        return (self.sent,)
+
+    @property
     def target(self) -> Target:
         """The target."""
         return self.sent.target

@@ -9,6 +9,7 @@ from aiohttp import web
 from providers.dialect import TaskCalls
 from providers.failure import UpstreamError
 from providers.target import Target
+from providers.unified_request import Task
 from proxy.deadlines import DeadlinePassed
 from proxy.dispatch.attempt_deadline import AttemptLimits
 from proxy.dispatch.attempt_loop import PlannedRequest
@@ -36,12 +37,13 @@ class TaskAnswers:
         self._threads = dispatcher.off_loop.threads
         self._caller = TaskCaller(dispatcher.calls, dispatcher.off_loop)
 
-    async def answer(self, api: TaskApi[Q, A], call: ClientCall) -> web.StreamResponse:
+    async def answer(self, task: Task, api: TaskApi[Q, A], call: ClientCall) -> web.StreamResponse:
         """Answer a call. Raises GatewayError."""
         record, team = call.record, call.team
         body = await call.read_body()
         heavy = is_heavy(body)
-        request = await self._threads.run(record.owner, partial(api.parse, body)) if heavy else api.parse(body)
+        parse = partial(api.parse, body, call.snapshot.task_models.get((call.surface.name, task)))
+        request = await self._threads.run(record.owner, parse) if heavy else parse()
         record.asked = request.model
         planned = plan(call.snapshot, team, request.model, call.surface.name, self._dispatcher.load)
         record.model = planned.label

@@ -18,12 +18,14 @@ from providers.emulation.split_into_calls import CallPlan, unsupported_field
 from providers.failure import FailureKind, Refusal
 from providers.request_fields import PROMPT_FIELDS
 from providers.target import Target
+from providers.tasks.pass_on import PassedCall, pass_on
 from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
 from proxy.gateway.match_path import resolve_path
-from proxy.gateway.task_apis import TASK_APIS, A, Q, TaskApi
+from proxy.gateway.pass_on_task import read_passed
+from proxy.gateway.task_apis import TASK_APIS
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Snapshot, Team
@@ -37,7 +39,7 @@ DEFAULT_SURFACE: Final = "openai"
 REQUEST_ID: Final = "(the client's, or a fresh one)"
 
 
-Calls = CallPlan | TaskCalls[object]
+Calls = CallPlan | TaskCalls[object] | PassedCall
 Outcome = Calls | Refusal
 
 
@@ -122,7 +124,9 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         if isinstance(action, Operation):
             planned, outcome = _planned_text(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action in TASK_APIS:
-            planned, outcome = _planned_task(snapshot, team, match, TASK_APIS[action], body, load)
+            planned, outcome = _planned_task(snapshot, team, match, action, body, load)
+        elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
+            planned, outcome = _planned_passed(snapshot, team, match, action, body, load)
         else:
             raise NotGenerating(f"the path {match.path} has no calls that could be shown")
         trials = _trials(outcome, planned, planned.targets)
@@ -150,9 +154,10 @@ def _planned_text(
 
 
 def _planned_task(
-    snapshot: Snapshot, team: Team, match: PathMatch, api: TaskApi[Q, A], body: bytes, load: Idle
+    snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle
 ) -> tuple[Plan, Callable[[Target], Outcome]]:
-    request = api.parse(body)
+    api = TASK_APIS[task]
+    request = api.parse(body, snapshot.task_models.get((match.surface.name, task)))
     planned = plan(snapshot, team, request.model, match.surface.name, load)
     api.check(planned)
     permit_extras(team, request)
@@ -160,6 +165,22 @@ def _planned_task(
     def outcome(target: Target) -> Outcome:
         try:
             return cast(TaskCalls[object], api.calls(request, target, team.on_unsupported or target.on_unsupported))
+        except Refusal as refusal:
+            return refusal
+
+    return planned, outcome
+
+
+def _planned_passed(
+    snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle
+) -> tuple[Plan, Callable[[Target], Outcome]]:
+    request = read_passed(task, body, snapshot.task_models.get((match.surface.name, task)))
+    planned = plan(snapshot, team, request.model, match.surface.name, load)
+    permit_extras(team, request)
+
+    def outcome(target: Target) -> Outcome:
+        try:
+            return pass_on(request, target)
         except Refusal as refusal:
             return refusal
 

@@ -94,7 +94,7 @@ class Gateway:
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
             **ResponseEndpoints(self.responses, self._generation, counting, dispatcher).actions(),
-            **{task: partial(tasks.answer, api) for task, api in TASK_APIS.items()},
+            **{task: partial(tasks.answer, task, api) for task, api in TASK_APIS.items()},
             Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
             Task.SPEECH: partial(passed.answer_json, Task.SPEECH),

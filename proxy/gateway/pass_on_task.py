@@ -66,10 +66,8 @@ class PassThrough:
 
     async def answer_json(self, task: Task, call: ClientCall) -> web.StreamResponse:
         """Answer a request whose body is a JSON object. Raises GatewayError while nothing has been written."""
-        body = load(await call.read_body(), _MODEL)
-        stream = body.get("stream") is True or body.get("stream_format") == "sse"
-        request = PassedRequest(task, _model(call, task, body), body, stream)
-        return await self._answer(call, request)
+        body = await call.read_body()
+        return await self._answer(call, read_passed(task, body, _default_model(call, task)))
 
     async def answer_form(self, task: Task, call: ClientCall) -> web.StreamResponse:
         """Answer a request whose body is a form. Raises GatewayError while nothing has been written."""
@@ -85,7 +83,7 @@ class PassThrough:
                 raise call.shared.overloaded(call.record, reason)
             passed = PassedForm(form.fields, kind, partial(_with_model, form))
             stream = form.fields.get("stream", "").lower() == "true"
-            request = PassedRequest(task, _model(call, task, {**form.fields}), passed, stream)
+            request = PassedRequest(task, _model({**form.fields}, _default_model(call, task)), passed, stream)
             return await self._answer(call, request)
         finally:
             room.leave()
@@ -110,11 +108,22 @@ def _with_model(form: SpooledForm, model: str) -> FormUpload:
     return with_field(form, "model", model)
 
 
-def _model(call: ClientCall, task: Task, fields: JsonObject) -> str:
-    """Return the model that a request names, or the table's for its task. Raises GatewayError without one."""
+def read_passed(task: Task, body: bytes, default_model: str | None) -> PassedRequest:
+    """Return the request that a JSON body holds; a missing model is `default_model`. Raises GatewayError."""
+    content = load(body, _MODEL)
+    stream = content.get("stream") is True or content.get("stream_format") == "sse"
+    return PassedRequest(task, _model(content, default_model), content, stream)
+
+
+def _default_model(call: ClientCall, task: Task) -> str | None:
+    return call.snapshot.task_models.get((call.surface.name, task))
+
+
+def _model(fields: JsonObject, default: str | None) -> str:
+    """Return the model that a request names, or the default. Raises GatewayError without one."""
     model = fields.get("model")
     if model is None:
-        model = call.snapshot.task_models.get((call.surface.name, task))
+        model = default
     if isinstance(model, str) and model:
         return model
     what = "is required" if model is None else "must be a non-empty string"

@@ -59,11 +59,12 @@ def in_one_space(planned: Plan) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskApi(Generic[Q, A]):
-    """One task. `inputs` is the field whose size a vendor may refuse. `calls` may raise Refusal, `parse` and `check`
-    GatewayError; `size` is how many numbers an answer has, which rendering it takes time for."""
+    """One task. `parse` gets a body and the model of those that name none; `inputs` is the field whose size a vendor
+    may refuse. `calls` may raise Refusal, `parse` and `check` GatewayError; `size` is how many numbers an answer has,
+    which rendering takes time for."""
 
     inputs: str
-    parse: Callable[[bytes], Q]
+    parse: Callable[[bytes, str | None], Q]
     check: Callable[[Plan], None]
     calls: Callable[[Q, Target, OnUnsupported], TaskCalls[A]]
     render: Callable[[Q, A, AnswerFacts], bytes]

@@ -81,13 +81,13 @@ _ALIASES: Mapping[str, str] = {
 }
 
 
-def parse_embeddings(body: bytes) -> EmbeddingsRequest:
-    """Return the checked request. Raises GatewayError with all problems."""
+def parse_embeddings(body: bytes, default_model: str | None = None) -> EmbeddingsRequest:
+    """Return the checked request; a missing model is `default_model`. Raises GatewayError with all problems."""
     fields = read_fields(body, _CHECKS, _ALIASES)
     _check_forms(fields, fields.unknown)
     _check_forms(fields, fields.get("inference_extra_params", dict) or {})
     inputs: Texts | TokenLists = fields.required("input", tuple, ())
-    model = fields.required("model", str, "")
+    model = fields.model(default_model)
     fields.end()
     return EmbeddingsRequest(
         model,

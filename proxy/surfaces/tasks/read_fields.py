@@ -67,6 +67,12 @@ class TaskFields:
             self.refuse(name, Invalid("is required"))
         return otherwise if value is None else value
 
+    def model(self, default: str | None) -> str:
+        """Return the model, which a table may have a default for; notes the problem where there is none."""
+        if "model" not in self.values and default is not None:
+            return default
+        return self.required("model", str, "")
+
     def refuse(self, name: str, bad: Invalid) -> None:
         """Add the problem of a field."""
         loc = (name, *bad.loc)

@@ -45,12 +45,12 @@ _CHECKS: Mapping[str, Check] = {
 _ALIASES: Mapping[str, str] = {"top_k": "top_n", "truncation": "truncate"}
 
 
-def parse_rerank(body: bytes) -> RerankRequest:
-    """Return the checked request. Raises GatewayError with all problems."""
+def parse_rerank(body: bytes, default_model: str | None = None) -> RerankRequest:
+    """Return the checked request; a missing model is `default_model`. Raises GatewayError with all problems."""
     fields = read_fields(body, _CHECKS, _ALIASES)
     query = fields.required("query", str, "")
     documents: tuple[str, ...] = fields.required("documents", tuple, ())
-    model = fields.required("model", str, "")
+    model = fields.model(default_model)
     fields.end()
     return RerankRequest(
         model,

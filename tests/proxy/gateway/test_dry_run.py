@@ -21,6 +21,7 @@ from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.errors import GatewayError
 from proxy.gateway.dry_run import (
     Explanation,
+    NotGenerating,
     StoreNeeded,
     default_path,
     explained,
@@ -280,3 +281,36 @@ def test_a_task_that_the_gateway_would_refuse_is_its_error() -> None:
     assert (status, error["param"]) == (400, "model")
     assert error_of(embedding("c/m"))[1]["param"] == "input_type"
     assert error_of(embedding("t/m", 1, encoding_format="hex"))[1]["param"] == "encoding_format"
+
+
+PASSED = """
+version: 1
+vendors: {openai: {api_key: k}, anthropic: {api_key: k}}
+models: {openai/m: {}, anthropic/c: {}}
+routes: {any: {targets: [anthropic/c, openai/m]}}
+server: {surfaces: {openai: {task_models: {moderations: openai/m}}}}
+"""
+
+
+@pytest.mark.parametrize("path", ["/v1/moderations", "/v1/audio/speech", "/v1/images/generations"])
+def test_what_is_passed_on_is_shown_as_it_would_go(path: str) -> None:
+    table = build_snapshot(load_text(PASSED, "t.yaml", {}))
+    found = ask(table, {"model": "any", "input": "hi"}, path)
+    refused, shown = (trial.outcome for trial in found.trials)
+    assert isinstance(refused, Refusal)
+    assert found.chosen is shown
+    assert not isinstance(shown, Refusal)
+    (call,) = sent_calls(shown)
+    assert (call.url, call.body) == (f"https://api.openai.com{path}", b'{"model":"m","input":"hi"}')
+
+
+def test_a_task_has_its_own_model_in_a_dry_run_too() -> None:
+    table = build_snapshot(load_text(PASSED, "t.yaml", {}))
+    found = ask(table, {"input": "hi"}, "/v1/moderations")
+    assert found.plan is not None
+    assert found.plan.asked == "openai/m"
+
+
+def test_a_form_cannot_be_shown() -> None:
+    with pytest.raises(NotGenerating):
+        ask(build_snapshot(load_text(PASSED, "t.yaml", {})), {}, "/v1/audio/transcriptions")

@@ -145,3 +145,8 @@ def test_base64_is_written_whatever_the_vendor_answered() -> None:
 def test_an_estimate_says_so() -> None:
     usage = rendered(parsed(), Embeddings([array("d", [1.0])], Usage(7, 0, estimated=True)))["usage"]
     assert usage == {"prompt_tokens": 7, "total_tokens": 7, "estimated": True}
+
+
+def test_a_request_without_a_model_goes_to_the_task_s_own() -> None:
+    assert parse_embeddings(b'{"input": "a"}', "v/own").model == "v/own"
+    assert parse_embeddings(b'{"input": "a", "model": "v/m"}', "v/own").model == "v/m"

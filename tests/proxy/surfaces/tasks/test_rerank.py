@@ -81,3 +81,10 @@ def test_the_answer() -> None:
         "model": "v/m",
         "results": [{"index": 0, "relevance_score": 1.0}],
     }
+
+
+def test_a_request_without_a_model_goes_to_the_task_s_own() -> None:
+    assert parse_rerank(b'{"query": "q", "documents": ["a"]}', "v/own").model == "v/own"
+    with pytest.raises(GatewayError) as caught:
+        parse_rerank(b'{"model": 1, "query": "q", "documents": ["a"]}', "v/own")
+    assert caught.value.facts.param == "model"
