@@ -9,6 +9,7 @@ Imports nothing but the standard library and the SDKs. An order has a `scenario`
   whether the gateway keeps the conversation. The answer has `turns`: `thought`, `text`, `calls`, `finish`, `usage`.
 - `embed` and `moderate`: the answer's `result` is that for `texts`; `count`: for `prompt`.
 - `keep`: an answer is made, retrieved, its input listed, and deleted; the `result` has what was seen.
+- `media`: a sound is transcribed, a text spoken, and a picture made; the `result` has the three answers.
 - `models`: the `result` is the ids of the models in the Messages API's list.
 
 `error` is None, or has the `kind`, the `status` and the `message` of what was raised.
@@ -227,30 +228,45 @@ def _kept(order: Order) -> object:
     return [made.output_text, again.output_text, items, None]
 
 
-def carried_out(order: Order, turns: Turns) -> object:
-    """Carry out an order and return its result."""
-    match order["scenario"]:
-        case "talk":
-            TALKS[order["client"]](order, turns)
-            return None
-        case "embed":
-            return EMBEDDERS[order["client"]](order)
-        case "keep":
-            return _kept(order)
-        case "models":
-            return [model.id for model in anthropic(order).models.list()]
-        case "moderate":
-            return openai(order).moderations.create(input=order["texts"]).model_dump(mode="json", exclude_unset=True)
-        case _:
-            asked = [{"role": "user", "content": order["prompt"]}]
-            return anthropic(order).messages.count_tokens(model=order["model"], messages=asked).model_dump()
+def _media(order: Order) -> object:
+    client, model = openai(order), order["model"]
+    heard = client.audio.transcriptions.create(model=model, file=("a.wav", b"RIFF" * 4000)).text
+    spoken = client.audio.speech.create(model=model, voice="any", input=order["prompt"]).content
+    drawn = client.images.generate(model=model, prompt=order["prompt"]).data[0].b64_json
+    return [heard, spoken.decode(), drawn]
+
+
+def _models(order: Order) -> object:
+    return [model.id for model in anthropic(order).models.list()]
+
+
+def _moderated(order: Order) -> object:
+    return openai(order).moderations.create(input=order["texts"]).model_dump(mode="json", exclude_unset=True)
+
+
+def _counted(order: Order) -> object:
+    asked = [{"role": "user", "content": order["prompt"]}]
+    return anthropic(order).messages.count_tokens(model=order["model"], messages=asked).model_dump()
+
+
+SCENARIOS: Mapping[str, Callable[[Order], object]] = {
+    "embed": lambda order: EMBEDDERS[order["client"]](order),
+    "keep": _kept,
+    "media": _media,
+    "models": _models,
+    "moderate": _moderated,
+    "count": _counted,
+}
 
 
 def run(order: Order) -> dict[str, object]:
     """Carry out one order; what the SDK raises is its answer."""
     turns: Turns = []
     try:
-        result = carried_out(order, turns)
+        if order["scenario"] == "talk":
+            TALKS[order["client"]](order, turns)
+            return {"turns": turns, "result": None, "error": None}
+        result = SCENARIOS[order["scenario"]](order)
     except Exception as error:
         told = {"kind": type(error).__name__, "status": getattr(error, "status_code", None), "message": str(error)}
         return {"turns": turns, "result": None, "error": told}

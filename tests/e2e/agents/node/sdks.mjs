@@ -5,7 +5,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { embedMany } from "ai";
-import OpenAI from "openai";
+import OpenAI, { toFile } from "openai";
 
 // Its warnings would be lines among the answers.
 globalThis.AI_SDK_LOG_WARNINGS = false;
@@ -149,6 +149,16 @@ async function keep(order) {
   return [made.output_text, again.output_text, items, gone];
 }
 
+async function media(order) {
+  const client = openai(order);
+  const { model, prompt } = order;
+  const file = await toFile(Buffer.from("RIFF".repeat(4000)), "a.wav");
+  const heard = await client.audio.transcriptions.create({ model, file });
+  const spoken = await client.audio.speech.create({ model, voice: "any", input: prompt });
+  const drawn = await client.images.generate({ model, prompt });
+  return [heard.text, await spoken.text(), drawn.data[0].b64_json];
+}
+
 async function models(order) {
   const ids = [];
   for await (const model of anthropic(order).models.list()) ids.push(model.id);
@@ -162,6 +172,7 @@ async function run(order) {
     if (order.scenario === "talk") await talks[order.client](order, turns);
     else if (order.scenario === "embed") result = await embedders[order.client](order);
     else if (order.scenario === "keep") result = await keep(order);
+    else if (order.scenario === "media") result = await media(order);
     else if (order.scenario === "models") result = await models(order);
     else if (order.scenario === "moderate") result = await openai(order).moderations.create({ input: order.texts });
     else {
