@@ -19,7 +19,7 @@ from tests.e2e.agents.environments import CLI, install_packages
 _CLAUDE = "node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
 _CODEX = "node_modules/@openai/codex/bin/codex.js"
 
-_SETTINGS = """\
+SETTINGS = """\
 model = {model}
 model_provider = "dragoman"
 model_providers.dragoman = {name = "Dragoman", base_url = "{url}/v1", env_key = "DRAGOMAN_API_KEY"}
@@ -55,12 +55,12 @@ async def claude_code(
     )
 
 
-async def codex(gateway: str, model: str, prompt: str, folder: Path) -> Session:
-    """Run Codex CLI in `folder`. The lines of a session are its events."""
+async def codex(gateway: str, model: str, prompt: str, folder: Path, settings: str = "") -> Session:
+    """Run Codex CLI in `folder`, with more lines of settings. The lines of a session are its events."""
     home = folder.parent / f"{folder.name}-home"
     home.mkdir()
-    chosen = _SETTINGS.replace("{url}", gateway).replace("{model}", orjson.dumps(model).decode())
-    (home / "config.toml").write_text(chosen, encoding="utf-8")
+    chosen = SETTINGS.replace("{url}", gateway).replace("{model}", orjson.dumps(model).decode())
+    (home / "config.toml").write_text(chosen + settings, encoding="utf-8")
     environment = {"HOME": str(home), "CODEX_HOME": str(home), "DRAGOMAN_API_KEY": "sk-of-the-team"}
     options = ["--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
     return await _run([_CODEX, "exec", *options, prompt], folder, environment)

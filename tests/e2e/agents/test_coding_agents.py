@@ -14,13 +14,13 @@ import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
 from tests.e2e.agents.agent_plan import AgentPlan, Move, StrictVendor
-from tests.e2e.agents.programs import claude_code, codex
+from tests.e2e.agents.programs import SETTINGS, claude_code, codex
 from tests.e2e.agents.strict_claude import AdaptiveAnthropic, Bedrock
 from tests.e2e.agents.strict_gemini import Gemini
 from tests.e2e.agents.strict_openai import OpenAI
 from tests.e2e.agents.strict_responses import OpenAIResponses
 from tests.proxy.kit.tables import digest_of
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import ROOT, RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Rst, Script
 
@@ -44,6 +44,7 @@ vendors:
   openai: {{base_url: "OPENAI/v1"}}
 models:
   mock/script: {{on_unsupported: drop}} # Codex sends what the models that it knows by name would take
+  mock/help: {{upstream_model: script}}
   mock/full: {{upstream_model: overflow}}
   mock/*: {{}}
   engine/*: {{}}
@@ -70,6 +71,11 @@ VENDORS: dict[str, Callable[[AgentPlan], StrictVendor]] = {
     BEDROCK: Bedrock,
 }
 TRANSLATED = pytest.mark.parametrize("model", list(VENDORS), ids=["claude", "openai", "engine", "gemini", "bedrock"])
+THINKING = (
+    'model_reasoning_effort = "high"\nmodel_reasoning_summary = "detailed"\nmodel_supports_reasoning_summaries = true\n'
+)
+"""What makes Codex ask a model that it does not know for thoughts."""
+
 BEFORE, AFTER = "one\ntwo\nthree\n", "one\nzwei\nthree\n"
 
 
@@ -158,6 +164,15 @@ def prompt_of(moves: tuple[Move, ...]) -> str:
     return f"Edit the notes.\n\n```script\n{orjson.dumps(script).decode()}\n```"
 
 
+async def test_the_readme_says_what_the_sessions_are_given() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "CODEX_HOME", "DRAGOMAN_API_KEY"):
+        assert name in readme
+    _, provider, settings, _ = SETTINGS.splitlines()
+    assert provider in readme
+    assert settings.replace("{url}", "http://127.0.0.1:8080") in readme
+
+
 @pytest.mark.parametrize("header", ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"])
 async def test_claude_code_edits_a_file_as_a_script_says(desk: Desk, folder: Path, header: str) -> None:
     prompt = prompt_of(claudes_moves(folder))
@@ -192,9 +207,11 @@ async def test_codex_edits_a_file_by_another_vendors_model(desk: Desk, folder: P
     plan = AgentPlan(codexs_moves())
     # OpenAI has the API that Codex speaks.
     vendor = desk.follow(model, OpenAIResponses(plan)) if model == OPENAI else desk.play(model, plan)
-    session = await codex(desk.gateway.url, model, "Edit the notes.", folder)
+    session = await codex(desk.gateway.url, model, "Edit the notes.", folder, THINKING)
     assert (vendor.wire.refused, session.status) == ([], 0), session.output
     assert said_by_codex(session.lines) == ["I read.", "Edited."]
+    assert said_by_codex(session.lines, "reasoning") == ["Read first.", "Now the edit.", "That was it."]
+    assert vendor.wire.thinking == [model != ENGINE] * 3
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
 
@@ -206,17 +223,24 @@ async def test_codex_applies_a_patch_by_its_custom_tool(desk: Desk, folder: Path
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER, session.output
 
 
-async def test_claude_codes_subagent_asks_for_a_model_by_its_own_name(desk: Desk, folder: Path) -> None:
-    task = prompt_of(
-        (Move(0, "", (("Read", {"file_path": str(folder / "notes.txt")}),)), Move(1, "", text="Three lines."))
-    )
+@pytest.mark.parametrize(
+    ("chosen", "helper"),
+    [({}, "claude-haiku-4-5-20251001"), ({"ANTHROPIC_DEFAULT_HAIKU_MODEL": "mock/help"}, "mock/help")],
+)
+async def test_claude_codes_subagent_asks_for_a_model_of_its_own(
+    desk: Desk, folder: Path, chosen: dict[str, str], helper: str
+) -> None:
+    task = prompt_of((Move(0, "", (("Read", {"file_path": str(folder / "notes.txt")}),)), Move(1, "", text="Read.")))
     given: JsonObject = {"description": "Read the notes", "prompt": task, "model": "haiku"}
     moves = (Move(0, "", (("Agent", given),)), Move(1, "", text="They were read."))
-    session = await claude_code(desk.gateway.url, "mock/script", prompt_of(moves), folder, by(CALLERS_KEY))
+    session = await claude_code(desk.gateway.url, "mock/script", prompt_of(moves), folder, by(CALLERS_KEY) | chosen)
     assert session.status == 0, session.output
     assert session.lines[-1]["result"] == "They were read."
-    asked = [line["model"] for line in await desk.logged("callers", 4)]
-    assert sorted(map(str, asked)) == ["claude-haiku-4-5-20251001"] * 2 + ["mock/script"] * 2
+    asked: list[JsonValue] = []
+    while asked.count(helper) < 2:
+        asked = [line["model"] for line in await desk.logged("callers", 4)]
+        await asyncio.sleep(0.01)
+    assert set(asked) <= {"mock/script", "mock/help", "claude-haiku-4-5-20251001"}
 
 
 async def test_claude_codes_search_is_refused_where_the_vendor_has_none(desk: Desk, folder: Path) -> None:
@@ -300,7 +324,7 @@ async def test_codex_asks_again_after_a_stream_that_broke(desk: Desk, folder: Pa
     assert (folder / "notes.txt").read_text(encoding="utf-8") == AFTER
 
 
-def said_by_codex(lines: Sequence[JsonObject]) -> list[JsonValue]:
-    """The texts of the assistant, in order."""
+def said_by_codex(lines: Sequence[JsonObject], kind: str = "agent_message") -> list[JsonValue]:
+    """The texts of the assistant, in order, or what it thought."""
     items = [line["item"] for line in lines if line["type"] == "item.completed"]
-    return [item["text"] for item in items if isinstance(item, dict) and item["type"] == "agent_message"]
+    return [item["text"] for item in items if isinstance(item, dict) and item["type"] == kind]
