@@ -171,10 +171,9 @@ def stored_responses_unreachable() -> GatewayError:
     return GatewayError(ErrorFacts(verdict.status, verdict.type, verdict.code, message, headers={"retry-after": "2"}))
 
 
-def operation_not_served(name: str) -> GatewayError:
-    """Return the error for an operation of an API that is known and not served here."""
-    message = f"'{name}' is not served here."
-    return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", message, headers=NO_RETRY))
+def operation_not_served(why: str) -> GatewayError:
+    """Return the error for an operation of a client's API that is known but not there; `why` is a sentence."""
+    return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", why))
 
 
 def not_found(path: str) -> GatewayError:

@@ -53,8 +53,13 @@ class ResponseEndpoints:
             StoredAction.RETRIEVE: self._retrieve,
             StoredAction.DELETE: self._delete,
             StoredAction.INPUT_ITEMS: self._input_items,
-            StoredAction.CANCEL: partial(_refuse, "cancel: only responses made in the background can be cancelled"),
-            StoredAction.COMPACT: partial(_refuse, "compact"),
+            StoredAction.CANCEL: partial(
+                _refuse,
+                "Only responses made in the background can be cancelled, and 'background' is not supported here.",
+            ),
+            StoredAction.COMPACT: partial(
+                _refuse, "Conversations cannot be compacted here; send the items that matter."
+            ),
             StoredAction.INPUT_TOKENS: self._input_tokens,
         }
 
@@ -94,8 +99,8 @@ class ResponseEndpoints:
         return await self._threads.run(call.record.owner, work) if heavy else work()
 
 
-async def _refuse(name: str, call: ClientCall) -> web.StreamResponse:
-    raise operation_not_served(name)
+async def _refuse(why: str, call: ClientCall) -> web.StreamResponse:
+    raise operation_not_served(why)
 
 
 def _page(chain: StoredData, after: str | None, limit: int, sign: int) -> bytes:
