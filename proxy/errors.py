@@ -173,7 +173,7 @@ def stored_responses_unreachable() -> GatewayError:
 
 def operation_not_served(why: str) -> GatewayError:
     """Return the error for an operation of a client's API that is known but not there; `why` is a sentence."""
-    return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", why))
+    return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", why, headers=NO_RETRY))
 
 
 def not_found(path: str) -> GatewayError:
