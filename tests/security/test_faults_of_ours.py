@@ -21,8 +21,8 @@ SECRET = canary("vendor-key")
 
 STEPS = (
     "proxy.gateway.handle_request.identify",
-    "proxy.gateway.handle_request.plan",
-    "proxy.gateway.handle_request.permit_extras",
+    "proxy.gateway.answer_generation.plan",
+    "proxy.gateway.answer_generation.permit_extras",
     "proxy.upstream.http_transport.HttpTransport.open",
     "proxy.upstream.http_transport.HttpResponse.read",
     "proxy.upstream.address_guard.GuardedResolver.resolve",
@@ -106,7 +106,7 @@ async def test_what_is_logged_says_which_fault_it_was_and_where(
     monkeypatch: pytest.MonkeyPatch, written: StringIO
 ) -> None:
     async with rig() as made:
-        monkeypatch.setattr("proxy.gateway.handle_request.plan", thrower(chained()))
+        monkeypatch.setattr("proxy.gateway.answer_generation.plan", thrower(chained()))
         answer = await made.post("/v1/completions", ask())
     assert (answer.status, answer.code) == (500, "internal_error")
     for told in ("RuntimeError", "KeyError", "in throw", "in _answer"):

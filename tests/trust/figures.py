@@ -124,7 +124,7 @@ FIGURES: Final = (
         "0 of our classes, 250 requests each",
         "C",
         Tests(("tests/trust/test_objects.py",)),
-        Sabotage("proxy/gateway/answer_generation.py", "deadlines.discard(job.deadlines)", "pass"),
+        Sabotage("proxy/gateway/answer_generation.py", "running.discard(deadlines)", "pass"),
         0.2,
     ),
     Figure(

@@ -99,9 +99,12 @@ async def test_another_vendor_gets_codex_translated(served: Rig) -> None:
 
 async def test_what_only_openai_can_honour_goes_to_the_target_that_can(served: Rig) -> None:
     served.vendor.default = json_answer(200, NATIVE)
-    asked: JsonObject = {"truncation": "auto", "tools": [typed("image_generation")]}
+    asked: JsonObject = {"context_management": [{"type": "compaction"}], "tools": [typed("image_generation")]}
     assert (await served.post(PATH, ask("best", **asked))).status == 200
-    fields: list[JsonObject] = [{"truncation": "auto"}, {"input": [typed("compaction", encrypted_content="x")]}]
+    fields: list[JsonObject] = [
+        {"context_management": [{"type": "compaction"}]},
+        {"input": [typed("compaction", encrypted_content="x")]},
+    ]
     for field in fields:
         refused = await served.post(PATH, ask("plain/m", **field))
         assert (refused.status, refused.error()["param"]) == (400, next(iter(field)))

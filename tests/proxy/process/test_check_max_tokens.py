@@ -12,7 +12,9 @@ from proxy.routing.snapshot import build_snapshot
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted((ROOT / "config" / "examples").glob("*.yaml"))
-ENVIRONMENT = {f"{name}_API_KEY": "x" for name in ("OPENAI", "ANTHROPIC", "FIREWORKS")} | {"AZURE_KEY": "y"}
+ENVIRONMENT = {f"{name}_API_KEY": "x" for name in ("OPENAI", "ANTHROPIC", "FIREWORKS", "COHERE", "VOYAGE")} | {
+    "AZURE_KEY": "y"
+}
 
 
 def told(text: str) -> list[str]:
