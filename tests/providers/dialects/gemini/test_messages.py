@@ -214,9 +214,9 @@ def test_a_long_conversation_costs_time_in_proportion() -> None:
             said += [calls((f"c{at}", "f", "{}")), result(f"c{at}", [{"type": "text", "text": "x"}])]
         parts: JsonValue = [{"type": "text", "text": "y"}] * number
         request = chat_request(*said, user(parts))
-        begun = time.perf_counter()
+        begun = time.thread_time()
         DIALECT.encode(request, TARGET)
-        return time.perf_counter() - begun
+        return time.thread_time() - begun
 
     seconds(100)
     assert seconds(40_000) < 40 * max(seconds(4_000), 0.02)
