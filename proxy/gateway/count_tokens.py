@@ -14,7 +14,6 @@ from typing import Final
 import orjson
 from aiohttp import web
 
-from providers.dialects.native_token_counts import count_question, read_count
 from providers.failure import Refusal, UpstreamError
 from providers.target import Target
 from providers.unified_request import NativeApi, UnifiedRequest
@@ -95,6 +94,9 @@ class TokenCounting:
     async def _asked(
         self, target: Target, request: UnifiedRequest, team: Team, record: RequestRecord, *, heavy: bool
     ) -> int | None:
+        # Claude's dialects come with it: a start without them is shorter.
+        from providers.dialects.native_token_counts import count_question, read_count
+
         threads, calls = self._dispatcher.off_loop.threads, self._dispatcher.calls
         native = request.native
         question = (

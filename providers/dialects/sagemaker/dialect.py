@@ -100,3 +100,13 @@ class SageMakerDialect:
 
 def _is_framed(sent: UpstreamRequest) -> bool:
     return sent.url.endswith(f"/{_STREAM}")
+
+
+def openai_container() -> SageMakerDialect:
+    """Return the dialect of containers that speak OpenAI's wire."""
+    return SageMakerDialect(OPENAI_CONTAINER)
+
+
+def tgi_container() -> SageMakerDialect:
+    """Return the dialect of TGI's containers."""
+    return SageMakerDialect(TGI_CONTAINER)

@@ -181,3 +181,10 @@ def test_a_row_names_its_responses_api_and_the_models_that_reason_there() -> Non
 
 def test_the_vendors_that_have_the_responses_api_are_openai_and_azure() -> None:
     assert {name for name, row in load_profiles().items() if row.responses} == {"openai", "azure", "azure_v1"}
+
+
+def test_a_packaged_profile_is_built_once_and_by_itself() -> None:
+    profiles = load_profiles()
+    assert profiles["openai"] is profiles["openai"]
+    assert ("openai" in profiles, "nothing" in profiles, profiles.get("nothing")) == (True, False, None)
+    assert len(profiles) == len(list(profiles)) == len(dict(profiles))
