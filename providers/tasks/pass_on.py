@@ -7,15 +7,16 @@ Vendors have OpenAI's own paths for them, so that there is nothing to translate.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Final
 
 import orjson
 
+from providers.client_extras.extra_headers import check_headers
 from providers.client_extras.hosts_paths_and_code import Search, find_reserved, is_reserved
 from providers.dialect import Upload, UpstreamRequest
 from providers.dialects.shared.operations import endpoint_url
 from providers.failure import Refusal
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue, merged
 from providers.target import Target
 from providers.unified_request import Task
 
@@ -46,13 +47,17 @@ class PassedForm:
 
 @dataclass(frozen=True, slots=True)
 class PassedRequest:
-    """A request to pass on. `content` is its JSON body, or its form; both still have the client's model, or none."""
+    """A request to pass on. `content` is its JSON body, or its form; both still have the client's model, or none, and
+    no fields of the gateway's own. `extra_params` and `extra_headers` are the client's `inference_extra_params` and
+    `inference_extra_headers`."""
 
     task: Task
     model: str
     content: JsonObject | PassedForm
     stream: bool = False
     timeout: float | None = None
+    extra_params: JsonObject | None = None
+    extra_headers: Mapping[str, str] | None = None
 
     @property
     def passes_members(self) -> bool:
@@ -65,13 +70,10 @@ class PassedRequest:
         fields = self.content.fields if isinstance(self.content, PassedForm) else self.content
         return fields.keys() - _FIELDS
 
-    extra_params: ClassVar[None] = None
-    extra_headers: ClassVar[None] = None
-
 
 @dataclass(frozen=True, slots=True)
 class PassedCall:
-    """The call of one target; nothing of the request is emulated or dropped."""
+    """The call of one target."""
 
     sent: UpstreamRequest
     emulated: tuple[str, ...] = ()
@@ -97,6 +99,7 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
         message = f"{target.name} takes no requests for {_TASKS[request.task]}."
         raise Refusal("model", message)
     url, content = endpoint_url(target, profile, wire.path), request.content
+    overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     if isinstance(content, PassedForm):
         _check(content.fields.items(), target)
         return PassedCall(
@@ -106,9 +109,11 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
                 upload=content.with_model(target.upstream_model),
             )
         )
-    _check(content.items(), target)
-    body = orjson.dumps({**content, "model": target.upstream_model})
-    return PassedCall(UpstreamRequest(target, request.task, url, body, request.stream))
+    members = merged(content, request.extra_params) if request.extra_params else content
+    _check(members.items(), target)
+    body = orjson.dumps({**members, "model": target.upstream_model})
+    sent = UpstreamRequest(target, request.task, url, body, request.stream, request.extra_headers or {})
+    return PassedCall(sent, dropped=("inference_extra_headers",) if overruled else ())
 
 
 def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:

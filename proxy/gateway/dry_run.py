@@ -128,7 +128,7 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
             planned, outcome = _planned_passed(snapshot, team, match, action, body, load)
         else:
-            raise NotGenerating(f"the path {match.path} has no calls that could be shown")
+            raise NotGenerating(f"{match.path} has no calls that could be shown: it takes a form, or only reads")
         trials = _trials(outcome, planned, planned.targets)
         for kind, targets in planned.fallbacks.items():
             fallbacks[kind] = _trials(outcome, planned, targets)

@@ -5,18 +5,19 @@ Neither the request's files nor the answer are held in memory, and nothing of th
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from aiohttp import hdrs, web
 
-from providers.failure import UpstreamError
-from providers.json_types import JsonObject
+from providers.failure import FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
+from providers.tasks.passed_events import watch_events
 from providers.unified_request import Task
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
@@ -37,14 +38,20 @@ from proxy.listener.parse_multipart import boundary_of
 from proxy.listener.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.overload.admission_limits import FairCounts
 from proxy.routing.resolve_model import plan
+from proxy.surfaces.request import pass_through_fields
+from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.parse_json import load
+from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.teams.client_keys import permit_extras
-from proxy.upstream.transport import UpstreamResponse
+from proxy.upstream.transport import UpstreamResponse, fail
+
+T = TypeVar("T")
 
 SPOOLED_BYTES: Final = 2**30
 """Bytes of all clients' forms on disk, of which each owner has a fair share once they are used up."""
 
-_MODEL: Final = frozenset({"model"})
+_GATEWAY: Final = ("inference_timeout", "inference_extra_params", "inference_extra_headers")
+_OWN: Final = frozenset({"model", *_GATEWAY})
 _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,200}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 
@@ -79,6 +86,7 @@ class PassThrough:
         form: SpooledForm | None = None
         try:
             form = await read_form(call.http, boundary, "model", room.fill)
+            _refuse_own(form.fields)
             if (reason := call.admitted.complete()) is not None:
                 raise call.shared.overloaded(call.record, reason)
             passed = PassedForm(form.fields, kind, partial(_with_model, form))
@@ -104,15 +112,40 @@ class PassThrough:
             call.shared.deadlines.discard(job.deadlines)
 
 
+def _refuse_own(fields: Iterable[str]) -> None:
+    """Raise GatewayError for fields of the gateway's own: a form goes on as it came."""
+    if found := [name for name in _GATEWAY if name in fields]:
+        message = f"'{found[0]}' cannot stand in a form; the header x-request-timeout limits its time."
+        raise invalid_request((FieldProblem((found[0],), message, "unsupported_parameter"),))
+
+
 def _with_model(form: SpooledForm, model: str) -> FormUpload:
     return with_field(form, "model", model)
 
 
 def read_passed(task: Task, body: bytes, default_model: str | None) -> PassedRequest:
     """Return the request that a JSON body holds; a missing model is `default_model`. Raises GatewayError."""
-    content = load(body, _MODEL)
+    content = load(body, _OWN)
+    timeout = _own(content, "inference_timeout", pass_through_fields.timeout)
+    params = _own(content, "inference_extra_params", pass_through_fields.params)
+    headers = _own(content, "inference_extra_headers", pass_through_fields.headers)
     stream = content.get("stream") is True or content.get("stream_format") == "sse"
-    return PassedRequest(task, _model(content, default_model), content, stream)
+    return PassedRequest(task, _model(content, default_model), content, stream, timeout, params, headers)
+
+
+def _own(content: JsonObject, name: str, check: Callable[[JsonValue], T]) -> T | None:
+    """Take a field of the gateway's own out of a body, and return its checked value; None where it is absent. Raises
+    GatewayError."""
+    value = content.pop(name, None)
+    return None if value is None else _checked(name, value, check)
+
+
+def _checked(name: str, value: JsonValue, check: Callable[[JsonValue], T]) -> T:
+    try:
+        return check(value)
+    except Invalid as bad:
+        path = ".".join(map(str, (name, *bad.loc)))
+        raise invalid_request((FieldProblem((name, *bad.loc), f"'{path}' {bad.message}.", bad.code),)) from None
 
 
 def _default_model(call: ClientCall, task: Task) -> str | None:
@@ -121,13 +154,10 @@ def _default_model(call: ClientCall, task: Task) -> str | None:
 
 def _model(fields: JsonObject, default: str | None) -> str:
     """Return the model that a request names, or the default. Raises GatewayError without one."""
-    model = fields.get("model")
-    if model is None:
-        model = default
-    if isinstance(model, str) and model:
-        return model
-    what = "is required" if model is None else "must be a non-empty string"
-    raise invalid_request((FieldProblem(("model",), f"'model' {what}."),))
+    named = fields.get("model")
+    if named is None and default is None:
+        raise invalid_request((FieldProblem(("model",), "'model' is required."),))
+    return _checked("model", default if named is None else named, model)
 
 
 @dataclass(slots=True, eq=False)
@@ -160,6 +190,7 @@ class _Exchange:
     call: ClientCall
     job: PlannedRequest[PassedRequest]
     _response: web.StreamResponse | None = None
+    _between_events: bool = True
 
     async def run(self) -> web.StreamResponse:
         record, deadlines = self.call.record, self.job.deadlines
@@ -226,9 +257,14 @@ class _Exchange:
         return await self.call.begin_stream({**headers, **answer_headers(self.call.record)})
 
     async def _relay(self, answer: _BegunAnswer, response: web.StreamResponse) -> None:
+        """Relay the body. Raises UpstreamError where it breaks off, or ends before its last event."""
         deadlines, record, now = self.job.deadlines, self.call.record, self.dispatcher.now
+        watch = watch_events(self.job.request.task) if self._is_events(response) else None
         piece = answer.first
         while piece:
+            if watch is not None:
+                watch.see(piece)
+                self._between_events = watch.between
             deadlines.pause()
             before = now()
             await response.write(piece)
@@ -236,6 +272,12 @@ class _Exchange:
             record.chunks += 1
             deadlines.advance()
             piece = await self._read(answer.response)
+        if watch is not None and watch.unfinished:
+            raise fail(FailureKind.TRUNCATED, "The upstream ended the stream before its last event.")
+
+    @staticmethod
+    def _is_events(response: web.StreamResponse) -> bool:
+        return response.headers["Content-Type"].startswith("text/event-stream")
 
     async def _end_failed(self, error: UpstreamError | DeadlinePassed) -> None:
         """Report a failure: as an error where nothing has been written, else by an answer that visibly breaks off.
@@ -256,7 +298,8 @@ class _Exchange:
         end."""
         self.call.record.code = facts.code
         try:
-            if self._response is not None and self._response.headers["Content-Type"].startswith("text/event-stream"):
+            # Within an event there is no place for another one.
+            if self._response is not None and self._is_events(self._response) and self._between_events:
                 async with asyncio.timeout(LAST_WRITE):
                     await self._response.write(b"data: %b\n\n" % self.call.surface.error(facts)[1])
         except (ConnectionError, TimeoutError):

@@ -156,6 +156,8 @@ class _Reading:
         for event in self.parser.feed(data):
             if isinstance(event, PartHead):
                 await self._end_part()
+                if event.name == self.left_out and event.name in self.form.fields:
+                    raise NotMultipart(f"has more than one '{event.name}'")
                 self._name, self._open = event.name, True
                 if event.name != self.left_out:
                     await self.form.append(b"--%b\r\n%b\r\n\r\n" % (self.form.boundary.encode(), event.lines))

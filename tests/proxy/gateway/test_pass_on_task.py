@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import orjson
 import pytest
 
+from providers.json_types import JsonObject
 from proxy.gateway import pass_on_task
 from proxy.overload.admission_limits import FairCounts
 from tests.proxy.kit.gateway_rig import MAX_BODY, TABLE, Rig, rig
@@ -104,9 +105,61 @@ async def test_an_answer_that_breaks_off_is_no_whole_one(passing: Rig, size: int
         assert (answer.status, answer.code) == (502, "upstream_error")
 
 
+COMPLETED = b'data: {"type":"image_generation.completed","b64_json":"QUFB"}\n\n'
+
+
+async def test_events_that_end_before_their_last_one_look_broken(passing: Rig) -> None:
+    passing.vendor.answer(sse_answer(EVENTS * 2))
+    answer = await passing.post("/v1/images/generations", {"model": "v/m", "prompt": "a cat", "stream": True})
+    assert not answer.whole
+    assert orjson.loads(answer.events()[-1])["error"]["code"] == "upstream_error"
+    (record,) = await passing.finished(1)
+    assert record.outcome == "truncated"
+
+
+async def test_no_error_is_written_into_half_an_event(passing: Rig) -> None:
+    passing.vendor.answer(sse_unterminated(EVENTS + EVENTS[:20], Fin()))
+    answer = await passing.post("/v1/images/generations", {"model": "v/m", "prompt": "a cat", "stream": True})
+    assert not answer.whole
+    assert answer.body == EVENTS + EVENTS[:20]
+
+
+@pytest.mark.parametrize("field", ["inference_timeout", "inference_extra_params", "inference_extra_headers"])
+async def test_the_gateway_s_own_fields_never_reach_the_vendor(passing: Rig, field: str) -> None:
+    values: JsonObject = {
+        "inference_timeout": 5,
+        "inference_extra_params": {"style": "vivid"},
+        "inference_extra_headers": {"x-title": "mine"},
+    }
+    passing.vendor.default = json_answer(200, {})
+    answer = await passing.post("/v1/images/generations", {"model": "v/m", "prompt": "a", field: values[field]})
+    assert answer.status == 200
+    (sent,) = passing.vendor.requests
+    params: JsonObject = {"style": "vivid"} if field == "inference_extra_params" else {}
+    assert sent.json() == {"model": "m", "prompt": "a", **params}
+    assert sent.header("x-title") == ("mine" if field == "inference_extra_headers" else None)
+    named = await passing.post("/v1/audio/transcriptions", form(FILE, MODEL, (field, b"1")), FORM_TYPE)
+    assert (named.status, named.error()["param"]) == (400, field)
+
+
+@pytest.mark.parametrize("name", ["v/m\n", " v/m", "v/\x00", "v/" + "m" * 300])
+async def test_a_model_s_name_is_checked_as_that_of_a_chat(passing: Rig, name: str) -> None:
+    refused = await passing.post("/v1/moderations", {"model": name, "input": "a"})
+    assert (refused.status, refused.error()["param"]) == (400, "model")
+    parts = form(FILE, ("model", name.encode()))
+    refused = await passing.post("/v1/audio/transcriptions", parts, FORM_TYPE)
+    assert (refused.status, refused.error()["param"]) == (400, "model")
+    assert passing.vendor.requests == []
+
+
+async def test_a_form_with_two_models_is_refused(passing: Rig) -> None:
+    answer = await passing.post("/v1/audio/transcriptions", form(MODEL, FILE, ("model", b"v/two")), FORM_TYPE)
+    assert (answer.status, answer.message) == (400, "The request body has more than one 'model'.")
+
+
 @pytest.mark.parametrize("broken", [False, True])
 async def test_events_are_relayed_and_end_with_the_error_where_they_break(passing: Rig, broken: bool) -> None:
-    script: Script = sse_unterminated(EVENTS * 2, Fin()) if broken else sse_answer(EVENTS * 2)
+    script: Script = sse_unterminated(EVENTS * 2, Fin()) if broken else sse_answer(EVENTS * 2 + COMPLETED)
     passing.vendor.answer(script)
     answer = await passing.post("/v1/images/generations", {"model": "v/m", "prompt": "a cat", "stream": True})
     assert answer.headers["content-type"] == "text/event-stream"
