@@ -44,7 +44,7 @@ from proxy.request_record import Outcome, RequestRecord, request_id
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page
 from proxy.surfaces.anthropic.surface import ANTHROPIC
-from proxy.surfaces.registry import PathMatch
+from proxy.surfaces.registry import PathMatch, error_headers
 from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
 from proxy.teams.wrong_keys import WrongKeyLimiter
@@ -254,7 +254,9 @@ class Gateway:
         record.code = error.logged
         if record.outcome == "ok":
             record.outcome = "denied" if error.logged == NOT_ALLOWED else outcome_of(status)
-        response = self._calls.response(status, body, record, {**facts.headers, **attempt_headers(record)})
+        response = self._calls.response(
+            status, body, record, {**error_headers(surface, facts), **attempt_headers(record)}
+        )
         if status in BODY_UNREAD:
             response.force_close()
         return response

@@ -107,6 +107,17 @@ def for_anthropics_client(match: PathMatch) -> PathMatch:
 ID_HEADERS: Mapping[str, str] = {ANTHROPIC.name: "request-id"}
 """The header in which a surface's clients look for the id of a request, besides `x-request-id`."""
 
+_RIDE_OUT = frozenset({ANTHROPIC.name})
+_PASSES = frozenset({"rate_limit_exceeded", "overloaded", "no_healthy_deployment"})
+
+
+def error_headers(surface: Surface, facts: ErrorFacts) -> Mapping[str, str]:
+    """Return the headers of an error. Agents ride out a vendor that has too much for a minute or more (Claude Code
+    2.1.197), and `x-should-retry: false` would end their work: they are not told so."""
+    if surface.name in _RIDE_OUT and facts.code in _PASSES:
+        return {name: value for name, value in facts.headers.items() if name != "x-should-retry"}
+    return facts.headers
+
 
 def surface_for_path(path: str) -> Surface:
     """Return the surface that renders a path's errors: by the longest prefix of whole segments, else OpenAI's."""

@@ -6,9 +6,11 @@ from typing import get_args
 import pytest
 
 from config.sections.server_section import SurfaceName
+from providers.failure import Failure, FailureKind
+from proxy.errors import upstream_failed
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.mistral_fim import FIM
-from proxy.surfaces.registry import SURFACES, surface_for_path
+from proxy.surfaces.registry import SURFACES, error_headers, surface_for_path
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from tests.proxy.surfaces.kit import ROWS
 
@@ -53,3 +55,20 @@ def test_every_endpoint_wears_the_errors_of_its_own_surface() -> None:
 
 def test_the_table_may_have_settings_for_every_surface_and_no_other() -> None:
     assert {surface.name for surface in SURFACES} == set(get_args(SurfaceName))
+
+
+@pytest.mark.parametrize(
+    ("kind", "agents", "others"),
+    [
+        (FailureKind.RATE_LIMITED, None, "false"),
+        (FailureKind.OVERLOADED, None, "false"),
+        (FailureKind.QUOTA, "false", "false"),
+        (FailureKind.AUTH, "false", "false"),
+    ],
+)
+def test_agents_are_not_told_to_give_up_while_a_vendor_has_too_much(
+    kind: FailureKind, agents: str | None, others: str | None
+) -> None:
+    facts = upstream_failed(Failure(kind, "no"), attempts=2).facts
+    assert error_headers(ANTHROPIC, facts).get("x-should-retry") == agents
+    assert error_headers(ROWS["openai"], facts).get("x-should-retry") == others
