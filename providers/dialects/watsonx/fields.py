@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from providers.capabilities import NATIVE, ONE_CHAT, RANKED, SCANNED, Capabilities, Cell, compiled, refused
+from providers.capabilities import NATIVE, ONE_CALL, ONE_CHAT, RANKED, SCANNED, Capabilities, Cell, compiled, refused
 from providers.constraints.constraint_styles import SCHEMA_FORMAT
 from providers.constraints.style_table import STYLES
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_images, check_logprobs, sampled
@@ -168,7 +168,7 @@ _CHAT_CELLS: Mapping[str, Cell] = {
     "tool_choice.none": NATIVE,
     "tool_choice.required": NATIVE,
     "tool_choice.named": NATIVE,
-    "parallel_tool_calls": refused("it cannot be kept to one call"),
+    "parallel_tool_calls": ONE_CALL,
     **REFUSES_OVERFLOW,
     "unknown": IGNORED,
 }
@@ -180,7 +180,7 @@ _COMPILED: Mapping[Operation, Mapping[str, Cell]] = {
 }
 _WATCHED: Mapping[Operation, frozenset[str]] = {
     Operation.COMPLETIONS: frozenset({"n", "best_of", "echo", "stop"}),
-    Operation.CHAT: frozenset({"best_of", "echo", "stop", STOP_STRING}),
+    Operation.CHAT: frozenset({"best_of", "echo", "stop", STOP_STRING, "parallel_tool_calls"}),
 }
 
 
