@@ -113,8 +113,12 @@ _FORMATS = replace(
 
 
 def _tools(draft: RequestBody, value: object) -> None:
-    if isinstance(value, list) and value:
-        draft.put("tools", list(value))
+    if not isinstance(value, list) or not value:
+        return
+    for tool in value:
+        if (kind := tool.get("type")) != "function":
+            raise draft.unsupported("tools", f"it has no tools of type '{str(kind)[:64]}'")
+    draft.put("tools", list(value))
 
 
 def _tool_choice(draft: RequestBody, value: object) -> None:
