@@ -85,6 +85,9 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
             if value not in ("auto", "required"):
                 raise draft.invalid(name, "allows tools in the mode 'auto' or 'required'")
             draft.emulated.append(name)
+        if value == "auto" and not known:
+            # What a vendor without the field does anyway.
+            return
         cell = draft.table[feature_of(name, value)]
         if cell.refused or not known:
             raise draft.unsupported(name, cell.how)

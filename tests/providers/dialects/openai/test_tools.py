@@ -9,7 +9,8 @@ from providers.completion import ToolCall, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import Params
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Operation, Params
 from tests.providers.dialects.kit import chunks
 from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, decoded, frame, played, refusal_of, target
 
@@ -17,6 +18,11 @@ FUNCTION: JsonObject = {"type": "function", "function": {"name": "f"}}
 CUSTOM: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
 SEARCH: JsonObject = {"type": "openrouter:web_search"}
 BROWSER: JsonObject = {"type": "browser_search"}
+TOOL_ROWS = [
+    name
+    for name, profile in load_profiles().items()
+    if profile.dialect == "openai" and (wire := profile.wires.get(Operation.CHAT)) and "tools" in wire.accepts
+]
 MARKED: JsonObject = {**FUNCTION, "cache_control": {"type": "ephemeral"}}
 
 
@@ -149,3 +155,18 @@ def test_a_streamed_call_of_a_custom_tool_comes_back_as_one(ended_apart: bool) -
         ToolCallDelta(1, "c2", "f", "{}"),
         ToolCallDelta(0, arguments="-r x", kind="custom"),
     ]
+
+
+def test_the_choice_that_is_the_default_is_left_out_where_there_is_no_field() -> None:
+    body = body_of(chat({"tools": [FUNCTION], "tool_choice": "auto"}), target("cohere_compat"))
+    assert body["tools"] == [FUNCTION]
+    assert "tool_choice" not in body
+    assert (
+        refusal_of(chat({"tools": [FUNCTION], "tool_choice": "none"}), target("cohere_compat")).param == "tool_choice"
+    )
+
+
+@pytest.mark.parametrize("row", sorted(TOOL_ROWS))
+def test_the_default_choice_is_never_an_error(row: str) -> None:
+    for params in ({"tools": [FUNCTION], "tool_choice": "auto"}, {"tool_choice": "none"}):
+        body_of(chat(cast(Params, params)), target(row))
