@@ -171,8 +171,9 @@ def _parts(content: JsonValue) -> list[JsonValue]:
 def _is_of_store(part: JsonValue) -> bool:
     """Return whether a part is a file that OpenAI alone has, by its id. The addresses in other vendors' stores have
     slashes."""
-    identity = part.get("file_id") if isinstance(part, dict) else None
-    return isinstance(identity, str) and "/" not in identity and not _GIVEN.intersection(part)
+    if not isinstance(part, dict) or not isinstance(identity := part.get("file_id"), str):
+        return False
+    return "/" not in identity and not _GIVEN.intersection(part)
 
 
 def _part(part: JsonObject) -> JsonValue:

@@ -231,10 +231,10 @@ def test_a_list_of_allowed_tools_names_them_as_they_are_offered() -> None:
 
 def test_a_custom_tool_of_a_long_name_is_one_again_in_the_answer() -> None:
     sent = DIALECT.encode(chat({"tools": [named(LONG, "custom")]}), target("groq"))
-    call = {"index": 0, "id": "c", "function": {"name": LONG[:64], "arguments": '{"input":"x"}'}}
+    call: JsonObject = {"index": 0, "id": "c", "function": {"name": LONG[:64], "arguments": '{"input":"x"}'}}
     stream = DIALECT.stream(sent)
     delta: JsonObject = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
-    pieces = [call for chunk in chunks([*stream.feed(frame(delta))]) for call in chunk.tool_calls]
+    pieces = [piece for chunk in chunks([*stream.feed(frame(delta))]) for piece in chunk.tool_calls]
     assert (pieces[0].name, pieces[0].kind, "".join(piece.arguments for piece in pieces)) == (LONG, "custom", "x")
 
 

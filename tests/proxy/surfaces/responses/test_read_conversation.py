@@ -137,6 +137,7 @@ def test_a_file_of_openai_s_store_is_for_openai_alone(kind: str) -> None:
     assert binding(file_id="file-1") == {"input": "a file of OpenAI's store"}
     assert binding(file_id="s3://bucket/x.png") == {}
     assert binding(file_id="file-1", image_url="https://x/y.png") == {}
-    output = {"type": "function_call_output", "call_id": "c", "output": [typed(kind, file_id="file-1")]}
+    shown: JsonObject = typed(kind, file_id="file-1")
+    output: JsonObject = {"type": "function_call_output", "call_id": "c", "output": [shown]}
     call: JsonObject = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     assert losses(ask(input=[call, output])).binding == {"input": "a file of OpenAI's store"}
