@@ -137,6 +137,7 @@ WRAPPED = emulated("one message of the user")
 IN_MESSAGE = emulated("parts of the message")
 RESENT = emulated("asked again with as many tokens as fit")
 COUNTED = emulated("the prompt is counted first")
+ONE_CALL = emulated("the first call of an answer is kept")
 
 
 def missing(name: str) -> Cell:

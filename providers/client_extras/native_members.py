@@ -44,8 +44,8 @@ def admit_native(request: UnifiedRequest, target: Target) -> bool:
 def check_native(native: NativeRequest, target: Target) -> None:
     """Raise Refusal for a member that would override a decision of the gateway, and for one that names a host, a path,
     a template or code where an engine would act on it and the routing table does not allow it."""
-    for name in native.body:
-        if name not in PROTECTED_PARAMS and is_reserved(name):
+    for name, value in native.body.items():
+        if name not in PROTECTED_PARAMS and is_reserved(name) and not _names_nothing(name, value):
             raise Refusal(name, f"'{name}' is not sent to {target.name}: it is the gateway's to decide.")
     if not target.is_engine:
         return
@@ -59,10 +59,15 @@ def check_native(native: NativeRequest, target: Target) -> None:
             raise Refusal(param, f"'{field}' is not sent to {target.name}: {found.why}; {how}.")
 
 
+def _names_nothing(name: str, value: JsonValue) -> bool:
+    """Return whether a member is an empty list or object, and none that stands for one of the gateway's own."""
+    return isinstance(value, list | dict) and not value and name.casefold() not in PROTECTED_PARAMS
+
+
 def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
     """Yield the field's name in errors, the path to the member, its name and its value."""
     for name, value in body.items():
-        if name not in _READ and name not in PROTECTED_PARAMS:
+        if name not in _READ and name not in PROTECTED_PARAMS and not _names_nothing(name, value):
             yield name, "", name, value
     for param in _TURNS:
         for index, turn in _objects(body.get(param)):

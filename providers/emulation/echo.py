@@ -1,10 +1,21 @@
 """Puts the prompt before its answer, for vendors without `echo`."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from providers.completion import Chunk
 from providers.emulation.join_extras import shifted_annotations
+from providers.failure import Refusal
+
+MAX_ECHO = 32 * 2**20
+"""The most characters of prompts that the gateway repeats before all choices of one answer together."""
+
+
+def check_echo(prompts: Collection[str], n: int) -> None:
+    """Raise Refusal for prompts that are too long to be repeated before `n` choices each."""
+    if sum(map(len, prompts)) * n > MAX_ECHO:
+        message = f"'echo' can repeat at most {MAX_ECHO} characters before all choices together."
+        raise Refusal("echo", message, "invalid_value")
 
 
 class EchoPrefix:

@@ -23,7 +23,7 @@ class PostProcessing:
     texts, to be put before the text of their choices; empty for none. `check` is made on each text before that, and
     `call_checks`, by the function's name, on the arguments of its calls. Of
     `candidates` choices per prompt the best `n` are kept, and with `drop_logprobs` only the ranking needed the log
-    probabilities.
+    probabilities. With `one_call` only the first call of each choice is kept.
     """
 
     stops: tuple[str, ...] = ()
@@ -34,6 +34,7 @@ class PostProcessing:
     n: int = 1
     candidates: int = 1
     drop_logprobs: bool = False
+    one_call: bool = False
 
     @property
     def checks(self) -> tuple[AnswerCheck, ...]:
@@ -114,8 +115,8 @@ class StopScanningDecoder:
 
 
 class PostProcessor:
-    """Takes Markdown fences from the choices of one answer, and puts the echoed prompts before them. Choices have their
-    final indices here."""
+    """Takes Markdown fences from the choices of one answer, keeps one call of several, and puts the echoed prompts
+    before them. Choices have their final indices here."""
 
     __slots__ = ("_fenced", "_fences", "_finishing", "_prefixes")
 
@@ -128,6 +129,9 @@ class PostProcessor:
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
         """Return the chunks for the client in place of one chunk."""
         finishing = self._finishing
+        if finishing.one_call and chunk.tool_calls:
+            # The finish reason and all else that a chunk holds stay.
+            chunk = replace(chunk, tool_calls=tuple([call for call in chunk.tool_calls if call.index == 0]))
         if self._fenced:
             (chunk,) = self._fences.setdefault(chunk.index, FenceFilter()).feed(chunk)
         if not finishing.echo:
@@ -143,8 +147,9 @@ class PostProcessor:
 
     def _choice(self, choice: Choice) -> Choice:
         text, extras = choice.text, choice.extras
+        calls = choice.tool_calls[:1] if self._finishing.one_call else choice.tool_calls
         (chunk,) = self.feed(Chunk(choice.index, text, choice.finish_reason, refusal=choice.refusal, extras=extras))
-        return replace(choice, text=chunk.text, extras=chunk.extras)
+        return replace(choice, text=chunk.text, tool_calls=calls, extras=chunk.extras)
 
 
 def echo_only(request: UnifiedRequest) -> Completion:

@@ -16,6 +16,7 @@ from providers.context_overflow import fits, most_prompt_tokens
 from providers.dialect import UpstreamRequest, encode_native
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.check_tool_calls import has_strict_tools
+from providers.emulation.echo import check_echo
 from providers.emulation.merge_choices import CallShare
 from providers.emulation.plan_checks import constraint_field, plan_checks
 from providers.emulation.post_processing import PostProcessing
@@ -43,9 +44,6 @@ MAX_CHOICES = 8192
 
 MAX_BYTES = 128 * 2**20
 """The most bytes of several calls of one request together: four times the largest body that a client can send."""
-
-MAX_ECHO = 32 * 2**20
-"""The most characters of prompts that the gateway repeats before all choices of one answer together."""
 
 MAX_NAMED = 64
 """The most dropped fields that are named, since a header has to hold them, and that are dropped one at a time."""
@@ -231,7 +229,7 @@ class _Planner:
         self.prompt, self.params = request.prompt, cast(Params, dict(request.params))
         finishing = PostProcessing(n=request.params.get("n", 1))
         # The later steps depend on what the earlier ones take over.
-        for step in (self._plan_check, self._plan_stops, self._plan_ranking, self._plan_echo):
+        for step in (self._plan_check, self._plan_stops, self._plan_ranking, self._plan_echo, self._plan_one_call):
             finishing = step(finishing)
         calls: tuple[PlannedCall, ...] = ()
         if not (finishing.echo and request.params.get("max_tokens") == 0):
@@ -272,16 +270,18 @@ class _Planner:
         if not isinstance(prompt, TextPrompt):
             form = "a prompt in token ids" if isinstance(prompt, TokenPrompt) else "a conversation"
             raise self._refuse("echo", f"the text of {form} is not known to the gateway")
-        self._check_echo(prompt, finishing.n)
+        check_echo(prompt.texts, finishing.n)
         del self.params["echo"]
         self.emulated.append("echo")
         return replace(finishing, echo=prompt.texts)
 
-    def _check_echo(self, prompt: TextPrompt, n: int) -> None:
-        """Raise Refusal for prompts that are too long to be repeated in one answer."""
-        if sum(map(len, prompt.texts)) * n > MAX_ECHO:
-            message = f"'echo' can repeat at most {MAX_ECHO} characters before all choices together."
-            raise Refusal("echo", message, "invalid_value")
+    def _plan_one_call(self, finishing: PostProcessing) -> PostProcessing:
+        wanted = self.params.get("parallel_tool_calls") is False and self.params.get("tools")
+        if not wanted or not self.table["parallel_tool_calls"].emulated:
+            return finishing
+        del self.params["parallel_tool_calls"]
+        self.emulated.append("parallel_tool_calls")
+        return replace(finishing, one_call=True)
 
     def _plan_stops(self, finishing: PostProcessing) -> PostProcessing:
         stops = self.params.get("stop", ())

@@ -15,7 +15,8 @@ from providers.dialects.anthropic import errors as anthropic_errors
 from providers.dialects.openai import stream as openai_stream
 from providers.dialects.platforms import aws_errors
 from providers.dialects.platforms import google_errors as gemini_errors
-from providers.emulation.split_into_calls import MAX_BYTES, MAX_CHOICES, MAX_ECHO, MAX_NAMED, plan_calls
+from providers.emulation.echo import MAX_ECHO
+from providers.emulation.split_into_calls import MAX_BYTES, MAX_CHOICES, MAX_NAMED, plan_calls
 from providers.failure import Failure, Refusal, UpstreamError
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles

@@ -6,7 +6,7 @@ November 2026.
 
 from collections.abc import Iterable
 
-from providers.conversation import Text, Turn
+from providers.conversation import Image, Text, Turn
 from providers.dialects.anthropic.blocks import (
     as_text_or_blocks,
     block_of,
@@ -97,6 +97,8 @@ class Conversation:
             block = block_of(turn, part, self._names)
             if block is not None:
                 blocks.append(block)
+                if isinstance(part, Image) and part.detail not in _ANY_DETAIL:
+                    self.dropped.append("detail")
             elif is_foreign(part):
                 self.dropped.append("thinking")
         if again:
@@ -126,6 +128,10 @@ class Conversation:
             last["content"] = content.rstrip()
         elif isinstance(content, list) and isinstance(block := content[-1], dict) and block.get("type") == "text":
             content[-1] = {**block, "text": str(block["text"]).rstrip()}
+
+
+_ANY_DETAIL = (None, "auto")
+"""How closely an image is to be seen where the client leaves that to the model; the vendor has no setting for it."""
 
 
 def _as_blocks(content: JsonValue) -> list[JsonValue]:

@@ -17,6 +17,7 @@ from providers.capabilities import (
     IN_MESSAGE,
     NATIVE,
     NO_PROMISE,
+    ONE_CALL,
     ONE_CHAT,
     REFUSED,
     SCANNED,
@@ -263,7 +264,7 @@ def capabilities(profile: Profile, model: ConverseModel, operation: Operation, c
         blank_stops=False,
         strict_tools="bedrock" if _held(profile, model) else NO_PROMISE,
         counts=counted_first(cells),
-        watched=frozenset({"n", "best_of", "echo", "stop"}),
+        watched=frozenset({"n", "best_of", "echo", "stop", "parallel_tool_calls"}),
     )
 
 
@@ -280,7 +281,7 @@ def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator
     if not model.reasons:
         yield "reasoning_effort", refused(NO_REASONING)
     if "parallel_tool_calls" not in wire.accepts and "tools" in wire.accepts:
-        yield "parallel_tool_calls", refused("this model cannot be kept to one call")
+        yield "parallel_tool_calls", ONE_CALL
     yield from _tool_choice_cells(profile.tool_choices) if "tools" in wire.accepts else _NO_TOOL_CELLS
 
 

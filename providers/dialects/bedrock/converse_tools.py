@@ -79,8 +79,8 @@ def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools
     if choice not in (None, "auto"):
         _need(draft, feature_of("tool_choice", choice))
     one_call = params.get("parallel_tool_calls") is False
-    if one_call:
-        _need(draft, "parallel_tool_calls")
+    if one_call and not (cell := draft.table["parallel_tool_calls"]).native:
+        raise draft.unsupported("parallel_tool_calls", cell.how)
     _need(draft, "tools")
     if offered.custom:
         draft.emulated.append("tools")

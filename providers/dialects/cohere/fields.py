@@ -11,6 +11,7 @@ from functools import cache
 from providers.capabilities import (
     FAN_OUT,
     NATIVE,
+    ONE_CALL,
     ONE_CHAT,
     RANKED,
     SCANNED,
@@ -18,7 +19,6 @@ from providers.capabilities import (
     Cell,
     compiled,
     emulated,
-    refused,
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
@@ -179,7 +179,7 @@ FIELDS: Mapping[str, FieldWriter] = {
 }
 """Writers of the fields besides tools; other fields are refused unless neutral."""
 
-ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
+ELSEWHERE = frozenset({"tools", "tool_choice"})
 
 _CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
@@ -192,10 +192,10 @@ _CELLS: Mapping[str, Cell] = {
     "tool_choice.none": NATIVE,
     "tool_choice.required": NATIVE,
     "tool_choice.named": emulated("that tool alone is offered, and one must be called"),
-    "parallel_tool_calls": refused("it cannot be kept to one call"),
+    "parallel_tool_calls": ONE_CALL,
     **REFUSES_OVERFLOW,
 }
-_WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING})
+_WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING, "parallel_tool_calls"})
 
 
 @cache

@@ -42,8 +42,6 @@ def put_tools(draft: RequestBody, params: Params, functions: Mapping[str, JsonOb
         return
     if any("cache_control" in tool for tool in params.get("tools", ())):
         draft.dropped.append("cache_control")
-    if params.get("parallel_tool_calls") is False:
-        raise draft.unsupported("parallel_tool_calls", draft.table["parallel_tool_calls"].how)
     chosen, native_choice = _choice(draft, params.get("tool_choice"), functions)
     definitions: list[JsonValue] = [_definition(function, names) for function in chosen.values()]
     draft.body["tools"] = definitions

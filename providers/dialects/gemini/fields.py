@@ -11,6 +11,7 @@ from functools import lru_cache
 from providers.capabilities import (
     FAN_OUT,
     NATIVE,
+    ONE_CALL,
     ONE_CHAT,
     RANKED,
     SCANNED,
@@ -192,10 +193,10 @@ _CELLS: Mapping[str, Cell] = {
     "tool_choice.none": NATIVE,
     "tool_choice.required": NATIVE,
     "tool_choice.named": NATIVE,
-    "parallel_tool_calls": refused("it cannot be kept to one call"),
+    "parallel_tool_calls": ONE_CALL,
     **REFUSES_OVERFLOW,
 }
-_WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING})
+_WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING, "parallel_tool_calls"})
 
 
 @lru_cache(maxsize=1024)

@@ -315,6 +315,9 @@ class GeminiConversation:
                         self.resolutions.add(resolution)
                     return media_part(part, self._wire.files)
                 case Document() | Video():
+                    if isinstance(part, Document) and part.name:
+                        # The vendor has no place for a title.
+                        self.dropped["filename"] = None
                     return media_part(part, self._wire.files)
                 case Audio():
                     return sound_part(part)

@@ -11,6 +11,7 @@ from providers.capabilities import (
     COUNTED,
     IN_MESSAGE,
     NATIVE,
+    ONE_CALL,
     RANKED,
     SCANNED,
     WRAPPED,
@@ -112,7 +113,7 @@ FIELDS: Mapping[str, FieldWriter] = {
 }
 """Writers of the fields besides tools; other fields are refused unless neutral."""
 
-ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
+ELSEWHERE = frozenset({"tools", "tool_choice"})
 
 _NOT_FORCED = refused("it cannot be made to call a function")
 _CELLS: Mapping[str, Cell] = {
@@ -127,7 +128,7 @@ _CELLS: Mapping[str, Cell] = {
     "tool_choice.none": emulated("the tools are not offered"),
     "tool_choice.required": _NOT_FORCED,
     "tool_choice.named": _NOT_FORCED,
-    "parallel_tool_calls": refused("it cannot be kept to one call"),
+    "parallel_tool_calls": ONE_CALL,
     "thinking": refused("it has no budget for reasoning; ask by 'reasoning_effort'"),
     f"{WINDOW}.truncate": NATIVE,
     "unknown": refused("the engine ignores fields it does not know"),
@@ -140,7 +141,7 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, Cell]] = {
     },
     Operation.CHAT: {"prompt": WRAPPED, "images": IN_MESSAGE, "suffix": refused("a chat has no suffix")},
 }
-_WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING})
+_WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING, "parallel_tool_calls"})
 
 
 @cache

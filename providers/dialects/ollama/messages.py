@@ -116,8 +116,6 @@ def put_tools(draft: RequestBody, params: Params) -> None:
     tools, choice = params["tools"], params.get("tool_choice")
     if any("cache_control" in tool for tool in tools):
         draft.dropped.append(CACHE)
-    if params.get("parallel_tool_calls") is False:
-        raise draft.unsupported("parallel_tool_calls", draft.table["parallel_tool_calls"].how)
     definitions: list[JsonValue] = [_definition(draft, tool) for tool in tools]
     if choice == "none":
         draft.emulated.append("tool_choice")

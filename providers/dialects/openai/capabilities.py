@@ -8,6 +8,7 @@ from providers.capabilities import (
     IN_MESSAGE,
     NATIVE,
     NO_PROMISE,
+    ONE_CALL,
     PREFIXED,
     RANKED,
     REFUSED,
@@ -45,7 +46,7 @@ def capabilities(profile: Profile, operation: Operation, upstream: Operation, co
     cells.update(_stops(profile, wire))
     cells.update(_echo(profile, operation, upstream, wire))
     cells.update(_constraints(profile, upstream, wire))
-    cells.update(_tool_choices(profile, wire))
+    cells.update(_tool_calls(profile, wire))
     cells.update(window_cells(wire, counted))
     cells.update(_beside_others(profile, wire))
     cells["unknown"] = unknown_cell(profile)
@@ -73,7 +74,7 @@ def _strict_tools(profile: Profile) -> str:
 
 def _watched(profile: Profile, cells: dict[str, Cell]) -> Iterator[str]:
     yield "stop"
-    for name in ("n", "best_of", "echo", STOP_STRING):
+    for name in ("n", "best_of", "echo", STOP_STRING, "parallel_tool_calls"):
         if not cells[name].native:
             yield name
     if profile.verifies:
@@ -145,8 +146,10 @@ def _constraints(profile: Profile, upstream: Operation, wire: Wire) -> Iterator[
         yield name, cell if field in wire.accepts else REFUSED
 
 
-def _tool_choices(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
+def _tool_calls(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
     known = profile.tool_choices if "tool_choice" in wire.accepts else frozenset()
     only = refused(f"it takes only {', '.join(sorted(known))}") if known else REFUSED
     for choice in ("none", "required", "named"):
         yield f"tool_choice.{choice}", NATIVE if choice in known else only
+    if "tools" in wire.accepts and "parallel_tool_calls" not in wire.accepts:
+        yield "parallel_tool_calls", ONE_CALL

@@ -18,7 +18,7 @@ from providers.dialects.openai.capabilities import capabilities
 from providers.dialects.openai.fields import put_own_fields, writers
 from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.openai.stream import OpenAIStream, decode_stream, is_stream
-from providers.dialects.openai.tools import without_custom_tools
+from providers.dialects.openai.tools import with_fitting_names, without_custom_tools
 from providers.dialects.responses.answer import decode_response
 from providers.dialects.responses.call import encode_responses, responses_request
 from providers.dialects.responses.stream import ResponsesReader
@@ -55,8 +55,10 @@ class OpenAIDialect(OpenAIErrors):
         table = capabilities(profile, request.operation, operation, _counted(profile, target))
         body: JsonObject = {"model": target.upstream_model, **profile.body}
         custom: frozenset[str] = frozenset()
+        renamed: Mapping[str, str] = {}
         if "tools" in request.params:
             request, custom = without_custom_tools(request, profile)
+            request, renamed = with_fitting_names(request, profile)
         draft = RequestBody(request, target, table, body)
         _PUT_PROMPT[operation](draft, profile)
         put_fields(draft, writers(profile, operation))
@@ -76,7 +78,7 @@ class OpenAIDialect(OpenAIErrors):
             operation,
             endpoint_url(target, profile, profile.wires[operation].path),
             request.extra_headers or {},
-            {},
+            renamed,
         )
         return replace(sent, custom_tools=custom) if custom else sent
 

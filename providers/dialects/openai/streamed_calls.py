@@ -68,7 +68,8 @@ class StreamedCalls:
         begun = self._begun[native] = _BegunCall(self.count, identity)
         shown = shown_id(self._sent, entry, identity or call_id(answer, self._choice, self.count))
         self.count += 1
+        name = self._sent.tool_names.get(name, name)
         if name in self._sent.custom_tools:
             self._held[begun.number] = [arguments]
             return ToolCallDelta(begun.number, shown, name, "", "custom", extra)
-        return ToolCallDelta(begun.number, shown, self._sent.tool_names.get(name, name), arguments, kind, extra)
+        return ToolCallDelta(begun.number, shown, name, arguments, kind, extra)

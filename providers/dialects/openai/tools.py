@@ -1,12 +1,16 @@
 """Writers of tools and of the choice among them on the OpenAI family's wire.
 
 A tool that is no function runs at the vendor (a search, an interpreter) or is the vendor's own form of one (OpenAI's
-`custom`, which goes to others as a function). Each vendor's profile has the types it takes.
+`custom`, which goes to others as a function). Each vendor's profile has the types it takes. A name that does not fit
+OpenAI's pattern (Claude's may have 128 characters) is changed for hosted vendors, and changed back in the answer.
 
-Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `CustomToolChatCompletions`; @openrouter/sdk 1.3.19,
-groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the types of theirs that the profiles list.
+Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `FunctionObject`, `CustomToolChatCompletions`;
+@openrouter/sdk 1.3.19, groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the types of theirs that the
+profiles list.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, cast
 
@@ -14,10 +18,11 @@ from providers.capabilities import feature_of
 from providers.dialects.openai.message_parts import without_markers
 from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
+from providers.dialects.shared.tool_names import FittedNames
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.request_fields import is_neutral
-from providers.unified_request import Operation, Params, UnifiedRequest
+from providers.unified_request import ChatPrompt, Operation, Params, UnifiedRequest
 
 _ALLOWED: Final = "allowed_tools"
 
@@ -85,6 +90,9 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
             if value not in ("auto", "required"):
                 raise draft.invalid(name, "allows tools in the mode 'auto' or 'required'")
             draft.emulated.append(name)
+        if value == "auto" and not known:
+            # What a vendor without the field does anyway.
+            return
         cell = draft.table[feature_of(name, value)]
         if cell.refused or not known:
             raise draft.unsupported(name, cell.how)
@@ -116,6 +124,63 @@ def without_custom_tools(request: UnifiedRequest, profile: Profile) -> tuple[Uni
         return request, frozenset()
     params, names = as_functions(request.params)
     return (replace(request, params=params) if names else request), names
+
+
+class FamilyToolNames(FittedNames):
+    """Names of one request's functions that OpenAI's pattern allows."""
+
+    __slots__ = ()
+
+    fits = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+    foreign = re.compile(r"[^a-zA-Z0-9_-]")
+    most = 64
+
+
+def with_fitting_names(request: UnifiedRequest, profile: Profile) -> tuple[UnifiedRequest, Mapping[str, str]]:
+    """Return the request with names of functions that OpenAI's pattern allows, in its tools, its choice and its
+    conversation, and the client's names by those that changed. An engine takes any name."""
+    tools = request.params["tools"]
+    offered = [_name(tool) for tool in tools]
+    if profile.engine or all([not name or FamilyToolNames.fits.fullmatch(name) for name in offered]):
+        return request, {}
+    names = FamilyToolNames(dict.fromkeys(filter(None, offered)))
+    params = request.params.copy()
+    params["tools"] = [_renamed(tool, names) for tool in tools]
+    if isinstance(choice := params.get("tool_choice"), dict):
+        params["tool_choice"] = _renamed_choice(choice, names)
+    prompt = request.prompt
+    if isinstance(prompt, ChatPrompt):
+        prompt = ChatPrompt(tuple([_renamed_message(message, names) for message in prompt.messages]))
+    return replace(request, params=params, prompt=prompt), names.changed()
+
+
+def _renamed(holder: JsonObject, names: FittedNames) -> JsonObject:
+    """Return a tool, a choice or a call under the name that the vendor knows it by."""
+    for kind in ("function", "custom"):
+        held = holder.get(kind)
+        if isinstance(held, dict) and isinstance(name := held.get("name"), str) and name:
+            return {**holder, kind: {**held, "name": names.used(name)}}
+    return holder
+
+
+def _renamed_choice(choice: JsonObject, names: FittedNames) -> JsonObject:
+    held = choice.get(_ALLOWED)
+    if not isinstance(held, dict) or not isinstance(tools := held.get("tools"), list):
+        return _renamed(choice, names)
+    return {**choice, _ALLOWED: {**held, "tools": _all_renamed(tools, names)}}
+
+
+def _renamed_message(message: JsonObject, names: FittedNames) -> JsonObject:
+    calls, name = message.get("tool_calls"), message.get("name")
+    if isinstance(calls, list):
+        return {**message, "tool_calls": _all_renamed(calls, names)}
+    if message.get("role") == "tool" and isinstance(name, str) and name:
+        return {**message, "name": names.used(name)}
+    return message
+
+
+def _all_renamed(holders: list[JsonValue], names: FittedNames) -> list[JsonValue]:
+    return [_renamed(holder, names) if isinstance(holder, dict) else holder for holder in holders]
 
 
 def parallel_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:

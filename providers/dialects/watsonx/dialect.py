@@ -17,6 +17,7 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.messages import vendor_messages
+from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.operations import build_messages, choose_operation
 from providers.dialects.shared.raw_prompt import prompt_text
 from providers.dialects.shared.request_body import FieldWriter, RequestBody, finish_request, put_fields, put_unknown
@@ -44,14 +45,19 @@ class WatsonxDialect:
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         operation, owner = choose_operation(request, target), _owner(target)
+        params, custom = as_functions(request.params)
+        if custom:
+            request = replace(request, params=params)
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
         draft.body = {**owner.members}
         endpoint = _ENDPOINTS[operation]
         endpoint.put_prompt(draft)
         put_fields(draft, endpoint.fields, endpoint.elsewhere)
+        if custom:
+            draft.emulated.append("tools")
         sent = finish_request(draft, operation, "", _PROTECTED)
-        return replace(sent, url=_url(sent, owner))
+        return replace(sent, url=_url(sent, owner), custom_tools=custom)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from providers.capabilities import NATIVE, ONE_CHAT, RANKED, SCANNED, Capabilities, Cell, compiled, refused
+from providers.capabilities import NATIVE, ONE_CALL, ONE_CHAT, RANKED, SCANNED, Capabilities, Cell, compiled, refused
 from providers.constraints.constraint_styles import SCHEMA_FORMAT
 from providers.constraints.style_table import STYLES
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_images, check_logprobs, sampled
@@ -113,8 +113,12 @@ _FORMATS = replace(
 
 
 def _tools(draft: RequestBody, value: object) -> None:
-    if isinstance(value, list) and value:
-        draft.put("tools", list(value))
+    if not isinstance(value, list) or not value:
+        return
+    for tool in value:
+        if (kind := tool.get("type")) != "function":
+            raise draft.unsupported("tools", f"it has no tools of type '{str(kind)[:64]}'")
+    draft.put("tools", list(value))
 
 
 def _tool_choice(draft: RequestBody, value: object) -> None:
@@ -168,7 +172,7 @@ _CHAT_CELLS: Mapping[str, Cell] = {
     "tool_choice.none": NATIVE,
     "tool_choice.required": NATIVE,
     "tool_choice.named": NATIVE,
-    "parallel_tool_calls": refused("it cannot be kept to one call"),
+    "parallel_tool_calls": ONE_CALL,
     **REFUSES_OVERFLOW,
     "unknown": IGNORED,
 }
@@ -180,7 +184,7 @@ _COMPILED: Mapping[Operation, Mapping[str, Cell]] = {
 }
 _WATCHED: Mapping[Operation, frozenset[str]] = {
     Operation.COMPLETIONS: frozenset({"n", "best_of", "echo", "stop"}),
-    Operation.CHAT: frozenset({"best_of", "echo", "stop", STOP_STRING}),
+    Operation.CHAT: frozenset({"best_of", "echo", "stop", STOP_STRING, "parallel_tool_calls"}),
 }
 
 

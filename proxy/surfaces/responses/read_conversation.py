@@ -20,6 +20,9 @@ _LEFT_OUT: Final = frozenset(
 )
 """Items of the past that a conversation makes sense without."""
 
+_GIVEN: Final = frozenset({"image_url", "file_data", "file_url"})
+"""Members of a part that hold what it is, beside which an id says nothing more."""
+
 
 @dataclass(slots=True)
 class _ModelTurn:
@@ -78,7 +81,7 @@ class ConversationReader:
         return self.messages
 
     def _message(self, item: JsonObject) -> None:
-        parts = _parts(item.get("content"))
+        parts = self._parts(item.get("content"))
         if item.get("role") != "assistant":
             self._end_turn()
             self.messages.append({"role": item.get("role"), "content": _content(parts)})
@@ -120,8 +123,14 @@ class ConversationReader:
 
     def _output(self, item: JsonObject) -> None:
         self._end_turn()
-        content = _content(_parts(item.get("output")))
+        content = _content(self._parts(item.get("output")))
         self.messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content})
+
+    def _parts(self, content: JsonValue) -> list[JsonValue]:
+        parts = _parts(content)
+        if any(map(_is_of_store, parts)):
+            self._draft.only.setdefault("input", "a file of OpenAI's store")
+        return parts
 
     def _begin_turn(self) -> _ModelTurn:
         if self._turn is None:
@@ -157,6 +166,14 @@ def _parts(content: JsonValue) -> list[JsonValue]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [_part(part) for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+
+def _is_of_store(part: JsonValue) -> bool:
+    """Return whether a part is a file that OpenAI alone has, by its id. The addresses in other vendors' stores have
+    slashes."""
+    if not isinstance(part, dict) or not isinstance(identity := part.get("file_id"), str):
+        return False
+    return "/" not in identity and not _GIVEN.intersection(part)
 
 
 def _part(part: JsonObject) -> JsonValue:

@@ -1,8 +1,8 @@
 """Reads the tools of a Responses request, and the choice among them, into those of a chat.
 
-A tool that OpenAI runs itself stays as it is: a target that does not have it refuses it by its type. Web and tool
-search are left out instead, because Codex always offers them. The grammar of a custom tool is told in its description,
-since nothing but OpenAI's own API is known to hold a model to it.
+A tool that only this API has is noted as such. One of another type stays as it is: a target that does not have it
+refuses it by its type. Web and tool search are left out instead, because Codex always offers them. The grammar of a
+custom tool is told in its description, since nothing but OpenAI's own API is known to hold a model to it.
 
 Sources: OpenAI OpenAPI 2.3.0 `Tool`, `ToolChoiceParam`; openai 3.54.0 `types/responses`; bodies of Codex CLI 0.169.0,
 November 2026.
@@ -20,6 +20,12 @@ from proxy.surfaces.responses.tool_names import NamespaceNames
 
 _WEB_SEARCH: Final = re.compile(r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", re.ASCII)
 """The types of OpenAI's web searches."""
+
+_HOSTED: Final = frozenset(
+    {"file_search", "computer", "computer_use_preview", "mcp", "code_interpreter", "image_generation", "local_shell"}
+    | {"shell", "apply_patch", "tool_search", "programmatic_tool_calling"}
+)
+"""Types of tools that only this API has, or has in this form."""
 
 _CALLED: Final = ("function", "custom")
 """Types of tools that clients run."""
@@ -82,6 +88,9 @@ class _Reader:
             return [self._called(tool, None)]
         if kind == "namespace":
             return self._namespace(tool)
+        if kind in _HOSTED and not (kind == "tool_search" and tool.get("execution") == "client"):
+            self._draft.only.setdefault("tools", f"a tool of type '{kind}'")
+            return [tool]
         searches_tools = kind == "tool_search" and tool.get("execution") == "client"
         if not searches_tools and not _WEB_SEARCH.fullmatch(kind):
             return [tool]

@@ -11,6 +11,7 @@ from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.operator_permits import Permits
+from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Params, UnifiedRequest
 from tests.providers.dialects.anthropic.native_kit import own_request
 from tests.providers.dialects.kit import target_of
@@ -57,6 +58,12 @@ def test_what_the_gateway_decides_is_sent_to_nobody(name: str) -> None:
 
 def test_a_hosted_vendor_answers_for_the_members_it_does_not_know() -> None:
     check_native(NativeRequest(NativeApi.MESSAGES, {**ORDINARY, "mcp_servers": [{"url": "https://h/"}]}), HOSTED)
+
+
+@pytest.mark.parametrize("target", [HOSTED, ENGINE])
+@pytest.mark.parametrize("empty", [{"mcp_servers": []}, {"fallbacks": []}, {"extra_headers": {}}])
+def test_an_empty_list_or_object_names_nothing(target: Target, empty: JsonObject) -> None:
+    check_native(NativeRequest(NativeApi.MESSAGES, {**ORDINARY, **empty}), target)
 
 
 def test_texts_settings_and_turns_are_read_by_an_engine() -> None:

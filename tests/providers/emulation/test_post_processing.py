@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, LegacyLogprobs, StreamEvent, Usage
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    Extras,
+    FinishReason,
+    LegacyLogprobs,
+    StreamEvent,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
@@ -276,3 +287,25 @@ def test_a_whole_answer_s_extras_stay_and_its_citations_move_by_the_prompt() -> 
     (choice,) = (whole := PostProcessor(PostProcessing(echo=("abc",))).whole(completion)).choices
     assert (choice.text, choice.extras) == ("abcx", Extras(annotations=(moved,), images=({"i": 1},)))
     assert whole.extra == {"a": 1}
+
+
+# One call of a tool ---------------------------------------------------------------------------------------------------
+
+
+def test_the_first_call_of_each_choice_is_kept_whole_and_streamed() -> None:
+    finishing = PostProcessing(n=2, candidates=2, one_call=True)
+    usage = Usage(3, 9)
+    calls = (ToolCall("a", "f", "{}"), ToolCall("b", "g", "{}"))
+    answer = Completion(tuple(Choice(index, "", "tool_calls", tool_calls=calls) for index in range(2)), usage)
+    kept = PostProcessor(finishing).whole(answer)
+    assert kept == Completion(tuple(Choice(index, "", "tool_calls", tool_calls=calls[:1]) for index in range(2)), usage)
+    gatherer, finisher = Gatherer(2), PostProcessor(finishing)
+    for index in range(2):
+        for number, call in enumerate(calls):
+            pieces = (ToolCallDelta(number, call.id, call.name, "{"),)
+            for piece in (pieces, (ToolCallDelta(number, arguments="}"),)):
+                for chunk in finisher.feed(Chunk(index, tool_calls=piece)):
+                    gatherer.add(chunk)
+        gatherer.add(Chunk(index, finish_reason="tool_calls"))
+    gatherer.add(usage)
+    assert gatherer.completion() == kept

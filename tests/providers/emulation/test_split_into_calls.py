@@ -362,3 +362,30 @@ def test_a_request_goes_on_as_it_came_to_a_target_that_speaks_its_api(model: str
 def test_a_dialect_that_clients_do_not_speak_gets_the_translated_request() -> None:
     asked = UnifiedRequest(Operation.CHAT, "v/m", TALK, {}, native=NativeRequest(NativeApi.MESSAGES, OWN_BODY))
     assert [call.sent.native for call in plan_calls(asked, target("vllm")).calls] == [False]
+
+
+# One call of a tool ---------------------------------------------------------------------------------------------------
+
+ONE_TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+
+
+@pytest.mark.parametrize("profile", ["deepseek", "fireworks", "together", "databricks", "cohere_compat", "tgi"])
+def test_the_gateway_keeps_one_call_where_the_vendor_has_no_such_switch(profile: str) -> None:
+    plan = plan_calls(chat({"tools": [ONE_TOOL], "parallel_tool_calls": False}), target(profile))
+    assert plan.emulated == ("parallel_tool_calls",)
+    assert plan.finishing == PostProcessing(one_call=True)
+    assert sent(plan, "parallel_tool_calls") == [None]
+
+
+@pytest.mark.parametrize(
+    ("to", "params"),
+    [
+        (GPT, {"tools": [ONE_TOOL], "parallel_tool_calls": False}),
+        (target("deepseek"), {"tools": [ONE_TOOL]}),
+        (target("deepseek"), {"parallel_tool_calls": False}),
+    ],
+    ids=["the vendor's own", "not asked for", "no tools"],
+)
+def test_the_gateway_has_no_part_in_calls_otherwise(to: Target, params: Params) -> None:
+    plan = plan_calls(chat(params), to)
+    assert (plan.emulated, plan.finishing) == ((), None)

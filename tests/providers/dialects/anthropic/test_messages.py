@@ -374,3 +374,12 @@ def test_blocks_of_server_tools_come_back_behind_thinking_where_the_tools_are_of
             assert blocks == [thought, *(SERVER_BLOCKS if offered else []), text("Found.")]
         case other:
             pytest.fail(f"unexpected turns {other}")
+
+
+@pytest.mark.parametrize(("detail", "dropped"), [("low", ("detail",)), ("auto", ()), (None, ())])
+def test_how_closely_an_image_is_to_be_seen_is_named_where_it_is_left_out(
+    detail: str | None, dropped: tuple[str, ...]
+) -> None:
+    image: JsonObject = {"url": "https://h/x.png", **({} if detail is None else {"detail": detail})}
+    request = chat_request(user([{"type": "image_url", "image_url": image}]))
+    assert DIALECT.encode(request, TARGET).dropped == dropped

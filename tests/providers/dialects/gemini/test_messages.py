@@ -18,7 +18,7 @@ from tests.providers.dialects.gemini.kit import (
     contents_of,
 )
 from tests.providers.dialects.gemini.turns import calls, result, says, text, turn
-from tests.providers.dialects.kit import chat_request, text_request, user
+from tests.providers.dialects.kit import chat_request, sent_for, target_of, text_request, user
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 INLINE: JsonObject = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
@@ -305,3 +305,10 @@ def test_an_image_of_a_prompt_that_cannot_be_sent_is_refused_under_its_own_name(
     with pytest.raises(Refusal) as caught:
         DIALECT.encode(text_request("<image>", images=(("data:image/tiff;base64,AA==",),)), TARGET)
     assert caught.value.param == "images"
+
+
+def test_a_document_s_name_is_named_where_it_is_left_out() -> None:
+    file: JsonObject = {"file_data": "data:application/pdf;base64,AAAA"}
+    for held, dropped in ((file, ()), ({**file, "filename": "x.pdf"}, ("filename",))):
+        part: JsonObject = {"type": "file", "file": held}
+        assert sent_for(chat_request(user([part])), target_of("gemini")).dropped == dropped

@@ -1,5 +1,6 @@
 """Tools and choices as each vendor takes them: its own types beside functions, others refused by name."""
 
+from dataclasses import replace
 from typing import cast
 
 import orjson
@@ -7,9 +8,11 @@ import pytest
 
 from providers.completion import ToolCall, ToolCallDelta
 from providers.dialect import UpstreamRequest
+from providers.dialects.openai.tools import with_fitting_names
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import Params
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import ChatPrompt, Operation, Params
 from tests.providers.dialects.kit import chunks
 from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, decoded, frame, played, refusal_of, target
 
@@ -17,6 +20,11 @@ FUNCTION: JsonObject = {"type": "function", "function": {"name": "f"}}
 CUSTOM: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
 SEARCH: JsonObject = {"type": "openrouter:web_search"}
 BROWSER: JsonObject = {"type": "browser_search"}
+TOOL_ROWS = [
+    name
+    for name, profile in load_profiles().items()
+    if profile.dialect == "openai" and (wire := profile.wires.get(Operation.CHAT)) and "tools" in wire.accepts
+]
 MARKED: JsonObject = {**FUNCTION, "cache_control": {"type": "ephemeral"}}
 
 
@@ -149,3 +157,89 @@ def test_a_streamed_call_of_a_custom_tool_comes_back_as_one(ended_apart: bool) -
         ToolCallDelta(1, "c2", "f", "{}"),
         ToolCallDelta(0, arguments="-r x", kind="custom"),
     ]
+
+
+def test_the_choice_that_is_the_default_is_left_out_where_there_is_no_field() -> None:
+    body = body_of(chat({"tools": [FUNCTION], "tool_choice": "auto"}), target("cohere_compat"))
+    assert body["tools"] == [FUNCTION]
+    assert "tool_choice" not in body
+    assert (
+        refusal_of(chat({"tools": [FUNCTION], "tool_choice": "none"}), target("cohere_compat")).param == "tool_choice"
+    )
+
+
+@pytest.mark.parametrize("row", sorted(TOOL_ROWS))
+def test_the_default_choice_is_never_an_error(row: str) -> None:
+    for params in ({"tools": [FUNCTION], "tool_choice": "auto"}, {"tool_choice": "none"}):
+        body_of(chat(cast(Params, params)), target(row))
+
+
+LONG = "mcp__a_server_of_long_names__" + "x" * 60
+
+
+def named(name: str, kind: str = "function") -> JsonObject:
+    return {"type": kind, kind: {"name": name}}
+
+
+@pytest.mark.parametrize("row", ["openai", "groq", "deepseek"])
+def test_a_name_that_openai_s_pattern_does_not_allow_is_changed_and_changed_back(row: str) -> None:
+    called: JsonObject = {"id": "c", "type": "function", "function": {"name": LONG, "arguments": "{}"}}
+    request = replace(
+        chat({"tools": [named(LONG), named("a.b/c d"), named("f")], "tool_choice": named(LONG)}),
+        prompt=ChatPrompt(
+            (
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": None, "tool_calls": [called]},
+                {"role": "tool", "tool_call_id": "c", "content": "x"},
+            )
+        ),
+    )
+    sent = DIALECT.encode(request, target(row, "gpt-4o" if row == "openai" else "m"))
+    body = orjson.loads(sent.body)
+    short = LONG[:64]
+    assert [tool["function"]["name"] for tool in body["tools"]] == [short, "a_b_c_d", "f"]
+    assert body["tool_choice"] == named(short)
+    assert body["messages"][1]["tool_calls"][0]["function"]["name"] == short
+    assert sent.tool_names == {short: LONG, "a_b_c_d": "a.b/c d"}
+    answer: JsonObject = {"id": "c", "type": "function", "function": {"name": short, "arguments": "{}"}}
+    message: JsonObject = {"role": "assistant", "tool_calls": [answer]}
+    whole = DIALECT.decode(
+        sent, orjson.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
+    )
+    assert whole.choices[0].tool_calls[0].name == LONG
+    stream = DIALECT.stream(sent)
+    events = stream.feed(frame({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **answer}]}}]}))
+    assert [call.name for chunk in chunks([*events]) for call in chunk.tool_calls] == [LONG]
+
+
+def test_two_long_names_that_begin_alike_stay_apart() -> None:
+    tools = [named(LONG + "1"), named(LONG + "2"), named("f")]
+    sent = DIALECT.encode(chat({"tools": tools}), target("openai"))
+    first, second, third = [tool["function"]["name"] for tool in orjson.loads(sent.body)["tools"]]
+    assert len({first, second, third}) == 3
+    assert (sent.tool_names[first], sent.tool_names[second], third) == (LONG + "1", LONG + "2", "f")
+    assert max(len(first), len(second)) == 64
+
+
+def test_a_list_of_allowed_tools_names_them_as_they_are_offered() -> None:
+    choice: JsonObject = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [named(LONG)]}}
+    for row in ("openai", "deepseek"):
+        body = body_of(chat({"tools": [named(LONG), named("f")], "tool_choice": choice}), target(row))
+        assert LONG not in orjson.dumps(body).decode()
+        assert LONG[:64] in orjson.dumps(body).decode()
+
+
+def test_a_custom_tool_of_a_long_name_is_one_again_in_the_answer() -> None:
+    sent = DIALECT.encode(chat({"tools": [named(LONG, "custom")]}), target("groq"))
+    call: JsonObject = {"index": 0, "id": "c", "function": {"name": LONG[:64], "arguments": '{"input":"x"}'}}
+    stream = DIALECT.stream(sent)
+    delta: JsonObject = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+    pieces = [piece for chunk in chunks([*stream.feed(frame(delta))]) for piece in chunk.tool_calls]
+    assert (pieces[0].name, pieces[0].kind, "".join(piece.arguments for piece in pieces)) == (LONG, "custom", "x")
+
+
+def test_names_that_fit_and_names_for_an_engine_are_left_alone() -> None:
+    plain = chat({"tools": [named("f")]})
+    assert with_fitting_names(plain, target("openai").profile) == (plain, {})
+    assert with_fitting_names(plain, target("openai").profile)[0] is plain
+    assert body_of(chat({"tools": [named(LONG)]}), target("vllm"))["tools"] == [named(LONG)]

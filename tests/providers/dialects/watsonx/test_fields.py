@@ -1,5 +1,6 @@
 """Each unified field on watsonx.ai's two wires: written, left out because it asks for nothing, or refused by name."""
 
+import orjson
 import pytest
 
 from providers.capabilities import PREFIXED, Support
@@ -7,7 +8,7 @@ from providers.dialects.watsonx.fields import MOST_STOPS, capabilities
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted, Operation
-from tests.providers.dialects.kit import body_for, chat_request, refusal_for, target_of, text_request, tool
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
 from tests.providers.neutral import NEUTRAL
 
 TARGET = target_of("watsonx", base_url="https://host/projects/p")
@@ -146,3 +147,12 @@ def test_the_table_says_what_the_encoder_does() -> None:
     assert raw["guided_json"].refused
     assert own["guided_json"].native
     assert not capabilities(text, text, False).verifies
+
+
+def test_custom_tools_go_as_functions_like_their_calls() -> None:
+    custom: JsonObject = {"type": "custom", "custom": {"name": "sql", "description": "Runs it."}}
+    sent = sent_for(chat_request(tools=[custom]), TARGET)
+    assert (sent.custom_tools, sent.emulated) == (frozenset({"sql"}), ("tools",))
+    (written,) = orjson.loads(sent.body)["tools"]
+    assert (written["type"], written["function"]["name"]) == ("function", "sql")
+    assert refusal_for(chat_request(tools=[{"type": "file_search"}]), TARGET).param == "tools"

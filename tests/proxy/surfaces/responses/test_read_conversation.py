@@ -127,3 +127,17 @@ def test_a_conversation_without_a_message_goes_to_openai_alone() -> None:
     request = ask(input=[typed("reasoning", summary=[], encrypted_content="theirs")])
     assert losses(request).binding == {"input": "a conversation without a message"}
     assert refused(input=[typed("reasoning", summary=[])], seed=1).param == "input"
+
+
+@pytest.mark.parametrize("kind", ["input_image", "input_file"])
+def test_a_file_of_openai_s_store_is_for_openai_alone(kind: str) -> None:
+    def binding(**members: JsonValue) -> object:
+        return losses(ask(input=[{"role": "user", "content": [typed(kind, **members)]}])).binding
+
+    assert binding(file_id="file-1") == {"input": "a file of OpenAI's store"}
+    assert binding(file_id="s3://bucket/x.png") == {}
+    assert binding(file_id="file-1", image_url="https://x/y.png") == {}
+    shown: JsonObject = typed(kind, file_id="file-1")
+    output: JsonObject = {"type": "function_call_output", "call_id": "c", "output": [shown]}
+    call: JsonObject = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    assert losses(ask(input=[call, output])).binding == {"input": "a file of OpenAI's store"}

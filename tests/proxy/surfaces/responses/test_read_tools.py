@@ -101,6 +101,15 @@ def test_tools_that_openai_runs_stay_as_they_are() -> None:
         assert tools(hosted, PLAIN)[0] == hosted
 
 
+@pytest.mark.parametrize("kind", ["file_search", "mcp", "code_interpreter", "image_generation", "tool_search"])
+def test_a_tool_of_this_api_is_for_this_api_alone(kind: str) -> None:
+    assert losses(ask(tools=[typed(kind, vector_store_ids=["v"])])).binding == {"tools": f"a tool of type '{kind}'"}
+
+
+def test_a_tool_that_another_vendor_has_is_left_for_that_vendor() -> None:
+    assert not losses(ask(tools=[typed("google_search"), typed("browser_search")])).binding
+
+
 @pytest.mark.parametrize(
     ("choice", "becomes"),
     [
