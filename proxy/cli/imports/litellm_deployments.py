@@ -244,7 +244,9 @@ class ModelList:
     def _headers(self, endpoint: DraftEndpoint, params: ForeignSection) -> Block | None:
         found: dict[str, DraftValue | None] = {}
         if params.holds_text("organization"):
-            found["OpenAI-Organization"] = self.accounts.header(params, "organization")
+            found["OpenAI-Organization"] = self.accounts.header(
+                params, "organization", "OpenAI-Organization", endpoint.vendor
+            )
         for key in ("extra_headers", "headers"):
             found.update(self.accounts.headers(params.section(key), endpoint.vendor))
         return mapping(found)

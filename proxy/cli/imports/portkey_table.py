@@ -223,7 +223,7 @@ class _Config:
             settings["url_params"] = Block({"project": project, "location": region})
             settings.update(accounts.google_file(section, "vertex_service_account_json"))
             key = None
-        organization = accounts.header(section, "openai_organization")
+        organization = accounts.header(section, "openai_organization", "OpenAI-Organization", vendor)
         if organization is not None:
             settings["headers"] = Block({"OpenAI-Organization": organization})
         return settings if key is None else {"api_key": key, **settings}

@@ -56,15 +56,20 @@ def test_no_address_is_none() -> None:
 
 
 def test_headers_that_a_table_does_not_take_are_told() -> None:
-    read = section("X-A: plain\nX-Token: canary\nX-Env: env.E\nAuthorization: canary\nHost: env.H\n")
+    read = section(
+        'User-Agent: plain\nx-kong-route: "Basic canary"\nX-Token: canary\nX-Env: env.E\n'
+        "Authorization: canary\nHost: env.H\n"
+    )
     assert accounts().headers(read, "v") == {
-        "X-A": "plain",
+        "User-Agent": "plain",
+        "x-kong-route": Reference("${V_X_KONG_ROUTE}"),
         "X-Token": Reference("${V_X_TOKEN}"),
         "X-Env": Reference("${E}"),
     }
-    assert [problem.path for problem in read.losses] == ["Authorization", "Host"]
-    assert accounts().header(section("o: org-1"), "o") == "org-1"
-    assert accounts().header(section('o: "a\\nb"'), "o") is None
+    assert [problem.path for problem in read.losses] == ["x-kong-route", "X-Token", "Authorization", "Host"]
+    assert "canary" not in "".join(read.comments)
+    assert accounts().header(section("o: org-1"), "o", "OpenAI-Organization", "v") == "org-1"
+    assert accounts().header(section('o: "a\\nb"'), "o", "OpenAI-Organization", "v") is None
 
 
 def test_parts_of_addresses_and_names_of_roles_are_checked() -> None:

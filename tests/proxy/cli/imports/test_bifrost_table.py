@@ -133,7 +133,7 @@ def test_a_custom_provider_has_its_base_providers_api(tmp_path: Path) -> None:
     assert "canary" not in made.text
     assert set(made.lost) == {
         "providers.mine.custom_provider_config.allowed_requests",
-        "providers.mine.network_config.extra_headers.Host",
+        *(f"providers.mine.network_config.extra_headers.{name}" for name in ("X-Team", "X-Key", "Host")),
         "providers.mine.concurrency_and_buffer_size",
         "providers.mine.keys.0.value",
     }

@@ -70,7 +70,7 @@ def test_all_settings_of_an_entry(tmp_path: Path) -> None:
         tmp_path,
         "model: openai/gpt-4o, api_key: os.environ/K, timeout: 30, stream_timeout: 5, num_retries: 2, "
         "drop_params: true, input_cost_per_token: 0.00000015, output_cost_per_token: 6e-7, organization: org-1, "
-        "cache_read_input_token_cost: 7.5e-8, extra_headers: {X-Team: a, X-Api-Token: os.environ/T}",
+        "cache_read_input_token_cost: 7.5e-8, extra_headers: {User-Agent: a, X-Api-Token: os.environ/T}",
         "  model_info: {max_input_tokens: 128000, max_tokens: 16384}\n",
     )
     section = made.table.loaded.config.models["openai/gpt-4o"]
@@ -82,7 +82,7 @@ def test_all_settings_of_an_entry(tmp_path: Path) -> None:
     assert section.on_unsupported == "drop"
     assert {name: value.get_secret_value() for name, value in vendor.headers.items()} == {
         "OpenAI-Organization": "org-1",
-        "X-Team": "a",
+        "User-Agent": "a",
         "X-Api-Token": "sample",
     }
     assert made.losses == []
