@@ -31,6 +31,9 @@ OWN_PATHS: Final = frozenset(
 )
 """Profiles whose base_url ends before the API's version, as Bifrost's does; the others' ends in /v1."""
 
+KEY_CONFIGS: Final = frozenset(f"{name}_key_config" for name in ("azure", "bedrock", "vertex", "ollama", "sgl", "vllm"))
+"""Sections of a key that are read; of others only their `deployments` are."""
+
 KEYLESS: Final = frozenset({"bedrock", "vertex", "ollama_native", "sglang", "vllm"})
 
 REASONS: Final[Mapping[str, str]] = {
@@ -194,8 +197,8 @@ class _Providers:
     def _upstream(self, key: ForeignSection) -> dict[str, str]:
         """Return other names of models upstream, from `aliases` or from the `deployments` of older files."""
         found = {}
-        configs = [key.section(each) for each in key.written() if each.endswith("_key_config")]
-        for place, name in ((key, "aliases"), *((config, "deployments") for config in configs)):
+        configs = {each: key.section(each) for each in key.written() if each.endswith("_key_config")}
+        for place, name in ((key, "aliases"), *((config, "deployments") for config in configs.values())):
             names = place.section(name)
             for alias in names.written():
                 if names.holds_text(alias):
@@ -204,6 +207,9 @@ class _Providers:
                     inner = names.section(alias)
                     found[alias] = inner.text("model_id") or inner.text("model_name") or alias
                     inner.lose_rest({})
+        for name, config in configs.items():
+            if name not in KEY_CONFIGS:
+                config.lose_rest({})
         return found
 
     def _endpoint(
@@ -249,6 +255,7 @@ class _Providers:
             settings.update(accounts.address(own, "url", vendor, path))
             if (name := own.text("model_name")) is not None:
                 settings["upstream_model"] = name
+            own.taken.add("deployments")
             own.lose_rest({})
         if secret is not None:
             settings["api_key"] = secret
@@ -257,6 +264,7 @@ class _Providers:
         elif profile not in KEYLESS:
             settings["api_key"] = accounts.draft.refer(f"{vendor.upper().replace('-', '_')}_API_KEY", "sample-key")
         for section in (azure, bedrock, vertex):
+            section.taken.add("deployments")
             section.lose_rest({})
         return settings
 

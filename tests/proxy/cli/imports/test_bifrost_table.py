@@ -165,3 +165,15 @@ def test_values_that_bifrost_wrapped_are_what_they_stand_for(tmp_path: Path) -> 
 
 def test_a_variable_is_the_whole_value() -> None:
     assert (variable_of("env.A"), variable_of("environment")) == ("A", None)
+
+
+def test_names_of_deployments_are_taken_and_what_stands_beside_them_is_told(tmp_path: Path) -> None:
+    azure = {"endpoint": "https://x.openai.azure.com", "deployments": {"gpt-4o": "prod"}}
+    other = {"deployments": {"m": "n"}, "use_deployments_endpoint": True}
+    keys = {"value": "env.K", "models": ["gpt-4o", "m"], "azure_key_config": azure, "replicate_key_config": other}
+    made = table(tmp_path, {"providers": {"azure": {"keys": [keys]}}})
+    assert [made.table.snapshot.models[f"azure/{name}"].targets[0].upstream_model for name in ("gpt-4o", "m")] == [
+        "prod",
+        "n",
+    ]
+    assert set(made.lost) == {"providers.azure.keys.0.replicate_key_config.use_deployments_endpoint"}
