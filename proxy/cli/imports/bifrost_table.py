@@ -140,19 +140,24 @@ class _Providers:
         if profile is None:
             section.apart(vendors.comments).tell("its API is not known here: not taken")
             return
+        keyless = own.flag("is_key_less") is True
+        if keyless and profile == "openai":
+            profile = "openai_compatible"
         vendor = self.endpoints.vendor(provider, profile)
         block = vendors.block(vendor)
         section = section.apart(block.comments)
         network = section.section("network_config")
         common = self._network(vendor, profile, network)
         keys = self._keys(vendor, profile, section)
+        if keyless and not keys:
+            keys = [_Key(section, "default", "", {ANY_MODEL: None}, {}, 1.0, {})]
         self.offers[provider] = Offer(vendor)
         for model in dict.fromkeys(each for key in keys for each in key.models):
             for key in keys:
                 if model in key.models or ANY_MODEL in key.models:
                     self._endpoint(provider, vendor, profile, model, key, common)
         if not keys:
-            block.comments.append("It has no key with a model, and so nothing to serve.")
+            section.tell("has no key with a model, and so nothing to serve")
         for each in (own, network, *(key.section for key in keys), section):
             each.apart(block.comments).lose_rest(REASONS)
 

@@ -6,7 +6,7 @@ the providers and of their variables, LiteLLM's pages on each provider, November
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -121,7 +121,7 @@ class ModelList:
 
     def entry(self, item: ForeignSection) -> ModelEntry | None:
         """Return an entry; None, with the reason told, for one that cannot be taken."""
-        params, info = item.section("litellm_params"), item.section("model_info")
+        params, info = _with_api_base(item.section("litellm_params")), item.section("model_info")
         group, model = item.text("model_name"), params.text("model")
         if not group or not model:
             item.tell("has no model_name or no litellm_params.model: not taken")
@@ -158,6 +158,8 @@ class ModelList:
         """Tell what of the vendor is a guess or not there."""
         if provider not in PROFILES:
             item.tell("its provider is not known here: taken for a server that speaks OpenAI's API")
+        if provider == "azure_ai":
+            item.tell("the address is called as it is written: see whether it ends before /chat/completions or /rerank")
         if endpoint.task is not None and endpoint.task not in load_profiles()[endpoint.profile].tasks:
             item.tell(f"the profile {endpoint.profile} has no {endpoint.task}: such requests are refused")
 
@@ -294,6 +296,14 @@ class ModelList:
         for key in ("extra_headers", "headers"):
             found.update(self.accounts.headers(params.section(key), endpoint.vendor))
         return mapping(found)
+
+
+def _with_api_base(params: ForeignSection) -> ForeignSection:
+    """Return the section with `base_url` under its other name, where only that is written."""
+    if "base_url" not in params or "api_base" in params:
+        return params
+    entries = {"api_base" if key == "base_url" else key: entry for key, entry in params.node.entries.items()}
+    return replace(params, node=replace(params.node, entries=entries))
 
 
 def _task(info: ForeignSection, model: str, profile: str) -> Task | None:

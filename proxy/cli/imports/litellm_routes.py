@@ -286,6 +286,8 @@ class Routes:
 
     def _write_kinds(self, group: NameGroup, name: str, targets: Sequence[tuple[str, float]]) -> None:
         for kind, others in group.by_kind.items():
+            if not others:
+                continue
             block = self.draft.section("routes").entries[name]
             if not isinstance(block, Block):
                 block = Block({"targets": [target for target, _ in targets]})

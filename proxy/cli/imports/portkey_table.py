@@ -189,9 +189,9 @@ class _Config:
         model = params.text("model")
         params.lose_rest(dict.fromkeys(params.written(), REASONS["override_params"]))
         slug = None
-        if model is not None and model.startswith("@") and "/" in model:
-            slug, _, model = model[1:].partition("/")
         provider = section.text("provider") or ""
+        if model is not None and not provider and model.startswith("@") and "/" in model:
+            slug, _, model = model[1:].partition("/")
         if provider.startswith("@"):
             slug, provider = provider[1:], ""
         slug = section.text("virtual_key") or slug
@@ -331,10 +331,12 @@ class _Config:
         if not targets:
             self.draft.section("routes").comments += choice.comments
             return None
-        reached = [leaf.endpoint for leaf in _leaves(choice) if self._is_alike(leaf.endpoint)]
-        settings = self.endpoints.space_settings(each for each in reached if each.model != ANY_MODEL)
+        leaves = [
+            each for each in _leaves(choice) if each.endpoint.model != ANY_MODEL and self._is_alike(each.endpoint)
+        ]
+        settings = self.endpoints.space_settings(leaf.endpoint for leaf in leaves)
         if settings:
-            choice.comments.append(IS_ONE_SPACE)
+            leaves[0].section.apart(choice.comments).tell(IS_ONE_SPACE)
         put_route(self.draft.section("routes"), choice.name, targets, choice.policy, choice.comments, settings)
         return choice.name
 

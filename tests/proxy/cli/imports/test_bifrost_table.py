@@ -177,3 +177,16 @@ def test_names_of_deployments_are_taken_and_what_stands_beside_them_is_told(tmp_
         "n",
     ]
     assert set(made.lost) == {"providers.azure.keys.0.replicate_key_config.use_deployments_endpoint"}
+
+
+def test_a_provider_without_keys_serves_every_model_where_it_needs_none(tmp_path: Path) -> None:
+    own = {"base_provider_type": "openai", "is_key_less": True}
+    network = {"base_url": "http://llm:8000"}
+    made = table(tmp_path, {"providers": {"mine": {"custom_provider_config": own, "network_config": network}}})
+    assert made.reached("mine/m") == ["mine/m/default"]
+    assert made.losses == []
+
+
+def test_a_provider_without_keys_that_needs_one_is_told(tmp_path: Path) -> None:
+    keys = {"keys": [{"value": "env.K", "models": ["m"]}]}
+    assert set(table(tmp_path, {"providers": {"openai": keys, "groq": {"keys": []}}}).lost) == {"providers.groq"}

@@ -39,6 +39,7 @@ def test_an_entry_with_nothing_but_its_model_can_be_served(provider: str, tmp_pa
         ("model: openai/m, api_base: 'https://api.openai.com/v1'", "openai/m", None),
         ("model: openai/m, api_base: 'https://llm.example.com/v1'", "llm-example/m", None),
         ("model: openai/m, api_base: os.environ/MY_API_BASE", "my/m", None),
+        ("model: openai/m, base_url: 'https://llm.example.com/v1'", "llm-example/m", None),
         ("model: 'openai/my model'", "openai/my-model", "my model"),
         ("model: ollama/llama3", "ollama/llama3", None),
     ],
@@ -167,6 +168,7 @@ def test_what_embedded_texts_are_for_is_written_at_the_model(tmp_path: Path) -> 
     [
         ("model: deepgram/nova-2, api_base: 'https://v.example.com'", "", "model_list.0"),
         ("model: anthropic/m", "mode: embedding", "model_list.0"),
+        ("model: azure_ai/m, api_base: 'https://v.example.com'", "", "model_list.0"),
         ("model: openai/m", "mode: realtime", "model_list.0.model_info.mode"),
         ("model: openai/m", "base_model: gpt-4o", "model_list.0.model_info.base_model"),
     ],

@@ -225,3 +225,9 @@ def test_what_is_told_of_a_group_without_a_route_stands_at_its_model(tmp_path: P
     made = table(tmp_path, entry("cohere/embed-v4.0", "cohere/embed-v4.0") + entry("g", "openai/gpt-4o"), rest)
     assert "cohere/embed-v4.0" not in made.table.loaded.config.routes
     assert "# model_list.0: a default fallback" in made.text
+
+
+def test_a_list_of_fallbacks_of_which_none_is_taken_is_not_written(tmp_path: Path) -> None:
+    made = table(tmp_path, VECTORS, "router_settings: {context_window_fallbacks: [{f: [g]}]}\n")
+    assert "fallbacks:" not in made.text.replace("context_window_fallbacks", "")
+    assert set(made.lost) >= {"router_settings.context_window_fallbacks.0.f"}
