@@ -37,6 +37,7 @@ class Accounts:
     variable_of: Callable[[str], str | None]
     _literals: dict[tuple[str, str], Reference] = field(default_factory=dict, repr=False)
     _counts: dict[str, int] = field(default_factory=dict)
+    _given: set[str] = field(default_factory=set)
 
     def secret(self, section: ForeignSection, key: str, vendor: str, suffix: str = "API_KEY") -> Reference | None:
         """Return a reference for a credential; one that is written out becomes a variable to be set."""
@@ -59,8 +60,12 @@ class Accounts:
         digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         known = self._literals.get((base, digest))
         if known is None:
-            count = self._counts[base] = self._counts.get(base, 0) + 1
-            name = base if count == 1 else f"{base}_{count}"
+            # The file itself may refer to a variable of that name.
+            count = self._counts.get(base, 0) + 1
+            while (name := base if count == 1 else f"{base}_{count}") in self.draft.samples:
+                count += 1
+            self._counts[base] = count
+            self._given.add(name)
             known = self._literals[base, digest] = self.draft.refer(name, f"sample-{name}")
         section.lose(key, f"{reason}: put it into the environment as {known.text[2:-1]}")
         return known
@@ -70,6 +75,8 @@ class Accounts:
         if not is_variable(name):
             section.lose(key, "refers to something else than an environment variable: not taken")
             return None
+        if name in self._given:
+            section.lose(key, f"{name} stands for a credential that was written out too: give one of them another name")
         return self.draft.refer(name, sample)
 
     def text(self, section: ForeignSection, key: str, sample: str) -> str | Reference | None:

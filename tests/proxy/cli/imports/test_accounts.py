@@ -120,3 +120,15 @@ def test_a_vendor_is_named_after_its_address_or_its_variable() -> None:
     assert vendor_of_address("env.X", "FAKE_OPENAI_API_BASE", "openai") == "fake-openai"
     assert vendor_of_address("https://a.b.example.com", None, "openai") == "a-b-example"
     assert vendor_of_address("nonsense", None, "openai") == "openai"
+
+
+def test_a_credential_that_is_written_out_does_not_take_the_variable_of_another() -> None:
+    read = section("a: env.OPENAI_API_KEY\nb: secret-1\nc: env.OPENAI_API_KEY_2\n")
+    made = accounts()
+    found = [made.secret(read, key, "openai") for key in "abc"]
+    assert [str(each.text) for each in found if each] == [
+        "${OPENAI_API_KEY}",
+        "${OPENAI_API_KEY_2}",
+        "${OPENAI_API_KEY_2}",
+    ]
+    assert [problem.path for problem in read.losses] == ["b", "c"]
