@@ -215,6 +215,8 @@ class ModelList:
             if version is not None:
                 settings["api_version"] = version
             self._cloud(endpoint, section)
+        if profile == "watsonx":
+            self._project(endpoint, params)
         base = settings.get("base_url")
         if profile == "anthropic" and isinstance(base, str):
             settings["base_url"] = base.removesuffix("/messages").removesuffix("/v1")
@@ -223,6 +225,19 @@ class ModelList:
         if profile == "azure" and isinstance(base, str):
             settings["base_url"] = base.partition("/openai/")[0]
         self._missing(endpoint, provider)
+
+    def _project(self, endpoint: DraftEndpoint, params: ForeignSection) -> None:
+        """Add the project or space of watsonx, which is the end of the address in a table."""
+        settings, accounts = endpoint.settings, self.accounts
+        space = accounts.url_param(params, "space_id")
+        project = accounts.url_param(params, "project_id") if space is None else None
+        place = space or project or accounts.draft.refer("WATSONX_PROJECT_ID", "sample")
+        if "base_url" not in settings:
+            settings["base_url"] = accounts.draft.refer("WATSONX_URL", "https://us-south.ml.cloud.ibm.com")
+        both = (settings["base_url"], place)
+        base, name = (each.text if isinstance(each, Reference) else str(each) for each in both)
+        whole = f"{base}/{'projects' if space is None else 'spaces'}/{name}"
+        settings["base_url"] = Reference(whole) if any(isinstance(each, Reference) for each in both) else whole
 
     def _missing(self, endpoint: DraftEndpoint, provider: str) -> None:
         """Add what LiteLLM reads from variables where nothing is written."""

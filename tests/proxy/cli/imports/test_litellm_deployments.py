@@ -189,3 +189,18 @@ def test_half_a_price_is_none(tmp_path: Path) -> None:
     made = entry(tmp_path, "model: openai/x, input_cost_per_token: 0.1, cache_read_input_token_cost: 5")
     assert "price" not in made.text.replace("a price needs", "")
     assert made.lost["model_list.0.litellm_params.input_cost_per_token"].startswith("a price needs both")
+
+
+@pytest.mark.parametrize(
+    ("params", "base"),
+    [
+        ("api_base: 'https://w.example.com', project_id: p", "https://w.example.com/projects/p"),
+        ("api_base: os.environ/W, space_id: os.environ/S", "https://sample.example.com/spaces/sample"),
+        ("api_key: os.environ/K", "https://us-south.ml.cloud.ibm.com/projects/sample"),
+    ],
+)
+def test_the_project_of_watsonx_ends_its_address(params: str, base: str, tmp_path: Path) -> None:
+    made = entry(tmp_path, f"model: watsonx/ibm/granite, {params}")
+    (model,) = made.table.snapshot.models.values()
+    assert model.targets[0].base_url == base
+    assert made.losses == []
