@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from config.addresses import reach, url_fault
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
-from proxy.cli.imports.table_values import fits, header_value, is_variable, variable, word
+from proxy.cli.imports.table_values import fits, is_harmless_header, is_variable, variable, word
 
 SAMPLE_URL: Final = "https://sample.example.com"
 NO_KEYS: Final = frozenset({"", "none", "null", "empty"})
@@ -37,6 +37,7 @@ class Accounts:
     variable_of: Callable[[str], str | None]
     _literals: dict[tuple[str, str], Reference] = field(default_factory=dict, repr=False)
     _counts: dict[str, int] = field(default_factory=dict)
+    _given: set[str] = field(default_factory=set)
 
     def secret(self, section: ForeignSection, key: str, vendor: str, suffix: str = "API_KEY") -> Reference | None:
         """Return a reference for a credential; one that is written out becomes a variable to be set."""
@@ -52,14 +53,21 @@ class Accounts:
             return self.named(section, key, name, f"sample-{name}")
         if text.strip().lower() in NO_KEYS:
             return None
-        base = variable(vendor, suffix)
+        return self._uncopied(section, key, text, variable(vendor, suffix), "a credential is not copied")
+
+    def _uncopied(self, section: ForeignSection, key: str, text: str, base: str, reason: str) -> Reference:
+        """Return a reference for a text that is not copied: one variable for each text, however often it stands."""
         digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         known = self._literals.get((base, digest))
         if known is None:
-            count = self._counts[base] = self._counts.get(base, 0) + 1
-            name = base if count == 1 else f"{base}_{count}"
+            # The file itself may refer to a variable of that name.
+            count = self._counts.get(base, 0) + 1
+            while (name := base if count == 1 else f"{base}_{count}") in self.draft.samples:
+                count += 1
+            self._counts[base] = count
+            self._given.add(name)
             known = self._literals[base, digest] = self.draft.refer(name, f"sample-{name}")
-        section.lose(key, f"a credential is not copied: put it into the environment as {known.text[2:-1]}")
+        section.lose(key, f"{reason}: put it into the environment as {known.text[2:-1]}")
         return known
 
     def named(self, section: ForeignSection, key: str, name: str, sample: str) -> Reference | None:
@@ -67,6 +75,8 @@ class Accounts:
         if not is_variable(name):
             section.lose(key, "refers to something else than an environment variable: not taken")
             return None
+        if name in self._given:
+            section.lose(key, f"{name} stands for a credential that was written out too: give one of them another name")
         return self.draft.refer(name, sample)
 
     def text(self, section: ForeignSection, key: str, sample: str) -> str | Reference | None:
@@ -112,25 +122,31 @@ class Accounts:
         """Return the headers of a section; a value that may be a credential becomes a reference."""
         found: dict[str, DraftValue] = {}
         for name in section.written():
-            text = section.text(name) or ""
-            variable_name = self.variable_of(text)
-            if variable_name is None:
-                value: DraftValue | None = header_value(self.draft, vendor, name, text)
-            else:
-                value = self.named(section, name, variable_name, "sample") if fits("header", name) else None
+            value = self._header_value(section, name, name, vendor) if fits("header", name) else None
             if value is None:
                 section.lose(name, "is no header that a table may have: not taken")
             else:
                 found[name] = value
         return found
 
-    def header(self, section: ForeignSection, key: str) -> str | Reference | None:
-        """Return the value of a header that a key of the section has."""
-        value = self.text(section, key, "sample")
-        if isinstance(value, str) and not fits("header value", value):
+    def header(self, section: ForeignSection, key: str, name: str, vendor: str) -> str | Reference | None:
+        """Return the value of the header that a key of the section has."""
+        value = self._header_value(section, key, name, vendor)
+        if value is None and section.holds_text(key):
             section.lose(key, "is no value of a header: not taken")
-            return None
         return value
+
+    def _header_value(self, section: ForeignSection, key: str, name: str, vendor: str) -> str | Reference | None:
+        text = section.text(key)
+        variable_name = None if text is None else self.variable_of(text)
+        if variable_name is not None:
+            return self.named(section, key, variable_name, "sample")
+        if not text or not fits("header value", text):
+            return None
+        if is_harmless_header(name, text):
+            return text
+        reason = "its value may be a credential and is not copied"
+        return self._uncopied(section, key, text, variable(vendor, name), reason)
 
     def role(self, section: ForeignSection, key: str) -> str | Reference | None:
         """Return the name of a role of AWS, or a reference."""

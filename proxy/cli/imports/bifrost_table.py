@@ -31,6 +31,9 @@ OWN_PATHS: Final = frozenset(
 )
 """Profiles whose base_url ends before the API's version, as Bifrost's does; the others' ends in /v1."""
 
+KEY_CONFIGS: Final = frozenset(f"{name}_key_config" for name in ("azure", "bedrock", "vertex", "ollama", "sgl", "vllm"))
+"""Sections of a key that are read; of others only their `deployments` are."""
+
 KEYLESS: Final = frozenset({"bedrock", "vertex", "ollama_native", "sglang", "vllm"})
 
 REASONS: Final[Mapping[str, str]] = {
@@ -137,19 +140,24 @@ class _Providers:
         if profile is None:
             section.apart(vendors.comments).tell("its API is not known here: not taken")
             return
+        keyless = own.flag("is_key_less") is True
+        if keyless and profile == "openai":
+            profile = "openai_compatible"
         vendor = self.endpoints.vendor(provider, profile)
         block = vendors.block(vendor)
         section = section.apart(block.comments)
         network = section.section("network_config")
         common = self._network(vendor, profile, network)
         keys = self._keys(vendor, profile, section)
+        if keyless and not keys:
+            keys = [_Key(section, "default", "", {ANY_MODEL: None}, {}, 1.0, {})]
         self.offers[provider] = Offer(vendor)
         for model in dict.fromkeys(each for key in keys for each in key.models):
             for key in keys:
                 if model in key.models or ANY_MODEL in key.models:
                     self._endpoint(provider, vendor, profile, model, key, common)
         if not keys:
-            block.comments.append("It has no key with a model, and so nothing to serve.")
+            section.tell("has no key with a model, and so nothing to serve")
         for each in (own, network, *(key.section for key in keys), section):
             each.apart(block.comments).lose_rest(REASONS)
 
@@ -194,8 +202,8 @@ class _Providers:
     def _upstream(self, key: ForeignSection) -> dict[str, str]:
         """Return other names of models upstream, from `aliases` or from the `deployments` of older files."""
         found = {}
-        configs = [key.section(each) for each in key.written() if each.endswith("_key_config")]
-        for place, name in ((key, "aliases"), *((config, "deployments") for config in configs)):
+        configs = {each: key.section(each) for each in key.written() if each.endswith("_key_config")}
+        for place, name in ((key, "aliases"), *((config, "deployments") for config in configs.values())):
             names = place.section(name)
             for alias in names.written():
                 if names.holds_text(alias):
@@ -204,6 +212,9 @@ class _Providers:
                     inner = names.section(alias)
                     found[alias] = inner.text("model_id") or inner.text("model_name") or alias
                     inner.lose_rest({})
+        for name, config in configs.items():
+            if name not in KEY_CONFIGS:
+                config.lose_rest({})
         return found
 
     def _endpoint(
@@ -249,6 +260,7 @@ class _Providers:
             settings.update(accounts.address(own, "url", vendor, path))
             if (name := own.text("model_name")) is not None:
                 settings["upstream_model"] = name
+            own.taken.add("deployments")
             own.lose_rest({})
         if secret is not None:
             settings["api_key"] = secret
@@ -257,6 +269,7 @@ class _Providers:
         elif profile not in KEYLESS:
             settings["api_key"] = accounts.draft.refer(f"{vendor.upper().replace('-', '_')}_API_KEY", "sample-key")
         for section in (azure, bedrock, vertex):
+            section.taken.add("deployments")
             section.lose_rest({})
         return settings
 

@@ -6,12 +6,21 @@ Sources: Bifrost's pages "Governance" and "Virtual Keys"; the migration guide of
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
 from config.problem import ConfigError, Problem
-from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint, Endpoints, put_route
+from providers.unified_request import Task
+from proxy.cli.imports.endpoints import (
+    ANY_MODEL,
+    IS_ONE_SPACE,
+    SAME_SPACE,
+    DraftEndpoint,
+    Endpoints,
+    put_route,
+    task_of,
+)
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
 from proxy.cli.imports.table_values import is_variable, route_name, team_name, unused, variable
@@ -80,13 +89,21 @@ class Teams:
             self._provider(each.apart(key.comments), grant)
         for name, targets in grant.bare.items():
             if name not in grant.routes.entries:
-                put_route(grant.routes, name, targets, "weighted")
+                settings = self._space_settings(name, targets)
+                if settings:
+                    key.tell(IS_ONE_SPACE)
+                put_route(grant.routes, name, targets, "weighted", (), settings)
         names: list[DraftValue] = [*grant.models]
         block.put("models", names)
         if grant.routes.entries:
             block.put("routes", grant.routes)
         key.lose_rest(REASONS)
         teams.put(unused(wanted, teams.entries), block)
+
+    def _space_settings(self, name: str, targets: Sequence[tuple[str, float]]) -> Mapping[str, DraftValue]:
+        """Return what a route over several providers must say of a model that makes vectors."""
+        several = len({target for target, _ in targets}) > 1
+        return {SAME_SPACE: True} if several and task_of(name, "openai") is Task.EMBEDDINGS else {}
 
     def _digest(self, key: ForeignSection, team: str) -> str | Reference | None:
         text = key.text("value")

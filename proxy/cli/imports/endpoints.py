@@ -5,12 +5,14 @@ the model, the rest at the deployment. Two deployments that differ in nothing ar
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from config.problem import ConfigError, Problem
 from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Task
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
 from proxy.cli.imports.table_values import fits, slashed_name, unused, variable, weights, word
@@ -20,6 +22,23 @@ MOST_TARGETS: Final = 64
 """Targets of one route: more are not written, so that lists of lists do not multiply."""
 
 ANY_MODEL: Final = "*"
+
+SAME_SPACE: Final = "same_space"
+IS_ONE_SPACE: Final = "its models have one name and are taken for one space of vectors: `same_space: true` is your word"
+OTHER_SPACE: Final = (
+    "its vectors may be of another space than the first's: not taken; where they are not, add it and write "
+    "`same_space: true`"
+)
+
+_TASKS: Final = (
+    (re.compile(r"(?i)rerank"), Task.RERANK),
+    (re.compile(r"(?i)embed|\bbge-|\be5-|\bgte-|minilm"), Task.EMBEDDINGS),
+    (re.compile(r"(?i)moderation"), Task.MODERATIONS),
+    (re.compile(r"(?i)whisper|transcribe"), Task.TRANSCRIPTIONS),
+    (re.compile(r"(?i)\btts\b"), Task.SPEECH),
+    (re.compile(r"(?i)dall-e|gpt-image|\bimagen-|stable-diffusion|\bflux"), Task.IMAGES),
+)
+"""What the names of models that do not chat have in common."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
@@ -33,7 +52,8 @@ _OF_VENDORS: Final = (
 @dataclass(slots=True)
 class DraftEndpoint:
     """One place where a model runs. `vendor`, `model` and `name` are what it is to be called; `settings` are the
-    table's keys. `model` is ANY_MODEL for every model of the vendor."""
+    table's keys. `model` is ANY_MODEL for every model of the vendor. `task` is what the model does besides generating
+    text, `space` the model whose vectors it makes."""
 
     vendor: str
     profile: str
@@ -41,6 +61,20 @@ class DraftEndpoint:
     name: str = "default"
     settings: dict[str, DraftValue] = field(default_factory=dict)
     comments: list[str] = field(default_factory=list)
+    task: Task | None = None
+    space: str = ""
+
+
+def task_of(model: str, profile: str) -> Task | None:
+    """Return what a model of that name at a vendor does besides generating text; None for text."""
+    found = next((task for words, task in _TASKS if words.search(model)), None)
+    known = load_profiles()[profile]
+    return found or (Task.EMBEDDINGS if Task.EMBEDDINGS in known.tasks and not known.wires else None)
+
+
+def space_of(model: str) -> str:
+    """Return the name of the model at its maker, without those that it is filed under: vectors of one are alike."""
+    return model.rpartition("/")[2].lower()
 
 
 @dataclass(slots=True)
@@ -131,6 +165,14 @@ class Endpoints:
             clean = f"{clean[:40]}-{profile}"
         self._vendors[clean] = profile
         return clean
+
+    def space_settings(self, endpoints: Iterable[DraftEndpoint]) -> Mapping[str, DraftValue]:
+        """Return what a route over several embedding models must say, where all have one name."""
+        known = list(endpoints)
+        names = {(endpoint.task, endpoint.space) for endpoint in known}
+        several = len({self.key(endpoint) for endpoint in known}) > 1
+        one = len(names) == 1 and all(task is Task.EMBEDDINGS for task, _ in names)
+        return {SAME_SPACE: True} if several and one else {}
 
     def key(self, endpoint: DraftEndpoint) -> str:
         """Return the name of the endpoint's model in the table."""
@@ -230,10 +272,15 @@ def in_weight(targets: Sequence[tuple[str, float]], policy: str) -> Iterator[Dra
 
 
 def put_route(
-    routes: Block, name: str, targets: Sequence[tuple[str, float]], policy: str, comments: Sequence[str] = ()
+    routes: Block,
+    name: str,
+    targets: Sequence[tuple[str, float]],
+    policy: str,
+    comments: Sequence[str] = (),
+    settings: Mapping[str, DraftValue] = MappingProxyType({}),
 ) -> None:
     """Write a route: a bare name where it has one target and nothing else."""
-    if len(targets) == 1 and not comments:
+    if len(targets) == 1 and not comments and not settings:
         routes.put(name, targets[0][0])
         return
     block = routes.block(name)
@@ -241,3 +288,4 @@ def put_route(
     if len(targets) > 1 and policy != "priority":
         block.put("policy", policy)
     block.put("targets", list(in_weight(targets, policy)))
+    block.entries.update(settings)

@@ -6,15 +6,17 @@ the providers and of their variables, LiteLLM's pages on each provider, November
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
+from providers.profiles.load_profiles import load_profiles
+from providers.unified_request import Task
 from proxy.cli.imports.accounts import Accounts, aws_region, name_of_address, vendor_of_address
-from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint
-from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint, space_of, task_of
+from proxy.cli.imports.foreign_section import NO_COUNTERPART, ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, mapping
-from proxy.cli.imports.table_values import attempts, duration, tokens
+from proxy.cli.imports.table_values import attempts, duration, fits, tokens
 
 PROFILES: Final[Mapping[str, str]] = {
     **{"openai": "openai", "text-completion-openai": "openai", "custom_openai": "openai_compatible"},
@@ -30,14 +32,33 @@ PROFILES: Final[Mapping[str, str]] = {
     **{"ollama": "ollama_native", "ollama_chat": "ollama_native", "lm_studio": "lm_studio", "llamafile": "llamacpp"},
     **{"fireworks_ai": "fireworks", "together_ai": "together", "replicate": "replicate", "watsonx": "watsonx"},
     **{"ai21": "ai21", "ai21_chat": "ai21", "triton": "triton", "xinference": "openai_compatible"},
+    **{"infinity": "openai_compatible", "voyage": "voyage", "jina_ai": "jina", "cloudflare": "cloudflare"},
 }
 """LiteLLM's name of a provider, and the profile of a table."""
 
 KEYLESS: Final = frozenset(
-    {"openai_compatible", "vllm", "ollama_native", "lm_studio", "llamacpp", "triton", "tgi", "bedrock", "sagemaker"}
+    {
+        "openai_compatible",
+        "vllm",
+        "ollama_native",
+        "lm_studio",
+        "llamacpp",
+        "triton",
+        "tgi",
+        "tei",
+        "bedrock",
+        "sagemaker",
+    }
     | {"vertex", "vertex_anthropic"}
 )
 """Profiles whose accounts need no key: servers of one's own, and clouds whose own credentials are looked for."""
+
+MODES: Final[Mapping[str, Task | None]] = {
+    **dict.fromkeys(("chat", "completion", "responses"), None),
+    **{"embedding": Task.EMBEDDINGS, "rerank": Task.RERANK, "moderation": Task.MODERATIONS},
+    **{"audio_transcription": Task.TRANSCRIPTIONS, "audio_speech": Task.SPEECH, "image_generation": Task.IMAGES},
+}
+"""LiteLLM's `mode` of a model, and the task."""
 
 VARIABLES: Final[Mapping[str, str]] = {
     **{"together_ai": "TOGETHERAI_API_KEY", "perplexity": "PERPLEXITYAI_API_KEY", "watsonx": "WATSONX_APIKEY"},
@@ -65,8 +86,15 @@ REASONS: Final[Mapping[str, str]] = {
         "a deployment has no values for what clients leave out",
     ),
     "id": "deployments have names of their own",
-    "mode": "the request's path says what is asked for",
+    "dimensions": "a deployment has no values for what clients leave out",
 }
+
+ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
+    **dict.fromkeys(("voyage", "jina"), re.compile(r"/(embeddings|rerank)$")),
+    "tei": re.compile(r"/(v1/embeddings|embed|rerank|v1)$"),
+    "cloudflare": re.compile(r"(?<=/ai)/run$"),
+}
+"""How an `api_base` ends that LiteLLM calls as it is, by the profile whose address ends before that."""
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 _STEPS: Final = ("converse/", "converse_like/", "invoke/", "responses/", "o_series/", "gpt5_series/")
@@ -93,7 +121,7 @@ class ModelList:
 
     def entry(self, item: ForeignSection) -> ModelEntry | None:
         """Return an entry; None, with the reason told, for one that cannot be taken."""
-        params, info = item.section("litellm_params"), item.section("model_info")
+        params, info = _with_api_base(item.section("litellm_params")), item.section("model_info")
         group, model = item.text("model_name"), params.text("model")
         if not group or not model:
             item.tell("has no model_name or no litellm_params.model: not taken")
@@ -109,9 +137,15 @@ class ModelList:
         if not plain or (ANY_MODEL in plain and plain != ANY_MODEL):
             item.tell("its model is no name, or a pattern other than PROVIDER/*: not taken")
             return None
-        profile = self._profile(provider, plain, params)
+        base_model = info.text("base_model")
+        task = _task(info, base_model or plain, PROFILES.get(provider, "openai_compatible"))
+        profile = self._profile(provider, plain, task, params)
         vendor = self._vendor(provider, profile, params)
-        endpoint = DraftEndpoint(vendor, profile, plain, comments=item.comments)
+        endpoint = DraftEndpoint(vendor, profile, plain, comments=item.comments, task=task)
+        endpoint.space = space_of(base_model or plain)
+        if task is not Task.EMBEDDINGS:
+            info.lose("base_model", NO_COUNTERPART)
+        self._tell_kind(endpoint, provider, item)
         self._account(endpoint, provider, params)
         self._common(endpoint, params, info)
         entry = ModelEntry(group, endpoint, item, _weight(params, info, item), params.number("order"), info.text("id"))
@@ -119,6 +153,15 @@ class ModelList:
         for section in (params, info, item):
             section.lose_rest(REASONS)
         return entry
+
+    def _tell_kind(self, endpoint: DraftEndpoint, provider: str, item: ForeignSection) -> None:
+        """Tell what of the vendor is a guess or not there."""
+        if provider not in PROFILES:
+            item.tell("its provider is not known here: taken for a server that speaks OpenAI's API")
+        if provider == "azure_ai":
+            item.tell("the address is called as it is written: see whether it ends before /chat/completions or /rerank")
+        if endpoint.task is not None and endpoint.task not in load_profiles()[endpoint.profile].tasks:
+            item.tell(f"the profile {endpoint.profile} has no {endpoint.task}: such requests are refused")
 
     def _provider(self, params: ForeignSection, model: str) -> tuple[str, str] | None:
         named = params.text("custom_llm_provider")
@@ -138,13 +181,13 @@ class ModelList:
     def _is_known(self, provider: str, params: ForeignSection) -> bool:
         return provider in PROFILES or "api_base" in params
 
-    def _profile(self, provider: str, model: str, params: ForeignSection) -> str:
+    def _profile(self, provider: str, model: str, task: Task | None, params: ForeignSection) -> str:
         profile = PROFILES.get(provider, "openai_compatible")
         if profile == "vertex" and "claude" in model:
             return "vertex_anthropic"
         if "api_base" in params and profile in ("openai", "huggingface"):
             if profile == "huggingface":
-                return "tgi"
+                return "tei" if task in (Task.EMBEDDINGS, Task.RERANK) else "tgi"
             base = params.text("api_base") or ""
             return "openai" if urlsplit(base).hostname == "api.openai.com" else "openai_compatible"
         return profile
@@ -172,12 +215,29 @@ class ModelList:
             if version is not None:
                 settings["api_version"] = version
             self._cloud(endpoint, section)
+        if profile == "watsonx":
+            self._project(endpoint, params)
         base = settings.get("base_url")
         if profile == "anthropic" and isinstance(base, str):
             settings["base_url"] = base.removesuffix("/messages").removesuffix("/v1")
+        if profile in ENDINGS and isinstance(base, str):
+            settings["base_url"] = ENDINGS[profile].sub("", base)
         if profile == "azure" and isinstance(base, str):
             settings["base_url"] = base.partition("/openai/")[0]
         self._missing(endpoint, provider)
+
+    def _project(self, endpoint: DraftEndpoint, params: ForeignSection) -> None:
+        """Add the project or space of watsonx, which is the end of the address in a table."""
+        settings, accounts = endpoint.settings, self.accounts
+        space = accounts.url_param(params, "space_id")
+        project = accounts.url_param(params, "project_id") if space is None else None
+        place = space or project or accounts.draft.refer("WATSONX_PROJECT_ID", "sample")
+        if "base_url" not in settings:
+            settings["base_url"] = accounts.draft.refer("WATSONX_URL", "https://us-south.ml.cloud.ibm.com")
+        both = (settings["base_url"], place)
+        base, name = (each.text if isinstance(each, Reference) else str(each) for each in both)
+        whole = f"{base}/{'projects' if space is None else 'spaces'}/{name}"
+        settings["base_url"] = Reference(whole) if any(isinstance(each, Reference) for each in both) else whole
 
     def _missing(self, endpoint: DraftEndpoint, provider: str) -> None:
         """Add what LiteLLM reads from variables where nothing is written."""
@@ -235,7 +295,8 @@ class ModelList:
             ),
             "retries": mapping({"attempts": attempts(params, "num_retries") or attempts(params, "max_retries")}),
             "on_unsupported": "drop" if params.flag("drop_params") else None,
-            "price": _price(params) or _price(info),
+            "price": _price(params, endpoint.task) or _price(info, endpoint.task),
+            "input_type": _input_type(params),
             "context_window": tokens(info, "max_input_tokens"),
             "max_output_tokens": tokens(info, "max_output_tokens") or tokens(info, "max_tokens"),
         }
@@ -244,19 +305,47 @@ class ModelList:
     def _headers(self, endpoint: DraftEndpoint, params: ForeignSection) -> Block | None:
         found: dict[str, DraftValue | None] = {}
         if params.holds_text("organization"):
-            found["OpenAI-Organization"] = self.accounts.header(params, "organization")
+            found["OpenAI-Organization"] = self.accounts.header(
+                params, "organization", "OpenAI-Organization", endpoint.vendor
+            )
         for key in ("extra_headers", "headers"):
             found.update(self.accounts.headers(params.section(key), endpoint.vendor))
         return mapping(found)
 
 
-def _price(section: ForeignSection) -> Block | None:
+def _with_api_base(params: ForeignSection) -> ForeignSection:
+    """Return the section with `base_url` under its other name, where only that is written."""
+    if "base_url" not in params or "api_base" in params:
+        return params
+    entries = {"api_base" if key == "base_url" else key: entry for key, entry in params.node.entries.items()}
+    return replace(params, node=replace(params.node, entries=entries))
+
+
+def _task(info: ForeignSection, model: str, profile: str) -> Task | None:
+    mode = info.text("mode")
+    if mode is not None and mode in MODES:
+        return MODES[mode]
+    info.lose("mode", "there is nothing of the kind: taken for what its name says")
+    return task_of(model, profile)
+
+
+def _input_type(params: ForeignSection) -> str | None:
+    found = params.text("input_type")
+    if found is not None and not fits("text", found):
+        params.lose("input_type", "is no word for what texts are for: not taken")
+        return None
+    return found
+
+
+def _price(section: ForeignSection, task: Task | None) -> Block | None:
     names = {
         "input": "input_cost_per_token",
         "output": "output_cost_per_token",
         "cached_input": "cache_read_input_token_cost",
     }
     costs = {name: section.number(key) for name, key in names.items() if key in section}
+    if task is not None and "input" in costs:
+        costs.setdefault("output", 0.0)
     if "input" not in costs or "output" not in costs:
         for key in names.values():
             section.lose(key, "a price needs both, input and output: not taken")

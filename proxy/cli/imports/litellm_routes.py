@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from config.problem import shown
-from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, Endpoints, Share, put_route
+from providers.unified_request import Task
+from proxy.cli.imports.endpoints import (
+    ANY_MODEL,
+    IS_ONE_SPACE,
+    MOST_TARGETS,
+    OTHER_SPACE,
+    SAME_SPACE,
+    DraftEndpoint,
+    Endpoints,
+    Share,
+    put_route,
+)
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.litellm_deployments import ModelEntry
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
@@ -29,6 +40,9 @@ KINDS: Final[Mapping[str, str]] = {
     "content_policy_fallbacks": "content_filter",
 }
 """LiteLLM's lists for single reasons, and the key of a route's `fallbacks`."""
+
+
+_UNLIKE: Final = "names a model for other requests, or of another space of vectors: not taken"
 
 
 @dataclass(slots=True)
@@ -49,12 +63,13 @@ class NameGroup:
 @dataclass(frozen=True, slots=True)
 class _Resolved:
     """What a group leads to without its fallbacks: the deployments with their weights, the names in the table, in which
-    order they are tried, and the model that the group is, if it is a whole one."""
+    order they are tried, the model that the group is, if it is a whole one, and up to two of its models."""
 
     shares: list[Share]
     targets: list[tuple[str, float]]
     policy: str
     model: str | None
+    models: list[str]
 
 
 @dataclass(slots=True)
@@ -76,6 +91,7 @@ class Routes:
     _names: dict[str, str] = field(default_factory=dict)
     _inner: dict[str, str] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
+    _firsts: dict[str, DraftEndpoint] = field(default_factory=dict)
     _found: "dict[str, _Resolved]" = field(default_factory=dict)
 
     def add(self, entry: ModelEntry) -> None:
@@ -125,9 +141,25 @@ class Routes:
                 elif group is None or group.is_pattern or not group.entries:
                     each.apart(section.comments).lose(name, "names no model of model_list: not taken")
                 else:
-                    known = self._known_names(each.apart(group.comments), name, wanted)
+                    own = each.apart(group.comments)
+                    found = self._known_names(own, name, wanted)
+                    known = self._alike(group, found)
+                    if len(known) < len(found):
+                        own.lose(name, _UNLIKE)
                     kind = KINDS.get(key)
                     group.by_kind.setdefault(kind, []).extend(known) if kind else group.then.extend(known)
+
+    def _alike(self, group: NameGroup, names: Sequence[str]) -> list[str]:
+        """Return the names whose models do what the group's does, with vectors of the same space."""
+        mine = _kind(self._first(group.name))
+        return [name for name in names if _kind(self._first(name)) == mine]
+
+    def _first(self, name: str) -> DraftEndpoint:
+        """Return the first deployment of what a name leads to, once all entries are known."""
+        if name not in self._firsts:
+            group = self._named(name)
+            self._firsts[name] = self._by_id[name].endpoint if group is None else _ordered(group)[0].endpoint
+        return self._firsts[name]
 
     def _known_names(self, section: ForeignSection, key: str, wanted: Sequence[str]) -> list[str]:
         """Return the names of a list that lead somewhere, as many as a route takes."""
@@ -151,7 +183,10 @@ class Routes:
         named = [group for group in self.groups.values() if group.entries and not group.is_pattern]
         self.defaults = list(dict.fromkeys(self.defaults))[:MOST_TARGETS]
         for group in named:
-            group.then = [each for each in dict.fromkeys([*group.then, *self.defaults]) if each != group.name]
+            defaults = self._alike(group, self.defaults)
+            if len(defaults) < len(self.defaults):
+                group.entries[0].section.apart(group.comments).tell(f"a default fallback {_UNLIKE}")
+            group.then = [each for each in dict.fromkeys([*group.then, *defaults]) if each != group.name]
         self._plain = {group.name for group in named if self._is_plain(group)}
         self._give_names([group for group in named if group.name not in self._plain])
         for group in named:
@@ -163,7 +198,20 @@ class Routes:
         routes = self.draft.section("routes")
         for alias, name in self.aliases.items():
             if self._is_known(name):
-                routes.put(route_name(alias), self._route_of(self.groups[name]))
+                self._write_alias(routes, route_name(alias), self.groups[name])
+
+    def _write_alias(self, routes: Block, alias: str, group: NameGroup) -> None:
+        put_route(routes, alias, [(self._route_of(group), 1.0)], "priority", (), self._space_settings(group))
+
+    def _space_settings(self, group: NameGroup) -> Mapping[str, DraftValue]:
+        """Return what the route of a group of embedding models must say; what it may reach is of one space already."""
+        if self._first(group.name).task is not Task.EMBEDDINGS:
+            return {}
+        models = {*self._resolve(group).models}
+        for name in group.then:
+            other = self._named(name)
+            models.update([self.endpoints.key(self._first(name))] if other is None else self._resolve(other).models)
+        return {SAME_SPACE: True} if len(models) > 1 else {}
 
     def _give_names(self, groups: Sequence[NameGroup]) -> None:
         """Give each group its route's name: its own, where a table takes that and no other has it."""
@@ -193,7 +241,12 @@ class Routes:
         return self._found[group.name]
 
     def _find(self, group: NameGroup) -> "_Resolved":
-        entries = sorted(group.entries, key=lambda entry: entry.order if entry.order is not None else float("inf"))
+        every = _ordered(group)
+        space = _space(every[0].endpoint)
+        entries = [entry for entry in every if _space(entry.endpoint) == space]
+        for entry in every:
+            if _space(entry.endpoint) != space:
+                entry.section.apart(group.comments).tell(OTHER_SPACE)
         ordered = any(entry.order is not None for entry in entries)
         # As LiteLLM does: the first entry tells whether there are weights, and who has none then gets nothing.
         weighed = group.entries[0].weight is not None
@@ -203,8 +256,9 @@ class Routes:
         if model is None and len(targets) > MOST_TARGETS:
             reason = f"is beyond the {MOST_TARGETS} targets of a route, as are those after it: not taken"
             entries[MOST_TARGETS].section.apart(group.comments).tell(reason)
+        models = list(dict.fromkeys(self.endpoints.key(share.endpoint) for share in shares))[:2]
         policy = "priority" if ordered else self.policy
-        return _Resolved(shares, targets[:MOST_TARGETS], policy, None if model in self._taken else model)
+        return _Resolved(shares, targets[:MOST_TARGETS], policy, None if model in self._taken else model, models)
 
     def _write_group(self, group: NameGroup) -> None:
         found = self._resolve(group)
@@ -213,20 +267,27 @@ class Routes:
             self.endpoints.balance(found.shares, found.policy)
             targets = [(found.model, 1.0)]
         if group.name in self._plain:
+            self.draft.section("models").block(group.name).comments += group.comments
             return
+        settings = self._space_settings(group)
+        if settings:
+            group.entries[0].section.apart(group.comments).tell(IS_ONE_SPACE)
         routes, name = self.draft.section("routes"), self._names[group.name]
         if not group.then:
-            put_route(routes, name, targets, found.policy, group.comments)
+            put_route(routes, name, targets, found.policy, group.comments, settings)
         else:
             if len(targets) > 1:
-                put_route(routes, self._inner[group.name], targets, found.policy)
+                put_route(routes, self._inner[group.name], targets, found.policy, (), settings)
                 targets = [(self._inner[group.name], 1.0)]
             after = [(each, 1.0) for other in group.then for each in self._names_of(other)]
-            put_route(routes, name, list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS], "priority", group.comments)
+            reached = list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS]
+            put_route(routes, name, reached, "priority", group.comments, settings)
         self._write_kinds(group, name, targets)
 
     def _write_kinds(self, group: NameGroup, name: str, targets: Sequence[tuple[str, float]]) -> None:
         for kind, others in group.by_kind.items():
+            if not others:
+                continue
             block = self.draft.section("routes").entries[name]
             if not isinstance(block, Block):
                 block = Block({"targets": [target for target, _ in targets]})
@@ -259,3 +320,16 @@ class Routes:
         if group is None:
             return [self.endpoints.pinned(self._by_id[name].endpoint)]
         return [target for target, _ in self._resolve(group).targets]
+
+
+def _ordered(group: NameGroup) -> list[ModelEntry]:
+    return sorted(group.entries, key=lambda entry: entry.order if entry.order is not None else float("inf"))
+
+
+def _space(endpoint: DraftEndpoint) -> str | None:
+    return endpoint.space if endpoint.task is Task.EMBEDDINGS else None
+
+
+def _kind(endpoint: DraftEndpoint) -> tuple[Task | None, str | None]:
+    """Return what must be alike where one model stands in for another."""
+    return endpoint.task, _space(endpoint)

@@ -169,7 +169,9 @@ def _limits(server: Block, general: ForeignSection) -> None:
 
 
 def _shared(draft: TableDraft, accounts: Accounts, router: ForeignSection) -> None:
-    if "redis_host" not in router:
+    if "redis_url" in router:
+        _shared_url(draft, accounts, router)
+    if "redis_url" in router or "redis_host" not in router:
         return
     host = accounts.url_param(router, "redis_host") or draft.refer("REDIS_HOST", "sample")
     port = accounts.url_param(router, "redis_port", "6379")
@@ -182,6 +184,14 @@ def _shared(draft: TableDraft, accounts: Accounts, router: ForeignSection) -> No
     else:
         login = f":{password.text}@" if password is not None else ""
         draft.section("server").put("shared", Block({"redis": Reference(f"redis://{login}{place}:{number}")}))
+
+
+def _shared_url(draft: TableDraft, accounts: Accounts, router: ForeignSection) -> None:
+    """Take an address of Redis, which may hold a password, from the environment."""
+    url = accounts.secret(router, "redis_url", "redis", "URL")
+    if url is not None:
+        draft.samples[url.text[2:-1]] = "redis://sample:6379"
+        draft.section("server").put("shared", Block({"redis": url}))
 
 
 def _master_key(draft: TableDraft, general: ForeignSection) -> None:

@@ -13,15 +13,41 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from config.problem import Problem
+from providers.unified_request import Task
 from proxy.cli.imports.accounts import Accounts, aws_region
-from proxy.cli.imports.endpoints import ANY_MODEL, MOST_TARGETS, DraftEndpoint, Endpoints, Share, put_route
+from proxy.cli.imports.endpoints import (
+    ANY_MODEL,
+    IS_ONE_SPACE,
+    MOST_TARGETS,
+    OTHER_SPACE,
+    DraftEndpoint,
+    Endpoints,
+    Share,
+    put_route,
+    space_of,
+    task_of,
+)
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft, mapping
 from proxy.cli.imports.table_values import attempts, duration, route_name, unused, variable, word
 
 PROFILES: Final[Mapping[str, str]] = {
     **{name: name for name in ("openai", "anthropic", "bedrock", "cohere", "groq", "deepseek", "openrouter", "ai21")},
-    **{name: name for name in ("cerebras", "sambanova", "deepinfra", "nebius", "hyperbolic", "moonshot", "dashscope")},
+    **{
+        name: name
+        for name in (
+            "cerebras",
+            "sambanova",
+            "deepinfra",
+            "voyage",
+            "jina",
+            "nomic",
+            "nebius",
+            "hyperbolic",
+            "moonshot",
+            "dashscope",
+        )
+    },
     **{name: name for name in ("huggingface", "databricks", "sagemaker", "replicate", "triton")},
     **{"azure-openai": "azure", "azure": "azure", "vertex-ai": "vertex", "vertex": "vertex", "google": "gemini"},
     **{"gemini": "gemini", "mistral-ai": "mistral", "mistral": "mistral", "together-ai": "together"},
@@ -116,6 +142,7 @@ class _Config:
     endpoints: Endpoints
     name: str
     _names: set[str] = field(default_factory=set)
+    _space: tuple[Task | None, str] = (None, "")
 
     def node(self, section: ForeignSection, name: str, above: _Inherited) -> _Choice | _Leaf | None:
         """Return what one config is; None for one that cannot be taken."""
@@ -162,9 +189,9 @@ class _Config:
         model = params.text("model")
         params.lose_rest(dict.fromkeys(params.written(), REASONS["override_params"]))
         slug = None
-        if model is not None and model.startswith("@") and "/" in model:
-            slug, _, model = model[1:].partition("/")
         provider = section.text("provider") or ""
+        if model is not None and not provider and model.startswith("@") and "/" in model:
+            slug, _, model = model[1:].partition("/")
         if provider.startswith("@"):
             slug, provider = provider[1:], ""
         slug = section.text("virtual_key") or slug
@@ -185,6 +212,7 @@ class _Config:
         timeouts, retries = mapping({"total": own.timeout}), mapping({"attempts": own.attempts})
         endpoint.settings.update({key: value for key, value in (("timeouts", timeouts), ("retries", retries)) if value})
         endpoint.name = slug or vendor
+        endpoint.task, endpoint.space = task_of(endpoint.model, profile), space_of(endpoint.model)
         return _Leaf(endpoint, section)
 
     def _vendor(self, section: ForeignSection, provider: str, slug: str | None, model: str) -> tuple[str, str]:
@@ -206,6 +234,9 @@ class _Config:
     def _account(self, section: ForeignSection, vendor: str, profile: str, slug: str | None) -> dict[str, DraftValue]:
         accounts, draft = self.accounts, self.draft
         settings = dict[str, DraftValue](accounts.address(section, "custom_host", vendor))
+        account = accounts.url_param(section, "workers_ai_account_id") if profile == "cloudflare" else None
+        if account is not None:
+            settings["url_params"] = Block({"account_id": account})
         key = accounts.secret(section, "api_key", vendor)
         if (key is None and profile not in KEYLESS) or slug is not None:
             name = variable(vendor, "api_key")
@@ -223,7 +254,7 @@ class _Config:
             settings["url_params"] = Block({"project": project, "location": region})
             settings.update(accounts.google_file(section, "vertex_service_account_json"))
             key = None
-        organization = accounts.header(section, "openai_organization")
+        organization = accounts.header(section, "openai_organization", "OpenAI-Organization", vendor)
         if organization is not None:
             settings["headers"] = Block({"OpenAI-Organization": organization})
         return settings if key is None else {"api_key": key, **settings}
@@ -250,6 +281,8 @@ class _Config:
         for leaf in leaves:
             self.endpoints.add(leaf.endpoint, leaf.endpoint.vendor, leaf.section)
         self.endpoints.write()
+        named = (leaf.endpoint for leaf in leaves if leaf.endpoint.model != ANY_MODEL)
+        self._space = next(((each.task, each.space) for each in named), self._space)
         if one_kind and flat and isinstance(tree, _Choice):
             self._write_balanced(tree)
         elif isinstance(tree, _Leaf):
@@ -274,6 +307,12 @@ class _Config:
     def _default_vendor(self, vendor: str) -> None:
         self.draft.section("server").block("surfaces").block("openai").put("default_vendor", vendor)
 
+    def _is_alike(self, endpoint: DraftEndpoint) -> bool:
+        """Return whether vectors of an endpoint may be compared with those of the first, if they are for vectors."""
+        if Task.EMBEDDINGS not in (self._space[0], endpoint.task):
+            return True
+        return (endpoint.task, endpoint.space) == self._space
+
     def _write_choice(self, choice: _Choice) -> str | None:
         """Write a route after those that it leads to; returns its name, or that of its only target."""
         targets: list[tuple[str, float]] = []
@@ -285,12 +324,20 @@ class _Config:
                 vendor = self.endpoints.key(part.endpoint).partition("/")[0]
                 reason = f"leaves the model to the client, which a route cannot: clients write {vendor}/MODEL"
                 part.section.apart(choice.comments).tell(reason)
+            elif not self._is_alike(part.endpoint):
+                part.section.apart(choice.comments).tell(OTHER_SPACE)
             else:
                 targets += self.endpoints.targets(choice.name, [Share(part.endpoint, weight)], lambda _: False)
         if not targets:
             self.draft.section("routes").comments += choice.comments
             return None
-        put_route(self.draft.section("routes"), choice.name, targets, choice.policy, choice.comments)
+        leaves = [
+            each for each in _leaves(choice) if each.endpoint.model != ANY_MODEL and self._is_alike(each.endpoint)
+        ]
+        settings = self.endpoints.space_settings(leaf.endpoint for leaf in leaves)
+        if settings:
+            leaves[0].section.apart(choice.comments).tell(IS_ONE_SPACE)
+        put_route(self.draft.section("routes"), choice.name, targets, choice.policy, choice.comments, settings)
         return choice.name
 
 

@@ -14,7 +14,6 @@ from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
 from config.sections.server_section import AllowedOrigin
 from config.sections.value_types import HeaderName, HeaderValue, Text, Tokens, UrlParam
 from proxy.cli.imports.foreign_section import ForeignSection
-from proxy.cli.imports.table_draft import Reference, TableDraft
 
 MOST_ATTEMPTS: Final = 10
 LONGEST: Final = 86_400.0
@@ -23,7 +22,11 @@ MOST_WEIGHT: Final = 1_000_000
 _WORD_ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NAME_ODD: Final = re.compile(r"[^A-Za-z0-9._:@/-]+")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_SECRET_HEADER: Final = re.compile(r"(?i)key|token|auth|secret|password|credential|cookie|session")
+_CREDENTIAL: Final = re.compile(r"(?i)\b(basic|bearer|digest|token|key|secret|password)\b|://[^/]*@|[?#]")
+_HARMLESS_HEADERS: Final = frozenset(
+    {"accept", "accept-language", "anthropic-beta", "anthropic-version", "http-referer", "openai-beta"}
+    | {"openai-organization", "openai-project", "referer", "user-agent", "x-title"}
+)
 _WORD_LENGTH, _NAME_LENGTH = 64, 180
 
 _TYPES: Final[Mapping[str, Any]] = {
@@ -161,13 +164,9 @@ def _reduced(whole: list[int], scale: int) -> list[int]:
     return [number // divisor for number in whole]
 
 
-def header_value(draft: TableDraft, vendor: str, name: str, value: str) -> str | Reference | None:
-    """Return what to write for a header: its value, a reference where it may be a credential, None for neither."""
-    if not fits("header", name) or not fits("header value", value):
-        return None
-    if _SECRET_HEADER.search(name) or shown(value) != value:
-        return draft.refer(variable(vendor, name), "sample")
-    return value
+def is_harmless_header(name: str, value: str) -> bool:
+    """Return whether a header is known to hold no credential, and its value does not look like one."""
+    return name.lower() in _HARMLESS_HEADERS and shown(value) == value and _CREDENTIAL.search(value) is None
 
 
 def joined(reasons: Iterable[str]) -> str:

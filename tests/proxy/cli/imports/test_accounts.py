@@ -56,15 +56,20 @@ def test_no_address_is_none() -> None:
 
 
 def test_headers_that_a_table_does_not_take_are_told() -> None:
-    read = section("X-A: plain\nX-Token: canary\nX-Env: env.E\nAuthorization: canary\nHost: env.H\n")
+    read = section(
+        'User-Agent: plain\nx-kong-route: "Basic canary"\nX-Token: canary\nX-Env: env.E\n'
+        "Authorization: canary\nHost: env.H\n"
+    )
     assert accounts().headers(read, "v") == {
-        "X-A": "plain",
+        "User-Agent": "plain",
+        "x-kong-route": Reference("${V_X_KONG_ROUTE}"),
         "X-Token": Reference("${V_X_TOKEN}"),
         "X-Env": Reference("${E}"),
     }
-    assert [problem.path for problem in read.losses] == ["Authorization", "Host"]
-    assert accounts().header(section("o: org-1"), "o") == "org-1"
-    assert accounts().header(section('o: "a\\nb"'), "o") is None
+    assert [problem.path for problem in read.losses] == ["x-kong-route", "X-Token", "Authorization", "Host"]
+    assert "canary" not in "".join(read.comments)
+    assert accounts().header(section("o: org-1"), "o", "OpenAI-Organization", "v") == "org-1"
+    assert accounts().header(section('o: "a\\nb"'), "o", "OpenAI-Organization", "v") is None
 
 
 def test_parts_of_addresses_and_names_of_roles_are_checked() -> None:
@@ -115,3 +120,15 @@ def test_a_vendor_is_named_after_its_address_or_its_variable() -> None:
     assert vendor_of_address("env.X", "FAKE_OPENAI_API_BASE", "openai") == "fake-openai"
     assert vendor_of_address("https://a.b.example.com", None, "openai") == "a-b-example"
     assert vendor_of_address("nonsense", None, "openai") == "openai"
+
+
+def test_a_credential_that_is_written_out_does_not_take_the_variable_of_another() -> None:
+    read = section("a: env.OPENAI_API_KEY\nb: secret-1\nc: env.OPENAI_API_KEY_2\n")
+    made = accounts()
+    found = [made.secret(read, key, "openai") for key in "abc"]
+    assert [str(each.text) for each in found if each] == [
+        "${OPENAI_API_KEY}",
+        "${OPENAI_API_KEY_2}",
+        "${OPENAI_API_KEY_2}",
+    ]
+    assert [problem.path for problem in read.losses] == ["b", "c"]

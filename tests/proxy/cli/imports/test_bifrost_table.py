@@ -133,7 +133,7 @@ def test_a_custom_provider_has_its_base_providers_api(tmp_path: Path) -> None:
     assert "canary" not in made.text
     assert set(made.lost) == {
         "providers.mine.custom_provider_config.allowed_requests",
-        "providers.mine.network_config.extra_headers.Host",
+        *(f"providers.mine.network_config.extra_headers.{name}" for name in ("X-Team", "X-Key", "Host")),
         "providers.mine.concurrency_and_buffer_size",
         "providers.mine.keys.0.value",
     }
@@ -165,3 +165,28 @@ def test_values_that_bifrost_wrapped_are_what_they_stand_for(tmp_path: Path) -> 
 
 def test_a_variable_is_the_whole_value() -> None:
     assert (variable_of("env.A"), variable_of("environment")) == ("A", None)
+
+
+def test_names_of_deployments_are_taken_and_what_stands_beside_them_is_told(tmp_path: Path) -> None:
+    azure = {"endpoint": "https://x.openai.azure.com", "deployments": {"gpt-4o": "prod"}}
+    other = {"deployments": {"m": "n"}, "use_deployments_endpoint": True}
+    keys = {"value": "env.K", "models": ["gpt-4o", "m"], "azure_key_config": azure, "replicate_key_config": other}
+    made = table(tmp_path, {"providers": {"azure": {"keys": [keys]}}})
+    assert [made.table.snapshot.models[f"azure/{name}"].targets[0].upstream_model for name in ("gpt-4o", "m")] == [
+        "prod",
+        "n",
+    ]
+    assert set(made.lost) == {"providers.azure.keys.0.replicate_key_config.use_deployments_endpoint"}
+
+
+def test_a_provider_without_keys_serves_every_model_where_it_needs_none(tmp_path: Path) -> None:
+    own = {"base_provider_type": "openai", "is_key_less": True}
+    network = {"base_url": "http://llm:8000"}
+    made = table(tmp_path, {"providers": {"mine": {"custom_provider_config": own, "network_config": network}}})
+    assert made.reached("mine/m") == ["mine/m/default"]
+    assert made.losses == []
+
+
+def test_a_provider_without_keys_that_needs_one_is_told(tmp_path: Path) -> None:
+    keys = {"keys": [{"value": "env.K", "models": ["m"]}]}
+    assert set(table(tmp_path, {"providers": {"openai": keys, "groq": {"keys": []}}}).lost) == {"providers.groq"}

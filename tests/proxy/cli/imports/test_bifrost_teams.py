@@ -103,3 +103,14 @@ def test_what_grants_nothing_is_told(tmp_path: Path) -> None:
         f"{path}.3.rate_limit_id",
     }
     assert list(made.table.snapshot.teams) == ["search", "search-2"]
+
+
+def test_one_embedding_model_of_two_providers_is_one_space(tmp_path: Path) -> None:
+    name = "text-embedding-3-small"
+    providers = {each: {"keys": [{"value": "env.K", "models": [name]}]} for each in ("openai", "vllm")}
+    path = tmp_path / "config.json"
+    keys = [virtual_key(grant("openai", [name]), grant("vllm", [name]))]
+    path.write_text(json.dumps({"providers": providers, "governance": {"virtual_keys": keys}}), encoding="utf-8")
+    made = imported("bifrost", path)
+    assert made.table.loaded.config.teams["search"].routes[name].same_space
+    assert "same_space" in made.lost["governance.virtual_keys.0"]

@@ -3,8 +3,19 @@
 import pytest
 
 from config.problem import ConfigError
+from providers.unified_request import Task
 from proxy.cli.imports import endpoints as module
-from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint, Endpoints, Share, in_weight, put_route
+from proxy.cli.imports.endpoints import (
+    ANY_MODEL,
+    SAME_SPACE,
+    DraftEndpoint,
+    Endpoints,
+    Share,
+    in_weight,
+    put_route,
+    space_of,
+    task_of,
+)
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
 from proxy.cli.imports.write_yaml import table_text
 from tests.proxy.cli.imports.kit import section
@@ -112,3 +123,31 @@ def test_routes_are_as_short_as_they_can_be() -> None:
     }
     assert list(in_weight([("a", 1), ("b", 3)], "weighted"))[1] == Block({"target": "b", "weight": 3})
     assert list(in_weight([("a", 1), ("b", 3)], "priority")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("model", "profile", "task"),
+    [
+        ("text-embedding-3-small", "openai", Task.EMBEDDINGS),
+        ("BAAI/bge-m3", "vllm", Task.EMBEDDINGS),
+        ("BAAI/bge-reranker-v2-m3", "vllm", Task.RERANK),
+        ("voyage-3.5", "voyage", Task.EMBEDDINGS),
+        ("omni-moderation-latest", "openai", Task.MODERATIONS),
+        ("whisper-1", "openai", Task.TRANSCRIPTIONS),
+        ("gpt-4o-mini-tts", "openai", Task.SPEECH),
+        ("dall-e-3", "openai", Task.IMAGES),
+        ("gpt-4o", "openai", None),
+        ("gpt-3.5-turbo-instruct", "openai", None),
+    ],
+)
+def test_what_a_model_does_is_known_by_its_name_or_its_vendor(model: str, profile: str, task: Task | None) -> None:
+    assert task_of(model, profile) is task
+
+
+def test_a_route_over_one_embedding_model_at_two_vendors_says_that_it_has_one_space() -> None:
+    one, two, other = endpoint("a"), endpoint("a", vendor="mine"), endpoint("b")
+    for each in (one, two, other):
+        each.task, each.space = Task.EMBEDDINGS, space_of(f"org/{each.model.upper()}")
+    made, _ = written(one, two, other)
+    assert made.space_settings([one, two]) == {SAME_SPACE: True}
+    assert made.space_settings([one]) == made.space_settings([one, other]) == made.space_settings([]) == {}

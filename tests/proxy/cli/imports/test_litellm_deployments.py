@@ -39,6 +39,7 @@ def test_an_entry_with_nothing_but_its_model_can_be_served(provider: str, tmp_pa
         ("model: openai/m, api_base: 'https://api.openai.com/v1'", "openai/m", None),
         ("model: openai/m, api_base: 'https://llm.example.com/v1'", "llm-example/m", None),
         ("model: openai/m, api_base: os.environ/MY_API_BASE", "my/m", None),
+        ("model: openai/m, base_url: 'https://llm.example.com/v1'", "llm-example/m", None),
         ("model: 'openai/my model'", "openai/my-model", "my model"),
         ("model: ollama/llama3", "ollama/llama3", None),
     ],
@@ -70,7 +71,7 @@ def test_all_settings_of_an_entry(tmp_path: Path) -> None:
         tmp_path,
         "model: openai/gpt-4o, api_key: os.environ/K, timeout: 30, stream_timeout: 5, num_retries: 2, "
         "drop_params: true, input_cost_per_token: 0.00000015, output_cost_per_token: 6e-7, organization: org-1, "
-        "cache_read_input_token_cost: 7.5e-8, extra_headers: {X-Team: a, X-Api-Token: os.environ/T}",
+        "cache_read_input_token_cost: 7.5e-8, extra_headers: {User-Agent: a, X-Api-Token: os.environ/T}",
         "  model_info: {max_input_tokens: 128000, max_tokens: 16384}\n",
     )
     section = made.table.loaded.config.models["openai/gpt-4o"]
@@ -82,7 +83,7 @@ def test_all_settings_of_an_entry(tmp_path: Path) -> None:
     assert section.on_unsupported == "drop"
     assert {name: value.get_secret_value() for name, value in vendor.headers.items()} == {
         "OpenAI-Organization": "org-1",
-        "X-Team": "a",
+        "User-Agent": "a",
         "X-Api-Token": "sample",
     }
     assert made.losses == []
@@ -135,7 +136,71 @@ def test_an_entry_that_cannot_be_taken_is_told_in_the_summary_and_the_table(
     assert list(made.table.snapshot.models) == ["openai/x"]
 
 
+@pytest.mark.parametrize(
+    ("params", "info", "profile", "base"),
+    [
+        ("model: voyage/voyage-3.5, api_base: 'https://v.example.com/v1/embeddings'", "", "voyage", "/v1"),
+        ("model: jina_ai/jina-reranker-m0, api_base: 'https://v.example.com/v1/rerank'", "mode: rerank", "jina", "/v1"),
+        ("model: huggingface/BAAI/bge-m3, api_base: 'https://v.example.com/embed'", "mode: embedding", "tei", ""),
+        ("model: huggingface/BAAI/r, api_base: 'https://v.example.com'", "mode: rerank", "tei", ""),
+        ("model: huggingface/org/m, api_base: 'https://v.example.com'", "mode: chat", "tgi", "/v1"),
+        ("model: infinity/m, api_base: 'https://v.example.com'", "", "openai_compatible", ""),
+    ],
+)
+def test_a_model_that_does_not_chat_has_its_own_profile(
+    params: str, info: str, profile: str, base: str, tmp_path: Path
+) -> None:
+    made = entry(tmp_path, params, f"  model_info: {{{info}}}\n")
+    (model,) = made.table.snapshot.models.values()
+    assert (model.targets[0].profile.name, model.targets[0].base_url) == (profile, f"https://v.example.com{base}")
+    assert made.losses == []
+
+
+def test_what_embedded_texts_are_for_is_written_at_the_model(tmp_path: Path) -> None:
+    made = entry(tmp_path, "model: cohere/embed-v4.0, input_type: search_document")
+    assert made.table.loaded.config.models["cohere/embed-v4.0"].input_type == "search_document"
+    assert made.losses == []
+    assert "model_list.0.litellm_params.input_type" in entry(tmp_path, "model: cohere/embed-v4.0, input_type: [a]").lost
+
+
+@pytest.mark.parametrize(
+    ("params", "info", "path"),
+    [
+        ("model: deepgram/nova-2, api_base: 'https://v.example.com'", "", "model_list.0"),
+        ("model: anthropic/m", "mode: embedding", "model_list.0"),
+        ("model: azure_ai/m, api_base: 'https://v.example.com'", "", "model_list.0"),
+        ("model: openai/m", "mode: realtime", "model_list.0.model_info.mode"),
+        ("model: openai/m", "base_model: gpt-4o", "model_list.0.model_info.base_model"),
+    ],
+)
+def test_a_guess_and_what_a_vendor_does_not_have_are_told(params: str, info: str, path: str, tmp_path: Path) -> None:
+    assert set(entry(tmp_path, params, f"  model_info: {{{info}}}\n").lost) == {path}
+
+
+def test_what_generates_nothing_needs_no_price_of_what_is_generated(tmp_path: Path) -> None:
+    made = entry(tmp_path, "model: openai/text-embedding-3-small, input_cost_per_token: 2e-8")
+    price = made.table.loaded.config.models["openai/text-embedding-3-small"].price
+    assert price is not None
+    assert (price.input, price.output) == (0.02, 0.0)
+    assert made.losses == []
+
+
 def test_half_a_price_is_none(tmp_path: Path) -> None:
     made = entry(tmp_path, "model: openai/x, input_cost_per_token: 0.1, cache_read_input_token_cost: 5")
     assert "price" not in made.text.replace("a price needs", "")
     assert made.lost["model_list.0.litellm_params.input_cost_per_token"].startswith("a price needs both")
+
+
+@pytest.mark.parametrize(
+    ("params", "base"),
+    [
+        ("api_base: 'https://w.example.com', project_id: p", "https://w.example.com/projects/p"),
+        ("api_base: os.environ/W, space_id: os.environ/S", "https://sample.example.com/spaces/sample"),
+        ("api_key: os.environ/K", "https://us-south.ml.cloud.ibm.com/projects/sample"),
+    ],
+)
+def test_the_project_of_watsonx_ends_its_address(params: str, base: str, tmp_path: Path) -> None:
+    made = entry(tmp_path, f"model: watsonx/ibm/granite, {params}")
+    (model,) = made.table.snapshot.models.values()
+    assert model.targets[0].base_url == base
+    assert made.losses == []

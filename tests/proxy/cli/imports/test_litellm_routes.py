@@ -178,3 +178,56 @@ def test_a_group_of_many_models_is_cut_and_told(tmp_path: Path) -> None:
     made = table(tmp_path, "".join(entry("m", f"openai/x{i}") for i in range(100)))
     assert len(made.table.snapshot.routes["m"].members) == MOST_TARGETS
     assert set(made.lost) == {f"model_list.{MOST_TARGETS}"}
+
+
+VECTORS = (
+    entry("e", "openai/text-embedding-3-small")
+    + entry("e", "azure/text-embedding-3-small", ", api_base: 'https://x.openai.azure.com'")
+    + entry("f", "cohere/embed-v4.0")
+    + entry("g", "openai/gpt-4o")
+    + entry("r", "jina_ai/jina-reranker-m0")
+)
+
+
+def test_models_that_do_not_chat_get_no_fallback_that_does(tmp_path: Path) -> None:
+    rest = "router_settings: {default_fallbacks: [g], fallbacks: [{e: [f]}, {r: [e, g]}], model_group_alias: {n: e}}\n"
+    made = table(tmp_path, VECTORS, rest)
+    routes = made.table.loaded.config.routes
+    assert {name: [target.target for target in route.targets] for name, route in routes.items()} == {
+        "e": ["openai/text-embedding-3-small", "azure/text-embedding-3-small"],
+        "f": ["cohere/embed-v4.0"],
+        "g": ["openai/gpt-4o"],
+        "r": ["jina/jina-reranker-m0"],
+        "n": ["e"],
+    }
+    assert set(made.lost) >= {"router_settings.fallbacks.0.e", "router_settings.fallbacks.1.r"}
+    assert set(made.lost) >= {"model_list.0", "model_list.2", "model_list.4"}
+
+
+def test_one_embedding_model_at_two_vendors_is_one_space_and_says_so(tmp_path: Path) -> None:
+    rest = "router_settings: {fallbacks: [{h: [e]}], model_group_alias: {n: e}}\n"
+    made = table(tmp_path, VECTORS + entry("h", "openai/text-embedding-3-small"), rest)
+    routes = made.table.loaded.config.routes
+    assert {name for name, route in routes.items() if route.same_space} == {"e", "h", "n"}
+    assert set(made.lost) == {"model_list.0", "model_list.5"}
+    assert all("same_space" in reason for reason in made.lost.values())
+
+
+def test_a_group_of_embedding_models_keeps_the_space_of_its_first(tmp_path: Path) -> None:
+    made = table(tmp_path, entry("e", "voyage/voyage-3.5") + entry("e", "openai/text-embedding-3-large"))
+    assert made.reached("e") == ["voyage/voyage-3.5/default"]
+    assert set(made.lost) == {"model_list.1"}
+    assert "openai/text-embedding-3-large" in made.table.snapshot.models
+
+
+def test_what_is_told_of_a_group_without_a_route_stands_at_its_model(tmp_path: Path) -> None:
+    rest = "router_settings: {default_fallbacks: [g]}\n"
+    made = table(tmp_path, entry("cohere/embed-v4.0", "cohere/embed-v4.0") + entry("g", "openai/gpt-4o"), rest)
+    assert "cohere/embed-v4.0" not in made.table.loaded.config.routes
+    assert "# model_list.0: a default fallback" in made.text
+
+
+def test_a_list_of_fallbacks_of_which_none_is_taken_is_not_written(tmp_path: Path) -> None:
+    made = table(tmp_path, VECTORS, "router_settings: {context_window_fallbacks: [{f: [g]}]}\n")
+    assert "fallbacks:" not in made.text.replace("context_window_fallbacks", "")
+    assert set(made.lost) >= {"router_settings.context_window_fallbacks.0.f"}

@@ -1,5 +1,7 @@
 """LiteLLM's own documented configurations: each is a valid table that routes as it did, and says what it lacks."""
 
+from pathlib import Path
+
 import pytest
 
 from proxy.cli.imports.litellm_settings import variable_of
@@ -146,3 +148,13 @@ def test_what_the_file_includes_and_sets_is_named(tmp_path: object) -> None:
 def test_a_variable_is_the_whole_value() -> None:
     assert variable_of("os.environ/A") == "A"
     assert variable_of("x os.environ/A") is None
+
+
+def test_an_address_of_redis_may_hold_a_password_and_is_a_variable(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    models = "model_list:\n- {model_name: a, litellm_params: {model: openai/x}}\n"
+    path.write_text(f"{models}router_settings: {{redis_url: 'redis://:canary@r:6379'}}\n", encoding="utf-8")
+    made = imported("litellm", path)
+    assert 'shared: {redis: "${REDIS_URL}"}' in made.text.replace("\n    ", " ")
+    assert "canary" not in made.text
+    assert set(made.lost) == {"router_settings.redis_url"}

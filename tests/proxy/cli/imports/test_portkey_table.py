@@ -136,3 +136,20 @@ def test_a_config_that_calls_nobody_is_told(config: object, tmp_path: Path) -> N
     made = imported("portkey", path)
     assert made.losses
     assert not made.table.snapshot.models
+
+
+def test_embedding_models_share_a_space_only_under_one_name(tmp_path: Path) -> None:
+    same = [target("openai", "text-embedding-3-small"), target("azure-openai", "text-embedding-3-small")]
+    other = target("voyage", "voyage-3.5")
+    made = table(tmp_path, {"strategy": {"mode": "fallback"}, "targets": [*same, other]})
+    assert made.reached("main") == [f"{name}/text-embedding-3-small/default" for name in ("openai", "azure")]
+    assert made.table.loaded.config.routes["main"].same_space
+    assert set(made.lost) == {"targets.0", "targets.2"}
+
+
+def test_an_account_at_cloudflare(tmp_path: Path) -> None:
+    made = table(tmp_path, target("workers-ai", "@cf/baai/bge-m3", workers_ai_account_id="a1"))
+    assert made.table.loaded.config.vendors["cloudflare"].url_params == {"account_id": "a1"}
+    (model,) = made.table.snapshot.models.values()
+    assert model.targets[0].upstream_model == "@cf/baai/bge-m3"
+    assert made.losses == []

@@ -7,7 +7,6 @@ from pydantic import TypeAdapter
 
 from config.sections.value_types import DeploymentName, RouteName
 from proxy.cli.imports import table_values as values
-from proxy.cli.imports.table_draft import Reference, TableDraft
 from tests.proxy.cli.imports.kit import section
 
 
@@ -78,13 +77,21 @@ def test_any_weights_are_within_a_tables_limits(given_weights: list[float]) -> N
     assert sum(whole) > 0
 
 
-def test_a_header_that_may_hold_a_credential_is_a_variable() -> None:
-    draft = TableDraft()
-    assert values.header_value(draft, "openai", "X-Team", "search") == "search"
-    assert values.header_value(draft, "openai", "X-Auth-Token", "plain") == Reference("${OPENAI_X_AUTH_TOKEN}")
-    assert values.header_value(draft, "openai", "X-Other", "sk-0123456789abcdef01234") == Reference("${OPENAI_X_OTHER}")
-    assert values.header_value(draft, "openai", "Authorization", "x") is None
-    assert values.header_value(draft, "openai", "X-A", "a\nb") is None
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Team", "search"),
+        ("x-a", "HEADERSECRET"),
+        ("User-Agent", "sk-0123456789abcdef01234"),
+        ("X-Title", "Basic dXNlcjpwdw=="),
+        ("HTTP-Referer", "https://user:pw@example.com"),
+        ("HTTP-Referer", "https://example.com/?k=pw"),
+    ],
+)
+def test_a_header_may_hold_a_credential_unless_name_and_value_are_known_not_to(name: str, value: str) -> None:
+    assert not values.is_harmless_header(name, value)
+    assert values.is_harmless_header("Anthropic-Beta", "context-1m-2025-08-07")
+    assert values.is_harmless_header("HTTP-Referer", "https://example.com")
 
 
 def test_variables_have_names_that_a_table_can_write() -> None:
