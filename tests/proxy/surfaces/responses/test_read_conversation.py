@@ -2,6 +2,7 @@
 
 import pytest
 
+from providers.dialects.shared.read_conversation import read_conversation as read_turns
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, read, refused, typed
@@ -127,3 +128,27 @@ def test_a_conversation_without_a_message_goes_to_openai_alone() -> None:
     request = ask(input=[typed("reasoning", summary=[], encrypted_content="theirs")])
     assert losses(request).binding == {"input": "a conversation without a message"}
     assert refused(input=[typed("reasoning", summary=[])], seed=1).param == "input"
+
+
+def test_thinking_between_calls_keeps_its_place_for_claude() -> None:
+    first, second = (
+        typed(
+            "reasoning",
+            summary=[],
+            encrypted_content=seal([{**DETAILS[0], "signature": name, "format": "anthropic-claude-v1"}]),
+        )
+        for name in ("S1", "S2")
+    )
+    said, more = (typed("message", role="assistant", content=text) for text in ("first", "second"))
+    turn = list(read_turns(read(HI, first, said, CALL, second, more, {**CALL, "call_id": "c2"})))[1]
+    shown = [
+        (type(part).__name__, getattr(part, "signature", None) or getattr(part, "text", "")) for part in turn.parts
+    ]
+    assert shown == [
+        ("Thinking", "S1"),
+        ("Text", "first"),
+        ("ToolUse", ""),
+        ("Thinking", "S2"),
+        ("Text", "second"),
+        ("ToolUse", ""),
+    ]
