@@ -43,3 +43,7 @@ def test_errors_have_openai_s_envelope_and_name_the_client_s_fields() -> None:
 def test_models_have_their_entries() -> None:
     card = ModelCard("v/m", 1, "v", None)
     assert orjson.loads(RESPONSES.models([card]))["data"] == [orjson.loads(RESPONSES.model(card))]
+
+
+def test_a_bare_model_name_is_openais() -> None:
+    assert RESPONSES.default_vendor == "openai"
