@@ -82,8 +82,8 @@ def input_text(arguments: str) -> str:
         given = load_json(arguments.encode(errors="surrogatepass"))
     except orjson.JSONDecodeError:
         reader = InputReader()
-        text = reader.add(arguments)
-        return text + reader.rest() if reader.begun else arguments
+        read = reader.add(arguments)
+        return read + reader.rest() if reader.begun else arguments
     text = given.get(INPUT) if isinstance(given, dict) else None
     return text if isinstance(text, str) else arguments
 

@@ -145,7 +145,8 @@ def test_many_thoughts_cut_a_long_text_in_linear_time() -> None:
 
 def test_only_claudes_thinking_has_a_place() -> None:
     placed = [text("a", after=[1, 1], signature="s", **CLAUDE), text("b", after=[1, 1])]
-    bad: list[JsonValue] = [text("c", after=given, signature="s", **CLAUDE) for given in ("x", [1], [None, 1])]
+    places: list[JsonValue] = ["x", [1], [None, 1]]
+    bad: list[JsonValue] = [text("c", after=given, signature="s", **CLAUDE) for given in places]
     assert thinking_of({"reasoning_details": [*placed, *bad]}) == [
         Thinking("a", "s", CLAUDE_FORMAT, (1, 1)),
         Thinking("b"),
