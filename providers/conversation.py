@@ -19,6 +19,9 @@ Role = Literal["system", "user", "assistant", "tool"]
 CLAUDE_FORMAT, GEMINI_FORMAT, UNKNOWN_FORMAT = "anthropic-claude-v1", "google-gemini-v1", "unknown"
 """OpenRouter's names for whose thinking a detail is; `unknown` is text without a signature."""
 
+AFTER = "after"
+"""The member of a reasoning detail that holds `Thinking.after`, as a list of two numbers; absent at the beginning."""
+
 
 @dataclass(frozen=True, slots=True)
 class InlineData:
@@ -117,20 +120,24 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What the model thought, with the vendor's signature; `format` names whose it is (CLAUDE_FORMAT …)."""
+    """What the model thought, with the vendor's signature; `format` names whose it is (CLAUDE_FORMAT …). `after` says
+    what of its turn came before it: so many characters of text, and so many calls."""
 
     text: str
     signature: str | None = None
     format: str = UNKNOWN_FORMAT
+    after: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class RedactedThinking:
-    """Thinking that only its vendor can read. `id` is that of the call it belongs to, where the vendor says so."""
+    """Thinking that only its vendor can read. `id` is that of the call it belongs to, where the vendor says so. `after`
+    is as in Thinking."""
 
     data: str
     format: str = UNKNOWN_FORMAT
     id: str | None = None
+    after: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +153,9 @@ Part = Text | Image | Document | Audio | Video | ToolUse | ToolResult | Thinking
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message. Thinking comes first, calls last. `text_signature` is Gemini's thought signature of the text.
+    """One message. Thinking comes first, calls last, except that Claude's thinking stands where it came.
 
-    `param` and `position` name the message in errors.
+    `text_signature` is Gemini's thought signature of the text. `param` and `position` name the message in errors.
     """
 
     role: Role

@@ -135,8 +135,13 @@ class AnswerStore:
     responses: StoredResponses
     owner: str
 
-    async def keep(self, renderer: Renderer, record: RequestRecord) -> None:
-        """Store what was rendered. Where the client wants that and it is not done, its record names `store`."""
-        stored = renderer.stored() if isinstance(renderer, StoringRenderer) else None
-        if stored is not None and not await self.responses.keep(self.owner, stored):
-            record.dropped = (*record.dropped, "store")
+    async def keep(self, renderer: Renderer, record: RequestRecord, shown: bytes) -> bytes:
+        """Store what was rendered, and return what the client is shown: `shown`, unless the client wants the answer
+        stored and it is not. Then its record names `store`, and the answer says so."""
+        if not isinstance(renderer, StoringRenderer):
+            return shown
+        stored = renderer.stored()
+        if stored is None or await self.responses.keep(self.owner, stored):
+            return shown
+        record.dropped = (*record.dropped, "store")
+        return renderer.unstored(shown)

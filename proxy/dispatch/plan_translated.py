@@ -47,6 +47,9 @@ def plan_translated(
             break
         except Refusal as refusal:
             name = refusal.param
+            if refusal.code == "invalid_value" and name in losses.binding:
+                # What the translation left of the field makes no sense, because of what it had to leave out.
+                raise _unsaid(name, losses.binding[name], target) from None
             if name in losses.instead and name in request.params:
                 given_up.append(name)
                 request = _without(request, name, losses)
@@ -58,8 +61,7 @@ def plan_translated(
     if plan.calls and plan.calls[0].sent.native:
         return replace(plan, dropped=(*plan.dropped, *losses.native_left_out)) if losses.native_left_out else plan
     for param, subject in losses.binding.items():
-        why = "it means nothing outside the API that this request came by, which does not reach there"
-        raise Refusal(param.partition(".")[0], f"{subject} is not supported by {target.name}: {why}.")
+        raise _unsaid(param, subject, target)
     kept = [name for name in given_up if any(other in request.params for other in losses.instead[name])]
     lost = [name for name in given_up if name in asked and name not in kept]
     return replace(
@@ -67,6 +69,12 @@ def plan_translated(
         emulated=tuple(dict.fromkeys((*plan.emulated, *kept, *(("messages",) if moved is not None else ())))),
         dropped=tuple(dict.fromkeys((*plan.dropped, *lost, *losses.left_out))),
     )
+
+
+def _unsaid(param: str, subject: str, target: Target) -> Refusal:
+    """Return the refusal of what only the client's own API can say."""
+    why = f"is part of the API that this request came by alone, and {target.name} is called by another"
+    return Refusal(param.partition(".")[0], f"{subject[:1].upper()}{subject[1:]} {why}.")
 
 
 def _without(request: UnifiedRequest, name: str, losses: TranslationLosses) -> UnifiedRequest:

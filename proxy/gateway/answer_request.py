@@ -69,7 +69,7 @@ class Exchange:
         renderer = self._make_renderer(prepared)
         body = renderer.completion(completion)
         if self.store is not None:
-            await self.store.keep(renderer, record)
+            body = await self.store.keep(renderer, record, body)
         return body, answer_headers(record)
 
     async def streamed(self) -> web.StreamResponse:
@@ -91,7 +91,7 @@ class Exchange:
                     deadlines.pause()
                     end = renderer.end()
                     if self.store is not None:
-                        await self.store.keep(renderer, record)
+                        end = await self.store.keep(renderer, record, end)
                     await response.write_eof(end)
                     record.finished = self.dispatcher.now()
                     deadlines.stop()

@@ -147,6 +147,9 @@ class StoringRenderer(Renderer, Protocol):
         for an answer that says it failed.
         """
 
+    def unstored(self, shown: bytes) -> bytes:
+        """Return what `completion` or `end` has returned, saying that the answer is not stored."""
+
 
 class Surface(Protocol):
     """One API."""

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 
 from providers.completion import Choice, Completion, Extras, FinishReason, ToolCall, Usage
 from providers.dialect import UpstreamRequest
-from providers.dialects.anthropic.answer_parts import call_extra, cited, message_members, other_block, whole_thought
+from providers.dialects.anthropic.answer_parts import (
+    call_extra,
+    cited,
+    message_members,
+    other_block,
+    usage_rest,
+    whole_thought,
+)
 from providers.dialects.anthropic.errors import failure_of
 from providers.dialects.shared.custom_tools import custom_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
@@ -172,7 +179,7 @@ def usage_of(raw: JsonValue) -> Usage | None:
     split = raw.get("output_tokens_details")
     for name, count in _counts(split).items():
         reasoning["reasoning_tokens" if name == "thinking_tokens" else name] = count
-    return Usage(fresh, output, details or None, reasoning or None)
+    return Usage(fresh, output, details or None, reasoning or None, extra=usage_rest(raw))
 
 
 def _counts(split: JsonValue) -> dict[str, int]:

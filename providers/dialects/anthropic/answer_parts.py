@@ -93,8 +93,10 @@ def call_extra(block: JsonObject) -> Mapping[str, JsonValue] | None:
 
 def message_members(message: JsonObject) -> Mapping[str, JsonValue]:
     """Return the members of a message, or of an event about it, that have no common form; null ones are left out."""
-    rest = {name: value for name, value in message.items() if name not in _OF_MESSAGE and value is not None}
-    usage = message.get("usage")
-    if isinstance(usage, dict):
-        rest.update({name: value for name, value in usage.items() if name not in _OF_USAGE and value is not None})
-    return rest
+    return {name: value for name, value in message.items() if name not in _OF_MESSAGE and value is not None}
+
+
+def usage_rest(usage: JsonObject) -> Mapping[str, JsonValue] | None:
+    """Return the members of a usage that have no common form; null ones are left out."""
+    rest = {name: value for name, value in usage.items() if name not in _OF_USAGE and value is not None}
+    return rest or None

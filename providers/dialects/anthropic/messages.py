@@ -102,7 +102,7 @@ class Conversation:
             elif is_foreign(part):
                 self.dropped.append("thinking")
         if again:
-            thoughts = sum(map(is_thinking, blocks))
+            thoughts = next((at for at, block in enumerate(blocks) if not is_thinking(block)), len(blocks))
             blocks[thoughts:thoughts] = again
         return as_text_or_blocks(blocks)
 

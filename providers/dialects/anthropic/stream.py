@@ -29,7 +29,7 @@ from providers.dialects.anthropic.answer_parts import (
     whole_thought,
 )
 from providers.dialects.anthropic.errors import failure_of
-from providers.dialects.shared.custom_tools import input_text
+from providers.dialects.shared.custom_tools import InputReader
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_json
 from providers.dialects.shared.stream_reader import NOTHING
 from providers.failure import UpstreamError
@@ -45,11 +45,11 @@ MAX_KEPT = 32 * 2**20
 @dataclass(slots=True)
 class _OpenToolCall:
     """A call in progress: its index among the calls (the vendor counts all blocks), and the arguments that the block
-    began with, empty once a piece has come. The pieces of a custom tool's are `held` until its text can be read."""
+    began with, empty once a piece has come. `text` reads those of a custom tool."""
 
     index: int
     arguments: str
-    held: list[str] | None = None
+    text: InputReader | None = None
 
 
 @dataclass(slots=True)
@@ -166,11 +166,12 @@ class AnthropicReader:
 
     def _arguments(self, call: _OpenToolCall, piece: str) -> Events:
         call.arguments = ""
-        if call.held is None:
+        if call.text is None:
             return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece),)),)
-        self._keep()
-        call.held.append(piece)
-        return NOTHING
+        text = call.text.add(piece)
+        if not call.text.begun:
+            self._keep()
+        return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=text, kind="custom"),)),) if text else NOTHING
 
     def _keep(self) -> None:
         """Count the event being read among those kept. Raises UpstreamError above MAX_KEPT."""
@@ -226,16 +227,16 @@ class AnthropicReader:
         self._count += 1
         client = self._sent.tool_names.get(name, name)
         if client in self._sent.custom_tools:
-            opened.held = []
+            opened.text = InputReader()
             return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, kind="custom"),)),)
         return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, extra=call_extra(block)),)),)
 
     def _block_stop(self, event: JsonObject) -> Events:
         index = event.get("index")
         match self._blocks.pop(index, None) if isinstance(index, int) else None:
-            case _OpenToolCall(number, arguments, list(held)):
-                text = input_text(arguments or "".join(held))
-                return (Chunk(tool_calls=(ToolCallDelta(number, arguments=text, kind="custom"),)),)
+            case _OpenToolCall(number, arguments, InputReader() as reader):
+                text = reader.add(arguments) + reader.rest()
+                return (Chunk(tool_calls=(ToolCallDelta(number, arguments=text, kind="custom"),)),) if text else NOTHING
             case _OpenToolCall(number, arguments) if arguments:
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=arguments),)),)
             case _OpenThought(number, signed=False):

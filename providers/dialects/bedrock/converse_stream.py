@@ -22,7 +22,7 @@ from providers.dialects.bedrock.converse_blocks import (
     thinking_format,
     thought_detail,
 )
-from providers.dialects.shared.custom_tools import input_text
+from providers.dialects.shared.custom_tools import InputReader
 from providers.dialects.shared.read_json import load_json, malformed
 from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.json_types import JsonObject, JsonValue
@@ -33,11 +33,11 @@ Events = Iterable[StreamEvent]
 @dataclass(slots=True)
 class _OpenCall:
     """An incomplete call: its index among the calls (the vendor counts all blocks), and whether arguments came. The
-    arguments of a custom tool are held until they are whole."""
+    arguments of a custom tool are read by `text`."""
 
     index: int
     begun: bool = False
-    held: list[str] | None = None
+    text: InputReader | None = None
 
 
 @dataclass(slots=True)
@@ -133,9 +133,9 @@ class ConverseReader:
                 block.pieces.append(piece)
             return NOTHING
         call.begun = True
-        if call.held is not None:
-            call.held.append(piece)
-            return NOTHING
+        if call.text is not None:
+            text = call.text.add(piece)
+            return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=text, kind="custom"),)),) if text else NOTHING
         return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece),)),)
 
     def _block_start(self, event: JsonObject) -> Events:
@@ -159,7 +159,7 @@ class ConverseReader:
         opened = self._calls[index] = _OpenCall(self._count)
         self._count += 1
         if own in self._sent.custom_tools:
-            opened.held = []
+            opened.text = InputReader()
             return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, own, kind="custom"),)),)
         return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, own),)),)
 
@@ -241,9 +241,9 @@ def _passed_on(piece: JsonObject) -> Events:
 
 def _end_call(call: _OpenCall) -> Events:
     """End a call; one without arguments gets an empty object, and one of a custom tool its text."""
-    if call.held is not None:
-        text = input_text("".join(call.held))
-        return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=text, kind="custom"),)),)
+    if call.text is not None:
+        text = call.text.rest()
+        return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=text, kind="custom"),)),) if text else NOTHING
     return NOTHING if call.begun else (Chunk(tool_calls=(ToolCallDelta(call.index, arguments="{}"),)),)
 
 

@@ -10,7 +10,7 @@ errors that `messages` names.
 from collections.abc import Iterable
 from typing import Final
 
-from providers.conversation import Part, RedactedThinking, Thinking
+from providers.conversation import AFTER, Part, RedactedThinking, Thinking
 from providers.dialects.shared.read_thinking import thinking_block, thinking_of
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -45,12 +45,24 @@ def with_thinking(message: JsonObject, profile: Profile, dropped: list[str]) -> 
         received or any([not isinstance(part, Thinking) or part.signature for part in thoughts])
     )
     if details:
-        kept[DETAILS] = given if received else [*_details(thoughts)]
+        kept[DETAILS] = _received(given) if received else [*_details(thoughts)]
     if profile.reasoning_member is not None and text:
         kept[profile.reasoning_member] = text
     elif not details:
         dropped.append("thinking")
     return kept
+
+
+def _received(details: JsonValue) -> JsonValue:
+    """Return details as the vendor gave them, without what the gateway noted in them."""
+    if not isinstance(details, list):
+        return details
+    return [
+        {name: value for name, value in detail.items() if name != AFTER}
+        if isinstance(detail, dict) and AFTER in detail
+        else detail
+        for detail in details
+    ]
 
 
 def _is_thinking(part: JsonValue) -> bool:

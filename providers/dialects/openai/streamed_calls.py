@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from providers.completion import ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.answer import READ_IN_CALL, called_in, shown_id
-from providers.dialects.shared.custom_tools import input_text
+from providers.dialects.shared.custom_tools import InputReader
 from providers.dialects.shared.read_json import call_id, malformed, unknown_in
 from providers.json_types import JsonValue
 
@@ -21,27 +21,26 @@ class _BegunCall:
 class StreamedCalls:
     """The tool calls of one choice; `count` is their number, the latest of each of the vendor's indices is known."""
 
-    __slots__ = ("_begun", "_choice", "_held", "_sent", "count")
+    __slots__ = ("_begun", "_choice", "_sent", "_texts", "count")
 
     def __init__(self, sent: UpstreamRequest, choice: int) -> None:
         self._sent = sent
         self._choice = choice
         self._begun: dict[int, _BegunCall] = {}
-        # The arguments so far of calls of custom tools, by their numbers: their texts are known at the end only.
-        self._held: dict[int, list[str]] = {}
+        # Readers of the arguments of calls of custom tools, by their numbers.
+        self._texts: dict[int, InputReader] = {}
         self.count = 0
 
     def rest(self) -> tuple[ToolCallDelta, ...]:
-        """Return the texts of the calls of custom tools, when the choice has ended."""
-        held, self._held = self._held, {}
-        return tuple(
-            [ToolCallDelta(at, arguments=input_text("".join(pieces)), kind="custom") for at, pieces in held.items()]
-        )
+        """Return what remains of the texts of the calls of custom tools, when the choice has ended."""
+        readers, self._texts = self._texts, {}
+        rests = [(at, reader.rest()) for at, reader in readers.items()]
+        return tuple([ToolCallDelta(at, arguments=text, kind="custom") for at, text in rests if text])
 
     def read(self, entries: list[JsonValue], answer: JsonValue) -> tuple[ToolCallDelta, ...]:
         """Return the pieces in one delta; `answer` is the answer's id. Raises UpstreamError."""
         pieces = [self._piece(entry, position, answer) for position, entry in enumerate(entries)]
-        if self._held:
+        if self._texts:
             pieces = [piece for piece in pieces if piece.id or piece.arguments or piece.extra]
         return tuple(pieces)
 
@@ -59,9 +58,9 @@ class StreamedCalls:
         extra = unknown_in(entry, READ_IN_CALL)
         begun = self._begun.get(native)
         if begun is not None and (not name or (identity == begun.identity if identity else begun.identity != "")):
-            if begun.number in self._held:
-                self._held[begun.number].append(arguments)
-                return ToolCallDelta(begun.number, kind="custom", extra=extra)
+            reader = self._texts.get(begun.number)
+            if reader is not None:
+                return ToolCallDelta(begun.number, arguments=reader.add(arguments), kind="custom", extra=extra)
             return ToolCallDelta(begun.number, arguments=arguments, kind=kind, extra=extra)
         if not isinstance(name, str) or not name:
             raise malformed("has a tool call without a function's name")
@@ -70,6 +69,6 @@ class StreamedCalls:
         self.count += 1
         name = self._sent.tool_names.get(name, name)
         if name in self._sent.custom_tools:
-            self._held[begun.number] = [arguments]
-            return ToolCallDelta(begun.number, shown, name, "", "custom", extra)
+            reader = self._texts[begun.number] = InputReader()
+            return ToolCallDelta(begun.number, shown, name, reader.add(arguments), "custom", extra)
         return ToolCallDelta(begun.number, shown, name, arguments, kind, extra)

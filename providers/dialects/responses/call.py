@@ -8,12 +8,14 @@ Sources: `openai` 3.54.0 type `ResponseCreateParams`; vercel/ai issue 7543 and l
 and `store: false`; pydantic-ai-slim 2.68.0 `profiles/openai` for encrypted reasoning, November 2026.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.request_body import RequestBody, finish_request
+from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile, ResponsesWire
 from providers.request_fields import PROTECTED_PARAMS
@@ -28,6 +30,9 @@ _PROTECTED = (
     *("input", "instructions", "store", "previous_response_id", "conversation", "background", "include"),
 )
 """Members that `inference_extra_params` may not set."""
+
+_MAX_CALL_ID = 64
+_CALL_ID = re.compile(r"(?s).{1,64}")
 
 _NOT_SENT = frozenset({"previous_response_id", "stream"})
 
@@ -109,8 +114,17 @@ def _resolvable(items: list[JsonValue], draft: RequestBody) -> list[JsonValue]:
         elif item.get("type") == "reasoning" and not item.get("encrypted_content"):
             draft.dropped.append("reasoning")
         else:
-            kept.append(_without_id(item) if _is_said(item) else item)
+            kept.append(_fitted(_without_id(item) if _is_said(item) else item))
     return kept
+
+
+def _fitted(item: JsonObject) -> JsonObject:
+    """Return an item with a call's id that the vendor takes, such as another vendor's that carries a signature: calls
+    and their results get the same."""
+    identity = item.get("call_id")
+    if not isinstance(identity, str) or len(identity) <= _MAX_CALL_ID:
+        return item
+    return {**item, "call_id": fit_call_id(identity, _CALL_ID)}
 
 
 def _is_said(item: JsonObject) -> bool:

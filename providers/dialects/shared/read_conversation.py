@@ -32,7 +32,7 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.read_thinking import google_signature, thinking_block, thinking_of
+from providers.dialects.shared.read_thinking import google_signature, in_order, thinking_block, thinking_of
 from providers.json_types import JsonObject, JsonValue, nests_deeper
 
 MAX_DEPTH = 64
@@ -127,8 +127,8 @@ class _MessageReader:
         else:
             parts = self._content(message.get("content"))
             if role == "assistant":
-                parts = [*thinking_of(message), *_thinking_first(parts), *self._refusal(message)]
-                parts += self._calls(message)
+                said = [*_thinking_first(parts), *self._refusal(message)]
+                parts = in_order(thinking_of(message), said, self._calls(message))
         name = message.get("name")
         return Turn(
             role,

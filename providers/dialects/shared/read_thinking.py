@@ -1,12 +1,16 @@
 """Reads the thinking of earlier turns from the members in which clients send it back.
 
+Claude refuses its thinking anywhere but where it came, and it thinks between calls and texts too. A message has no
+order between these, so a detail of Claude's thinking says in `after` what came before it (see `Thinking`).
+
 Sources: OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19 and its ai-sdk-provider 2.10.0; litellm 1.109.1
 `thinking_blocks`; "Thought signatures" page of the Gemini API, November 2026.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from providers.conversation import CLAUDE_FORMAT, UNKNOWN_FORMAT, Part, RedactedThinking, Thinking
+from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT, Part, RedactedThinking, Text, Thinking
 from providers.json_types import JsonObject, JsonValue
 
 
@@ -41,6 +45,48 @@ def thinking_block(block: JsonObject) -> Part:
     )
 
 
+def in_order(thoughts: list[Part], said: list[Part], calls: list[Part]) -> list[Part]:
+    """Return the parts of a turn in the order in which they came, as far as the thoughts tell: the texts are cut where
+    a thought came between."""
+    parts: list[Part] = []
+    place = offset = told = called = 0
+    for thought in thoughts:
+        text_before, calls_before = _place(thought)
+        while place < len(said) and told < text_before:
+            part = said[place]
+            text = part.text if isinstance(part, Text) else ""
+            if isinstance(part, Text) and len(text) - offset > text_before - told:
+                cut = offset + text_before - told
+                parts.append(Text(text[offset:cut]))
+                offset, told = cut, text_before
+                continue
+            parts.append(_from(part, offset))
+            told += len(text) - offset
+            place, offset = place + 1, 0
+        parts += calls[called : max(called, calls_before)]
+        called = max(called, calls_before)
+        parts.append(thought)
+    if place < len(said):
+        parts += [_from(said[place], offset), *said[place + 1 :]]
+    return [*parts, *calls[called:]]
+
+
+def _place(thought: Part) -> tuple[int, int]:
+    return thought.after if isinstance(thought, Thinking | RedactedThinking) else (0, 0)
+
+
+def _from(part: Part, offset: int) -> Part:
+    return replace(part, text=part.text[offset:]) if offset and isinstance(part, Text) else part
+
+
+def _after(detail: JsonObject, form: str) -> tuple[int, int]:
+    match detail.get(AFTER):
+        case [int(text), int(calls)] if form == CLAUDE_FORMAT:
+            return text, calls
+        case _:
+            return 0, 0
+
+
 def google_signature(holder: JsonObject) -> str | None:
     """Return the signature that Google's own OpenAI-compatible endpoint puts beside a text or a call."""
     found: JsonValue = holder
@@ -65,7 +111,7 @@ def _from_details(details: list[JsonValue]) -> Iterator[Part]:
 
 def _continues(before: JsonObject, detail: JsonObject) -> bool:
     """Return whether a detail is a further piece of the block before it: a block ends with its signature."""
-    same = all(before.get(name) == detail.get(name) for name in ("type", "index"))
+    same = all(before.get(name) == detail.get(name) for name in ("type", "index", AFTER))
     return same and "index" in detail and not before.get("signature") and detail.get("type") == "reasoning.text"
 
 
@@ -78,13 +124,15 @@ def _of_pieces(pieces: list[JsonObject]) -> Iterator[Part]:
     form = given if isinstance(given, str) and given else CLAUDE_FORMAT if signature else UNKNOWN_FORMAT
     match first.get("type"):
         case "reasoning.text":
-            yield Thinking("".join([str(each.get("text") or "") for each in pieces]), signature, form)
+            said = "".join([str(each.get("text") or "") for each in pieces])
+            yield Thinking(said, signature, form, _after(first, form))
         case "reasoning.summary":
             yield Thinking(str(first.get("summary") or ""), None, UNKNOWN_FORMAT)
         case "reasoning.encrypted":
             identity = first.get("id")
             # Without a format OpenRouter's own client reads Claude's.
             whose = given if isinstance(given, str) and given else CLAUDE_FORMAT
-            yield RedactedThinking(str(first.get("data") or ""), whose, identity if isinstance(identity, str) else None)
+            known = identity if isinstance(identity, str) else None
+            yield RedactedThinking(str(first.get("data") or ""), whose, known, _after(first, whose))
         case _:
             return

@@ -10,7 +10,7 @@ system messages within the conversation and for its billing header, November 202
 from collections.abc import Iterator
 from typing import cast
 
-from providers.conversation import CLAUDE_FORMAT, UNKNOWN_FORMAT
+from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.blocks import MARKER, content_blocks, parts_of
 from proxy.surfaces.anthropic.translation import At, Translation
@@ -127,13 +127,14 @@ def _result(made: Translation, block: JsonObject) -> JsonObject:
 class _Answer:
     """Reads one turn of the model."""
 
-    __slots__ = ("_calls", "_details", "_made", "_parts")
+    __slots__ = ("_calls", "_details", "_made", "_parts", "_said")
 
     def __init__(self, made: Translation) -> None:
         self._made = made
         self._details: list[JsonObject] = []
         self._parts: list[JsonObject] = []
         self._calls: list[JsonObject] = []
+        self._said = 0  # characters of its text
 
     def read(self, blocks: list[JsonObject]) -> JsonObject:
         """Return the message. Raises Invalid."""
@@ -158,7 +159,9 @@ class _Answer:
             case "tool_use":
                 self._call(block)
             case _:
-                self._parts += parts_of(self._made, block)
+                parts = parts_of(self._made, block)
+                self._parts += parts
+                self._said += sum([len(said) for part in parts if isinstance(said := part.get("text"), str)])
 
     def _thinking(self, block: JsonObject) -> None:
         thought = check_at(string, block.get("thinking"), "thinking")
@@ -181,7 +184,8 @@ class _Answer:
             self._detail({**detail, "format": UNKNOWN_FORMAT})
 
     def _detail(self, detail: JsonObject) -> None:
-        self._details.append({**detail, "index": len(self._details)})
+        place: JsonObject = {AFTER: [self._said, len(self._calls)]} if self._said or self._calls else {}
+        self._details.append({**detail, **place, "index": len(self._details)})
 
     def _call(self, block: JsonObject) -> None:
         arguments = check_at(json_object, block.get("input", {}), "input")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from providers.conversation import AFTER
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.responses.input_items import REASONING
 from proxy.surfaces.responses.request_draft import ResponsesDraft
@@ -26,13 +27,19 @@ _GIVEN: Final = frozenset({"image_url", "file_data", "file_url"})
 
 @dataclass(slots=True)
 class _ModelTurn:
-    """What the model made since the last message of others."""
+    """What the model made since the last message of others. `said` is the number of characters of its text."""
 
     details: list[JsonValue] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     parts: list[JsonValue] = field(default_factory=list)
     calls: list[JsonValue] = field(default_factory=list)
     extra: JsonValue = None
+    said: int = 0
+
+    def placed(self, detail: JsonObject) -> JsonObject:
+        """Return a detail of thinking with its place in the turn, which the order of the items tells."""
+        rest = {name: value for name, value in detail.items() if name != AFTER}
+        return {**rest, AFTER: [self.said, len(self.calls)]} if self.said or self.calls else rest
 
     def message(self) -> JsonObject | None:
         """Return the turn as a message; None where there is nothing but thinking, which no vendor takes alone."""
@@ -89,6 +96,7 @@ class ConversationReader:
         turn = self._begin_turn()
         # An empty text says nothing, and several vendors refuse it.
         turn.parts += [part for part in parts if not isinstance(part, dict) or part.get("text") != ""]
+        turn.said += _length(parts)
         turn.extra = item.get("extra_content") or turn.extra
 
     def _reasoning(self, item: JsonObject) -> None:
@@ -98,7 +106,7 @@ class ConversationReader:
             if details is None:
                 self._draft.left_out[REASONING] = None
                 return
-            turn.details += details
+            turn.details += [turn.placed(detail) for detail in details]
         elif said := _texts(item.get("content")) or _texts(item.get("summary")):
             turn.thoughts.append(said)
 
@@ -174,6 +182,12 @@ def _is_of_store(part: JsonValue) -> bool:
     if not isinstance(part, dict) or not isinstance(identity := part.get("file_id"), str):
         return False
     return "/" not in identity and not _GIVEN.intersection(part)
+
+
+def _length(parts: list[JsonValue]) -> int:
+    """Return the characters of the texts of parts."""
+    texts = [part.get("text") or part.get("refusal") for part in parts if isinstance(part, dict)]
+    return sum([len(text) for text in texts if isinstance(text, str)])
 
 
 def _part(part: JsonObject) -> JsonValue:

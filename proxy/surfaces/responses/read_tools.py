@@ -193,7 +193,7 @@ def _put_mode(draft: ResponsesDraft, tools: list[JsonObject], mode: str) -> None
     if mode == "required" and not tools:
         if not draft.data.get("tools"):
             raise Invalid("needs 'tools' to choose from")
-        draft.only["tool_choice"] = "a call of one of these tools"
+        draft.only["tool_choice"] = "'required' with no tools but OpenAI's own"
     elif tools:
         draft.parsed.values["tool_choice"] = mode
 

@@ -6,6 +6,8 @@ after, measured in November 2026.
 
 from typing import Final
 
+import orjson
+
 from providers.completion import Choice, Chunk, Completion, ToolCallDelta, Usage
 from providers.json_types import JsonObject
 from providers.unified_request import UnifiedRequest
@@ -35,13 +37,14 @@ class ResponsesRenderer:
     """
 
     __slots__ = (
-        *("_begun", "_facts", "_finish", "_native", "_output", "_plain", "_response", "_terms", "_tier", "_usage"),
-        "_writer",
+        *("_begun", "_facts", "_finish", "_native", "_output", "_plain", "_response", "_streams", "_terms", "_tier"),
+        *("_usage", "_writer"),
     )
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts) -> None:
         self._facts = facts
         self._terms = request.terms if isinstance(request, ResponsesRequest) else NO_TERMS
+        self._streams = request.stream
         self._writer = EventWriter() if request.stream else SilentWriter()
         self._output = OutputBuilder(request, self._terms, self._writer, facts.unique)
         self._plain: MessageItem | None = None
@@ -141,6 +144,15 @@ class ResponsesRenderer:
         if response.get("status") not in ("completed", "incomplete"):
             return None
         return StoredResponse(name, self._terms.ancestors, with_ids(self._terms.input, self._facts.unique), response)
+
+    def unstored(self, shown: bytes) -> bytes:
+        """See StoringRenderer."""
+        if not self._streams:
+            return utf8_json({**orjson.loads(shown), "store": False})
+        before, line, data = shown.rpartition(b"\ndata: ")
+        last = orjson.loads(data)
+        last["response"]["store"] = False
+        return before + line + ascii_json(last) + b"\n\n"
 
     def _begin(self) -> bytes:
         self._begun = True

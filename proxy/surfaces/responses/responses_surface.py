@@ -46,7 +46,6 @@ _STORED: Mapping[tuple[str, str], StoredAction] = MappingProxyType(
 _PARAMS: Mapping[str, str] = MappingProxyType(
     {
         "messages": "input",
-        "prompt": "input",
         "max_tokens": "max_output_tokens",
         "response_format": "text.format",
         "verbosity": "text.verbosity",
@@ -70,7 +69,7 @@ class ResponsesSurface:
     prefixes: Sequence[str] = ("/v1/responses", "/responses")
     key_headers: Sequence[str] = ("authorization", "x-api-key", "api-key")
     reads_context: bool = True
-    default_vendor: str | None = None
+    default_vendor: str | None = "openai"
 
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT

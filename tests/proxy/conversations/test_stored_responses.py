@@ -209,6 +209,9 @@ class Rendered:
     def stored(self) -> StoredResponse | None:
         return self.answer
 
+    def unstored(self, shown: bytes) -> bytes:
+        return shown + b", not stored"
+
     def completion(self, completion: Completion) -> bytes:
         return b""
 
@@ -231,7 +234,7 @@ def record() -> RequestRecord:
 
 async def test_an_answer_is_stored_for_its_owner() -> None:
     stored, told = store(), record()
-    await AnswerStore(stored, "a").keep(Rendered(response("resp_1")), told)
+    assert await AnswerStore(stored, "a").keep(Rendered(response("resp_1")), told, b"shown") == b"shown"
     assert answer_in("resp_1", await stored.get("a", "resp_1"))
     assert told.dropped == ()
 
@@ -239,10 +242,11 @@ async def test_an_answer_is_stored_for_its_owner() -> None:
 async def test_an_answer_that_was_to_be_stored_and_is_not_is_named() -> None:
     stored, told = store(most=100), record()
     told.dropped = ("user",)
-    await AnswerStore(stored, "a").keep(Rendered(response("resp_1")), told)
+    shown = await AnswerStore(stored, "a").keep(Rendered(response("resp_1")), told, b"shown")
+    assert shown == b"shown, not stored"
     assert list(told.dropped) == ["user", "store"]
     unwanted = record()
-    await AnswerStore(stored, "a").keep(Rendered(None), unwanted)
+    assert await AnswerStore(stored, "a").keep(Rendered(None), unwanted, b"shown") == b"shown"
     assert unwanted.dropped == ()
 
 

@@ -84,9 +84,17 @@ def test_what_no_other_api_can_honour_is_refused_by_field_and_deployment() -> No
             plan_translated(losses, chat(), to, "drop")
         assert caught.value.param == "tools"
         assert caught.value.code == "unsupported_parameter"
-        assert caught.value.message.startswith(
-            f"'tools' with a tool of type 'bash_20250124' is not supported by {to.name}: "
+        assert caught.value.message == (
+            "'tools' with a tool of type 'bash_20250124' is part of the API that this request came by alone, "
+            f"and {to.name} is called by another."
         )
+
+
+def test_a_conversation_that_makes_no_sense_without_what_was_left_out_is_refused_for_that() -> None:
+    losses = TranslationLosses({"messages": "'messages' with a document from the source 'file'"})
+    empty = replace(chat(), prompt=ChatPrompt(({"role": "user", "content": ""},)))
+    with pytest.raises(Refusal, match="source 'file' is part of the API that this request came by alone"):
+        plan_translated(losses, empty, gemini_kit.TARGET)
 
 
 def own() -> UnifiedRequest:

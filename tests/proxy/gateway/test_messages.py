@@ -97,7 +97,7 @@ async def test_what_only_anthropic_can_honour_goes_to_the_target_that_can(served
     assert (await served.post(PATH, ask("best", container="c"))).status == 200
     refused = await served.post(PATH, ask("plain/m", container="c"))
     assert (refused.status, refused.error()["type"]) == (400, "invalid_request_error")
-    assert "'container' is not supported by plain/m/default" in refused.message
+    assert "'container' is part of the API that this request came by alone, and plain/m/default" in refused.message
     assert len(served.vendor.requests) == 1
 
 

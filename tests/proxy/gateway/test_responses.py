@@ -108,7 +108,7 @@ async def test_what_only_openai_can_honour_goes_to_the_target_that_can(served: R
     for field in fields:
         refused = await served.post(PATH, ask("plain/m", **field))
         assert (refused.status, refused.error()["param"]) == (400, next(iter(field)))
-        assert "not supported by plain/m/default" in refused.message
+        assert "and plain/m/default is called by another" in refused.message
     assert len(served.vendor.requests) == 1
 
 

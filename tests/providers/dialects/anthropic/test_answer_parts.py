@@ -7,7 +7,7 @@ import pytest
 from anthropic.types import ContentBlock, Message, Usage
 
 from providers.completion import Chunk, Extras
-from providers.dialects.anthropic.answer_parts import call_extra, cited, message_members, whole_thought
+from providers.dialects.anthropic.answer_parts import call_extra, cited, message_members, usage_rest, whole_thought
 from providers.emulation.join_extras import GrowingExtras, overlay
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -107,17 +107,14 @@ def test_an_answer_that_is_whole_in_its_first_event_arrives() -> None:
 
 
 def test_members_of_the_message_keep_their_names() -> None:
-    assert joined("server_tools")[1].keys() == {"container", "inference_geo"}
+    assert joined("server_tools")[1].keys() == {"container"}
     assert joined("signed")[1].keys() >= {"context_management"}
     members: JsonObject = {"container": {"id": "c"}, "diagnostics": {"cache_miss_reason": "x"}, "stop_details": None}
     usage: JsonObject = {"input_tokens": 1, "output_tokens": 2, "speed": "fast", "iterations": []}
-    extra = DIALECT.decode(SENT, whole(**members, usage=usage)).extra
-    assert extra == {
-        "container": {"id": "c"},
-        "diagnostics": {"cache_miss_reason": "x"},
-        "speed": "fast",
-        "iterations": [],
-    }
+    answer = DIALECT.decode(SENT, whole(**members, usage=usage))
+    assert answer.extra == {"container": {"id": "c"}, "diagnostics": {"cache_miss_reason": "x"}}
+    assert answer.usage is not None
+    assert answer.usage.extra == {"speed": "fast", "iterations": []}
 
 
 def test_streamed_thinking_is_the_whole_ones() -> None:
@@ -184,8 +181,9 @@ def test_every_member_that_the_sdk_knows_is_mapped_or_passed_on() -> None:
     assert told.keys() == Message.model_fields.keys() - mapped
     counted = {"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"}
     counted |= {"cache_creation", "output_tokens_details", "server_tool_use", "service_tier"}
-    told = message_members({"usage": dict.fromkeys(Usage.model_fields, "x")})
-    assert told.keys() == Usage.model_fields.keys() - counted
+    rest = usage_rest(dict.fromkeys(Usage.model_fields, "x"))
+    assert rest is not None
+    assert rest.keys() == Usage.model_fields.keys() - counted
 
 
 def test_what_is_kept_until_a_block_ends_is_bounded() -> None:

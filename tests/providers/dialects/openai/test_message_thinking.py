@@ -68,3 +68,11 @@ def test_signed_thinking_in_another_form_becomes_details() -> None:
 def test_a_turn_without_thinking_holds_none() -> None:
     assert not holds_thinking(TURN)
     assert not holds_thinking({"role": "assistant", "content": [TEXT, {"type": ["odd"]}]})
+
+
+def test_the_noted_place_of_a_thought_does_not_go_to_the_vendor() -> None:
+    detail: JsonObject = {"type": "reasoning.text", "text": "hm", "signature": "c2ln", "format": "anthropic-claude-v1"}
+    made = with_thinking(
+        {**TURN, "reasoning_details": [{**detail, "after": [1, 1]}]}, load_profiles()["openrouter"], []
+    )
+    assert made["reasoning_details"] == [detail]

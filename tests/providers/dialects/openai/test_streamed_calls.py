@@ -40,13 +40,21 @@ def test_a_custom_tool_s_call_has_its_text() -> None:
     )
 
 
-def test_the_text_of_a_custom_tool_that_was_sent_as_a_function_comes_once_its_arguments_are_whole() -> None:
+def test_the_text_of_a_custom_tool_that_was_sent_as_a_function_comes_with_its_arguments() -> None:
     calls = StreamedCalls(replace(sent("groq"), custom_tools=frozenset({"run"})), 0)
     begun: JsonObject = {"index": 0, "id": "c1", "function": {"name": "run", "arguments": ""}}
     assert calls.read([begun], "a") == (ToolCallDelta(0, "c1", "run", kind="custom"),)
-    assert calls.read([piece(0, '{"input":"l')], "a") == ()
-    assert calls.read([piece(0, 's"}')], "a") == ()
-    assert calls.rest() == (ToolCallDelta(0, arguments="ls", kind="custom"),)
+    assert calls.read([piece(0, '{"input":"l')], "a") == (ToolCallDelta(0, arguments="l", kind="custom"),)
+    assert calls.read([piece(0, 's"}')], "a") == (ToolCallDelta(0, arguments="s", kind="custom"),)
+    assert calls.rest() == ()
+
+
+def test_arguments_of_a_custom_tool_that_are_no_text_come_at_the_end() -> None:
+    calls = StreamedCalls(replace(sent("groq"), custom_tools=frozenset({"run"})), 0)
+    begun: JsonObject = {"index": 0, "id": "c1", "function": {"name": "run", "arguments": '{"cmd":'}}
+    assert calls.read([begun], "a") == (ToolCallDelta(0, "c1", "run", kind="custom"),)
+    assert calls.read([piece(0, '"ls"}')], "a") == ()
+    assert calls.rest() == (ToolCallDelta(0, arguments='{"cmd":"ls"}', kind="custom"),)
     assert calls.rest() == ()
 
 

@@ -162,3 +162,18 @@ def test_the_client_s_body_is_not_changed_itself(target: Target) -> None:
     before = repr(request.native.body)
     own_call(request, target)
     assert repr(request.native.body) == before
+
+
+def test_ids_of_calls_that_are_too_long_are_shortened_alike_in_calls_and_results() -> None:
+    long, fits = "call_" + "s" * 1243, "c" * 64
+    items: list[JsonValue] = [
+        {"type": kind, "call_id": name}
+        for name in (long, fits)
+        for kind in ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
+    ]
+    sent = own_body(input=items)["input"]
+    assert isinstance(sent, list)
+    first, *rest = [item["call_id"] for item in sent if isinstance(item, dict)]
+    assert isinstance(first, str)
+    assert len(first) <= 64
+    assert rest == [first] * 3 + [fits] * 4

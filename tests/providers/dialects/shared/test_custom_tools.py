@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import ToolCall
-from providers.dialects.shared.custom_tools import as_functions, custom_call, input_text
+from providers.dialects.shared.custom_tools import InputReader, as_functions, custom_call, input_text
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
@@ -54,3 +54,56 @@ def test_a_call_of_a_custom_tool_alone_is_changed() -> None:
     call = ToolCall("a", "sql", '{"input":"x"}')
     assert custom_call(call, frozenset()) is call
     assert custom_call(call, frozenset({"sql"})) == ToolCall("a", "sql", "x", "custom")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (r'{"input":"abc', "abc"),
+        (r'{"input":"abc\u00', "abc"),
+        (r'{"input":"a\ud83d b"}', "a\ufffd b"),
+        (r'{"input":"a\ud83d', "a\ufffd"),
+        ('{"input":"a\nb"}', "a\nb"),
+        (r'{"input":"a\qb\uZZ"}', r"a\qb\uZZ"),
+        ('{"patch":"x', '{"patch":"x'),
+    ],
+)
+def test_of_arguments_that_are_no_json_the_text_is_what_can_be_read(arguments: str, text: str) -> None:
+    assert input_text(arguments) == text
+
+
+def read(pieces: list[str]) -> list[str]:
+    reader = InputReader()
+    return [*[reader.add(piece) for piece in pieces], reader.rest()]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        r'{ "input" : "a\n\u00e9\ud83d\ude00 \"q\" \\\ud83d\\ude00 end", "more": [1]}',
+        r'{"input":"abc\u12',
+        r'{"input":"a\ud83d b"}',
+        r'{"input":"a\uZZ b\q"}',
+        '{"why":"z","input":"x"}',
+        '{"input":{"a":1}}',
+        "*** Begin Patch\n",
+        "{}",
+        '{"input":""}',
+        '{"input":"\\',
+    ],
+)
+def test_a_streamed_text_is_that_of_the_whole_arguments_whatever_the_cuts(arguments: str) -> None:
+    whole = input_text(arguments)
+    assert "".join(read([arguments])) == whole
+    assert "".join(read([*arguments])) == whole
+    for at in range(len(arguments)):
+        assert "".join(read([arguments[:at], arguments[at:]])) == whole
+
+
+def test_a_text_comes_as_the_model_writes_it() -> None:
+    assert read(['{"input":"', "one ", "two\\", "n", '"}']) == ["", "one ", "two", "\n", "", ""]
+
+
+def test_many_pieces_are_read_in_linear_time() -> None:
+    assert len("".join(read(['{"input":"', *["x\\n"] * 200_000, '"}']))) == 400_000
+    assert "".join(read([" "] * 200_000)) == " " * 200_000

@@ -2,8 +2,17 @@
 
 import pytest
 
-from providers.conversation import CLAUDE_FORMAT, GEMINI_FORMAT, UNKNOWN_FORMAT, Part, RedactedThinking, Thinking
-from providers.dialects.shared.read_thinking import google_signature, thinking_block, thinking_of
+from providers.conversation import (
+    CLAUDE_FORMAT,
+    GEMINI_FORMAT,
+    UNKNOWN_FORMAT,
+    Part,
+    RedactedThinking,
+    Text,
+    Thinking,
+    ToolUse,
+)
+from providers.dialects.shared.read_thinking import google_signature, in_order, thinking_block, thinking_of
 from providers.json_types import JsonObject, JsonValue
 
 CLAUDE = {"format": CLAUDE_FORMAT}
@@ -96,3 +105,50 @@ def test_google_s_signature_is_where_google_s_endpoint_has_it() -> None:
         {"extra_content": {"google": {}}},
     ]
     assert [google_signature(other) for other in others] == [None] * 4
+
+
+def thought(name: str, *after: int) -> Thinking:
+    return Thinking(name, name, CLAUDE_FORMAT, (after[0], after[1]) if after else (0, 0))
+
+
+A, B = ToolUse("a", "f", {}), ToolUse("b", "f", {})
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "said", "parts"),
+    [
+        ([thought("1")], [Text("xy")], [thought("1"), Text("xy"), A, B]),
+        (
+            [thought("1"), thought("2", 1, 1)],
+            [Text("xy")],
+            [thought("1"), Text("x"), A, thought("2", 1, 1), Text("y"), B],
+        ),
+        ([thought("2", 1, 1)], [Text("x"), Text("y")], [Text("x"), A, thought("2", 1, 1), Text("y"), B]),
+        ([thought("2", 9, 9)], [Text("x")], [Text("x"), A, B, thought("2", 9, 9)]),
+        (
+            [thought("2", 1, 0), thought("1")],
+            [Text("xy")],
+            [Text("x"), thought("2", 1, 0), thought("1"), Text("y"), A, B],
+        ),
+        ([thought("2", -3, -3)], [Text("x")], [thought("2", -3, -3), Text("x"), A, B]),
+    ],
+)
+def test_a_thought_stands_where_it_came(thoughts: list[Part], said: list[Part], parts: list[Part]) -> None:
+    assert in_order(thoughts, said, [A, B]) == parts
+
+
+def test_many_thoughts_cut_a_long_text_in_linear_time() -> None:
+    thoughts: list[Part] = [thought("t", place, 0) for place in range(20_000)]
+    parts = in_order(thoughts, [Text("x" * 8_000_000)], [])
+    assert sum([len(part.text) for part in parts if isinstance(part, Text)]) == 8_000_000
+
+
+def test_only_claudes_thinking_has_a_place() -> None:
+    placed = [text("a", after=[1, 1], signature="s", **CLAUDE), text("b", after=[1, 1])]
+    places: list[JsonValue] = ["x", [1], [None, 1]]
+    bad: list[JsonValue] = [text("c", after=given, signature="s", **CLAUDE) for given in places]
+    assert thinking_of({"reasoning_details": [*placed, *bad]}) == [
+        Thinking("a", "s", CLAUDE_FORMAT, (1, 1)),
+        Thinking("b"),
+        *[Thinking("c", "s", CLAUDE_FORMAT)] * 3,
+    ]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from providers.dialects.shared.read_conversation import read_conversation
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.conversation import BILLING_HEADER, ROLES
 from proxy.surfaces.thinking_envelope import seal
@@ -191,3 +192,22 @@ def test_ten_thousand_blocks_are_read() -> None:
     assert len(content) == 10_000
     system: JsonValue = [{"type": "text", "text": "x"}] * 10_000
     assert len(str(chat([{"role": "user", "content": "x"}], system=system)[0]["content"])) > 10_000
+
+
+def test_thinking_between_calls_keeps_its_place() -> None:
+    def block(kind: str, **members: JsonValue) -> JsonObject:
+        return {"type": kind, **members}
+
+    blocks = [
+        block("thinking", thinking="a", signature="S1"),
+        block("text", text="first"),
+        block("tool_use", id="ta", name="f", input={}),
+        block("redacted_thinking", data="R"),
+        block("text", text="second"),
+        block("tool_use", id="tb", name="f", input={}),
+    ]
+    (read,) = read_conversation(turn(*blocks, role="assistant"))
+    assert [type(part).__name__ for part in read.parts] == [
+        *("Thinking", "Text", "ToolUse"),
+        *("RedactedThinking", "Text", "ToolUse"),
+    ]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from providers.dialects.shared.read_conversation import read_conversation as read_turns
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, read, refused, typed
@@ -141,3 +142,27 @@ def test_a_file_of_openai_s_store_is_for_openai_alone(kind: str) -> None:
     output: JsonObject = {"type": "function_call_output", "call_id": "c", "output": [shown]}
     call: JsonObject = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     assert losses(ask(input=[call, output])).binding == {"input": "a file of OpenAI's store"}
+
+
+def test_thinking_between_calls_keeps_its_place_for_claude() -> None:
+    first, second = (
+        typed(
+            "reasoning",
+            summary=[],
+            encrypted_content=seal([{**DETAILS[0], "signature": name, "format": "anthropic-claude-v1"}]),
+        )
+        for name in ("S1", "S2")
+    )
+    said, more = (typed("message", role="assistant", content=text) for text in ("first", "second"))
+    turn = list(read_turns(read(HI, first, said, CALL, second, more, {**CALL, "call_id": "c2"})))[1]
+    shown = [
+        (type(part).__name__, getattr(part, "signature", None) or getattr(part, "text", "")) for part in turn.parts
+    ]
+    assert shown == [
+        ("Thinking", "S1"),
+        ("Text", "first"),
+        ("ToolUse", ""),
+        ("Thinking", "S2"),
+        ("Text", "second"),
+        ("ToolUse", ""),
+    ]

@@ -216,3 +216,19 @@ def test_a_plain_chunk_costs_no_more_calls_than_one_of_a_chat() -> None:
     chunk = Chunk(text=" word")
     chat = OPENAI.renderer(converse(stream=True), CHAT_FACTS)
     assert calls_of(rendering(stream=True), chunk) <= calls_of(chat, chunk) + 1
+
+
+@pytest.mark.parametrize("text", ["hi", "a\ndata: b\n\nevent: c"])
+def test_an_answer_that_could_not_be_stored_says_so_whole_and_streamed(text: str) -> None:
+    whole = rendering()
+    body = whole.completion(Completion((Choice(0, text, "stop"),), USAGE))
+    assert orjson.loads(body)["store"] is True
+    assert orjson.loads(whole.unstored(body)) == {**orjson.loads(body), "store": False}
+    streamed = rendering(stream=True)
+    begun = streamed.chunk(Chunk(text=text))
+    streamed.chunk(Chunk(finish_reason="stop"))
+    end = streamed.end()
+    changed = streamed.unstored(end)
+    assert begun
+    assert changed == end.replace(b'"store":true', b'"store":false')
+    assert changed != end

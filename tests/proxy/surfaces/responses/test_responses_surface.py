@@ -7,7 +7,7 @@ from providers.unified_request import Operation
 from proxy.errors import ErrorFacts, field_refused
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.surface import ModelCard, StoredAction, StoringRenderer, StoringSurface
-from tests.proxy.surfaces.responses.kit import rendering
+from tests.proxy.surfaces.responses.kit import refused, rendering
 
 
 def test_the_surface_refers_to_what_it_stores() -> None:
@@ -43,3 +43,14 @@ def test_errors_have_openai_s_envelope_and_name_the_client_s_fields() -> None:
 def test_models_have_their_entries() -> None:
     card = ModelCard("v/m", 1, "v", None)
     assert orjson.loads(RESPONSES.models([card]))["data"] == [orjson.loads(RESPONSES.model(card))]
+
+
+def test_a_bare_model_name_is_openais() -> None:
+    assert RESPONSES.default_vendor == "openai"
+
+
+def test_a_refused_template_is_named_by_its_own_field() -> None:
+    facts = refused(prompt={"id": "p"})
+    error = orjson.loads(RESPONSES.error(facts)[1])["error"]
+    assert error["param"] == "prompt"
+    assert error["message"].startswith("'prompt' names a template of OpenAI's")
