@@ -12,8 +12,9 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import Truncate
 from proxy.errors import FieldProblem, invalid_request
 from proxy.surfaces.request import pass_through_fields as extras
+from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.parse_json import load
-from proxy.surfaces.request.rule_kinds import Check, Invalid, string, text
+from proxy.surfaces.request.rule_kinds import Check, Invalid, string
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ def truncation(value: JsonValue) -> Truncate:
 
 
 COMMON: Mapping[str, Check] = {
-    "model": text,
+    "model": model,
     "user": string,
     "truncate": truncation,
     "inference_timeout": extras.timeout,

@@ -48,6 +48,13 @@ def test_every_problem_is_found() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["o/x\n", "o/x\r\ny", "o/\tx", "o/\0", " o/x", "o/" + "x" * 255, ""])
+def test_a_model_s_name_is_short_and_printable(name: str) -> None:
+    fields = read(model=name)
+    assert [problem.param for problem in fields.problems] == ["model"]
+    assert "model" not in fields.values
+
+
 def test_a_field_that_is_invalid_is_not_missing_too() -> None:
     fields = read(model=3)
     fields.required("model", str, "")
