@@ -26,6 +26,7 @@ vendors:
   plain: {{profile: together, {AT}}}
   c: {{profile: cohere, {AT}, input_type: search_document}}
   t: {{profile: tei, {AT}}}
+  a: {{profile: anthropic, {AT}}}
 models:
   v/m: {{deployments: {{eu: {{}}, us: {{}}}}}}
   v/other: {{}}
@@ -34,11 +35,15 @@ models:
   plain/m: {{}}
   c/m: {{}}
   t/m: {{}}
+  a/m: {{}}
+  a/n: {{}}
 routes:
   one: v/m
   mixed: {{targets: [v/m, v/other]}}
   same: {{targets: [v/other, v/m], same_space: true}}
   falls: {{targets: [v/m], fallbacks: {{context_window: [v/other]}}}}
+  chats: {{targets: [a/m, v/m], fallbacks: {{context_window: [a/n]}}}}
+  mute: {{targets: [a/m, a/n]}}
 teams:
   search: {{keys: ["{digest_of(CLIENT_KEY)}"], models: ["*"]}}
   closed: {{keys: ["{digest_of("closed")}"], models: ["*"], inference_extra_params: false}}
@@ -246,6 +251,15 @@ async def test_a_route_never_leaves_the_space(served: Rig, route: str) -> None:
     assert "v/m, v/other" in answer.message
     assert "same_space: true" in answer.message
     assert served.vendor.requests == []
+
+
+async def test_models_of_vendors_without_embeddings_are_no_other_space(served: Rig) -> None:
+    answer = await embed(served, "chats")
+    assert (answer.status, answer.headers["x-dragoman-deployment"]) == (200, "v/m/eu")
+    answer = await embed(served, "mute")
+    assert (answer.status, answer.error()["param"]) == (400, "model")
+    assert "has no embeddings" in answer.message
+    assert "comparable" not in answer.message
 
 
 async def test_a_ranking_may_go_to_any_target_of_a_route(served: Rig) -> None:
