@@ -12,6 +12,7 @@ from providers.dialects.shared.read_json import json_object, malformed
 from providers.failure import Refusal
 from providers.json_types import JsonObject, merged
 from providers.tasks.forms.ranked import read_results
+from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import listed
 from providers.tasks.rerank import Ranking, RerankRequest
 from providers.tasks.task_draft import TaskDraft
@@ -42,7 +43,8 @@ class BedrockRerank:
         answer = json_object(body)
         if answer.get("nextToken"):
             raise malformed("goes on in another page")
-        return Ranking(read_results(listed(answer, "results"), "relevanceScore"))
+        results = read_results(listed(answer, "results"), "relevanceScore")
+        return Ranking(results, own=own_members(answer, ("results", "nextToken")))
 
 
 def _source(text: str) -> JsonObject:

@@ -13,10 +13,14 @@ from providers.dialects.shared.read_json import json_object
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists
+from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import count_of, read_vectors
 from providers.tasks.task_draft import TaskDraft, path_with_model
 
 COUNT_HEADER: Final = "x-amzn-bedrock-input-token-count"
+
+_READ = frozenset({"embedding", "embeddingsByType", "inputTextTokenCount"})
+"""Members that are read, or that hold the same vector once more."""
 
 
 class TitanEmbeddings:
@@ -38,7 +42,8 @@ class TitanEmbeddings:
         answer = json_object(body)
         tokens = count_of(answer.get("inputTextTokenCount"))
         vectors = read_vectors([answer.get("embedding")])
-        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0))
+        own = own_members(answer, _READ)
+        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0), own=own)
 
 
 def invoke_url(draft: TaskDraft) -> str:

@@ -15,8 +15,11 @@ from providers.dialects.shared.read_json import malformed, parse_answer
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
+from providers.tasks.own_members import own_members, usage_details
 from providers.tasks.read_vectors import count_of, listed, read_vectors
 from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
+
+_READ = frozenset({"object", "data", "model", "usage"})
 
 
 class OpenAIEmbeddings:
@@ -34,7 +37,8 @@ class OpenAIEmbeddings:
         """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         entries = listed(answer, "data")
-        return Embeddings(read_vectors(_in_order(entries)), usage_in(answer))
+        vectors = read_vectors(_in_order(entries))
+        return Embeddings(vectors, usage_in(answer), usage_details(answer), own_members(answer, _READ))
 
 
 def family_url(draft: TaskDraft) -> str:

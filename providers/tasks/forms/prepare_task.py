@@ -1,6 +1,7 @@
 """The calls of an embeddings or rerank request on one target, and how their answers become one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from providers.dialect import TaskCalls
@@ -87,7 +88,7 @@ def _ranked(request: RerankRequest, parts: Sequence[Ranking]) -> Ranking:
     most = min(request.top_n or len(request.documents), len(request.documents))
     if len(results) < most:
         raise malformed(f"ranks {len(results)} of {most} documents")
-    return Ranking(results[:most], found.usage, found.search_units)
+    return replace(found, results=results[:most])
 
 
 def _truncation(truncate: Truncate, target: Target, task: Task) -> dict[str, JsonValue]:

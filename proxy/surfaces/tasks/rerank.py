@@ -12,6 +12,7 @@ from providers.tasks.rerank import Ranking, RerankRequest
 from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, integer, text
 from proxy.surfaces.response.write_sse import utf8_json
 from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.tasks.answer_members import usage_shown, with_id
 from proxy.surfaces.tasks.read_fields import read_fields
 
 MOST_DOCUMENTS: Final = 10_000
@@ -76,10 +77,8 @@ def render_rerank(request: RerankRequest, answer: Ranking, facts: AnswerFacts) -
         if request.return_documents:
             entry["document"] = {"text": request.documents[each.index]}
         results.append(entry)
-    body: dict[str, object] = {"id": f"rerank-{facts.unique}", "model": facts.model, "results": results}
-    if answer.usage is not None:
-        tokens = answer.usage.prompt_tokens
-        body["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens}
-    if answer.search_units is not None:
-        body["meta"] = {"billed_units": {"search_units": answer.search_units}}
+    body: dict[str, object] = {**with_id(answer.own, f"rerank-{facts.unique}"), "model": facts.model}
+    body["results"] = results
+    if usage := usage_shown(answer.usage, answer.details):
+        body["usage"] = usage
     return utf8_json(body)

@@ -65,7 +65,11 @@ def test_what_is_missing_is_named() -> None:
 
 
 def test_the_answer() -> None:
-    ranking = Ranking([Ranked(1, 0.5), Ranked(0, 0.25)], Usage(9, 0), 2)
+    ranking = Ranking(
+        [Ranked(1, 0.5), Ranked(0, 0.25)],
+        Usage(9, 0),
+        own={"meta": {"billed_units": {"search_units": 2}}, "model": "x"},
+    )
     assert rendered(parsed(return_documents=True), ranking) == {
         "id": "rerank-1",
         "model": "v/m",
