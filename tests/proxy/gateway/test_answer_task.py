@@ -15,7 +15,7 @@ from tests.proxy.kit.gateway_rig import CLIENT_KEY, Rig, rig
 from tests.proxy.kit.raw_client import Answer
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import body_answer, json_answer
-from tests.support.vendor_script import Hang, Received, Script
+from tests.support.vendor_script import Delay, Hang, Received, Script
 
 AT = 'api_key: k, base_url: "http://127.0.0.1:PORT/v1", allow_private: true'
 TABLE = f"""
@@ -186,6 +186,16 @@ async def test_one_failed_part_fails_the_whole(served: Rig) -> None:
     answer = await embed(served, "ten/m", input=["a"] * 25)
     assert (answer.status, answer.code) == (400, "invalid_value")
     assert "too odd" in answer.message
+
+
+async def test_a_failed_part_alone_is_asked_for_again(served: Rig) -> None:
+    late = [Delay(0.3), *json_answer(500, {"error": {"message": "busy"}})]
+    served.vendor.answer(embedder, late, embedder)
+    answer = await embed(served, "ten/m", input=["a"] * 30)
+    assert (answer.status, len(vectors(answer))) == (200, 30)
+    assert answer.headers["x-dragoman-attempts"] == "2"
+    assert answer.json()["usage"] == {"prompt_tokens": 30, "total_tokens": 30}
+    assert len(served.vendor.requests) == 4
 
 
 async def test_an_input_that_is_too_long_is_named_as_the_client_calls_it(served: Rig) -> None:
