@@ -15,7 +15,7 @@ from providers.tasks.read_vectors import MOST_NUMBERS
 
 MOST_LISTED = 128
 """Inputs of one call whose vectors come as JSON numbers: 128 vectors of 3,072 numbers are 5 MB, which are parsed in 40
-ms, and nothing else runs meanwhile. In base64 they cost a tenth."""
+ms, and nothing else runs meanwhile. In base64, which is asked for wherever a vendor has it, they cost a tenth."""
 
 _JOINED = "late_chunking"
 """Jina's switch by which the vector of each input depends on the others ("Embeddings API", November 2026)."""

@@ -26,7 +26,7 @@ def embeddings_calls(
     """Return the calls of an embeddings request, split by the vendor's limits. Raises Refusal."""
     draft = begin_draft(Task.EMBEDDINGS, request, _wanted_embeddings(request, target), target, on_unsupported)
     form = EMBEDDINGS_FORMS[draft.wire.form]
-    compact = request.base64 and _ENCODING in draft.wire.accepts
+    compact = _ENCODING in draft.wire.accepts
     parts = split_inputs(request, draft.wire, len(request.inputs) if compact else MOST_LISTED)
     calls = make_calls(draft, form.url(draft), (form.body(draft, part) for part in parts))
     join = partial(join_parts, request, [len(part) for part in parts])
@@ -34,11 +34,13 @@ def embeddings_calls(
 
 
 def _wanted_embeddings(request: EmbeddingsRequest, target: Target) -> dict[str, JsonValue]:
-    """Return the optional fields of a request, by name. What a vendor does unasked is not asked for."""
+    """Return the optional fields of a request, by name. What a vendor does unasked is not asked for; base64 is wherever
+    there is a word for it, since the answer is a quarter as long and read in a tenth of the time."""
     wanted: dict[str, JsonValue] = {}
+    wire = profile_of(target).tasks.get(Task.EMBEDDINGS)
     if request.tokenized:
         wanted[TOKENS] = True
-    if request.base64:
+    if request.base64 or (wire is not None and _ENCODING in wire.accepts):
         wanted[_ENCODING] = "base64"
     input_type = request.input_type or _usual_type(target)
     fields = (("dimensions", request.dimensions), ("input_type", input_type), ("user", request.user))

@@ -33,6 +33,7 @@ models:
   v/hasty: {{timeouts: {{total: 300ms}}}}
   ten/m: {{}}
   plain/m: {{}}
+  plain/hasty: {{timeouts: {{total: 300ms}}}}
   c/m: {{}}
   t/m: {{}}
   a/m: {{}}
@@ -230,7 +231,7 @@ async def test_an_answer_beyond_all_bounds_is_cut_off(served: Rig, monkeypatch: 
 
 async def test_the_deadline_is_one_for_all_parts(served: Rig) -> None:
     served.vendor.default = (Hang(),)
-    answer = await embed(served, "v/hasty", input=["a"] * 200)
+    answer = await embed(served, "plain/hasty", input=["a"] * 200)
     assert (answer.status, answer.code) == (504, "upstream_timeout")
     assert len(served.vendor.requests) == 2
 
