@@ -94,7 +94,7 @@ class TaskCaller:
         sent: UpstreamRequest,
     ) -> A:
         timeouts = sent.target.timeouts
-        limit = MOST_BYTES if len(prepared.calls) == 1 else MAX_BODY
+        limit = min(prepared.most_bytes, MOST_BYTES if len(prepared.calls) == 1 else MAX_BODY)
         deadlines.expect(Phase.ANSWER, answer)
         response = await self._calls.send(sent, record)
         try:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.read_json import json_object, malformed
+from providers.dialects.shared.read_json import malformed
 from providers.failure import Refusal
 from providers.json_types import JsonObject, merged
+from providers.tasks.answer_bounds import strict_object
 from providers.tasks.forms.ranked import read_results
 from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import listed
@@ -40,7 +41,7 @@ class BedrockRerank:
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
         """See RerankForm."""
-        answer = json_object(body)
+        answer = strict_object(body)
         if answer.get("nextToken"):
             raise malformed("goes on in another page")
         results = read_results(listed(answer, "results"), "relevanceScore")

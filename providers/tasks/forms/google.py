@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from providers.completion import Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.platforms.google_errors import error_in, failure_of
-from providers.dialects.shared.read_json import json_object, malformed
+from providers.dialects.shared.read_json import malformed
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
+from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists
 from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import count_of, listed, read_vectors
@@ -104,7 +105,7 @@ def _content(text: JsonValue) -> JsonObject:
 
 
 def _answer(body: bytes) -> JsonObject:
-    answer = json_object(body)
+    answer = strict_object(body)
     error = error_in(answer)
     if error is not None:
         raise UpstreamError(failure_of(error))

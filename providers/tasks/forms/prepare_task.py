@@ -1,14 +1,16 @@
 """The calls of an embeddings or rerank request on one target, and how their answers become one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
-from providers.dialect import TaskCalls
+from providers.dialect import TaskCalls, UpstreamRequest
 from providers.dialects.shared.read_json import malformed
 from providers.failure import Refusal
 from providers.json_types import JsonValue
 from providers.target import OnUnsupported, Target
+from providers.tasks.answer_bounds import check_members, most_of_ranking, most_of_vectors
 from providers.tasks.embeddings import Embeddings, EmbeddingsRequest, Truncate
 from providers.tasks.forms.registry import EMBEDDINGS_FORMS, RERANK_FORMS
 from providers.tasks.rerank import Ranking, RerankRequest
@@ -18,6 +20,9 @@ from providers.tasks.task_fields import TOKENS
 from providers.unified_request import Task
 
 _ENCODING = "encoding_format"
+
+A = TypeVar("A")
+Decode = Callable[[UpstreamRequest, Mapping[str, str], bytes], A]
 
 
 def embeddings_calls(
@@ -30,7 +35,16 @@ def embeddings_calls(
     parts = split_inputs(request, draft.wire, len(request.inputs) if compact else MOST_LISTED)
     calls = make_calls(draft, form.url(draft), (form.body(draft, part) for part in parts))
     join = partial(join_parts, request, [len(part) for part in parts])
-    return TaskCalls(target, calls, form.decode, join, tuple(draft.emulated), tuple(draft.dropped))
+    largest = max(map(len, parts))
+    decode = partial(_decoded, form.decode, largest)
+    most = most_of_vectors(largest)
+    return TaskCalls(target, calls, decode, join, most, tuple(draft.emulated), tuple(draft.dropped))
+
+
+def _decoded(decode: Decode[A], inputs: int, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> A:
+    """Decode an answer whose members are no more than its inputs ask for. Raises UpstreamError."""
+    check_members(sent.body, body, inputs)
+    return decode(sent, headers, body)
 
 
 def _wanted_embeddings(request: EmbeddingsRequest, target: Target) -> dict[str, JsonValue]:
@@ -64,7 +78,9 @@ def rerank_calls(request: RerankRequest, target: Target, on_unsupported: OnUnsup
     form = RERANK_FORMS[draft.wire.form]
     calls = make_calls(draft, form.url(draft), [form.body(draft, request)])
     join = partial(_ranked, request)
-    return TaskCalls(target, calls, form.decode, join, tuple(draft.emulated), tuple(draft.dropped))
+    decode = partial(_decoded, form.decode, len(request.documents))
+    most = most_of_ranking(request.documents, calls[0].body)
+    return TaskCalls(target, calls, decode, join, most, tuple(draft.emulated), tuple(draft.dropped))
 
 
 def _wanted_rerank(request: RerankRequest, target: Target) -> dict[str, JsonValue]:

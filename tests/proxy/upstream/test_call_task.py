@@ -75,7 +75,7 @@ def _calls(count: int) -> TaskCalls[str]:
     def join(parts: Sequence[str]) -> str:
         return " ".join(parts)
 
-    return TaskCalls(TARGET, tuple(calls), decode, join)
+    return TaskCalls(TARGET, tuple(calls), decode, join, 2**30)
 
 
 def _ask(vendor: _Vendor, count: int, total: float = 100.0, answer: float | None = None) -> tuple[str, float, float]:
@@ -186,6 +186,19 @@ def test_a_web_page_and_a_body_without_end_are_no_answer(monkeypatch: pytest.Mon
         _ask(_Vendor(lambda body: made), 1)
     assert made.released
     assert made.pieces == [b"x"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_answer_larger_than_was_asked_for_is_not_read_to_its_end(count: int) -> None:
+    made: list[_Answering] = []
+
+    def answer(body: bytes) -> UpstreamResponse:
+        made.append(_Answering(0.0, [b"12345678", b"90123", b"x"]))
+        return made[-1]
+
+    (found,) = _again(_Vendor(answer), replace(_calls(count), most_bytes=10))
+    assert "larger than 10" in found
+    assert all(b"x" in each.pieces for each in made)
 
 
 def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
