@@ -3,7 +3,9 @@
 import orjson
 import pytest
 
+from providers.dialects.shared.read_json import load_json
 from providers.failure import FailureKind, UpstreamError
+from providers.json_types import JsonValue
 from providers.tasks import answer_bounds
 from providers.tasks.answer_bounds import check_members, most_of_ranking, most_of_vectors, parse_strictly, strict_object
 from providers.tasks.forms.prepare_task import embeddings_calls, rerank_calls
@@ -40,8 +42,12 @@ def test_half_a_million_members_are_refused_before_they_are_parsed(entry: str, m
 @pytest.mark.parametrize("body", [b"[" + b"1" * 5_000_000 + b"]", b'"\xff"', b'["\\ud800"]', b"", b"[NaN]"])
 def test_nothing_is_mended(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    load = answer_bounds.load_json
-    monkeypatch.setattr(answer_bounds, "load_json", lambda data: (calls.append(len(data)), load(data))[1])
+
+    def load(data: bytes) -> JsonValue:
+        calls.append(len(data))
+        return load_json(data)
+
+    monkeypatch.setattr(answer_bounds, "load_json", load)
     with pytest.raises(UpstreamError, match="not valid JSON"):
         parse_strictly(body)
     assert len(calls) == 1
