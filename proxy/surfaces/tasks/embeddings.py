@@ -48,6 +48,8 @@ def _input(value: JsonValue) -> Texts | TokenLists:
         return (_token_ids(value),)
     if len(value) > MOST_INPUTS:
         raise Invalid(f"may hold at most {MOST_INPUTS} inputs")
+    if not isinstance(value[0], str | list):
+        raise Invalid("must be a text or token ids, which are integers", 0)
     if isinstance(value[0], list):
         return tuple([check_at(_token_ids, item, index) for index, item in enumerate(value)])
     return tuple([check_at(text, item, index) for index, item in enumerate(value)])

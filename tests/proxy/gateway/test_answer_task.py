@@ -286,7 +286,6 @@ async def test_a_ranking_may_go_to_any_target_of_a_route(served: Rig) -> None:
     [
         ({"model": "plain/m", "dimensions": 8}, "dimensions"),
         ({"model": "ten/m", "input": [1, 2]}, "input"),
-        ({"model": "plain/m", "truncate": True}, "truncate"),
         ({"input": []}, "input"),
         ({"stream": True}, "stream"),
         ({"output_dtype": "int8"}, "output_dtype"),

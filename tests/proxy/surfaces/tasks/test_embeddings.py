@@ -57,6 +57,12 @@ def test_other_inputs_are_refused(value: JsonValue) -> None:
     assert code == "invalid_value"
 
 
+@pytest.mark.parametrize("value", [[1.0], [True], [{}]])
+def test_inputs_of_other_kinds_are_told_what_there_is(value: JsonValue) -> None:
+    with pytest.raises(GatewayError, match=r"'input.0' must be a text or token ids"):
+        parsed(input=value)
+
+
 def test_the_documented_bounds() -> None:
     assert len(parsed(input=["a"] * MOST_INPUTS).inputs) == 2048
     assert problem(input=["a"] * (MOST_INPUTS + 1))[0] == "input"
