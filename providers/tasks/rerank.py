@@ -12,7 +12,8 @@ from providers.tasks.embeddings import Truncate
 class RerankRequest:
     """One client request for a ranking, parsed once.
 
-    `top_n` is how many of the best documents the answer has (None = all), `return_documents` whether with their texts.
+    `objects` holds the documents, by their place, that had members beside their text, which no vendor is sent. `top_n`
+    is how many of the best documents the answer has (None = all), `return_documents` whether with their texts.
     `truncate` is as in EmbeddingsRequest, the other members as in UnifiedRequest.
     """
 
@@ -28,6 +29,7 @@ class RerankRequest:
     timeout: float | None = None
     extra_params: Mapping[str, JsonValue] | None = None
     extra_headers: Mapping[str, str] | None = None
+    objects: Mapping[int, JsonObject] = field(default_factory=dict)
 
     @property
     def passes_members(self) -> bool:

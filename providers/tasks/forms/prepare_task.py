@@ -75,6 +75,8 @@ def rerank_calls(request: RerankRequest, target: Target, on_unsupported: OnUnsup
     if draft.wire.most is not None and len(request.documents) > draft.wire.most:
         message = f"{target.name} ranks at most {draft.wire.most} documents at once; 'documents' has more."
         raise Refusal("documents", message, "invalid_value")
+    if request.objects:
+        draft.dropped.append("documents")
     form = RERANK_FORMS[draft.wire.form]
     calls = make_calls(draft, form.url(draft), [form.body(draft, request)])
     join = partial(_ranked, request)

@@ -1,6 +1,7 @@
 """Reads the body of a task's request field by field, and finds every problem before it is refused.
 
-Null means absent, as voyageai 0.5.0 sends it, and so does a value that asks for nothing in a chat. A field may come under the name that another vendor's clients use.
+Null means absent, as voyageai 0.5.0 sends it, and so does a value that asks for nothing in a chat. A field may come
+under the name that another vendor's clients use.
 """
 
 from collections.abc import Callable, Mapping

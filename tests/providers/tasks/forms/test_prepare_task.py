@@ -38,6 +38,11 @@ def test_the_parts_are_joined_in_order() -> None:
     assert joined.usage.prompt_tokens == 12
 
 
+def test_what_documents_have_beside_their_text_is_left_out_and_named() -> None:
+    calls = rerank_calls(rank("a", objects={0: {"text": "a", "id": 5}}), at("jina"))
+    assert (calls.dropped, bodies(calls)[0]["documents"]) == (("documents",), ["a"])
+
+
 def test_a_ranking_is_one_call() -> None:
     (call,) = rerank_calls(rank(*"x" * 900), at("jina")).calls
     assert call.operation is Task.RERANK
