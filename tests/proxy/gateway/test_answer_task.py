@@ -23,7 +23,7 @@ defaults: {{retries: {{attempts: 2}}}}
 vendors:
   v: {{profile: openai, {AT}, price: {{input: 1000, output: 3000}}}}
   ten: {{profile: dashscope, {AT}}}
-  plain: {{profile: together, {AT}}}
+  plain: {{profile: together, {AT}, price: {{input: 1000}}}}
   c: {{profile: cohere, {AT}, input_type: search_document}}
   t: {{profile: tei, {AT}}}
   a: {{profile: anthropic, {AT}}}
@@ -114,6 +114,12 @@ async def test_what_it_used_and_cost_is_told(served: Rig) -> None:
     assert record.usage.prompt_tokens == 2
     assert record.cost == pytest.approx(0.002)
     assert served.series("tokens_total")["tokens_total direction=input model=v/m team=search"] == 2
+
+
+async def test_a_price_of_inputs_alone_is_enough(served: Rig) -> None:
+    await embed(served, "plain/m", input=["a", "b"])
+    (record,) = await served.finished(1)
+    assert record.cost == pytest.approx(0.002)
 
 
 async def test_a_long_batch_is_split_and_comes_back_whole(served: Rig) -> None:
