@@ -104,11 +104,7 @@ class PriceSection(Section):
     """What tokens cost at a deployment, in USD per million. It is inherited as a whole."""
 
     input: Dollars = Field(description="Tokens of the prompt.")
-    output: OptionalDollars = Field(
-        default=None,
-        description="Tokens that were generated, reasoning included. Without it the cost of an answer that has some is "
-        "unknown; models that embed or rank generate none.",
-    )
+    output: OptionalDollars = Field(default=None, description="Generated tokens, reasoning included. Built in: unknown.")
     cached_input: OptionalDollars = Field(
         default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
     )
